@@ -1,0 +1,38 @@
+"""Instants are integers: milliseconds since 1970-01-01T00:00:00Z. Only `SystemClock` asks what time it is."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+INSTANT_MS_MAX = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z, the last instant RFC 3339 can write
+
+
+class Clock(Protocol):
+    """Tells the time; injected wherever time is needed so that tests can set it."""
+
+    def now_ms(self) -> int:
+        """The present instant in ms since the epoch."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now_ms(self) -> int:
+        """The present instant in ms since the epoch."""
+        return time.time_ns() // 1_000_000
+
+
+def format_instant(instant_ms: int) -> str:
+    """UTC RFC 3339 with milliseconds and `Z`, e.g. `2019-01-01T01:01:01.001Z`, as every API reply writes it."""
+    seconds, ms = divmod(instant_ms, 1000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{ms:03d}Z"
+
+
+def parse_instant(text: str) -> int:
+    """RFC 3339 text to ms since the epoch; raises ValueError for anything else, including a missing offset."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None or "T" not in text.upper():
+        raise ValueError(f"not an RFC 3339 instant with an offset: {text!r}")
+    return (moment - EPOCH) // timedelta(milliseconds=1)

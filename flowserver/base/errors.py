@@ -1,0 +1,198 @@
+"""The error tree of the operations layer.
+
+FlowServerError
+├── InvalidArgument            400
+│   └── DefinitionRejected     400  (code InvalidArgument, carries diagnostics)
+├── MissingParameter           400  (code MissingRequiredParams)
+├── ActionNotSupported         400
+├── VersionNotSupported        400  (code APIVersionNotSupported)
+├── EntityTooLarge             400
+├── ExecutionAlreadyExists     400
+├── ExecutionAlreadyCompleted  400
+├── TaskAlreadyCompleted       400
+├── AccessDenied               403
+├── UnknownAccessKey           403  (code InvalidAccessKeyID)
+├── RequestTimeTooSkewed       403
+├── SignatureNotMatch          403
+├── SignatureNonceUsed         400
+├── FlowNotExists              404
+├── ExecutionNotExists         404
+├── FunctionNotExists          404
+├── FlowAlreadyExists          409
+├── ConcurrentUpdate           409  (code ConcurrentUpdateError)
+├── TaskInvalidState           409
+├── UnsupportedMediaType       415
+├── ResourceThrottled          429
+└── InternalServerError        500
+
+Codes and statuses are those of the service's published error tables (API version 2019-03-15).
+A class's docstring is its default message; `status` is a hint for whatever transport renders it.
+Failures of a *step* are values (`machine.failures.Failure`), never one of these.
+"""
+
+from typing import ClassVar
+
+
+class FlowServerError(Exception):
+    """The request could not be served."""
+
+    code: ClassVar[str] = "InternalServerError"
+    status: ClassVar[int] = 500
+
+    def __init__(self, message: str | None = None) -> None:
+        self.message = message or (type(self).__doc__ or "").strip()
+        super().__init__(self.message)
+
+
+class InvalidArgument(FlowServerError):
+    """A parameter is not valid."""
+
+    code = "InvalidArgument"
+    status = 400
+
+
+class MissingParameter(FlowServerError):
+    """A required parameter is missing."""
+
+    code = "MissingRequiredParams"
+    status = 400
+
+
+class ActionNotSupported(FlowServerError):
+    """This action is not supported."""
+
+    code = "ActionNotSupported"
+    status = 400
+
+
+class VersionNotSupported(FlowServerError):
+    """Only API version 2019-03-15 is supported."""
+
+    code = "APIVersionNotSupported"
+    status = 400
+
+
+class EntityTooLarge(FlowServerError):
+    """The request body is larger than this server accepts."""
+
+    code = "EntityTooLarge"
+    status = 400
+
+
+class ExecutionAlreadyExists(FlowServerError):
+    """An execution of this name has already ended; choose another name."""
+
+    code = "ExecutionAlreadyExists"
+    status = 400
+
+
+class ExecutionAlreadyCompleted(FlowServerError):
+    """The execution has already ended."""
+
+    code = "ExecutionAlreadyCompleted"
+    status = 400
+
+
+class TaskAlreadyCompleted(FlowServerError):
+    """The task of this token has already completed."""
+
+    code = "TaskAlreadyCompleted"
+    status = 400
+
+
+class AccessDenied(FlowServerError):
+    """The caller is not allowed to do this."""
+
+    code = "AccessDenied"
+    status = 403
+
+
+class UnknownAccessKey(FlowServerError):
+    """The access key is unknown or disabled."""
+
+    code = "InvalidAccessKeyID"
+    status = 403
+
+
+class RequestTimeTooSkewed(FlowServerError):
+    """The request's time is more than 15 minutes away from the server's."""
+
+    code = "RequestTimeTooSkewed"
+    status = 403
+
+
+class SignatureNotMatch(FlowServerError):
+    """The signature does not match the request."""
+
+    code = "SignatureNotMatch"
+    status = 403
+
+
+class SignatureNonceUsed(FlowServerError):
+    """The signature nonce was used before; sign every request anew."""
+
+    code = "SignatureNonceUsed"
+    status = 400
+
+
+class FlowNotExists(FlowServerError):
+    """The flow does not exist."""
+
+    code = "FlowNotExists"
+    status = 404
+
+
+class ExecutionNotExists(FlowServerError):
+    """The execution does not exist."""
+
+    code = "ExecutionNotExists"
+    status = 404
+
+
+class FunctionNotExists(FlowServerError):
+    """The function is not registered."""
+
+    code = "FunctionNotExists"
+    status = 404
+
+
+class FlowAlreadyExists(FlowServerError):
+    """A flow of this name exists already."""
+
+    code = "FlowAlreadyExists"
+    status = 409
+
+
+class ConcurrentUpdate(FlowServerError):
+    """Somebody else changed this at the same time; try again."""
+
+    code = "ConcurrentUpdateError"
+    status = 409
+
+
+class TaskInvalidState(FlowServerError):
+    """The task cannot take a report at the moment; try again shortly."""
+
+    code = "TaskInvalidState"
+    status = 409
+
+
+class UnsupportedMediaType(FlowServerError):
+    """The request's content type is not supported here."""
+
+    code = "UnsupportedMediaType"
+    status = 415
+
+
+class ResourceThrottled(FlowServerError):
+    """The server is busy; try again shortly."""
+
+    code = "ResourceThrottled"
+    status = 429
+
+
+class InternalServerError(FlowServerError):
+    """The server failed to handle this request; its log says why."""
+
+    code = "InternalServerError"
+    status = 500

@@ -1,0 +1,199 @@
+"""Every limit of the server, in one table, in two profiles.
+
+`default` is generous; `cloud` holds the numbers that the cloud service documents. Each row says why the limit is
+there and what a caller sees when it is passed. docs/limits.md is made from this table.
+"""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+LimitsProfile = Literal["default", "cloud"]
+
+
+def _limit(default: int, cloud: int | None = None, *, unit: str, reason: str, error: str) -> Any:
+    row = {"cloud": default if cloud is None else cloud, "unit": unit, "reason": reason, "error": error}
+    return field(default=default, metadata=row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits in force; the field defaults are the `default` profile."""
+
+    request_bytes_max: int = _limit(
+        1_048_576,
+        unit="bytes",
+        reason="a request is held in memory whole",
+        error="400 EntityTooLarge",
+    )
+    definition_bytes_max: int = _limit(
+        262_144,
+        unit="bytes",
+        reason="a definition is parsed whole and kept by every execution",
+        error="400 InvalidArgument (definition-too-large)",
+    )
+    definition_depth_max: int = _limit(
+        100,
+        unit="levels",
+        reason="YAML nesting: deeper documents exhaust the parser's stack",
+        error="400 InvalidArgument (nesting-too-deep), with the line",
+    )
+    definition_nodes_max: int = _limit(
+        50_000,
+        unit="nodes",
+        reason="YAML nodes after aliases are followed: stops alias bombs",
+        error="400 InvalidArgument (too-many-nodes), with the line",
+    )
+    definition_steps_max: int = _limit(
+        2_000,
+        unit="steps",
+        reason="steps in all lists of one definition",
+        error="400 InvalidArgument (too-many-steps)",
+    )
+    branches_max: int = _limit(
+        100,
+        unit="branches",
+        reason="branches of one parallel step; the service's documented bound",
+        error="400 InvalidArgument (too-many-branches)",
+    )
+    flows_max: int = _limit(
+        10_000,
+        unit="flows",
+        reason="the service's documented quota",
+        error="429 ResourceThrottled",
+    )
+    step_data_bytes_max: int = _limit(
+        262_144,
+        32_768,
+        unit="bytes",
+        reason="input + output + local of one step, as compact JSON; every event repeats them",
+        error="the execution fails with FnF.RuntimeError",
+    )
+    events_max: int = _limit(
+        100_000,
+        5_000,
+        unit="events",
+        reason="bounds a runaway loop and the size of a history",
+        error="the execution fails with FnF.RuntimeError",
+    )
+    foreach_concurrency_max: int = _limit(
+        100,
+        unit="iterations",
+        reason="iterations of one foreach that run at once; further ones wait for a place",
+        error="none: the collection is processed with this window",
+    )
+    foreach_items_max: int = _limit(
+        10_000,
+        unit="items",
+        reason="elements of one foreach collection",
+        error="the step fails with FnF.RuntimeError",
+    )
+    live_scopes_max: int = _limit(
+        10_000,
+        unit="lists",
+        reason="step lists of one execution that are open at once (nested foreach multiplies)",
+        error="the execution fails with FnF.RuntimeError",
+    )
+    wait_seconds_max: int = _limit(
+        172_800,
+        unit="seconds",
+        reason="longest wait step, two days as documented",
+        error="400 InvalidArgument for a constant; FnF.RuntimeError for a computed value",
+    )
+    retry_interval_seconds_max: int = _limit(
+        86_400,
+        unit="seconds",
+        reason="longest pause between attempts, as documented",
+        error="400 InvalidArgument (bad-value)",
+    )
+    retry_attempts_max: int = _limit(
+        1_000_000,
+        unit="attempts",
+        reason="keeps the counter in 32 bits",
+        error="400 InvalidArgument (bad-value)",
+    )
+    execution_seconds_max: int = _limit(
+        31_536_000,
+        unit="seconds",
+        reason="longest life of an execution, one year as documented",
+        error="the execution ends TimedOut",
+    )
+    task_seconds_default: int = _limit(
+        86_400,
+        unit="seconds",
+        reason="time of a function call whose step and registration set none; longer ones use waitForCallback",
+        error="the attempt fails with FnF.TaskTimeout",
+    )
+    function_response_bytes_max: int = _limit(
+        6_291_456,
+        unit="bytes",
+        reason="a function's answer is held in memory whole; Function Compute's documented payload",
+        error="the attempt fails with FnF.InvalidLocal",
+    )
+    error_characters_max: int = _limit(
+        128,
+        unit="characters",
+        reason="error names, as documented",
+        error="400 InvalidArgument; a function's longer error name is cut",
+    )
+    cause_characters_max: int = _limit(
+        4_096,
+        unit="characters",
+        reason="causes, as documented",
+        error="400 InvalidArgument; a function's longer cause is cut",
+    )
+    running_executions_max: int = _limit(
+        1_000_000,
+        10_000,
+        unit="executions",
+        reason="running executions of the server",
+        error="429 ResourceThrottled",
+    )
+    turn_steps_max: int = _limit(
+        200,
+        unit="steps",
+        reason="steps one turn runs before it commits, so that a hot loop cannot hold the writer",
+        error="none: the next turn goes on",
+    )
+    describe_wait_seconds_max: int = _limit(
+        60,
+        unit="seconds",
+        reason="DescribeExecution.WaitTimeSeconds, as documented",
+        error="400 InvalidArgument",
+    )
+    sync_wait_seconds_max: int = _limit(
+        300,
+        unit="seconds",
+        reason="StartSyncExecution answers within five minutes, the documented life of an express execution",
+        error="none: the reply's Status is Running and the execution goes on",
+    )
+    page_max: int = _limit(
+        1_000,
+        unit="items",
+        reason="ListFlows and GetExecutionHistory",
+        error="400 InvalidArgument",
+    )
+    executions_page_max: int = _limit(
+        100,
+        unit="items",
+        reason="ListExecutions",
+        error="400 InvalidArgument",
+    )
+    pending_messages_max: int = _limit(
+        10_000,
+        unit="messages",
+        reason="work waiting for the writer; past it callers are told at once instead of queueing without end",
+        error="429 ResourceThrottled",
+    )
+    invocations_in_flight_max: int = _limit(
+        256,
+        unit="calls",
+        reason="function calls one node makes at once; further ones wait for a place",
+        error="none: calls wait their turn",
+    )
+
+    @staticmethod
+    def of(profile: LimitsProfile) -> "Limits":
+        """The limits of a profile."""
+        if profile == "default":
+            return Limits()
+        return Limits(**{row.name: row.metadata["cloud"] for row in fields(Limits)})
