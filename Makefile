@@ -1,0 +1,88 @@
+# The tasks of this checkout; `make` alone lists them. Everything they install goes into .venv (and, for the
+# Node SDK's tests, tests/sdk/node/node_modules), from lock files with hashes. Nothing else on the machine changes.
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test check format lock
+
+# The newest Python that really starts: a name may exist (pyenv's shims do) without an interpreter behind it.
+SUPPORTED := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
+	$$name -c '$(SUPPORTED)' 2>/dev/null && { echo $$name; break; }; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_ROOT_USER_ACTION := ignore
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+
+# Stamps: an environment is built anew only when its lock file changes.
+RUNTIME := $(VENV)/.runtime
+PROJECT := $(VENV)/.project
+TESTING := $(VENV)/.testing
+SDK_V3 := $(VENV)/sdk-v3/.installed
+SDK_NODE := $(if $(shell command -v npm),tests/sdk/node/node_modules/.package-lock.json)
+
+# The SDKs under test honour these even for 127.0.0.1 and ignore NO_PROXY.
+NO_PROXIES := env -u HTTP_PROXY -u HTTPS_PROXY -u ALL_PROXY -u http_proxy -u https_proxy -u all_proxy
+
+FULLY_COVERED := flowserver/language/*,flowserver/expressions/*,flowserver/machine/*
+
+help: ## List the tasks
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+
+install: $(PROJECT) ## Build the environment in .venv
+
+run: $(PROJECT) ## Migrate the database and serve
+	@$(BIN)/flowserver migrate
+	@exec $(BIN)/flowserver serve
+
+test: check $(SDK_V3) $(SDK_NODE) ## Run every check and every test
+	$(NO_PROXIES) $(BIN)/python -m pytest -n 2 --dist loadscope --cov --cov-report=
+	$(BIN)/coverage report --include='$(FULLY_COVERED)' --show-missing --skip-covered --fail-under=100
+
+check: $(TESTING) ## Lint, formatting, types and import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(TESTING) ## Format the code and mend what the linter can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+UV_COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' $(UPGRADE)
+
+lock: $(PROJECT) ## Bring the lock files up to pyproject.toml (UPGRADE=--upgrade for newer versions)
+	$(PIP) install uv
+	$(UV_COMPILE) pyproject.toml --group build --output-file requirements.txt
+	$(UV_COMPILE) pyproject.toml --extra test --constraint requirements.txt --output-file requirements-test.txt
+	$(UV_COMPILE) --group sdk-v3 --output-file requirements-sdk-v3.txt
+
+$(RUNTIME): requirements.txt
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(SUPPORTED)' || \
+		{ echo 'flowserver needs Python 3.11 or newer; none was found (make PYTHON=/path/to/python3).' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo 'Python lacks its venv module; on Debian: apt-get install python3-venv' >&2; exit 1; }
+	@echo 'Building the environment in $(VENV) ...'
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) install --require-hashes --requirement requirements.txt
+	@touch $@
+
+$(PROJECT): $(RUNTIME) pyproject.toml
+	@$(PIP) install --no-index --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(TESTING): $(PROJECT) requirements-test.txt
+	@echo 'Adding what the tests need ...'
+	@$(PIP) install --require-hashes --requirement requirements-test.txt
+	@touch $@
+
+# An older SDK release, the one that signs with V3; it conflicts with the newer one, hence a folder of its own.
+$(SDK_V3): $(PROJECT) requirements-sdk-v3.txt
+	@rm -rf $(@D)
+	@$(PIP) install --require-hashes --target $(@D) --requirement requirements-sdk-v3.txt
+	@touch $@
+
+tests/sdk/node/node_modules/.package-lock.json: tests/sdk/node/package-lock.json
+	cd tests/sdk/node && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
