@@ -1,1 +1,1 @@
-"""TODO machine/steps."""
+"""One behaviour a file: what entering, resuming and finishing means for each step type."""

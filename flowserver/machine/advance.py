@@ -1,0 +1,224 @@
+"""`advance`: tell an execution what happened and run it until every scope waits or the turn is full."""
+
+from typing import assert_never
+
+from flowserver.language.graph import (
+    ChoiceStep,
+    FailStep,
+    Flow,
+    ForeachStep,
+    ParallelStep,
+    PassStep,
+    SucceedStep,
+    TaskStep,
+    WaitStep,
+)
+from flowserver.machine.events import EventType
+from flowserver.machine.mappings import RUNTIME_ERROR, Environment
+from flowserver.machine.messages import (
+    Continue,
+    DeadlineReached,
+    Failure,
+    Message,
+    Redeliver,
+    Start,
+    Stop,
+    TaskReplied,
+    TaskReported,
+    TimerFired,
+)
+from flowserver.machine.progress import at_end, check_size, enter_step
+from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from flowserver.machine.steps.choice import enter_choice, finish_option
+from flowserver.machine.steps.fanout import enter_foreach, enter_parallel, finish_branch, finish_iteration
+from flowserver.machine.steps.passing import enter_fail, enter_pass, enter_succeed
+from flowserver.machine.steps.task import enter_task, redeliver, resume_reply, resume_report, resume_timer
+from flowserver.machine.steps.waiting import enter_wait, finish_wait
+from flowserver.machine.turn import ENDED, STALE, EventsExhausted, Turn
+
+REPORTABLE = (WaitKind.TASK, WaitKind.TOKEN, WaitKind.CHILD, WaitKind.TIMER)
+
+
+def advance(flow: Flow, execution: Execution, message: Message, environment: Environment) -> Turn:
+    """Apply a message to the execution, in place, and return what happened.
+
+    Deterministic: equal arguments give an equal turn. A stale message gives an empty turn whose outcome says so.
+    An exception out of here is a bug of ours; the caller drops the execution it passed and reloads it.
+    """
+    turn = Turn(flow, execution, environment)
+    if not execution.is_running:
+        turn.outcome = ENDED
+        return turn
+    try:
+        _receive(turn, message)
+        for scope in turn.take_ready():
+            _run(turn, scope)
+    except EventsExhausted:
+        events_max = environment.limits.events_max
+        turn.end(Status.FAILED, failure=Failure(RUNTIME_ERROR, f"the execution used up its {events_max} events"))
+    return turn
+
+
+def _receive(turn: Turn, message: Message) -> None:
+    match message:
+        case Start():
+            _start(turn)
+        case Stop(error, cause):
+            turn.end(Status.STOPPED, failure=Failure(error or "", cause or ""))
+        case DeadlineReached():
+            _reach_deadline(turn)
+        case Continue():
+            _continue(turn)
+        case TimerFired(scope_id, wait_id):
+            _fire_timer(turn, _waiting(turn, scope_id, wait_id))
+        case TaskReplied(scope_id, wait_id):
+            _reply(turn, _waiting(turn, scope_id, wait_id), message)
+        case Redeliver(scope_id, wait_id):
+            _redeliver(turn, _waiting(turn, scope_id, wait_id))
+        case TaskReported():
+            _report(turn, message)
+        case _:
+            assert_never(message)
+
+
+def _start(turn: Turn) -> None:
+    if turn.execution.next_event_id > 1:
+        turn.outcome = STALE
+        return
+    started = turn.record(EventType.EXECUTION_STARTED, "", 0, input=turn.execution.input)
+    mapped = turn.flow_input(turn.environment.missing_source)
+    if isinstance(mapped, Failure):
+        turn.end(Status.FAILED, failure=mapped)
+    else:
+        turn.open_scope(None, turn.flow.root.list_id, 0, started)
+
+
+def _reach_deadline(turn: Turn) -> None:
+    if turn.environment.now_ms < turn.execution.deadline_at:
+        turn.outcome = STALE
+        return
+    seconds = (turn.execution.deadline_at - turn.execution.started_at) // 1000
+    failure = Failure("FnF.ExecutionTimeout", f"the execution took longer than {seconds} seconds")
+    turn.end(Status.TIMED_OUT, failure=failure)
+
+
+def _continue(turn: Turn) -> None:
+    for scope in turn.execution.scopes.values():
+        if scope.wait is WaitKind.READY:
+            turn.ready.append(scope.scope_id)
+
+
+def _waiting(turn: Turn, scope_id: int, wait_id: int) -> Scope | None:
+    """The scope, if it still waits under that wait id; else None, and the message is stale."""
+    scope = turn.execution.scopes.get(scope_id)
+    if scope is None or scope.wait_id != wait_id:
+        turn.outcome = STALE
+        return None
+    return scope
+
+
+def _fire_timer(turn: Turn, scope: Scope | None) -> None:
+    if scope is None:
+        return
+    if scope.wake_at is None or scope.wake_at > turn.environment.now_ms:
+        turn.outcome = STALE
+        return
+    step = turn.step_of(scope)
+    if isinstance(step, TaskStep):
+        resume_timer(turn, scope, step)
+    else:
+        finish_wait(turn, scope)
+
+
+def _reply(turn: Turn, scope: Scope | None, message: TaskReplied) -> None:
+    if scope is None:
+        return
+    step = turn.step_of(scope) if scope.wait is WaitKind.TASK else None
+    if isinstance(step, TaskStep):
+        resume_reply(turn, scope, step, message.result)
+    else:
+        turn.outcome = STALE
+
+
+def _redeliver(turn: Turn, scope: Scope | None) -> None:
+    if scope is None:
+        return
+    step = turn.step_of(scope) if scope.wait is WaitKind.TASK else None
+    if isinstance(step, TaskStep):
+        redeliver(turn, scope, step)
+    else:
+        turn.outcome = STALE
+
+
+def _report(turn: Turn, message: TaskReported) -> None:
+    scope = turn.execution.scopes.get(message.scope_id)
+    current = scope is not None and scope.entered_event_id == message.entered_event_id
+    same_attempt = scope is not None and message.wait_id in (None, scope.wait_id)
+    if scope is None or not current or not same_attempt or scope.wait not in REPORTABLE:
+        turn.outcome = STALE
+        return
+    step = turn.step_of(scope)
+    assert isinstance(step, TaskStep), "tokens are made for task steps only"
+    resume_report(turn, scope, step, message.result)
+
+
+def _run(turn: Turn, scope: Scope) -> None:
+    """Take a ready scope one step further."""
+    if at_end(turn, scope):
+        _finish_list(turn, scope)
+        return
+    step = enter_step(turn, scope)
+    match step:
+        case None:
+            pass
+        case PassStep():
+            enter_pass(turn, scope)
+        case SucceedStep():
+            enter_succeed(turn, scope)
+        case FailStep():
+            enter_fail(turn, scope, step)
+        case WaitStep():
+            enter_wait(turn, scope, step)
+        case TaskStep():
+            enter_task(turn, scope, step)
+        case ChoiceStep():
+            enter_choice(turn, scope, step)
+        case ParallelStep():
+            enter_parallel(turn, scope, step)
+        case ForeachStep():
+            enter_foreach(turn, scope, step)
+        case _:
+            assert_never(step)
+
+
+def _finish_list(turn: Turn, scope: Scope) -> None:
+    parent = turn.parent_of(scope)
+    if parent is None:
+        _finish_flow(turn, scope)
+        return
+    step = turn.step_of(parent)
+    match step:
+        case ChoiceStep():
+            finish_option(turn, parent, step, scope)
+        case ParallelStep():
+            finish_branch(turn, parent, scope)
+        case ForeachStep():
+            finish_iteration(turn, parent, step, scope)
+        case _:
+            raise AssertionError(f"{type(step).__name__} opens no scopes")
+
+
+def _finish_flow(turn: Turn, scope: Scope) -> None:
+    flow_input = turn.input_of(scope)
+    output = scope.local
+    if turn.flow.output_mappings is not None:
+        mapped = turn.map(turn.flow.output_mappings, flow_input, scope.local, turn.context())
+        if isinstance(mapped, Failure):
+            turn.end(Status.FAILED, failure=mapped)
+            return
+        output = mapped
+    oversize = check_size(turn, flow_input, output, scope.local)
+    if oversize is not None:
+        turn.end(Status.FAILED, failure=oversize)
+    else:
+        turn.end(Status.SUCCEEDED, output=output)

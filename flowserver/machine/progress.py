@@ -1,0 +1,173 @@
+"""How a scope moves through its list: entering, completing and failing a step, and how failures climb.
+
+Knows what all steps have in common and nothing of what a single type does.
+"""
+
+from flowserver.base.json_values import Json, JsonObject, json_bytes
+from flowserver.language.graph import ForeachStep, ParallelStep, Pattern, Step, TaskStep
+from flowserver.machine.events import EventType
+from flowserver.machine.mappings import RUNTIME_ERROR
+from flowserver.machine.messages import Failure
+from flowserver.machine.state import Scope, Status, WaitKind
+from flowserver.machine.turn import Turn
+
+
+def enter_step(turn: Turn, scope: Scope) -> Step | None:
+    """Enter the step the scope stands at: record it, evaluate its input. None if that failed the step."""
+    step = turn.step_of(scope)
+    parent_input = turn.input_of(scope)
+    scope.attempt = 0
+    scope.retries = {}
+    scope.option = None
+    scope.next_item = scope.open_items = 0
+    scope.entered_event_id = turn.record_in(scope, EventType.STEP_ENTERED, input=parent_input, local=scope.local)
+    step_input = _step_input(turn, scope, step, parent_input)
+    if isinstance(step_input, Failure):
+        fail_step(turn, scope, step_input)
+        return None
+    scope.step_input = step_input
+    turn.record_in(scope, EventType.STEP_STARTED, input=step_input)
+    return step
+
+
+def _step_input(turn: Turn, scope: Scope, step: Step, parent_input: JsonObject) -> JsonObject | Failure:
+    if step.input_mappings is None:
+        return {**parent_input, **scope.local}
+    return turn.map(step.input_mappings, parent_input, scope.local, step_context(turn, scope, step))
+
+
+def step_context(turn: Turn, scope: Scope, step: Step) -> JsonObject:
+    """`$context` as a step's mappings see it; `task.token` exists on waitForCallback tasks only."""
+    context = turn.context()
+    context["step"] = {"name": step.name, "eventId": scope.entered_event_id}
+    if isinstance(step, TaskStep) and step.pattern is Pattern.WAIT_FOR_CALLBACK:
+        context["task"] = {"token": step_token(turn, scope)}
+    return context
+
+
+def step_token(turn: Turn, scope: Scope, wait_id: int | None = None) -> str:
+    """The task token of the scope's current step; with a wait id, of one attempt of it."""
+    execution_id = turn.execution.execution_id
+    return turn.environment.token_for(execution_id, scope.scope_id, scope.entered_event_id, wait_id)
+
+
+def complete_step(
+    turn: Turn,
+    scope: Scope,
+    local: Json,
+    default_output: JsonObject,
+    *,
+    goto: str | None = None,
+    stop: bool = False,
+) -> None:
+    """The step succeeded with `$local` = `local`: map its output, merge it, and move on.
+
+    `goto` continues at that sibling; `stop` (or the step's `end`) ends the list; a goto wins over an end.
+    """
+    step = turn.step_of(scope)
+    output = default_output
+    if step.output_mappings is not None:
+        assert scope.step_input is not None
+        context = step_context(turn, scope, step)
+        mapped = turn.map(step.output_mappings, scope.step_input, local, context)
+        if isinstance(mapped, Failure):
+            fail_step(turn, scope, mapped)
+            return
+        output = mapped
+    oversize = check_size(turn, scope.step_input, output, local)
+    if oversize is not None:
+        fail_execution(turn, scope, oversize)
+        return
+    turn.record_in(scope, EventType.STEP_SUCCEEDED, output=local)
+    leave_step(turn, scope, output, goto=goto, stop=stop or step.end)
+
+
+def leave_step(turn: Turn, scope: Scope, output: JsonObject, *, goto: str | None, stop: bool) -> None:
+    """Merge the output into the scope's local (shallow, the output wins), record the exit, and move on."""
+    scope.local = {**scope.local, **output}
+    turn.record_in(scope, EventType.STEP_EXITED, local=scope.local)
+    scope.step_input = None
+    steps = turn.flow.lists[scope.list_id]
+    if goto is not None:
+        scope.step_index = steps.position[goto]
+    elif stop:
+        scope.step_index = len(steps.steps)
+    else:
+        scope.step_index += 1
+    turn.make_ready(scope)
+
+
+def at_end(turn: Turn, scope: Scope) -> bool:
+    """Whether the scope has run its list to the end."""
+    return scope.step_index >= len(turn.flow.lists[scope.list_id].steps)
+
+
+def fail_step(turn: Turn, scope: Scope, failure: Failure) -> None:
+    """The step failed and nobody here handles it: its list fails, then the step that opened the list, to the top."""
+    while True:
+        turn.record_in(scope, EventType.STEP_FAILED, error=failure.error, cause=failure.cause)
+        turn.record_in(scope, EventType.STEP_EXITED, local=scope.local)
+        parent = turn.parent_of(scope)
+        if parent is None:
+            turn.end(Status.FAILED, failure=failure)
+            return
+        _exit_item(turn, parent, scope)
+        parent.last_event_id = scope.last_event_id
+        _cancel_siblings(turn, parent, scope)
+        turn.remove_opened_by(parent)
+        scope = parent
+
+
+def fail_execution(turn: Turn, scope: Scope, failure: Failure) -> None:
+    """A failure that nothing may catch, such as a passed limit: the step fails and with it the execution."""
+    turn.record_in(scope, EventType.STEP_FAILED, error=failure.error, cause=failure.cause)
+    turn.record_in(scope, EventType.STEP_EXITED, local=scope.local)
+    turn.end(Status.FAILED, failure=failure)
+
+
+def exit_item(turn: Turn, parent: Scope, child: Scope) -> None:
+    """A branch or iteration has finished: record it and keep its local for the join."""
+    _exit_item(turn, parent, child)
+    parent.last_event_id = child.last_event_id
+    turn.change_wait(child, WaitKind.DONE, None)
+    child.step_input = None
+    parent.open_items -= 1
+    turn.touched.add(parent.scope_id)
+
+
+def _exit_item(turn: Turn, parent: Scope, child: Scope, **extra: Json) -> None:
+    step = turn.step_of(parent)
+    if isinstance(step, ParallelStep):
+        exited = EventType.BRANCH_EXITED
+    elif isinstance(step, ForeachStep):
+        exited = EventType.ITERATION_EXITED
+    else:
+        return
+    child.last_event_id = turn.record(exited, step.name, child.last_event_id, local=child.local, **extra)
+
+
+def _cancel_siblings(turn: Turn, parent: Scope, failed: Scope) -> None:
+    """Record the exit of every step and list that the failure of `failed` cuts short, innermost first."""
+    for sibling in turn.children_of(parent):
+        if sibling is failed or sibling.wait is WaitKind.DONE:
+            continue
+        for scope, opener in _innermost_first(turn, sibling, parent):
+            if scope.step_input is not None:
+                turn.record_in(scope, EventType.STEP_EXITED, local=scope.local, cancelled=True)
+            _exit_item(turn, opener, scope, cancelled=True)
+
+
+def _innermost_first(turn: Turn, top: Scope, opener: Scope) -> list[tuple[Scope, Scope]]:
+    found = [(top, opener)]
+    for scope, _ in found:
+        found.extend((child, scope) for child in turn.children_of(scope) if child.wait is not WaitKind.DONE)
+    return found[::-1]
+
+
+def check_size(turn: Turn, *documents: Json) -> Failure | None:
+    """The size rule: input + output + local of one step, as compact JSON, stay within the limit."""
+    size = sum(json_bytes(document) for document in documents)
+    limit = turn.environment.limits.step_data_bytes_max
+    if size <= limit:
+        return None
+    return Failure(RUNTIME_ERROR, f"input, output and local of the step hold {size} bytes; the limit is {limit}")

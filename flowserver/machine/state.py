@@ -1,0 +1,104 @@
+"""What an execution is between two turns: a header and a tree of scopes.
+
+A scope is one running list of steps with its `$local`. Its `wait` is the one stored reason why it will go on:
+whoever loads an execution can tell from its scopes alone what must happen next.
+Documents (`local`, `step_input`) are replaced, never edited in place, so events may refer to them.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from flowserver.base.json_values import JsonObject
+
+
+class Status(StrEnum):
+    """Execution statuses, in the words of the API."""
+
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    STOPPED = "Stopped"
+    TIMED_OUT = "TimedOut"
+
+
+class WaitKind(StrEnum):
+    """Why a scope is not running right now, and so what wakes it."""
+
+    READY = "ready"
+    """Nothing: the next turn goes on with it."""
+    TIMER = "timer"
+    """`wake_at`: a wait step or the pause before a retry."""
+    TASK = "task"
+    """A function call or submission that a node makes; `wake_at` is the attempt's deadline, if it has one."""
+    TOKEN = "token"  # noqa: S105 - a kind of wait, no secret
+    """A report with the step's task token; `wake_at` as for TASK."""
+    CHILD = "child"
+    """The end of the execution that a `sync` sub-flow step started; `wake_at` as for TASK."""
+    JOIN = "join"
+    """The scopes it opened (branches, iterations, a choice's steps)."""
+    DONE = "done"
+    """Nothing any more: a finished branch or iteration whose `local` the join still needs."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """One running list of steps.
+
+    `item` numbers the branch or iteration (0 for a choice's steps). `wait_id` is new for every wait, so that a late
+    message is recognised; a task attempt keeps one wait id from its call to its report.
+    """
+
+    scope_id: int
+    parent_id: int | None
+    list_id: int
+    item: int
+    last_event_id: int
+    local: JsonObject = field(default_factory=dict)
+    step_index: int = 0
+    step_input: JsonObject | None = None
+    entered_event_id: int = 0
+    wait: WaitKind = WaitKind.READY
+    wait_id: int = 0
+    wake_at: int | None = None
+    attempt: int = 0
+    """How many times the current step's call has been made or ordered, redeliveries included."""
+    retries: dict[int, int] = field(default_factory=dict)
+    """Retries used, by number of the retry policy."""
+    option: int | None = None
+    """The option a choice took; -1 is its default."""
+    next_item: int = 0
+    """How many iterations a foreach has opened."""
+    open_items: int = 0
+    """How many branches or iterations still run."""
+
+    @property
+    def started_event_id(self) -> int:
+        """Id of the current step's StepStarted event, which always follows its StepEntered directly."""
+        return self.entered_event_id + 1
+
+
+@dataclass(slots=True)
+class Execution:
+    """The header of an execution and its live scopes by id; instants in ms since the epoch."""
+
+    execution_id: str
+    flow_name: str
+    name: str
+    input: JsonObject
+    started_at: int
+    deadline_at: int
+    callback_token: str | None = None
+    status: Status = Status.RUNNING
+    next_event_id: int = 1
+    next_scope_id: int = 1
+    next_wait_id: int = 1
+    stopped_at: int | None = None
+    output: JsonObject | None = None
+    error: str | None = None
+    cause: str | None = None
+    scopes: dict[int, Scope] = field(default_factory=dict)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the execution has not ended."""
+        return self.status is Status.RUNNING

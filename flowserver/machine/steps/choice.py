@@ -1,0 +1,42 @@
+"""`choice`: the first option whose condition holds, else the default, else nothing."""
+
+from flowserver.expressions.conditions import holds
+from flowserver.language.graph import ChoiceStep, Option
+from flowserver.machine.progress import complete_step
+from flowserver.machine.state import Scope, WaitKind
+from flowserver.machine.turn import Turn
+
+DEFAULT_OPTION = -1
+
+
+def enter_choice(turn: Turn, scope: Scope, step: ChoiceStep) -> None:
+    """Pick the option; run its steps in a scope of their own, or go on at once if it has none."""
+    scope.option = _choose(step, scope)
+    option = _option(step, scope)
+    if option is None or option.steps is None:
+        complete_step(turn, scope, {}, {}, goto=None if option is None else option.goto)
+        return
+    turn.begin_wait(scope, WaitKind.JOIN)
+    turn.open_scope(scope, option.steps.list_id, 0, scope.last_event_id)
+
+
+def finish_option(turn: Turn, scope: Scope, step: ChoiceStep, child: Scope) -> None:
+    """The option's steps are done: their local is the choice's; then the option's goto."""
+    scope.last_event_id = child.last_event_id
+    turn.remove_opened_by(scope)
+    option = _option(step, scope)
+    assert option is not None
+    complete_step(turn, scope, child.local, child.local, goto=option.goto)
+
+
+def _choose(step: ChoiceStep, scope: Scope) -> int | None:
+    for number, option in enumerate(step.options):
+        if option.condition is not None and holds(option.condition, scope.step_input):
+            return number
+    return None if step.default is None else DEFAULT_OPTION
+
+
+def _option(step: ChoiceStep, scope: Scope) -> Option | None:
+    if scope.option is None:
+        return None
+    return step.default if scope.option == DEFAULT_OPTION else step.options[scope.option]

@@ -1,0 +1,89 @@
+"""`parallel` and `foreach`: scopes that run side by side and are joined, in order, into an array."""
+
+from flowserver.expressions.paths import MISSING, find
+from flowserver.language.graph import ForeachStep, ParallelStep
+from flowserver.machine.events import EventType
+from flowserver.machine.mappings import RUNTIME_ERROR
+from flowserver.machine.messages import Failure
+from flowserver.machine.progress import complete_step, exit_item, fail_execution, fail_step
+from flowserver.machine.state import Scope, WaitKind
+from flowserver.machine.turn import Turn
+
+
+def enter_parallel(turn: Turn, scope: Scope, step: ParallelStep) -> None:
+    """Open all branches together."""
+    turn.begin_wait(scope, WaitKind.JOIN)
+    for branch in step.branches:
+        if not _open_item(turn, scope, branch.list_id, EventType.BRANCH_ENTERED):
+            return
+
+
+def finish_branch(turn: Turn, scope: Scope, child: Scope) -> None:
+    """A branch is done; after the last one the step is."""
+    exit_item(turn, scope, child)
+    if scope.open_items == 0:
+        _join(turn, scope)
+
+
+def enter_foreach(turn: Turn, scope: Scope, step: ForeachStep) -> None:
+    """Open the first window of iterations; an empty collection succeeds with `$local` = []."""
+    size = _collection_size(turn, scope, step)
+    if isinstance(size, Failure):
+        fail_step(turn, scope, size)
+        return
+    turn.begin_wait(scope, WaitKind.JOIN)
+    _open_iterations(turn, scope, step, size)
+    if size == 0:
+        _join(turn, scope)
+
+
+def finish_iteration(turn: Turn, scope: Scope, step: ForeachStep, child: Scope) -> None:
+    """An iteration is done: the next one takes its place; after the last one the step is done."""
+    exit_item(turn, scope, child)
+    size = _collection_size(turn, scope, step)
+    assert isinstance(size, int)
+    _open_iterations(turn, scope, step, size)
+    if turn.execution.is_running and scope.open_items == 0:
+        _join(turn, scope)
+
+
+def _collection_size(turn: Turn, scope: Scope, step: ForeachStep) -> int | Failure:
+    collection = find(step.collection, scope.step_input)
+    path = step.collection.text
+    if collection is MISSING:
+        return Failure(RUNTIME_ERROR, f"the collection {path} was not found in the step's input")
+    if not isinstance(collection, list):
+        return Failure(RUNTIME_ERROR, f"the collection {path} is not an array")
+    items_max = turn.environment.limits.foreach_items_max
+    if len(collection) > items_max:
+        return Failure(RUNTIME_ERROR, f"the collection {path} has {len(collection)} items; the limit is {items_max}")
+    return len(collection)
+
+
+def _open_iterations(turn: Turn, scope: Scope, step: ForeachStep, size: int) -> None:
+    window = turn.environment.limits.foreach_concurrency_max
+    while scope.next_item < size and scope.open_items < window:
+        if not _open_item(turn, scope, step.steps.list_id, EventType.ITERATION_ENTERED):
+            return
+
+
+def _open_item(turn: Turn, scope: Scope, list_id: int, entered: EventType) -> bool:
+    """Open the next branch or iteration; False if that ended the execution for want of room."""
+    scopes_max = turn.environment.limits.live_scopes_max
+    if len(turn.execution.scopes) >= scopes_max:
+        failure = Failure(RUNTIME_ERROR, f"more than {scopes_max} step lists are open at once")
+        fail_execution(turn, scope, failure)
+        return False
+    child = turn.open_scope(scope, list_id, scope.next_item, scope.started_event_id)
+    scope.next_item += 1
+    scope.open_items += 1
+    name = turn.step_of(scope).name
+    child_input = turn.input_of(child)
+    child.last_event_id = turn.record(entered, name, scope.started_event_id, input=child_input, local=child.local)
+    return True
+
+
+def _join(turn: Turn, scope: Scope) -> None:
+    local = [child.local for child in turn.children_of(scope)]
+    turn.remove_opened_by(scope)
+    complete_step(turn, scope, local, {})

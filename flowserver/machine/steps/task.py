@@ -1,0 +1,220 @@
+"""`task`: calls with retry, catch and time-outs; callbacks; sub-flows.
+
+One attempt is one wait: it begins with the order to call (TASK) and, where the pattern says so, goes on under the
+same wait id until a report comes (TOKEN, CHILD). A retry pause is a TIMER.
+"""
+
+from flowserver.base.json_values import Json, JsonObject
+from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, TaskStep
+from flowserver.machine.commands import InvokeTask, SubmitInvocation
+from flowserver.machine.events import EventType
+from flowserver.machine.failures import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
+from flowserver.machine.mappings import evaluate_params
+from flowserver.machine.messages import Failure, Result, Success
+from flowserver.machine.progress import (
+    check_size,
+    complete_step,
+    fail_execution,
+    fail_step,
+    leave_step,
+    step_context,
+    step_token,
+)
+from flowserver.machine.state import Scope, WaitKind
+from flowserver.machine.turn import NOT_NOW, Outcome, OutcomeKind, Turn
+
+ASYNC = "Async"
+INVOCATION_TYPES = ("Sync", ASYNC)
+
+
+def enter_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
+    """Make the first attempt; serviceParams that cannot be evaluated fail the step, as a mapping would."""
+    params = _params(scope, step)
+    if isinstance(params, Failure):
+        fail_step(turn, scope, params)
+    else:
+        _attempt(turn, scope, step)
+
+
+def resume_timer(turn: Turn, scope: Scope, step: TaskStep) -> None:
+    """The retry pause is over, or the attempt's time is up."""
+    if scope.wait is WaitKind.TIMER:
+        _attempt(turn, scope, step)
+        return
+    turn.cancel_call(scope)
+    cause = f"the attempt took longer than {step.timeout_seconds} seconds"
+    _fail_attempt(turn, scope, step, EventType.TASK_TIMED_OUT, Failure(TASK_TIMEOUT, cause))
+
+
+def redeliver(turn: Turn, scope: Scope, step: TaskStep) -> None:
+    """Order the same attempt's call again: same wait, same idempotency key, next attempt number."""
+    _order(turn, scope, step)
+
+
+def resume_reply(turn: Turn, scope: Scope, step: TaskStep, result: Result) -> None:
+    """The call has ended: with the task's result, or with the word that the work was submitted."""
+    submits = _submits(step)
+    if submits and isinstance(result, Failure) and result.error == INVALID_LOCAL:
+        result = Success({})  # the immediate answer of a submission is not its result, so any will do
+    if isinstance(result, Failure):
+        _fail_attempt(turn, scope, step, _failure_event(result, submits=submits), result)
+    elif submits:
+        turn.record_in(scope, EventType.TASK_SUBMITTED, output=result.output)
+        kind = WaitKind.CHILD if isinstance(step.target, FlowTarget) and _is_sync(step) else WaitKind.TOKEN
+        turn.change_wait(scope, kind, scope.wake_at)
+    else:
+        _succeed(turn, scope, result.output)
+
+
+def resume_report(turn: Turn, scope: Scope, step: TaskStep, result: Result) -> None:
+    """A report with the task's token, or the end of its child execution; it may come before the call has ended.
+
+    During a retry pause nothing can take it.
+    """
+    if scope.wait is WaitKind.TIMER:
+        turn.outcome = NOT_NOW
+        return
+    if isinstance(result, Success):
+        event_id = _succeed(turn, scope, result.output)
+    else:
+        event_id = _fail_attempt(turn, scope, step, EventType.TASK_FAILED, result)
+    turn.outcome = Outcome(OutcomeKind.APPLIED, event_id)
+
+
+def _is_sync(step: TaskStep) -> bool:
+    return step.pattern is Pattern.SYNC
+
+
+def _submits(step: TaskStep) -> bool:
+    """Whether the call only submits the work. A function's `sync` call returns the result itself."""
+    return step.pattern is Pattern.WAIT_FOR_CALLBACK or (_is_sync(step) and isinstance(step.target, FlowTarget))
+
+
+def _params(scope: Scope, step: TaskStep) -> dict[str, Json] | Failure | None:
+    assert scope.step_input is not None
+    return None if step.service_params is None else evaluate_params(step.service_params, scope.step_input)
+
+
+def _attempt(turn: Turn, scope: Scope, step: TaskStep) -> None:
+    detail: JsonObject = {"pattern": str(step.pattern), "input": scope.step_input}
+    name = {"action": step.target.action} if isinstance(step.target, ActionTarget) else {"resourceArn": step.target.arn}
+    turn.record_in(scope, EventType.TASK_SCHEDULED, **name, **detail)
+    turn.record_in(scope, EventType.TASK_STARTED)
+    params = _params(scope, step)
+    assert not isinstance(params, Failure), "checked when the step was entered"
+    invocation_type = (params or {}).get("InvocationType", INVOCATION_TYPES[0])
+    if isinstance(step.target, FunctionTarget) and invocation_type not in INVOCATION_TYPES:
+        failure = Failure("FC.InvalidArgument", "serviceParams.InvocationType must be Sync or Async")
+        _fail_attempt(turn, scope, step, _failure_event(failure, submits=_submits(step)), failure)
+    elif (
+        isinstance(step.target, FunctionTarget)
+        and invocation_type == ASYNC
+        and step.pattern is Pattern.REQUEST_RESPONSE
+    ):
+        _submit_and_forget(turn, scope, step, step.target, params or {})
+    else:
+        seconds = step.timeout_seconds
+        wake_at = None if seconds is None else turn.environment.now_ms + seconds * 1000
+        turn.begin_wait(scope, WaitKind.TASK, wake_at)
+        _order(turn, scope, step)
+
+
+def _submit_and_forget(
+    turn: Turn, scope: Scope, step: TaskStep, target: FunctionTarget, params: dict[str, Json]
+) -> None:
+    invocation_id = params.get("StatefulAsyncInvocationID")
+    assert scope.step_input is not None
+    scope.attempt += 1
+    turn.commands.append(
+        SubmitInvocation(
+            target=target,
+            step_name=step.name,
+            event=scope.step_input,
+            invocation_id=None if invocation_id is None else str(invocation_id),
+            idempotency_key=_idempotency_key(turn, scope),
+        )
+    )
+    _succeed(turn, scope, {})
+
+
+def _order(turn: Turn, scope: Scope, step: TaskStep) -> None:
+    params = _params(scope, step)
+    assert not isinstance(params, Failure)
+    assert scope.step_input is not None
+    scope.attempt += 1
+    turn.touched.add(scope.scope_id)
+    turn.commands.append(
+        InvokeTask(
+            scope_id=scope.scope_id,
+            wait_id=scope.wait_id,
+            attempt=scope.attempt,
+            step_name=step.name,
+            target=step.target,
+            pattern=step.pattern,
+            input=scope.step_input,
+            params=params,
+            token=_token(turn, scope, step),
+            idempotency_key=_idempotency_key(turn, scope),
+            deadline_at=scope.wake_at,
+        )
+    )
+
+
+def _token(turn: Turn, scope: Scope, step: TaskStep) -> str | None:
+    if step.pattern is Pattern.WAIT_FOR_CALLBACK:
+        return step_token(turn, scope)
+    if _is_sync(step) and isinstance(step.target, FlowTarget):
+        return step_token(turn, scope, scope.wait_id)
+    return None
+
+
+def _idempotency_key(turn: Turn, scope: Scope) -> str:
+    return f"{turn.execution.execution_id}-{scope.entered_event_id}"
+
+
+def _failure_event(failure: Failure, *, submits: bool) -> EventType:
+    if failure.error == TASK_TIMEOUT:
+        return EventType.TASK_TIMED_OUT
+    return EventType.TASK_SUBMIT_FAILED if submits else EventType.TASK_FAILED
+
+
+def _succeed(turn: Turn, scope: Scope, output: JsonObject) -> int:
+    event_id = turn.record_in(scope, EventType.TASK_SUCCEEDED, output=output)
+    complete_step(turn, scope, output, output)
+    return event_id
+
+
+def _fail_attempt(turn: Turn, scope: Scope, step: TaskStep, event: EventType, failure: Failure) -> int:
+    """Retry first; where no policy applies or it is used up, catch; else the step fails. Returns the event's id."""
+    detail = {"error": failure.error, "cause": failure.cause}
+    number = choose_retry(step.retry, scope.retries, failure.error)
+    if number is None:
+        event_id = turn.record_in(scope, event, **detail)
+        _catch_or_fail(turn, scope, step, failure)
+        return event_id
+    used = scope.retries.get(number, 0) + 1
+    pause = pause_ms(step.retry[number], used)
+    event_id = turn.record_in(scope, event, **detail, retry={"number": used, "pauseSeconds": pause / 1000})
+    scope.retries = {**scope.retries, number: used}
+    turn.begin_wait(scope, WaitKind.TIMER, turn.environment.now_ms + pause)
+    return event_id
+
+
+def _catch_or_fail(turn: Turn, scope: Scope, step: TaskStep, failure: Failure) -> None:
+    rule = choose_catch(step.catch, failure.error)
+    if rule is None:
+        fail_step(turn, scope, failure)
+        return
+    local = {"error": failure.error, "code": failure.error, "cause": failure.cause}
+    output: JsonObject | Failure = {}
+    if step.error_mappings is not None:
+        output = turn.map(step.error_mappings, scope.step_input, local, step_context(turn, scope, step))
+    if isinstance(output, Failure):
+        fail_step(turn, scope, output)
+        return
+    oversize = check_size(turn, scope.step_input, output, local)
+    if oversize is not None:
+        fail_execution(turn, scope, oversize)
+        return
+    turn.record_in(scope, EventType.STEP_FAILED, error=failure.error, cause=failure.cause, caughtBy=rule.goto)
+    leave_step(turn, scope, output, goto=rule.goto, stop=False)

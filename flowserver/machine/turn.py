@@ -1,0 +1,266 @@
+"""One turn: the only object that changes an execution, and the record of what it changed.
+
+Owns event numbering, the worklist of ready scopes, opening and removing scopes, and ending the execution.
+Knows nothing of step types.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from flowserver.base.clock import format_instant
+from flowserver.base.json_values import Json, JsonObject, dump_json
+from flowserver.expressions.paths import find
+from flowserver.language.graph import Flow, ForeachStep, Mappings, Step
+from flowserver.machine.commands import CancelInvocation, Command, ReportCallback
+from flowserver.machine.events import Event, EventType
+from flowserver.machine.failures import EXECUTION_STOPPED, FAILED, TASK_TIMEOUT
+from flowserver.machine.mappings import Environment, MissingSource, apply_mappings
+from flowserver.machine.messages import Failure, Result, Success
+from flowserver.machine.state import Execution, Scope, Status, WaitKind
+
+
+class OutcomeKind(Enum):
+    """What a message came to."""
+
+    APPLIED = auto()
+    STALE = auto()
+    """It named a wait that is over; nothing changed."""
+    ENDED = auto()
+    """The execution had ended before; nothing changed."""
+    NOT_NOW = auto()
+    """A report in a phase that cannot take one; nothing changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a message came to; `event_id` is the event that records it, 0 if none."""
+
+    kind: OutcomeKind
+    event_id: int = 0
+
+
+APPLIED = Outcome(OutcomeKind.APPLIED)
+STALE = Outcome(OutcomeKind.STALE)
+ENDED = Outcome(OutcomeKind.ENDED)
+NOT_NOW = Outcome(OutcomeKind.NOT_NOW)
+
+
+class EventsExhausted(Exception):
+    """The execution has used up its history; the turn that meets this ends it."""
+
+
+class Turn:
+    """The changes one message makes to one execution.
+
+    `events` and `commands` in order; `touched` and `removed` scope ids, disjoint; `outcome`; `more` says that ready
+    scopes are left for another turn.
+    """
+
+    def __init__(self, flow: Flow, execution: Execution, environment: Environment) -> None:
+        self.flow = flow
+        self.execution = execution
+        self.environment = environment
+        self.events: list[Event] = []
+        self.commands: list[Command] = []
+        self.touched: set[int] = set()
+        self.removed: set[int] = set()
+        self.outcome = APPLIED
+        self.more = False
+        self.ready: deque[int] = deque()
+        self._inputs: dict[int, JsonObject] = {}
+        self._children: dict[int, dict[int, None]] = {}
+        for scope in execution.scopes.values():
+            self._adopt(scope)
+
+    # Events
+
+    def record(self, type: EventType, step_name: str, cause: int, **detail: Json) -> int:
+        """Append an event and return its id; raises EventsExhausted when only the last one is left."""
+        if self.execution.next_event_id >= self.environment.limits.events_max:
+            raise EventsExhausted
+        return self._append(type, step_name, cause, detail)
+
+    def _append(self, type: EventType, step_name: str, cause: int, detail: JsonObject) -> int:
+        event_id = self.execution.next_event_id
+        assert cause < event_id
+        self.execution.next_event_id = event_id + 1
+        now = self.environment.now_ms
+        self.events.append(Event(event_id, cause, type, step_name, now, dump_json(detail)))
+        return event_id
+
+    def record_in(self, scope: Scope, type: EventType, **detail: Json) -> int:
+        """Append an event of the scope's current step, caused by the scope's last event."""
+        event_id = self.record(type, self.step_of(scope).name, scope.last_event_id, **detail)
+        scope.last_event_id = event_id
+        self.touched.add(scope.scope_id)
+        return event_id
+
+    # Scopes
+
+    def step_of(self, scope: Scope) -> Step:
+        """The step the scope stands at."""
+        return self.flow.lists[scope.list_id].steps[scope.step_index]
+
+    def parent_of(self, scope: Scope) -> Scope | None:
+        """The scope whose step opened this one."""
+        return None if scope.parent_id is None else self.execution.scopes[scope.parent_id]
+
+    def children_of(self, scope: Scope) -> list[Scope]:
+        """The scopes that the scope's current step opened, by item number."""
+        children = [self.execution.scopes[child_id] for child_id in self._children.get(scope.scope_id, ())]
+        return sorted(children, key=lambda child: child.item)
+
+    def _adopt(self, scope: Scope) -> None:
+        if scope.parent_id is not None:
+            self._children.setdefault(scope.parent_id, {})[scope.scope_id] = None
+
+    def open_scope(self, parent: Scope | None, list_id: int, item: int, cause: int) -> Scope:
+        """A new scope at the start of a list, ready to run; `cause` is the event its first step follows."""
+        scope_id = self.execution.next_scope_id
+        self.execution.next_scope_id += 1
+        parent_id = None if parent is None else parent.scope_id
+        scope = Scope(scope_id, parent_id, list_id, item, cause)
+        self.execution.scopes[scope_id] = scope
+        self._adopt(scope)
+        self.make_ready(scope)
+        return scope
+
+    def make_ready(self, scope: Scope) -> None:
+        """Put the scope on the worklist."""
+        scope.wait = WaitKind.READY
+        scope.wake_at = None
+        self.touched.add(scope.scope_id)
+        self.ready.append(scope.scope_id)
+
+    def begin_wait(self, scope: Scope, kind: WaitKind, wake_at: int | None = None) -> None:
+        """Let the scope wait, under a new wait id."""
+        scope.wait_id = self.execution.next_wait_id
+        self.execution.next_wait_id += 1
+        self.change_wait(scope, kind, wake_at)
+
+    def change_wait(self, scope: Scope, kind: WaitKind, wake_at: int | None) -> None:
+        """Let the same wait go on for another reason."""
+        scope.wait = kind
+        scope.wake_at = wake_at
+        self.touched.add(scope.scope_id)
+
+    def cancel_call(self, scope: Scope) -> None:
+        """Ask for the scope's call to be dropped, if one is under way."""
+        if scope.wait is WaitKind.TASK:
+            self.commands.append(CancelInvocation(scope.scope_id, scope.wait_id))
+
+    def remove_opened_by(self, scope: Scope) -> None:
+        """Take everything the scope's step opened out of the execution; calls under way are cancelled."""
+        doomed = self.children_of(scope)
+        while doomed:
+            child = doomed.pop()
+            doomed.extend(self.children_of(child))
+            self._drop(child)
+        self._children.pop(scope.scope_id, None)
+
+    def _drop(self, scope: Scope) -> None:
+        self.cancel_call(scope)
+        del self.execution.scopes[scope.scope_id]
+        self.touched.discard(scope.scope_id)
+        self.removed.add(scope.scope_id)
+
+    def take_ready(self) -> Iterator[Scope]:
+        """The ready scopes in order, those that become ready meanwhile included, up to the turn's bound."""
+        budget = self.environment.limits.turn_steps_max
+        while self.ready and budget > 0:
+            scope = self.execution.scopes.get(self.ready.popleft())
+            if scope is not None:
+                budget -= 1
+                yield scope
+        self.more = any(scope_id in self.execution.scopes for scope_id in self.ready)
+
+    # Documents
+
+    def input_of(self, scope: Scope) -> JsonObject:
+        """The `$input` that the scope's steps see.
+
+        It is never stored: the flow's own follows from the execution's input, a nested one from its parent's step.
+        """
+        known = self._inputs.get(scope.scope_id)
+        if known is None:
+            known = self._find_input(scope)
+            self._inputs[scope.scope_id] = known
+        return known
+
+    def _find_input(self, scope: Scope) -> JsonObject:
+        parent = self.parent_of(scope)
+        if parent is None:
+            mapped = self.flow_input("null")  # what `fail` refuses was refused at the start
+            assert not isinstance(mapped, Failure), "an execution whose input cannot be mapped never gets a scope"
+            return mapped
+        step, step_input = self.step_of(parent), parent.step_input
+        assert step_input is not None
+        if not isinstance(step, ForeachStep):
+            return step_input
+        iteration = {**step_input, step.item: _collection(step, step_input)[scope.item]}
+        if step.index is not None:
+            iteration[step.index] = scope.item
+        return iteration
+
+    def flow_input(self, missing_source: MissingSource) -> JsonObject | Failure:
+        """The execution's input after the flow's inputMappings."""
+        given = self.execution.input
+        mappings = self.flow.input_mappings
+        if mappings is None:
+            return given
+        return apply_mappings(mappings, input=given, local={}, context=self.context(), missing_source=missing_source)
+
+    def map(self, mappings: Mappings, input: Json, local: Json, context: JsonObject) -> JsonObject | Failure:
+        """Apply a mapping list under the server's `missing_source` setting."""
+        missing_source = self.environment.missing_source
+        return apply_mappings(mappings, input=input, local=local, context=context, missing_source=missing_source)
+
+    def context(self) -> JsonObject:
+        """`$context` as the flow's own mappings see it."""
+        execution = self.execution
+        return {
+            "flow": {"name": execution.flow_name},
+            "execution": {"name": execution.name, "startedTime": format_instant(execution.started_at)},
+        }
+
+    # Ending
+
+    def end(self, status: Status, *, output: JsonObject | None = None, failure: Failure | None = None) -> None:
+        """End the execution: its last event, its status, no scopes left, its callback on the way.
+
+        The last event may be the one that `events_max` reserves.
+        """
+        execution = self.execution
+        assert execution.is_running
+        execution.status = status
+        execution.stopped_at = self.environment.now_ms
+        execution.output = output
+        if failure is not None:
+            execution.error, execution.cause = failure.error, failure.cause
+        detail = {"output": output} if failure is None else {"error": failure.error, "cause": failure.cause}
+        self._append(EventType(f"Execution{status}"), "", execution.next_event_id - 1, detail)
+        for scope in list(execution.scopes.values()):
+            self._drop(scope)
+        self.ready.clear()
+        if execution.callback_token is not None:
+            self.commands.append(ReportCallback(execution.callback_token, _result(execution)))
+
+
+def _collection(step: ForeachStep, step_input: JsonObject) -> list[Json]:
+    found = find(step.collection, step_input)
+    assert isinstance(found, list), "checked when the foreach was entered"
+    return found
+
+
+def _result(execution: Execution) -> Result:
+    """What an ended execution means to the task that waits for it."""
+    if execution.status is Status.SUCCEEDED:
+        return Success(execution.output or {})
+    cause = execution.cause or ""
+    if execution.status is Status.TIMED_OUT:
+        return Failure(TASK_TIMEOUT, cause)
+    if execution.status is Status.STOPPED:
+        return Failure(execution.error or EXECUTION_STOPPED, cause)
+    return Failure(execution.error or FAILED, cause)
