@@ -1,0 +1,94 @@
+"""Cuts a path into the tokens that jsonpath-ng's grammar reads.
+
+The library's own lexer drops the meaning of escapes (`"\\n"` becomes `n`), reserves the key `where`, knows
+few letters outside ASCII and skips blanks. This one does not, and it refuses what lies outside the
+language's subset at the place where it stands. Everything else about order is the grammar's matter.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flowserver.expressions.errors import ExpressionError
+from flowserver.expressions.strings import read_string
+
+IDENTIFIER = re.compile(r"[^\W\d]\w*")
+"""A key that needs no brackets: a letter or `_`, then letters, digits or `_`, of any script."""
+
+_PUNCTUATION = re.compile(r"\.\.|[$.\[\]*]")
+_INTEGER = re.compile(r"[0-9]{1,9}(?![0-9])")  # nine digits: no list is that long
+
+_REFUSED = {
+    "..": "recursive descent `..` is not supported",
+    "-": "negative indexes are not supported",
+    ":": "slices are not supported",
+    ",": "only one key or index may stand in brackets",
+    "?": "filters are not supported",
+    "(": "scripts and filters are not supported",
+    "@": "filters are not supported",
+    "'": "keys are quoted with double quotes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The attributes that jsonpath-ng's parser asks of a token; `lexpos` is the 0-based offset."""
+
+    type: str
+    value: str | int
+    lexpos: int
+    lineno: int = 1
+    quoted: bool = False
+    lexer: None = None
+
+    @property
+    def col(self) -> int:
+        """The library's name for the place within the line."""
+        return self.lexpos
+
+
+def path_tokens(text: str) -> Iterator[Token]:
+    """The tokens of a path in order; raises ExpressionError at the first one that lies outside the subset."""
+    offset = 0
+    previous = ""
+    while offset < len(text):
+        token, offset = _next_token(text, offset)
+        _check_place(token, previous)
+        previous = token.type
+        yield token
+
+
+def _check_place(token: Token, previous: str) -> None:
+    """Refuse what the library's wider grammar would read as a key."""
+    bare_key = token.type == "ID" and not token.quoted
+    if previous == "." and not bare_key:
+        raise ExpressionError("a key is expected after the dot", token.lexpos)
+    if previous == "[" and bare_key:
+        raise ExpressionError("a key in brackets is written in double quotes", token.lexpos)
+
+
+def _next_token(text: str, start: int) -> tuple[Token, int]:
+    if text[start] == '"':
+        value, end = read_string(text, start)
+        return Token("ID", value, start, quoted=True), end
+    if found := _INTEGER.match(text, start):
+        return Token("NUMBER", int(found[0]), start), found.end()
+    if found := IDENTIFIER.match(text, start):
+        return Token("ID", found[0], start), found.end()
+    found = _PUNCTUATION.match(text, start)
+    if found is None or found[0] in _REFUSED:
+        raise _refusal(text, start)
+    return Token(found[0], found[0], start), found.end()
+
+
+def _refusal(text: str, start: int) -> ExpressionError:
+    if text[start] == "-" and text[start - 1 : start] != "[":
+        return ExpressionError('a key with `-` is written in brackets: ["a-b"]', start)
+    for mark, message in _REFUSED.items():
+        if text.startswith(mark, start):
+            return ExpressionError(message, start)
+    if text[start].isspace():
+        return ExpressionError("blanks are not allowed in a path", start)
+    if text[start].isdigit():
+        return ExpressionError("an index is a number from 0 to 999999999", start)
+    return ExpressionError(f"unexpected character {text[start]!r} in a path", start)
