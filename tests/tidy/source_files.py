@@ -1,0 +1,49 @@
+"""The package's source files, parsed once, for the tests that read code instead of running it."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "flowserver"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One module: `name` is its path from the checkout's root."""
+
+    path: Path
+    text: str
+    tree: ast.Module
+
+    @property
+    def name(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+    def place(self, node: ast.stmt | ast.expr) -> str:
+        return f"{self.name}:{node.lineno}"
+
+
+@cache
+def source_files(folder: Path = PACKAGE) -> tuple[SourceFile, ...]:
+    """Every module below `folder`, in order of path."""
+    texts = ((path, path.read_text("utf-8")) for path in sorted(folder.rglob("*.py")))
+    return tuple(SourceFile(path, text, ast.parse(text)) for path, text in texts)
+
+
+def functions_of(source: SourceFile) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function and method, nested ones too."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def imported_names(source: SourceFile) -> Iterator[tuple[ast.stmt, str]]:
+    """Every name that is imported, in full: `import a.b` gives a.b, `from a import b` gives a.b."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            yield from ((node, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node, f"{node.module}.{alias.name}") for alias in node.names)

@@ -1,0 +1,59 @@
+"""Layers import downwards, imports stand at the top, and the pure packages reach for nothing outside."""
+
+import ast
+import os
+
+import pytest
+from importlinter.cli import lint_imports
+
+from tests.tidy.source_files import PACKAGE, ROOT, functions_of, imported_names, source_files
+
+PURE_PACKAGES = ("expressions", "language", "machine")
+IMPURE_MODULES = {
+    "aiohttp", "asyncio", "httpx", "os", "random", "secrets", "socket", "sqlalchemy", "subprocess",
+    "time", "uuid", "uuid_utils",
+}  # fmt: skip
+CLOCK_READERS = {"now", "utcnow", "today"}
+
+
+def test_layers_import_downwards_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert lint_imports() == os.EX_OK
+
+
+def test_no_function_imports() -> None:
+    late = {
+        source.place(node)
+        for source in source_files()
+        for function in functions_of(source)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert late == set()
+
+
+@pytest.mark.parametrize("package", PURE_PACKAGES)
+def test_pure_packages_import_no_world(package: str) -> None:
+    impure = [
+        f"{source.place(node)} {name}"
+        for source in source_files(PACKAGE / package)
+        for node, name in imported_names(source)
+        if name.partition(".")[0] in IMPURE_MODULES
+    ]
+    assert impure == []
+
+
+@pytest.mark.parametrize("package", PURE_PACKAGES)
+def test_pure_packages_read_no_clock(package: str) -> None:
+    readers = [
+        source.place(node)
+        for source in source_files(PACKAGE / package)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Attribute) and node.attr in CLOCK_READERS and _is_clock(node.value)
+    ]
+    assert readers == []
+
+
+def _is_clock(value: ast.expr) -> bool:
+    named = value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
+    return named in {"date", "datetime"}
