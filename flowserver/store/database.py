@@ -1,0 +1,102 @@
+"""Database: engines, pragmas, and where transactions begin and end.
+
+SQLite: WAL, full fsync, one writer, many readers, incremental vacuum from the first table on.
+PostgreSQL: READ COMMITTED; the rows that a turn changes are locked when they are loaded.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+
+READERS_MAX = 8
+BUSY_TIMEOUT_MS = 30_000
+
+
+class DatabaseUrlInvalid(ValueError):
+    """The database URL is neither sqlite:///… nor postgresql://…."""
+
+
+def parse_url(text: str) -> URL:
+    """The URL as SQLAlchemy takes it; raises DatabaseUrlInvalid. The driver for PostgreSQL is psycopg."""
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise DatabaseUrlInvalid("the database URL must be sqlite:///FILE or postgresql://…") from None
+    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername == "sqlite" and url.database not in (None, "", ":memory:"):
+        return url
+    raise DatabaseUrlInvalid("the database URL must be sqlite:///FILE or postgresql://…")
+
+
+class Database:
+    """The two engines of one database. `write()` is for one thread at a time on SQLite; `read()` for any."""
+
+    def __init__(self, url_text: str) -> None:
+        self.url = parse_url(url_text)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._writer = self._sqlite_engine("BEGIN IMMEDIATE", 1) if self.is_sqlite else self._postgres_engine()
+        self._reader = self._sqlite_engine("BEGIN", READERS_MAX) if self.is_sqlite else self._writer
+
+    @property
+    def sqlite_file(self) -> Path | None:
+        """The database file; None on PostgreSQL."""
+        return Path(self.url.database or "") if self.is_sqlite else None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that writes, for migrations."""
+        return self._writer
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that may write; committed durably when the block ends, rolled back if it raises."""
+        with self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads, from one consistent snapshot on SQLite."""
+        with self._reader.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Give all connections back to the system."""
+        self._writer.dispose()
+        self._reader.dispose()
+
+    def _sqlite_engine(self, begin: str, connections: int) -> Engine:
+        engine = create_engine(
+            self.url,
+            pool_size=connections,
+            max_overflow=0,
+            connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
+        )
+        event.listen(engine, "connect", _prepare_sqlite)
+
+        def begin_transaction(connection: Connection) -> None:
+            connection.exec_driver_sql(begin)
+
+        event.listen(engine, "begin", begin_transaction)
+        return engine
+
+    def _postgres_engine(self) -> Engine:
+        return create_engine(self.url, pool_size=READERS_MAX + 2, max_overflow=0, pool_pre_ping=True)
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    """Pragmas of every connection; auto_vacuum takes effect only before the first table exists."""
+    connection.isolation_level = None  # SQLAlchemy's begin event opens transactions, not the driver
+    for pragma in (
+        f"busy_timeout = {BUSY_TIMEOUT_MS}",
+        "auto_vacuum = INCREMENTAL",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "cache_size = -65536",
+        "temp_store = MEMORY",
+    ):
+        connection.execute(f"PRAGMA {pragma}")

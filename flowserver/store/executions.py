@@ -1,0 +1,135 @@
+"""Executions and histories as readers see them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, func, or_, select
+
+from flowserver.machine.events import Event, EventType
+from flowserver.machine.state import Status
+from flowserver.store.tables import definitions, events, execution_documents, executions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionRow:
+    """An execution as the API shows it; documents are JSON texts, instants in ms."""
+
+    execution_id: str
+    flow_id: str
+    flow_name: str
+    name: str
+    status: Status
+    started_at: int
+    stopped_at: int | None
+    input: str
+    output: str | None
+    error: str | None
+    cause: str | None
+    parked_error: str | None
+    definition: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionFilter:
+    """Which executions to list; None means no condition. Instants in ms, inclusive."""
+
+    status: Status | None = None
+    started_from: int | None = None
+    started_to: int | None = None
+    name_prefix: str | None = None
+
+
+def _readable() -> Select[Any]:
+    header = executions.c
+    return (
+        select(
+            header.execution_id,
+            header.flow_id,
+            header.flow_name,
+            header.name,
+            header.status,
+            header.started_at,
+            header.stopped_at,
+            header.parked_error,
+            execution_documents.c.input,
+            execution_documents.c.output,
+            execution_documents.c.error,
+            execution_documents.c.cause,
+            func.coalesce(definitions.c.text, "").label("definition"),
+        )
+        .join(execution_documents, execution_documents.c.execution_id == header.execution_id)
+        .join(definitions, definitions.c.definition_id == header.definition_id, isouter=True)
+    )
+
+
+def _execution(row: Row[Any]) -> ExecutionRow:
+    return ExecutionRow(**{**row._mapping, "status": Status(row.status)})
+
+
+def find_execution(connection: Connection, flow_id: str, name: str) -> ExecutionRow | None:
+    """The execution of that name."""
+    query = _readable().where(executions.c.flow_id == flow_id, executions.c.name == name)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _execution(row)
+
+
+def find_execution_ids(connection: Connection, flow_id: str, name: str) -> tuple[str, Status] | None:
+    """Id and status of the execution of that name."""
+    query = select(executions.c.execution_id, executions.c.status).where(
+        executions.c.flow_id == flow_id, executions.c.name == name
+    )
+    row = connection.execute(query).one_or_none()
+    return None if row is None else (row.execution_id, Status(row.status))
+
+
+def list_executions(
+    connection: Connection, flow_id: str, wanted: ExecutionFilter, *, from_name: str | None, limit: int
+) -> list[ExecutionRow]:
+    """Newest first, equal starts by name; `from_name` is the execution the page starts with."""
+    header = executions.c
+    query = _readable().where(header.flow_id == flow_id, *_conditions(wanted))
+    if from_name is not None:
+        start = connection.execute(
+            select(header.started_at).where(header.flow_id == flow_id, header.name == from_name)
+        ).scalar_one_or_none()
+        if start is None:
+            return []
+        same = and_(header.started_at == start, header.name >= from_name)
+        query = query.where(or_(header.started_at < start, same))
+    page = query.order_by(header.started_at.desc(), header.name).limit(limit)
+    return [_execution(row) for row in connection.execute(page)]
+
+
+def _conditions(wanted: ExecutionFilter) -> list[Any]:
+    header = executions.c
+    conditions: list[Any] = []
+    if wanted.status is not None:
+        conditions.append(header.status == str(wanted.status))
+    if wanted.started_from is not None:
+        conditions.append(header.started_at >= wanted.started_from)
+    if wanted.started_to is not None:
+        conditions.append(header.started_at <= wanted.started_to)
+    if wanted.name_prefix is not None:
+        conditions.append(header.name.startswith(wanted.name_prefix, autoescape=True))
+    return conditions
+
+
+def count_running(connection: Connection) -> int:
+    """How many executions have not ended."""
+    running = executions.c.status == str(Status.RUNNING)
+    return connection.execute(select(func.count()).select_from(executions).where(running)).scalar_one()
+
+
+def list_events(connection: Connection, execution_id: str, *, from_event_id: int, limit: int) -> Sequence[Event]:
+    """History in order, starting at `from_event_id`."""
+    page = (
+        select(events)
+        .where(events.c.execution_id == execution_id, events.c.event_id >= from_event_id)
+        .order_by(events.c.event_id)
+        .limit(limit)
+    )
+    return [
+        Event(row.event_id, row.schedule_event_id, EventType(row.type), row.step_name, row.time, row.detail)
+        for row in connection.execute(page)
+    ]

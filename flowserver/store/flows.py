@@ -1,0 +1,116 @@
+"""Flows and their definitions."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from flowserver.store.tables import definitions, flows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowRow:
+    """A live flow with its current definition; instants in ms."""
+
+    flow_id: str
+    name: str
+    description: str
+    type: str
+    role_arn: str
+    execution_mode: str
+    external_storage_location: str
+    environment: str
+    definition_id: str
+    definition: str
+    created_at: int
+    modified_at: int
+
+
+def _live() -> Select[Any]:
+    current = definitions.c.definition_id == flows.c.definition_id
+    columns = [column for column in flows.c if column.name != "deleted_at"]
+    return (
+        select(*columns, definitions.c.text.label("definition"))
+        .join(definitions, current)
+        .where(flows.c.deleted_at.is_(None))
+    )
+
+
+def _flow(row: Row[Any]) -> FlowRow:
+    return FlowRow(**row._mapping)
+
+
+def find_flow(connection: Connection, name: str) -> FlowRow | None:
+    """The live flow of that name."""
+    row = connection.execute(_live().where(flows.c.name == name)).one_or_none()
+    return None if row is None else _flow(row)
+
+
+def list_flows(connection: Connection, *, from_name: str, limit: int) -> list[FlowRow]:
+    """Live flows by name, starting at `from_name`."""
+    page = _live().where(flows.c.name >= from_name).order_by(flows.c.name).limit(limit)
+    return [_flow(row) for row in connection.execute(page)]
+
+
+def count_flows(connection: Connection) -> int:
+    """How many live flows there are."""
+    return connection.execute(select(func.count()).select_from(flows).where(flows.c.deleted_at.is_(None))).scalar_one()
+
+
+def insert_flow(connection: Connection, flow: FlowRow) -> bool:
+    """Add a flow and its definition; False if a live flow has the name already."""
+    try:
+        with connection.begin_nested():
+            columns = {column.name for column in flows.c} - {"deleted_at"}
+            connection.execute(insert(flows), {name: getattr(flow, name) for name in columns})
+    except IntegrityError:
+        return False
+    put_definition(connection, flow)
+    return True
+
+
+def update_flow(connection: Connection, flow: FlowRow) -> bool:
+    """Write a flow's changed fields and its definition, if that is new; False if the flow is gone."""
+    changing = ("description", "type", "role_arn", "external_storage_location", "environment", "definition_id")
+    statement = (
+        update(flows)
+        .where(flows.c.flow_id == flow.flow_id, flows.c.deleted_at.is_(None))
+        .values({name: getattr(flow, name) for name in (*changing, "modified_at")})
+    )
+    if connection.execute(statement).rowcount == 0:
+        return False
+    put_definition(connection, flow)
+    return True
+
+
+def put_definition(connection: Connection, flow: FlowRow) -> None:
+    """Keep the flow's definition text unless it is kept already."""
+    known = select(definitions.c.definition_id).where(definitions.c.definition_id == flow.definition_id)
+    if connection.execute(known).one_or_none() is None:
+        row = {
+            "definition_id": flow.definition_id,
+            "flow_id": flow.flow_id,
+            "text": flow.definition,
+            "created_at": flow.modified_at,
+        }
+        connection.execute(insert(definitions), row)
+
+
+def delete_flow(connection: Connection, name: str, now_ms: int) -> bool:
+    """Delete the live flow of that name; False if there is none."""
+    statement = update(flows).where(flows.c.name == name, flows.c.deleted_at.is_(None)).values(deleted_at=now_ms)
+    return connection.execute(statement).rowcount > 0
+
+
+def definition_id_of(flow_id: str, text: str) -> str:
+    """The id of a definition text within its flow: equal texts have equal ids."""
+    return hashlib.sha256(f"{flow_id}\n{text}".encode()).hexdigest()
+
+
+def load_definition(connection: Connection, definition_id: str) -> str | None:
+    """The text of a definition."""
+    return connection.execute(
+        select(definitions.c.text).where(definitions.c.definition_id == definition_id)
+    ).scalar_one_or_none()

@@ -1,0 +1,106 @@
+"""The registry of functions, and the asynchronous calls that wait to be made."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, tuple_, update
+
+from flowserver.base.json_values import dump_json, load_json
+from flowserver.store.tables import functions, invocations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionRow:
+    """Where a function's calls go; `service` may carry a qualifier (`s.prod`)."""
+
+    service: str
+    function: str
+    url: str
+    headers: dict[str, str]
+    timeout_seconds: int
+    created_at: int
+    modified_at: int
+
+
+def _function(row: Row[Any]) -> FunctionRow:
+    return FunctionRow(**{**row._mapping, "headers": load_json(row.headers)})
+
+
+def _key(service: str, function: str) -> Any:
+    return (functions.c.service == service) & (functions.c.function == function)
+
+
+def find_function(connection: Connection, service: str, function: str) -> FunctionRow | None:
+    """The registered function."""
+    row = connection.execute(select(functions).where(_key(service, function))).one_or_none()
+    return None if row is None else _function(row)
+
+
+def service_is_known(connection: Connection, service: str) -> bool:
+    """Whether any function of the service is registered, with or without a qualifier."""
+    ours = (functions.c.service == service) | functions.c.service.startswith(f"{service}.", autoescape=True)
+    return connection.execute(select(func.count()).select_from(functions).where(ours)).scalar_one() > 0
+
+
+def list_functions(connection: Connection, *, after: tuple[str, str] | None, limit: int) -> list[FunctionRow]:
+    """Functions by service and name, after a given one."""
+    query = select(functions).order_by(functions.c.service, functions.c.function).limit(limit)
+    if after is not None:
+        query = query.where(tuple_(functions.c.service, functions.c.function) > after)
+    return [_function(row) for row in connection.execute(query)]
+
+
+def put_function(connection: Connection, row: FunctionRow) -> bool:
+    """Register or replace a function; True if it is new. A replaced one keeps its `created_at`."""
+    values = {"url": row.url, "headers": dump_json(row.headers), "timeout_seconds": row.timeout_seconds}
+    key = _key(row.service, row.function)
+    changed = connection.execute(update(functions).where(key).values(**values, modified_at=row.modified_at))
+    if changed.rowcount > 0:
+        return False
+    key_values = {"service": row.service, "function": row.function}
+    instants = {"created_at": row.created_at, "modified_at": row.modified_at}
+    connection.execute(insert(functions).values(**key_values, **values, **instants))
+    return True
+
+
+def delete_function(connection: Connection, service: str, function: str) -> bool:
+    """Take a function out of the registry; False if it is not there."""
+    return connection.execute(delete(functions).where(_key(service, function))).rowcount > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvocationRow:
+    """An asynchronous call to be made; `event` is JSON text."""
+
+    idempotency_key: str
+    node_id: str
+    attempt: int
+    service: str
+    qualifier: str
+    function: str
+    invocation_id: str | None
+    flow_name: str
+    execution_name: str
+    step_name: str
+    event: str
+    created_at: int
+
+
+def find_invocation(connection: Connection, idempotency_key: str) -> InvocationRow | None:
+    """The asynchronous call, unless it has been made."""
+    row = connection.execute(select(invocations).where(invocations.c.idempotency_key == idempotency_key)).one_or_none()
+    return None if row is None else InvocationRow(**row._mapping)
+
+
+def take_over_invocations(connection: Connection, living: list[str], node_id: str, limit: int) -> list[InvocationRow]:
+    """Lease calls of nodes that are not among the living to `node_id`, with their attempt numbers raised."""
+    orphaned = select(invocations.c.idempotency_key).where(invocations.c.node_id.not_in(living)).limit(limit)
+    keys = list(connection.execute(orphaned).scalars())
+    mine = invocations.c.idempotency_key.in_(keys)
+    connection.execute(update(invocations).where(mine).values(node_id=node_id, attempt=invocations.c.attempt + 1))
+    return [InvocationRow(**row._mapping) for row in connection.execute(select(invocations).where(mine))]
+
+
+def delete_invocation(connection: Connection, idempotency_key: str) -> None:
+    """The call has been made."""
+    connection.execute(delete(invocations).where(invocations.c.idempotency_key == idempotency_key))

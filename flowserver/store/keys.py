@@ -1,0 +1,97 @@
+"""Callers' access keys, used nonces, and the keys that the server made for itself."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from flowserver.store.tables import access_keys, nonces, secrets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessKey:
+    """A caller's key; instants in ms. The bearer token is kept as its digest only."""
+
+    access_key_id: str
+    secret: str
+    token_digest: str
+    label: str
+    created_at: int
+    disabled_at: int | None
+
+
+def token_digest(token: str) -> str:
+    """How a bearer token is stored and looked up. Tokens are random, so a plain SHA-256 is enough."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _access_key(row: Row[Any]) -> AccessKey:
+    return AccessKey(**row._mapping)
+
+
+def any_access_key(connection: Connection) -> bool:
+    """Whether the server has ever been given a key; disabled ones count, so disabling the last never opens it."""
+    return connection.execute(select(func.count()).select_from(access_keys)).scalar_one() > 0
+
+
+def find_access_key(connection: Connection, access_key_id: str) -> AccessKey | None:
+    """The enabled key of that id."""
+    usable = (access_keys.c.access_key_id == access_key_id) & access_keys.c.disabled_at.is_(None)
+    row = connection.execute(select(access_keys).where(usable)).one_or_none()
+    return None if row is None else _access_key(row)
+
+
+def find_key_by_token(connection: Connection, digest: str) -> AccessKey | None:
+    """The enabled key whose bearer token has that digest."""
+    usable = (access_keys.c.token_digest == digest) & access_keys.c.disabled_at.is_(None)
+    row = connection.execute(select(access_keys).where(usable)).one_or_none()
+    return None if row is None else _access_key(row)
+
+
+def list_access_keys(connection: Connection) -> list[AccessKey]:
+    """All keys, oldest first."""
+    return [_access_key(row) for row in connection.execute(select(access_keys).order_by(access_keys.c.created_at))]
+
+
+def insert_access_key(connection: Connection, key: AccessKey) -> None:
+    """Add a key."""
+    columns = [column.name for column in access_keys.c]
+    connection.execute(insert(access_keys), {name: getattr(key, name) for name in columns})
+
+
+def disable_access_key(connection: Connection, access_key_id: str, now_ms: int) -> bool:
+    """Disable a key for good; False if there is no enabled key of that id."""
+    usable = (access_keys.c.access_key_id == access_key_id) & access_keys.c.disabled_at.is_(None)
+    return connection.execute(update(access_keys).where(usable).values(disabled_at=now_ms)).rowcount > 0
+
+
+def use_nonce(connection: Connection, access_key_id: str, nonce: str, expires_at: int) -> bool:
+    """Remember a signature nonce until `expires_at`; False if it was used before."""
+    try:
+        with connection.begin_nested():
+            row = {"access_key_id": access_key_id, "nonce": nonce, "expires_at": expires_at}
+            connection.execute(insert(nonces), row)
+    except IntegrityError:
+        return False
+    return True
+
+
+def forget_nonces(connection: Connection, now_ms: int) -> int:
+    """Drop nonces whose window is over; returns how many."""
+    return connection.execute(delete(nonces).where(nonces.c.expires_at < now_ms)).rowcount
+
+
+def keep_secret(connection: Connection, name: str, fresh: str) -> str:
+    """The server's own secret of that name; `fresh` becomes it if there is none yet."""
+    query = select(secrets.c.value).where(secrets.c.name == name)
+    known = connection.execute(query).scalar_one_or_none()
+    if known is not None:
+        return str(known)
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(secrets), {"name": name, "value": fresh})
+    except IntegrityError:  # another node was faster
+        return str(connection.execute(query).scalar_one())
+    return fresh

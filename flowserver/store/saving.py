@@ -1,0 +1,213 @@
+"""What turns changed, into the database: a few set-based statements per batch, fenced by version."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, tuple_, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from flowserver.base.json_values import dump_json
+from flowserver.machine.commands import Command, SubmitInvocation
+from flowserver.machine.events import Event
+from flowserver.machine.state import Execution, WaitKind
+from flowserver.machine.turn import Turn
+from flowserver.store.loading import StoredExecution, chunks
+from flowserver.store.tables import events, execution_documents, executions, invocations, scopes
+
+
+class VersionConflict(Exception):
+    """Somebody else committed a turn of this execution since it was loaded; reload and try again."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """All that the turns of one batch changed of one execution."""
+
+    stored: StoredExecution
+    events: list[Event] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    touched: set[int] = field(default_factory=set)
+    removed: set[int] = field(default_factory=set)
+
+    def add(self, turn: Turn) -> None:
+        """Take in another turn of the same execution."""
+        self.events += turn.events
+        self.commands += turn.commands
+        self.removed |= turn.removed
+        self.touched = (self.touched | turn.touched) - self.removed
+
+
+def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
+    """Write what the turns changed; calls they order are leased to `node_id` from birth.
+
+    Raises VersionConflict, having the caller roll back, if any execution was changed by somebody else.
+    """
+    _save_headers(connection, batch)
+    _save_scopes(connection, batch, node_id)
+    _many(connection, insert(events), [_event_row(changes, event) for changes in batch for event in changes.events])
+    _many(connection, insert(invocations), [row for changes in batch for row in _invocation_rows(changes, node_id)])
+
+
+def _many(connection: Connection, statement: Any, rows: list[dict[str, Any]]) -> int:
+    return connection.execute(statement, rows).rowcount if rows else 0
+
+
+def _save_headers(connection: Connection, batch: Sequence[Changes]) -> None:
+    new = [changes.stored for changes in batch if changes.stored.version == 0]
+    old = [changes.stored for changes in batch if changes.stored.version > 0]
+    _many(connection, insert(executions), [_new_header(stored) for stored in new])
+    _many(connection, insert(execution_documents), [_new_documents(stored) for stored in new])
+    if _many(connection, _UPDATE_HEADER, [_changed_header(stored) for stored in old]) != len(old):
+        raise VersionConflict
+    ended = [stored.execution for stored in old if not stored.execution.is_running]
+    _many(connection, _UPDATE_DOCUMENTS, [{"b_id": each.execution_id, **_results(each)} for each in ended])
+
+
+_UPDATE_HEADER = (
+    update(executions)
+    .where(executions.c.execution_id == bindparam("b_id"), executions.c.version == bindparam("b_version"))
+    .values({executions.c.version: executions.c.version + 1})
+)
+_UPDATE_DOCUMENTS = update(execution_documents).where(execution_documents.c.execution_id == bindparam("b_id"))
+
+
+def _progress(execution: Execution) -> dict[str, Any]:
+    return {
+        "status": str(execution.status),
+        "next_event_id": execution.next_event_id,
+        "next_scope_id": execution.next_scope_id,
+        "next_wait_id": execution.next_wait_id,
+        "stopped_at": execution.stopped_at,
+        "callback_due": execution.callback_token is not None and not execution.is_running,
+    }
+
+
+def _changed_header(stored: StoredExecution) -> dict[str, Any]:
+    key = {"b_id": stored.execution.execution_id, "b_version": stored.version}
+    return key | _progress(stored.execution)
+
+
+def _new_header(stored: StoredExecution) -> dict[str, Any]:
+    execution = stored.execution
+    return _progress(execution) | {
+        "execution_id": execution.execution_id,
+        "flow_id": stored.flow_id,
+        "flow_name": execution.flow_name,
+        "name": execution.name,
+        "definition_id": stored.definition_id,
+        "version": 1,
+        "started_at": execution.started_at,
+        "deadline_at": execution.deadline_at,
+        "callback_token": execution.callback_token,
+    }
+
+
+def _new_documents(stored: StoredExecution) -> dict[str, Any]:
+    key = {"execution_id": stored.execution.execution_id, "input": stored.input_text}
+    return key | _results(stored.execution)
+
+
+def _results(execution: Execution) -> dict[str, Any]:
+    output = None if execution.output is None else dump_json(execution.output)
+    return {"output": output, "error": execution.error, "cause": execution.cause}
+
+
+def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
+    gone = [
+        (changes.stored.execution.execution_id, scope_id) for changes in batch for scope_id in sorted(changes.removed)
+    ]
+    for chunk in chunks(gone):
+        connection.execute(delete(scopes).where(tuple_(scopes.c.execution_id, scopes.c.scope_id).in_(chunk)))
+    rows = [
+        _scope_row(changes.stored.execution, scope_id, node_id) for changes in batch for scope_id in changes.touched
+    ]
+    _many(connection, _upsert_scope(connection.dialect.name), rows)
+
+
+def _upsert_scope(dialect_name: str) -> Any:
+    return _UPSERT_SCOPE_SQLITE if dialect_name == "sqlite" else _UPSERT_SCOPE_POSTGRES
+
+
+def _make_upsert(dialect: Any) -> Any:
+    statement = dialect.insert(scopes)
+    keys = [scopes.c.execution_id, scopes.c.scope_id]
+    fixed = {"execution_id", "scope_id", "parent_id", "list_id", "item"}
+    changing = {column.name: statement.excluded[column.name] for column in scopes.c if column.name not in fixed}
+    return statement.on_conflict_do_update(index_elements=keys, set_=changing)
+
+
+_UPSERT_SCOPE_SQLITE = _make_upsert(sqlite)
+_UPSERT_SCOPE_POSTGRES = _make_upsert(postgresql)
+
+
+def _scope_row(execution: Execution, scope_id: int, node_id: str) -> dict[str, Any]:
+    scope = execution.scopes[scope_id]
+    return {
+        "execution_id": execution.execution_id,
+        "scope_id": scope.scope_id,
+        "parent_id": scope.parent_id,
+        "list_id": scope.list_id,
+        "item": scope.item,
+        "last_event_id": scope.last_event_id,
+        "step_index": scope.step_index,
+        "entered_event_id": scope.entered_event_id,
+        "wait": str(scope.wait),
+        "wait_id": scope.wait_id,
+        "wake_at": scope.wake_at,
+        "node_id": node_id if scope.wait is WaitKind.TASK else None,
+        "attempt": scope.attempt,
+        "retries": dump_json(scope.retries),
+        "option": scope.option,
+        "next_item": scope.next_item,
+        "open_items": scope.open_items,
+        "local": dump_json(scope.local),
+        "step_input": None if scope.step_input is None else dump_json(scope.step_input),
+    }
+
+
+def _event_row(changes: Changes, event: Event) -> dict[str, Any]:
+    return {
+        "execution_id": changes.stored.execution.execution_id,
+        "event_id": event.event_id,
+        "schedule_event_id": event.schedule_event_id,
+        "type": str(event.type),
+        "step_name": event.step_name,
+        "time": event.time_ms,
+        "detail": event.detail,
+    }
+
+
+def _invocation_rows(changes: Changes, node_id: str) -> list[dict[str, Any]]:
+    execution = changes.stored.execution
+    return [
+        {
+            "idempotency_key": command.idempotency_key,
+            "node_id": node_id,
+            "attempt": 1,
+            "service": command.target.service,
+            "qualifier": command.target.qualifier,
+            "function": command.target.function,
+            "invocation_id": command.invocation_id,
+            "flow_name": execution.flow_name,
+            "execution_name": execution.name,
+            "step_name": command.step_name,
+            "event": dump_json(command.event),
+            "created_at": changes.events[-1].time_ms,
+        }
+        for command in changes.commands
+        if isinstance(command, SubmitInvocation)
+    ]
+
+
+def park_execution(connection: Connection, execution_id: str, error: str) -> None:
+    """Set an execution aside that our own code could not run; it keeps its state and its error is visible."""
+    connection.execute(update(executions).where(executions.c.execution_id == execution_id).values(parked_error=error))
+
+
+def clear_callback(connection: Connection, execution_ids: list[str]) -> None:
+    """The waiting tasks of these ended executions have been told."""
+    _many(connection, _CLEAR_CALLBACK, [{"b_id": execution_id} for execution_id in execution_ids])
+
+
+_CLEAR_CALLBACK = update(executions).where(executions.c.execution_id == bindparam("b_id")).values(callback_due=False)

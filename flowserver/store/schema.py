@@ -1,0 +1,52 @@
+"""Brings a database to the schema of `tables`, by the Alembic scripts that the project and its wheel carry."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+from flowserver.store.database import Database
+
+PACKAGE = Path(__file__).resolve().parent.parent
+MIGRATIONS_LOCK = 7_162_530_801
+"""Any fixed number: the advisory lock under which only one node at a time migrates a PostgreSQL database."""
+
+
+class SchemaTooNew(Exception):
+    """The database was migrated by a newer flowserver than this one."""
+
+
+def migrate(database: Database) -> list[str]:
+    """Apply the migrations that are missing, in one transaction; returns their revisions, oldest first.
+
+    Raises SchemaTooNew when the database holds a revision that this version does not know.
+    """
+    if database.sqlite_file is not None:
+        database.sqlite_file.parent.mkdir(parents=True, exist_ok=True)
+    config = Config()
+    config.set_main_option("script_location", str(_scripts()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    scripts = ScriptDirectory.from_config(config)
+    with database.write() as connection:
+        if not database.is_sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATIONS_LOCK})
+        before = _revision(connection)
+        known = [script.revision for script in scripts.walk_revisions()][::-1]
+        if before is not None and before not in known:
+            raise SchemaTooNew(f"the database is at revision {before}, which this flowserver does not know")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+    return known[known.index(before) + 1 :] if before is not None else known
+
+
+def _revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _scripts() -> Path:
+    """`_migrations` beside the package in a wheel, `migrations` beside it in a checkout."""
+    carried = PACKAGE / "_migrations"
+    return carried if carried.is_dir() else PACKAGE.parent / "migrations"

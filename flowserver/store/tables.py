@@ -1,0 +1,231 @@
+"""Every table and index, each with its reason. `migrations/` must give exactly this; a test compares them.
+
+JSON is stored as the text it came as or was dumped to; nothing queries inside. Instants are integer ms since the
+epoch. Hot statements are keyed by execution id, so that the tables could be distributed by it.
+"""
+
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, MetaData, Table, Text, text
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+flows = Table(
+    "flows",
+    metadata,
+    Column("flow_id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("role_arn", Text, nullable=False),
+    Column("execution_mode", Text, nullable=False),
+    Column("external_storage_location", Text, nullable=False),
+    Column("environment", Text, nullable=False),
+    Column("definition_id", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("modified_at", BigInteger, nullable=False),
+    Column("deleted_at", BigInteger),
+)
+"""The holder of a name. A deleted flow stays until its executions are gone; its name is free at once."""
+Index(
+    "uq_flows_live_name",
+    flows.c.name,
+    unique=True,
+    sqlite_where=text("deleted_at IS NULL"),
+    postgresql_where=text("deleted_at IS NULL"),
+)
+
+definitions = Table(
+    "definitions",
+    metadata,
+    Column("definition_id", Text, primary_key=True),
+    Column("flow_id", Text, nullable=False, index=True),
+    Column("text", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+"""One immutable text of a flow. Executions pin the one they started with, so updates never touch them."""
+
+RUNNING = text("status = 'Running'")
+CALLBACK_DUE = text("callback_due")
+
+executions = Table(
+    "executions",
+    metadata,
+    Column("execution_id", Text, primary_key=True),
+    Column("flow_id", Text, nullable=False),
+    Column("flow_name", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("definition_id", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("next_event_id", Integer, nullable=False),
+    Column("next_scope_id", Integer, nullable=False),
+    Column("next_wait_id", Integer, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("stopped_at", BigInteger),
+    Column("deadline_at", BigInteger, nullable=False),
+    Column("callback_token", Text),
+    Column("callback_due", Boolean, nullable=False),
+    Column("parked_error", Text),
+    CheckConstraint(
+        "status IN ('Running', 'Succeeded', 'Failed', 'Stopped', 'TimedOut')",
+        name="status",
+    ),
+    CheckConstraint("(status = 'Running') = (stopped_at IS NULL)", name="stopped_at"),
+    Index("uq_executions_flow_id_name", "flow_id", "name", unique=True),
+    Index("ix_executions_flow_id_started_at", "flow_id", "started_at", "name"),
+)
+"""The header: narrow and hot. `version` rises with every commit and fences whoever holds an older copy.
+
+`callback_due` marks an ended execution whose waiting task has not been told yet; `parked_error` one that our own
+code could not run.
+"""
+Index("ix_executions_deadline_at", executions.c.deadline_at, sqlite_where=RUNNING, postgresql_where=RUNNING)
+Index(
+    "ix_executions_callback_due",
+    executions.c.callback_due,
+    sqlite_where=CALLBACK_DUE,
+    postgresql_where=CALLBACK_DUE,
+)
+
+execution_documents = Table(
+    "execution_documents",
+    metadata,
+    Column("execution_id", Text, primary_key=True),
+    Column("input", Text, nullable=False),
+    Column("output", Text),
+    Column("error", Text),
+    Column("cause", Text),
+)
+"""What is wide and cold, kept off the hot row. `input` is the text that the caller sent."""
+
+WAKES = text("wake_at IS NOT NULL")
+TASK = text("wait = 'task'")
+READY = text("wait = 'ready'")
+
+scopes = Table(
+    "scopes",
+    metadata,
+    Column("execution_id", Text, primary_key=True),
+    Column("scope_id", Integer, primary_key=True),
+    Column("parent_id", Integer),
+    Column("list_id", Integer, nullable=False),
+    Column("item", Integer, nullable=False),
+    Column("last_event_id", Integer, nullable=False),
+    Column("step_index", Integer, nullable=False),
+    Column("entered_event_id", Integer, nullable=False),
+    Column("wait", Text, nullable=False),
+    Column("wait_id", Integer, nullable=False),
+    Column("wake_at", BigInteger),
+    Column("node_id", Text),
+    Column("attempt", Integer, nullable=False),
+    Column("retries", Text, nullable=False),
+    Column("option", Integer),
+    Column("next_item", Integer, nullable=False),
+    Column("open_items", Integer, nullable=False),
+    Column("local", Text, nullable=False),
+    Column("step_input", Text),
+    CheckConstraint(
+        "wait IN ('ready', 'timer', 'task', 'token', 'child', 'join', 'done')",
+        name="wait",
+    ),
+    CheckConstraint("wait <> 'timer' OR wake_at IS NOT NULL", name="timer_wakes"),
+    CheckConstraint("(wait = 'task') = (node_id IS NOT NULL)", name="task_is_leased"),
+    sqlite_with_rowid=False,
+)
+"""One row per live scope: its state, its one reason to wake up, and the node that makes its call, together.
+
+There is no second table of timers or tasks that could disagree with it.
+"""
+Index("ix_scopes_wake_at", scopes.c.wake_at, sqlite_where=WAKES, postgresql_where=WAKES)
+Index("ix_scopes_node_id", scopes.c.node_id, sqlite_where=TASK, postgresql_where=TASK)
+Index("ix_scopes_ready", scopes.c.execution_id, sqlite_where=READY, postgresql_where=READY)
+
+events = Table(
+    "events",
+    metadata,
+    Column("execution_id", Text, primary_key=True),
+    Column("event_id", Integer, primary_key=True),
+    Column("schedule_event_id", Integer, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("step_name", Text, nullable=False),
+    Column("time", BigInteger, nullable=False),
+    Column("detail", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""History; append only; ids dense per execution."""
+
+invocations = Table(
+    "invocations",
+    metadata,
+    Column("idempotency_key", Text, primary_key=True),
+    Column("node_id", Text, nullable=False, index=True),
+    Column("attempt", Integer, nullable=False),
+    Column("service", Text, nullable=False),
+    Column("qualifier", Text, nullable=False),
+    Column("function", Text, nullable=False),
+    Column("invocation_id", Text),
+    Column("flow_name", Text, nullable=False),
+    Column("execution_name", Text, nullable=False),
+    Column("step_name", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+"""Asynchronous calls that no step waits for; a row goes when its call has been made."""
+
+functions = Table(
+    "functions",
+    metadata,
+    Column("service", Text, primary_key=True),
+    Column("function", Text, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("headers", Text, nullable=False),
+    Column("timeout_seconds", Integer, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("modified_at", BigInteger, nullable=False),
+)
+"""Where a function's calls go. `service` may carry a qualifier (`s.prod`) and is "" for the form without one."""
+
+access_keys = Table(
+    "access_keys",
+    metadata,
+    Column("access_key_id", Text, primary_key=True),
+    Column("secret", Text, nullable=False),
+    Column("token_digest", Text, nullable=False, unique=True),
+    Column("label", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("disabled_at", BigInteger),
+)
+"""Callers. The secret must be kept as it is, since signatures are keyed with it; the bearer token only as SHA-256."""
+
+nonces = Table(
+    "nonces",
+    metadata,
+    Column("access_key_id", Text, primary_key=True),
+    Column("nonce", Text, primary_key=True),
+    Column("expires_at", BigInteger, nullable=False, index=True),
+    sqlite_with_rowid=False,
+)
+"""Signature nonces seen inside the window in which a request could be replayed."""
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("node_id", Text, primary_key=True),
+    Column("started_at", BigInteger, nullable=False),
+    Column("heartbeat_at", BigInteger, nullable=False),
+)
+"""Server processes; the calls of one that is gone are made again by another."""
+
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+"""Keys that the server made for itself, such as the one task tokens are authenticated with."""

@@ -1,0 +1,114 @@
+"""What must happen next, found again from the rows alone: after a crash as in every quiet moment.
+
+Every query goes by a partial index that holds only the rows concerned, and is bounded.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from flowserver.machine.state import Status
+from flowserver.store.tables import CALLBACK_DUE, READY, TASK, WAKES, execution_documents, executions, flows, scopes
+
+RUNNING = executions.c.status == str(Status.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRef:
+    """A scope's wait; `at` is when it wakes (ms) where that is what was asked for."""
+
+    execution_id: str
+    scope_id: int
+    wait_id: int
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DueCallback:
+    """An ended execution whose waiting task has not been told."""
+
+    execution_id: str
+    token: str
+    status: Status
+    output: str | None
+    error: str | None
+    cause: str | None
+
+
+def due_timers(connection: Connection, until_ms: int, limit: int) -> list[ScopeRef]:
+    """Waits that are due by `until_ms`, earliest first; of executions that are not parked."""
+    query = (
+        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.wake_at)
+        .join(executions, executions.c.execution_id == scopes.c.execution_id)
+        .where(WAKES, scopes.c.wake_at <= until_ms, executions.c.parked_error.is_(None))
+        .order_by(scopes.c.wake_at)
+        .limit(limit)
+    )
+    return [ScopeRef(*row) for row in connection.execute(query)]
+
+
+def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[tuple[str, int]]:
+    """Running executions whose time is up by `until_ms`, with that instant, earliest first."""
+    query = (
+        select(executions.c.execution_id, executions.c.deadline_at)
+        .where(RUNNING, executions.c.deadline_at <= until_ms, executions.c.parked_error.is_(None))
+        .order_by(executions.c.deadline_at)
+        .limit(limit)
+    )
+    return [(row.execution_id, row.deadline_at) for row in connection.execute(query)]
+
+
+def ready_executions(connection: Connection, limit: int) -> list[str]:
+    """Executions with a scope that can go on at once."""
+    query = (
+        select(scopes.c.execution_id)
+        .join(executions, executions.c.execution_id == scopes.c.execution_id)
+        .where(READY, executions.c.parked_error.is_(None))
+        .distinct()
+        .limit(limit)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def tasks_of_other_nodes(connection: Connection, living: list[str], limit: int) -> list[ScopeRef]:
+    """Calls leased to nodes that are not among the living."""
+    query = (
+        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id)
+        .join(executions, executions.c.execution_id == scopes.c.execution_id)
+        .where(TASK, scopes.c.node_id.not_in(living), executions.c.parked_error.is_(None))
+        .limit(limit)
+    )
+    return [ScopeRef(*row) for row in connection.execute(query)]
+
+
+def due_callbacks(connection: Connection, limit: int) -> list[DueCallback]:
+    """Ended executions whose waiting task has not been told."""
+    header, documents = executions.c, execution_documents.c
+    query = (
+        select(
+            header.execution_id,
+            header.callback_token,
+            header.status,
+            documents.output,
+            documents.error,
+            documents.cause,
+        )
+        .join(execution_documents, documents.execution_id == header.execution_id)
+        .where(CALLBACK_DUE)
+        .limit(limit)
+    )
+    return [
+        DueCallback(row.execution_id, row.callback_token, Status(row.status), row.output, row.error, row.cause)
+        for row in connection.execute(query)
+    ]
+
+
+def running_of_deleted_flows(connection: Connection, limit: int) -> list[str]:
+    """Running executions whose flow has been deleted."""
+    query = (
+        select(executions.c.execution_id)
+        .join(flows, flows.c.flow_id == executions.c.flow_id)
+        .where(RUNNING, flows.c.deleted_at.is_not(None), executions.c.parked_error.is_(None))
+        .limit(limit)
+    )
+    return list(connection.execute(query).scalars())

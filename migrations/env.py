@@ -1,0 +1,23 @@
+"""Alembic's entry: over the connection that `flowserver.store.schema` hands in, or over `-x url=…` by hand."""
+
+from alembic import context
+from sqlalchemy import Connection
+
+from flowserver.store.database import Database
+from flowserver.store.tables import metadata
+
+
+def run(connection: Connection) -> None:
+    context.configure(connection=connection, target_metadata=metadata, compare_type=True, render_as_batch=True)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+given = context.config.attributes.get("connection")
+if given is not None:
+    run(given)
+else:
+    database = Database(context.get_x_argument(as_dictionary=True).get("url", "sqlite:///data/flowserver.db"))
+    with database.write() as own:
+        run(own)
+    database.close()
