@@ -1,0 +1,114 @@
+"""Who may reach a server that has no access keys: programs on this machine, and no page in somebody's browser.
+
+Such a server is open, so it binds loopback only, and it refuses what a browser sends on behalf of a foreign page:
+a Host that a stranger's DNS made point here (DNS rebinding), a foreign Origin, or a request that the browser itself
+marks as cross-site (an image or link with `?Action=DeleteFlow` carries no Origin). Programs send none of these.
+Decides only; reads no settings and answers no request.
+"""
+
+import re
+import socket
+from collections.abc import Callable, Collection, Iterable
+from ipaddress import IPv4Network, IPv6Address, ip_address
+
+from flowserver.base.errors import AccessDenied
+
+SERVICE_HOSTS = ("*.fnf.aliyuncs.com",)
+"""The cloud service's own names: a stock client that is given this server as its HTTP proxy goes on sending them."""
+
+_LOCAL_NAMES = ("localhost", "*.localhost")
+_LOOPBACK_V4 = IPv4Network("127.0.0.0/8")
+_LOOPBACK_V6 = IPv6Address("::1")
+_AUTHORITY = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[A-Za-z0-9._-]{1,253}))(?::[0-9]{1,5})?\Z")
+_SCHEME = re.compile(r"https?://", re.IGNORECASE)
+
+
+class UnsafeBind(ValueError):
+    """A server without access keys was told to listen where other machines can reach it."""
+
+
+def check_open_request(
+    host_header: str | None,
+    origin_header: str | None,
+    allowed_hosts: Collection[str],
+    fetch_site: str | None = None,
+) -> None:
+    """Refuse a foreign request to a server without access keys; None stands for a header that did not come.
+
+    Host must be localhost, *.localhost, 127.0.0.0/8, [::1] or one of `allowed_hosts` (names, or `*.` and a domain),
+    with any port, or one of SERVICE_HOSTS. Origin, if any, must be an http or https origin of such a host, the
+    service's excepted. Sec-Fetch-Site (`fetch_site`) must not be `cross-site`. Raises AccessDenied.
+    """
+    local = (*_LOCAL_NAMES, *allowed_hosts)
+    # Some SDK clients copy an endpoint with its scheme into Host: `http://127.0.0.1:8080`.
+    if not _is_one_of(_host_of(_without_scheme(host_header or "")), (*local, *SERVICE_HOSTS)):
+        raise _denied("Host", host_header)
+    if origin_header is not None and not _is_one_of(_host_of_origin(origin_header), local):
+        raise _denied("Origin", origin_header)
+    if fetch_site is not None and fetch_site.strip().lower() == "cross-site":
+        raise _denied("Sec-Fetch-Site", fetch_site)
+
+
+def resolve(host: str) -> list[str]:
+    """The addresses that listening on `host` would bind; raises OSError for an unknown name."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    return [str(address[0]) for *_, address in found]
+
+
+def check_bind(host: str, has_keys: bool, resolve: Callable[[str], list[str]] = resolve) -> None:
+    """Make sure that a server without keys listens on loopback only; a name must resolve to loopback alone.
+
+    Raises UnsafeBind, with words for the person who started the server.
+    """
+    if has_keys:
+        return
+    try:
+        addresses = resolve(host) if host else []
+    except OSError as error:
+        raise UnsafeBind(f"cannot listen on {host!r}: {error.strerror}") from None
+    except UnicodeError:
+        raise UnsafeBind(f"cannot listen on {host!r}: not a host name") from None
+    if not addresses or not all(_is_loopback(address) for address in addresses):
+        raise UnsafeBind(
+            f"refusing to listen on {host!r} without access keys: anybody who can reach it could run flows. "
+            "Listen on 127.0.0.1, or create a key first: flowserver keys create"
+        )
+
+
+def _denied(header: str, value: str | None) -> AccessDenied:
+    shown = "is missing" if value is None else f"{value[:100]!r} is foreign"
+    return AccessDenied(
+        f"The {header} header {shown}. Without access keys this server answers local programs only; "
+        "to serve others, create a key: flowserver keys create"
+    )
+
+
+def _host_of_origin(origin: str) -> str | None:
+    authority = _without_scheme(origin)
+    return _host_of(authority) if authority != origin else None
+
+
+def _without_scheme(text: str) -> str:
+    return _SCHEME.sub("", text, count=1) if _SCHEME.match(text) else text
+
+
+def _host_of(authority: str) -> str | None:
+    """The host of `host[:port]` in lower case, or None for anything that is not exactly that."""
+    match = _AUTHORITY.match(authority.removesuffix("/"))
+    return (match["ipv6"] or match["name"]).lower().removesuffix(".") if match else None
+
+
+def _is_one_of(host: str | None, patterns: Iterable[str]) -> bool:
+    return host is not None and (_is_loopback(host) or any(_matches(host, pattern.lower()) for pattern in patterns))
+
+
+def _matches(host: str, pattern: str) -> bool:
+    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    return address in _LOOPBACK_V4 if address.version == 4 else address == _LOOPBACK_V6
