@@ -1,0 +1,73 @@
+"""The network addresses that no function call may reach, and the socket that refuses them.
+
+A registered URL is chosen by a user, the server stands inside a network: without this guard a call could read the
+credentials that cloud machines serve to themselves at link-local addresses (CVE-2026-7724 is such a hole, opened
+by checking a name and resolving it again for the connection). Loopback and private networks stay open, because
+that is where the functions of a self-hosted server live.
+"""
+
+import socket
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from aiohttp import AddrInfoType
+
+REFUSED_NETWORKS = tuple(
+    (ip_network(network), reason)
+    for network, reason in (
+        ("0.0.0.0/8", "unspecified"),
+        ("169.254.0.0/16", "link-local; instance metadata of most clouds"),
+        ("100.100.100.200/32", "instance metadata of Alibaba Cloud"),
+        ("168.63.129.16/32", "instance metadata of Azure"),
+        ("192.0.0.192/32", "instance metadata of Oracle Cloud"),
+        ("224.0.0.0/4", "multicast"),
+        ("255.255.255.255/32", "broadcast"),
+        ("::/128", "unspecified"),
+        ("fe80::/10", "link-local"),
+        ("fd00:ec2::/64", "instance metadata of AWS"),
+        ("fd20:ce::254/128", "instance metadata of Google Cloud"),
+        ("ff00::/8", "multicast"),
+    )
+)
+
+_NAT64 = ip_network("64:ff9b::/96")
+_IPV4_COMPATIBLE = ip_network("::/96")
+
+
+class AddressRefused(OSError):
+    """The server does not call this address. The message is constant, so that several refusals count as one."""
+
+    def __init__(self) -> None:
+        super().__init__("the server does not call link-local, metadata, multicast or unspecified addresses")
+
+
+def is_refused(host: str) -> bool:
+    """Whether an address that a socket is about to connect to is refused; anything but a plain address is."""
+    try:
+        address = _effective(ip_address(host))
+    except ValueError:
+        return True
+    return any(address in network for network, _ in REFUSED_NETWORKS)
+
+
+def open_socket(address_info: AddrInfoType) -> socket.socket:
+    """Make the socket for one resolved address, or raise AddressRefused.
+
+    The HTTP client calls this with the very address it then connects to. Names, literal addresses in any spelling
+    and repeated look-ups therefore all pass here, and nothing is resolved between the check and the connection.
+    """
+    family, kind, protocol, _, target = address_info
+    if is_refused(str(target[0])):
+        raise AddressRefused
+    return socket.socket(family, kind, protocol)
+
+
+def _effective(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The IPv4 address that an IPv6 address stands for (mapped, compatible, NAT64, 6to4), or the address itself."""
+    if isinstance(address, IPv4Address):
+        return address
+    low_bits = IPv4Address(int(address) & 0xFFFF_FFFF)
+    if address.ipv4_mapped or address in _NAT64:
+        return low_bits
+    if address in _IPV4_COMPATIBLE and int(address) > 1:
+        return low_bits
+    return address.sixtofour or address

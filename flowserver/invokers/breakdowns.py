@@ -1,0 +1,68 @@
+"""What it means when a call brings no reply: pure decisions on the HTTP client's exceptions.
+
+Causes are made of our own words and the operating system's, never of the exception's full text: that can hold the
+URL's query or header values, and causes are shown to everybody who may read a history.
+"""
+
+import os
+
+from aiohttp import (
+    ClientConnectorDNSError,
+    ClientConnectorError,
+    ClientSSLError,
+    ConnectionTimeoutError,
+    InvalidURL,
+    NonHttpUrlClientError,
+)
+
+from flowserver.base.limits import Limits
+from flowserver.invokers.addresses import AddressRefused
+from flowserver.invokers.error_names import ErrorName
+from flowserver.invokers.invocation import Endpoint, Failed, Invocation
+from flowserver.invokers.replies import failed
+
+
+def call_seconds(invocation: Invocation, endpoint: Endpoint) -> float:
+    """How long the whole call may take: what ends first, the step's time or the function's own time-out."""
+    return max(0.0, min(invocation.timeout_ms / 1000, endpoint.timeout_seconds))
+
+
+def timed_out(invocation: Invocation, endpoint: Endpoint, connected: bool, limits: Limits) -> Failed:
+    """The failure of a call that took all of `call_seconds`."""
+    if invocation.timeout_ms <= endpoint.timeout_seconds * 1000:
+        cause = f"{invocation.title} did not reply within the {invocation.timeout_ms} ms that the step had left."
+        return failed(ErrorName.TASK_TIMEOUT, cause, limits)
+    if not connected:
+        cause = f"{invocation.title} accepted no connection within {endpoint.timeout_seconds} s."
+        return failed(ErrorName.SERVER_ERROR, cause, limits)
+    cause = f"{invocation.title} did not reply within its time-out of {endpoint.timeout_seconds} s."
+    return failed(ErrorName.UNKNOWN, cause, limits)
+
+
+def broken_off(invocation: Invocation, error: Exception, limits: Limits) -> Failed:
+    """The failure of a call that ended in an exception of the HTTP client."""
+    name, reason = _explain(error)
+    return failed(name, f"{invocation.title} {reason}.", limits)
+
+
+def _explain(error: Exception) -> tuple[ErrorName, str]:
+    if isinstance(error, ClientSSLError):
+        return ErrorName.SERVER_ERROR, "could not be reached: no secure connection came about"
+    if isinstance(error, ClientConnectorDNSError):
+        return ErrorName.SERVER_ERROR, "could not be reached: its host name was not resolved"
+    if isinstance(error, ClientConnectorError):
+        return _explain_connection(error.os_error)
+    if isinstance(error, ConnectionTimeoutError):
+        return ErrorName.SERVER_ERROR, "could not be reached: no answer to the connection attempt"
+    if isinstance(error, InvalidURL | NonHttpUrlClientError):
+        return ErrorName.INVALID_ARGUMENT, "was not called: its URL is not valid"
+    if isinstance(error, ValueError):
+        return ErrorName.INVALID_ARGUMENT, "was not called: the request's headers or body are not valid"
+    return ErrorName.UNKNOWN, f"was called, but the connection broke before its reply had come ({type(error).__name__})"
+
+
+def _explain_connection(error: OSError) -> tuple[ErrorName, str]:
+    if isinstance(error, AddressRefused):
+        return ErrorName.INVALID_ARGUMENT, f"was not called: {error}"
+    reason = os.strerror(error.errno) if error.errno else "no connection came about"
+    return ErrorName.SERVER_ERROR, f"could not be reached: {reason}"

@@ -1,0 +1,87 @@
+"""What may be registered as a function's address. Pure; where it leads is checked at call time (`addresses`)."""
+
+import re
+from collections.abc import Mapping
+
+from yarl import URL
+
+from flowserver.base.errors import InvalidArgument
+
+TIMEOUT_SECONDS_MAX = 86_400
+
+_UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")  # a token of RFC 9110
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*\Z")
+
+CONNECTION_HEADERS = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""They steer the connection, which is the server's business; setting them enables request smuggling."""
+
+CALL_HEADERS = frozenset(
+    {
+        "content-type",
+        "accept-encoding",
+        "idempotency-key",
+        "x-flowserver-attempt",
+        "x-flowserver-flow",
+        "x-flowserver-execution",
+        "x-flowserver-step",
+        "x-fc-request-id",
+        "x-fc-invocation-type",
+        "x-fc-stateful-async-invocation-id",
+        "x-fc-service-name",
+        "x-fc-function-name",
+        "x-fc-qualifier",
+    }
+)
+"""They describe the single call; the server sets them itself."""
+
+
+def check_endpoint(url: str, headers: Mapping[str, str], timeout_seconds: int) -> None:
+    """Raise InvalidArgument unless a function can be registered with these; says which part is wrong and why."""
+    _check_url(url)
+    for name, value in headers.items():
+        _check_header(name, value)
+    if not 1 <= timeout_seconds <= TIMEOUT_SECONDS_MAX:
+        raise InvalidArgument(f"timeoutSeconds must be 1 to {TIMEOUT_SECONDS_MAX}.")
+
+
+def _check_url(text: str) -> None:
+    if _UNPRINTABLE.search(text):
+        raise InvalidArgument("url must not contain blanks or control characters.")
+    try:
+        url = URL(text)
+    except ValueError as error:
+        raise InvalidArgument(f"url is not valid: {error}.") from None
+    if url.scheme not in {"http", "https"}:
+        raise InvalidArgument("url must begin with http:// or https://.")
+    if not url.host:
+        raise InvalidArgument("url must name a host.")
+    if url.raw_user or url.raw_password:
+        raise InvalidArgument("url must not carry credentials; send them as a header.")
+    if "#" in text:
+        raise InvalidArgument("url must not have a fragment.")
+
+
+def _check_header(name: str, value: str) -> None:
+    if not _HEADER_NAME.match(name):
+        raise InvalidArgument(f"header name {name!r} is not valid.")
+    if name.lower() in CONNECTION_HEADERS | CALL_HEADERS:
+        raise InvalidArgument(f"header {name} is set by the server and cannot be registered.")
+    if not _HEADER_VALUE.match(value):  # the value is not repeated: it may be a secret
+        raise InvalidArgument(f"the value of header {name} must be printable ASCII, without line breaks.")

@@ -1,0 +1,77 @@
+"""What a function call is made of and what can come of it: data only, the calling is done in `http`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from flowserver.base.json_values import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a registered function is reached; `check_endpoint` has accepted all three when it was registered."""
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)  # they carry the function's credentials: keep them out of logs
+    timeout_seconds: int
+    """The function's own time-out, 1 to 86,400."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One attempt of one task step to have a function do its work."""
+
+    service: str
+    """"" in the form of resourceArn that names no service."""
+    qualifier: str
+    """Version or alias; "" if the resourceArn names none."""
+    function: str
+    event: str
+    """The step's input as a JSON text; it becomes the body of the request."""
+    asynchronous: bool
+    """True asks the function to accept the event (202) and to work on it afterwards."""
+    invocation_id: str | None
+    """`StatefulAsyncInvocationID` of the step's serviceParams."""
+    idempotency_key: str
+    """The same whenever this attempt is sent again, so that a function can recognise a repetition."""
+    attempt: int
+    """Which try of the step this is."""
+    timeout_ms: int
+    """What is left of the step's time."""
+    flow_name: str
+    execution_name: str
+    step_name: str
+
+    @property
+    def title(self) -> str:
+        """The function as people write it: `service/function` or `service.qualifier/function`."""
+        service = f"{self.service}.{self.qualifier}" if self.qualifier else self.service
+        return f"{service}/{self.function}" if service else self.function
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """The function returned a JSON object."""
+
+    output: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The call failed; error and cause are what retry, catch and the history see."""
+
+    error: str
+    """An error name of `error_names`, or the exception's name that the function reported."""
+    cause: str
+
+
+class Invoker(Protocol):
+    """A way to reach functions; `http.HttpInvoker` is the one in use."""
+
+    async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
+        """Make the call. Raises nothing but CancelledError, which ends the call."""
+        ...
+
+    async def close(self) -> None:
+        """Give back all connections."""
+        ...

@@ -1,0 +1,88 @@
+"""What a function's HTTP reply means: a pure reading of status, headers and body. Makes no calls.
+
+The rules are those of Function Compute 2.0: a function that fails answers 200 with the header X-Fc-Error-Type and an
+error document; a custom runtime marks failure with `x-fc-status: 404`; the platform itself refuses with a 4xx or 5xx
+and {ErrorCode, ErrorMessage}. Plain web servers, which know none of this, are read by status and document.
+"""
+
+from collections.abc import Mapping
+
+from flowserver.base.json_values import InvalidJson, JsonObject, dump_json, load_json_object
+from flowserver.base.limits import Limits
+from flowserver.invokers.error_names import ErrorName, error_of_status
+from flowserver.invokers.invocation import Failed, Invocation, Replied
+
+
+def classify_reply(
+    invocation: Invocation, status: int, headers: Mapping[str, str], body: bytes, limits: Limits
+) -> Replied | Failed:
+    """Read a complete reply; header names may have any case. Raises nothing, whatever the bytes are."""
+    if not 200 <= status < 300:
+        return _read_refusal(invocation, status, headers, body, limits)
+    if _marked_as_error(headers):
+        return _read_function_error(invocation, body, limits)
+    if invocation.asynchronous and status == 202 and not body:
+        return Replied({})
+    try:
+        return Replied(load_json_object(body.decode("utf-8")))
+    except (UnicodeDecodeError, InvalidJson) as error:
+        cause = f"{invocation.title} answered {status} with a body that is not a JSON object: {_reason(error)}."
+        return failed(ErrorName.INVALID_LOCAL, cause, limits)
+
+
+def body_too_large(invocation: Invocation, limits: Limits) -> Failed:
+    """The failure for a body that passes `function_response_bytes_max`, whatever its status."""
+    cause = f"{invocation.title} answered with more than {limits.function_response_bytes_max} bytes."
+    return failed(ErrorName.INVALID_LOCAL, cause, limits)
+
+
+def failed(error: str, cause: str, limits: Limits) -> Failed:
+    """A failure whose error and cause are cut to the lengths that the limits allow."""
+    return Failed(str(error)[: limits.error_characters_max], cause[: limits.cause_characters_max])
+
+
+def _read_refusal(
+    invocation: Invocation, status: int, headers: Mapping[str, str], body: bytes, limits: Limits
+) -> Failed:
+    if _marked_as_error(headers):
+        return _read_function_error(invocation, body, limits)
+    document = _load_document(body)
+    if error_type := _text(document, "errorType"):
+        return failed(error_type, dump_json(document), limits)
+    if code := _text(document, "ErrorCode"):
+        return failed(ErrorName.API_ERROR.format(ErrorCode=code), dump_json(document), limits)
+    remark = "; redirects are not followed" if 300 <= status < 400 else ""
+    return failed(error_of_status(status), f"{invocation.title} answered {status}{remark}.", limits)
+
+
+def _read_function_error(invocation: Invocation, body: bytes, limits: Limits) -> Failed:
+    document = _load_document(body)
+    error = _text(document, "errorType") or ErrorName.UNKNOWN
+    if document:
+        return failed(error, dump_json(document), limits)
+    return failed(error, f"{invocation.title} failed without an error document.", limits)
+
+
+def _marked_as_error(headers: Mapping[str, str]) -> bool:
+    for name, value in headers.items():
+        lowered = name.lower()
+        if lowered == "x-fc-error-type" or (lowered == "x-fc-status" and value.strip() == "404"):
+            return True
+    return False
+
+
+def _load_document(body: bytes) -> JsonObject:
+    """The body as a JSON object, or {} if it is none: the reply is a failure either way."""
+    try:
+        return load_json_object(body.decode("utf-8"))
+    except (UnicodeDecodeError, InvalidJson):
+        return {}
+
+
+def _text(document: JsonObject, key: str) -> str:
+    value = document.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _reason(error: UnicodeDecodeError | InvalidJson) -> str:
+    return f"byte {error.start} is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

@@ -1,0 +1,374 @@
+"""Calls over real connections to 127.0.0.1: what is sent, and what comes of every way a server can misbehave."""
+
+import asyncio
+import gzip
+import json
+import socket
+from uuid import UUID
+
+import pytest
+
+from flowserver.invokers.http import HttpInvoker
+from flowserver.invokers.invocation import Endpoint, Failed, Replied
+from tests.invokers.wire_server import FixedResolver, head, reply_with
+
+
+def headers_of(request):
+    lines = request.split(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+    return {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+async def test_event_and_headers_arrive(invoker, invocation, endpoint, server):
+    call = invocation(event='{"名": 12345678901234567890}', qualifier="prod", attempt=2)
+    assert await invoker.invoke(call, endpoint) == Replied({})
+    [request] = server.requests
+    assert request.startswith(b"POST /function HTTP/1.1\r\n")
+    assert request.split(b"\r\n\r\n", 1)[1].decode() == '{"名": 12345678901234567890}'
+    headers = headers_of(request)
+    request_id = headers.pop("x-fc-request-id")
+    assert str(UUID(request_id)) == request_id
+    assert headers == {
+        "host": f"127.0.0.1:{server.port}",
+        "content-type": "application/json",
+        "content-length": str(len(request.split(b"\r\n\r\n", 1)[1])),
+        "accept": "*/*",
+        "accept-encoding": "identity",
+        "user-agent": "flowserver",
+        "authorization": "Bearer s3cret",
+        "idempotency-key": "key-1",
+        "x-flowserver-attempt": "2",
+        "x-flowserver-flow": "order",
+        "x-flowserver-execution": "run-1",
+        "x-flowserver-step": "Charge",
+        "x-fc-invocation-type": "Sync",
+        "x-fc-service-name": "shop",
+        "x-fc-function-name": "charge",
+        "x-fc-qualifier": "prod",
+    }
+
+
+async def test_same_attempt_has_the_same_request_id(invoker, invocation, endpoint, server):
+    for attempt in (0, 0, 1):
+        await invoker.invoke(invocation(attempt=attempt), endpoint)
+    first, again, other = (headers_of(request)["x-fc-request-id"] for request in server.requests)
+    assert first == again != other
+
+
+async def test_asynchronous_call(invoker, invocation, endpoint, server):
+    server.answer = reply_with(b"", 202)
+    call = invocation(asynchronous=True, invocation_id="task-1")
+    assert await invoker.invoke(call, endpoint) == Replied({})
+    headers = headers_of(server.requests[0])
+    assert headers["x-fc-invocation-type"] == "Async"
+    assert headers["x-fc-stateful-async-invocation-id"] == "task-1"
+
+
+@pytest.mark.parametrize("invocation_id", ["", "1task", "a b", "x" * 129, "a\r\nX-Evil: 1"])
+async def test_bad_invocation_id_is_not_sent(invoker, invocation, endpoint, server, invocation_id):
+    result = await invoker.invoke(invocation(invocation_id=invocation_id), endpoint)
+    assert result.error == "FC.InvalidArgument"
+    assert not server.requests
+
+
+@pytest.mark.parametrize("changes", [{"flow_name": "a\r\nX-Evil: 1"}, {"step_name": "a\nb"}, {"event": '"\ud800"'}])
+async def test_unsendable_request_is_not_sent(invoker, invocation, endpoint, server, changes):
+    result = await invoker.invoke(invocation(**changes), endpoint)
+    assert result.error == "FC.InvalidArgument"
+    assert not server.requests
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999/", "ftp://127.0.0.1/", "http://", "nonsense"])
+async def test_url_that_cannot_be_called(invoker, invocation, url):
+    result = await invoker.invoke(invocation(), Endpoint(url, {}, 5))
+    assert result.error == "FC.InvalidArgument"
+
+
+async def test_percent_encoding_of_the_url_is_kept(invoker, invocation, server):
+    await invoker.invoke(invocation(), Endpoint(f"{server.url}/a%2Fb?code=x%26y", {}, 5))
+    assert server.requests[0].startswith(b"POST /function/a%2Fb?code=x%26y HTTP/1.1\r\n")
+
+
+async def test_function_error(invoker, invocation, endpoint, server):
+    document = {"errorMessage": "m", "errorType": "CardDeclined", "stackTrace": []}
+    server.answer = reply_with(json.dumps(document).encode(), 200, "X-Fc-Error-Type: UnhandledInvocationError")
+    result = await invoker.invoke(invocation(), endpoint)
+    assert (result.error, json.loads(result.cause)) == ("CardDeclined", document)
+
+
+async def test_connection_is_kept_and_reused(invoker, invocation, endpoint, server):
+    for _ in range(3):
+        assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    assert (server.connections, len(server.requests)) == (1, 3)
+
+
+async def test_cookies_are_not_kept(invoker, invocation, endpoint, server):
+    server.answer = reply_with(b"{}", 200, "Set-Cookie: session=1; Path=/")
+    await invoker.invoke(invocation(), endpoint)
+    await invoker.invoke(invocation(), endpoint)
+    assert "cookie" not in headers_of(server.requests[1])
+
+
+async def test_redirect_is_not_followed(invoker, invocation, endpoint, server):
+    server.answer = reply_with(b"", 307, f"Location: {server.url}/elsewhere")
+    result = await invoker.invoke(invocation(), endpoint)
+    assert result.error == "FC.InvalidArgument"
+    assert len(server.requests) == 1
+
+
+async def test_proxy_environment_is_ignored(monkeypatch, limits, invocation, endpoint):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    invoker = HttpInvoker(limits)
+    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    await invoker.close()
+
+
+async def test_refused_connection(invoker, invocation):
+    result = await invoker.invoke(invocation(), Endpoint(f"http://127.0.0.1:{free_port()}/?code=s3cret", {}, 5))
+    assert result == Failed("FC.ServerError", "shop/charge could not be reached: Connection refused.")
+
+
+async def test_unknown_host(limits, invocation):
+    invoker = HttpInvoker(limits, FixedResolver())
+    result = await invoker.invoke(invocation(), Endpoint("http://nowhere.example/", {}, 5))
+    await invoker.close()
+    assert result.error == "FC.ServerError"
+
+
+async def test_tls_to_a_server_without_it(invoker, invocation, server):
+    async def hang_up(_, __, writer):
+        writer.close()
+
+    server.answer = hang_up
+    result = await invoker.invoke(invocation(), Endpoint(server.url.replace("http:", "https:"), {}, 5))
+    assert result.error == "FC.ServerError"
+
+
+def close_at_once(writer):
+    writer.close()
+
+
+def reset(writer):
+    writer.transport.abort()
+
+
+def truncate_body(writer):
+    writer.write(head(200, "content-length: 100") + b'{"a": 1')
+    writer.close()
+
+
+def truncate_chunks(writer):
+    writer.write(head(200, "transfer-encoding: chunked") + b"8\r\n" + b'{"a": 1}\r\n')
+    writer.close()
+
+
+def break_chunks(writer):
+    writer.write(head(200, "transfer-encoding: chunked") + b"zz\r\nnonsense\r\n")
+    writer.close()
+
+
+def truncate_head(writer):
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-le")
+    writer.close()
+
+
+def talk_nonsense(writer):
+    writer.write(b"220 mail.example ESMTP\r\n\r\n")
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    "misbehave",
+    [close_at_once, reset, truncate_body, truncate_chunks, break_chunks, truncate_head, talk_nonsense],
+)
+async def test_broken_reply_is_unknown_and_not_sent_again(invoker, invocation, endpoint, server, misbehave):
+    async def answer(_, __, writer):
+        misbehave(writer)
+
+    server.answer = answer
+    result = await invoker.invoke(invocation(), endpoint)
+    assert result.error == "FC.Unknown"
+    assert result.cause.startswith("shop/charge was called, but")
+    assert "s3cret" not in result.cause
+    assert len(server.requests) == 1
+
+
+async def never(_, reader, __):
+    await reader.read()  # until the client gives up
+
+
+async def trickle(_, __, writer):
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{")
+    await writer.drain()
+
+
+@pytest.mark.parametrize("answer", [never, trickle])
+async def test_function_slower_than_its_own_timeout(invoker, invocation, server, answer):
+    server.answer = answer
+    result = await invoker.invoke(invocation(), Endpoint(server.url, {}, 0.05))
+    assert result == Failed("FC.Unknown", "shop/charge did not reply within its time-out of 0.05 s.")
+    await server.disconnected.wait()
+
+
+@pytest.mark.parametrize("answer", [never, trickle])
+async def test_function_slower_than_the_step(invoker, invocation, endpoint, server, answer):
+    server.answer = answer
+    result = await invoker.invoke(invocation(timeout_ms=50), endpoint)
+    assert result.error == "FnF.TaskTimeout"
+    assert "50 ms" in result.cause
+    await server.disconnected.wait()
+
+
+async def test_step_without_time_left(invoker, invocation, endpoint):
+    assert (await invoker.invoke(invocation(timeout_ms=0), endpoint)).error == "FnF.TaskTimeout"
+
+
+async def test_name_that_is_never_resolved(limits, invocation):
+    class Stuck(FixedResolver):
+        async def resolve(self, host, port=0, family=0):
+            await asyncio.Event().wait()
+
+    invoker = HttpInvoker(limits, Stuck())
+    result = await invoker.invoke(invocation(), Endpoint("http://slow.example/", {}, 0.05))
+    await invoker.close()
+    assert result == Failed("FC.ServerError", "shop/charge accepted no connection within 0.05 s.")
+
+
+async def test_largest_body(invoker, invocation, endpoint, server, limits):
+    body = json.dumps({"a": "x" * (limits.function_response_bytes_max - 9)}).encode()
+    server.answer = reply_with(body)
+    assert len(body) == limits.function_response_bytes_max
+    assert isinstance(await invoker.invoke(invocation(), endpoint), Replied)
+
+
+async def test_body_announced_too_large_is_not_read(invoker, invocation, endpoint, server):
+    async def answer(_, reader, writer):
+        writer.write(head(200, "content-length: 1001"))
+        await reader.read()
+
+    server.answer = answer
+    result = await invoker.invoke(invocation(), endpoint)
+    assert result == Failed("FnF.InvalidLocal", "shop/charge answered with more than 1000 bytes.")
+    await server.disconnected.wait()
+
+
+async def test_endless_body_is_cut_off(invoker, invocation, endpoint, server):
+    async def answer(_, __, writer):
+        writer.write(head(200, "transfer-encoding: chunked"))
+        while True:
+            writer.write(b"400\r\n" + b"x" * 1024 + b"\r\n")
+            await writer.drain()
+
+    server.answer = answer
+    result = await invoker.invoke(invocation(), endpoint)
+    assert result.error == "FnF.InvalidLocal"
+    await server.disconnected.wait()
+
+
+async def test_packed_body_is_not_unpacked(invoker, invocation, endpoint, server):
+    server.answer = reply_with(gzip.compress(b'{"a": "' + b"x" * 100_000 + b'"}'), 200, "Content-Encoding: gzip")
+    assert (await invoker.invoke(invocation(), endpoint)).error == "FnF.InvalidLocal"
+
+
+async def test_connection_closed_between_calls(invoker, invocation, endpoint, server):
+    polite = reply_with(b"{}")
+
+    async def answer_and_close(request, reader, writer):
+        await polite(request, reader, writer)
+        writer.close()
+
+    server.answer = answer_and_close
+    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    await server.disconnected.wait()
+    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    assert len(server.requests) == 2
+
+
+def lose_second_request(server):
+    """A kept connection that ends just as the next request is written to it."""
+    polite = reply_with(b"{}")
+
+    async def answer(request, reader, writer):
+        if len(server.requests) == 2:
+            writer.transport.abort()
+        else:
+            await polite(request, reader, writer)
+
+    return answer
+
+
+async def test_request_lost_on_a_stale_connection_is_sent_again(invoker, invocation, endpoint, server):
+    server.answer = lose_second_request(server)
+    await invoker.invoke(invocation(), endpoint)
+    assert await invoker.invoke(invocation(idempotency_key="key-2"), endpoint) == Replied({})
+    assert server.connections == 2
+    assert [headers_of(request)["idempotency-key"] for request in server.requests] == ["key-1", "key-2", "key-2"]
+
+
+async def test_request_lost_late_is_not_sent_again(limits, invocation, endpoint, server):
+    invoker = HttpInvoker(limits, stale_seconds=0)
+    server.answer = lose_second_request(server)
+    await invoker.invoke(invocation(), endpoint)
+    assert (await invoker.invoke(invocation(), endpoint)).error == "FC.Unknown"
+    await invoker.close()
+    assert len(server.requests) == 2
+
+
+async def test_reply_broken_on_a_kept_connection_is_not_sent_again(invoker, invocation, endpoint, server):
+    await invoker.invoke(invocation(), endpoint)
+
+    async def answer(_, __, writer):
+        truncate_body(writer)
+
+    server.answer = answer
+    assert (await invoker.invoke(invocation(), endpoint)).error == "FC.Unknown"
+    assert len(server.requests) == 2
+
+
+async def test_server_that_dies_during_a_call_leaves_the_outcome_unknown(invoker, invocation, endpoint, server):
+    await invoker.invoke(invocation(), endpoint)
+
+    async def die(_, __, writer):
+        server.stop_listening()
+        writer.transport.abort()
+
+    server.answer = die
+    assert (await invoker.invoke(invocation(), endpoint)).error == "FC.Unknown"
+
+
+async def test_cancelled_call_ends_its_connection(invoker, invocation, endpoint, server):
+    arrived = asyncio.Event()
+
+    async def answer(_, reader, __):
+        arrived.set()
+        await reader.read()
+
+    server.answer = answer
+    call = asyncio.create_task(invoker.invoke(invocation(), endpoint))
+    await arrived.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await server.disconnected.wait()
+
+
+async def test_closing_ends_calls_under_way(limits, invocation, endpoint, server):
+    invoker = HttpInvoker(limits)
+    arrived = asyncio.Event()
+
+    async def answer(_, reader, __):
+        arrived.set()
+        await reader.read()
+
+    server.answer = answer
+    call = asyncio.create_task(invoker.invoke(invocation(), endpoint))
+    await arrived.wait()
+    await invoker.close()
+    assert (await call).error == "FC.Unknown"
+    assert (await invoker.invoke(invocation(), endpoint)).error == "FC.Unknown"

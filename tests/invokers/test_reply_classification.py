@@ -1,0 +1,193 @@
+"""What a complete reply means: one test per row of the error table, and everything that is not an answer."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowserver.base.limits import Limits
+from flowserver.invokers.error_names import ErrorName, error_of_status
+from flowserver.invokers.invocation import Failed, Invocation, Replied
+from flowserver.invokers.replies import classify_reply
+
+ERROR_HEADER = {"X-Fc-Error-Type": "UnhandledInvocationError"}
+DOCUMENT = {"errorMessage": "no money", "errorType": "CardDeclined", "stackTrace": [['File "/code/index.py"']]}
+
+
+@pytest.fixture
+def classify(invocation):
+    def call(status, headers, body, limits=Limits(), **changes):  # noqa: B008
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return classify_reply(invocation(**changes), status, headers, content, limits)
+
+    return call
+
+
+@pytest.mark.parametrize("status", [200, 201])
+def test_object_is_the_output(classify, status):
+    assert classify(status, {}, b' {"total": 3, "name": "\xe4\xb8\xad"}\n') == Replied({"total": 3, "name": "中"})
+
+
+def test_integers_keep_every_digit(classify):
+    assert classify(200, {}, b'{"id": 9007199254740993123456789}') == Replied({"id": 9007199254740993123456789})
+
+
+def test_x_fc_status_200_is_no_error(classify):
+    assert classify(200, {"x-fc-status": "200"}, {"a": 1}) == Replied({"a": 1})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"plain text",
+        b"[1]",
+        b'"text"',
+        b"null",
+        b"3",
+        b'{"a": NaN}',
+        b'{"a": 1e999}',
+        b'{"a": 1} x',
+        b'{"a": "\xff"}',
+        b'{"a": "\\ud800"}',
+        b'{"\\ud800": 1}',
+        b'{"a":' * 300 + b"1" + b"}" * 300,
+        b'{"a":' * 100_000,
+        b'{"a":' + b"1" * 5000 + b"}",
+        b"\xef\xbb\xbf{}",
+    ],
+)
+def test_anything_but_an_object_is_invalid_local(classify, body):
+    result = classify(200, {}, body)
+    assert result.error == "FnF.InvalidLocal"
+    assert "shop/charge" in result.cause
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [ERROR_HEADER, {"x-fc-error-type": "HandledInvocationError"}, {"X-FC-Status": "404"}, {"x-fc-status": " 404 "}],
+)
+@pytest.mark.parametrize("status", [200, 404, 500])
+def test_marked_error_has_the_functions_own_error_name(classify, headers, status):
+    result = classify(status, headers, DOCUMENT)
+    assert result.error == "CardDeclined"
+    assert json.loads(result.cause) == DOCUMENT
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"errorMessage": "Process exited unexpectedly before completing request (duration: 3ms)"},
+        {"errorMessage": "Function timed out after 3 seconds", "errorType": ""},
+        {"errorMessage": "x", "errorType": 7},
+        {"ErrorCode": "Weird"},
+    ],
+)
+def test_marked_error_without_error_type_is_unknown(classify, document):
+    result = classify(200, ERROR_HEADER, document)
+    assert result.error == "FC.Unknown"
+    assert json.loads(result.cause) == document
+
+
+@pytest.mark.parametrize("body", [b"", b"boom", b"\xff", b"[]", b'{"errorType": "\\ud800"}'])
+def test_marked_error_without_document_is_unknown(classify, body):
+    assert classify(200, ERROR_HEADER, body) == Failed("FC.Unknown", "shop/charge failed without an error document.")
+
+
+@pytest.mark.parametrize("status", [400, 404, 429, 500, 502, 503])
+def test_plain_web_function_that_raises(classify, status):
+    result = classify(status, {}, {"errorMessage": "m", "errorType": "KeyError"})
+    assert (result.error, json.loads(result.cause)) == ("KeyError", {"errorMessage": "m", "errorType": "KeyError"})
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(404, "ServiceNotFound"), (429, "ResourceExhausted"), (412, "FunctionNotStarted"), (500, "InternalServerError")],
+)
+def test_refusal_of_the_platform(classify, status, code):
+    document = {"ErrorCode": code, "ErrorMessage": "why {not}"}
+    result = classify(status, {}, document)
+    assert (result.error, json.loads(result.cause)) == (f"FC.{code}", document)
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (429, "FC.ResourceExhausted"),
+        (503, "FC.ResourceThrottled"),
+        (500, "FC.InternalServerError"),
+        (404, "FC.FunctionNotFound"),
+        (400, "FC.InvalidArgument"),
+        (403, "FC.InvalidArgument"),
+        (499, "FC.InvalidArgument"),
+        (302, "FC.InvalidArgument"),
+        (501, "FC.ServerError"),
+        (502, "FC.ServerError"),
+        (504, "FC.ServerError"),
+        (599, "FC.ServerError"),
+    ],
+)
+@pytest.mark.parametrize("body", [b"", b"<html>Bearer s3cret</html>", b'{"detail": "Not Found"}', b"\xff"])
+def test_status_alone_decides_without_a_document(classify, status, error, body):
+    result = classify(status, {}, body)
+    assert result.error == error
+    assert result.cause.startswith(f"shop/charge answered {status}")
+    assert "s3cret" not in result.cause
+
+
+def test_redirect_is_explained(classify):
+    assert "redirects are not followed" in classify(307, {"Location": "http://elsewhere/"}, b"").cause
+
+
+def test_accepted_asynchronous_call_has_an_empty_output(classify):
+    assert classify(202, {}, b"", asynchronous=True) == Replied({})
+
+
+def test_accepted_is_no_answer_to_a_synchronous_call(classify):
+    assert classify(202, {}, b"").error == "FnF.InvalidLocal"
+
+
+def test_asynchronous_call_may_answer_at_once(classify):
+    assert classify(200, {}, b'{"a": 1}', asynchronous=True) == Replied({"a": 1})
+
+
+def test_error_and_cause_are_cut(classify):
+    result = classify(200, ERROR_HEADER, {"errorType": "E" * 500, "errorMessage": "m" * 10_000})
+    assert (result.error, len(result.cause)) == ("E" * 128, 4096)
+    assert len(classify(400, {}, {"ErrorCode": "C" * 500}).error) == 128
+
+
+@pytest.mark.parametrize(
+    ("changes", "title"),
+    [({"qualifier": "prod"}, "shop.prod/charge"), ({"service": ""}, "charge")],
+)
+def test_cause_names_the_function(classify, changes, title):
+    assert classify(500, {}, b"", **changes).cause == f"{title} answered 500."
+
+
+def test_every_row_of_the_error_table_is_told():
+    assert all(row.when.endswith(".") for row in ErrorName)
+    assert {error_of_status(status) for status in range(300, 600)} <= set(ErrorName)
+
+
+JSON_LIKE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(list('aé中\ud800"\\{}')),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["errorType", "ErrorCode", "a"]), inner),
+    max_leaves=5,
+)
+BODIES = st.binary() | JSON_LIKE.map(lambda value: json.dumps(value).encode())
+HEADERS = st.dictionaries(
+    st.sampled_from(["X-Fc-Error-Type", "x-fc-status", "Content-Type"]), st.sampled_from(["", "200", "404", "é"])
+)
+
+
+@given(st.integers(100, 999), HEADERS, BODIES, st.booleans())
+def test_no_reply_can_break_the_reader(status, headers, body, asynchronous):
+    call = Invocation("s", "", "f", "{}", asynchronous, None, "k", 0, 1000, "flow", "run", "step")
+    result = classify_reply(call, status, headers, body, Limits())
+    if isinstance(result, Replied):
+        json.dumps(result.output, allow_nan=False, ensure_ascii=False).encode()
+    else:
+        assert len(result.error.encode()) >= 1 and len(result.error) <= 128
+        assert len(result.cause.encode()) >= 1 and len(result.cause) <= 4096
