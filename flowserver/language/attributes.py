@@ -1,0 +1,170 @@
+"""Reads an object's attributes against the table of fields: unknown, missing, of the wrong type.
+
+Also the small checks that many attributes share: ranges, lengths, expressions at their columns.
+"""
+
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from typing import TypeVar
+
+from flowserver.base.limits import Limits
+from flowserver.expressions.errors import ExpressionError
+from flowserver.language.diagnostics import Report, shown
+from flowserver.language.fields import KINDS, Field, ObjectKind, Shape
+from flowserver.language.graph import Span
+from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
+
+_N = TypeVar("_N", ScalarNode, ListNode, MapNode)
+_T = TypeVar("_T")
+
+_HINTED_MAX = 40  # longest unknown word for which similar ones are looked up
+
+
+class Attributes:
+    """The attributes of one object that are known and of the right shape.
+
+    `span` is the whole object, `head` its first key; `written` names every attribute, also those refused.
+    """
+
+    def __init__(self, node: MapNode, kept: dict[str, Entry]) -> None:
+        self.span = node.span
+        self.head = _head(node)
+        self.written = frozenset(entry.name for entry in node.entries)
+        self._entries = kept
+
+    def get(self, name: str, node_type: type[_N]) -> _N | None:
+        """The value of an attribute if it is there and a node of this type."""
+        entry = self._entries.get(name)
+        return entry.value if entry and isinstance(entry.value, node_type) else None
+
+    def any(self, name: str) -> Node | None:
+        """The value of an attribute, whatever it is."""
+        entry = self._entries.get(name)
+        return entry.value if entry else None
+
+    def key_span(self, name: str) -> Span:
+        """Where the attribute's name stands; the object's first key if the attribute is not there."""
+        entry = self._entries.get(name)
+        return entry.key_span if entry else self.head
+
+
+class AttributeReader:
+    """Reads attributes and reports what is wrong with them; the limits are those in force."""
+
+    def __init__(self, report: Report, limits: Limits) -> None:
+        self.report = report
+        self.limits = limits
+
+    def read(self, node: Node, kind: ObjectKind) -> Attributes | None:
+        """The attributes of an object, or None if the node is no mapping."""
+        if not isinstance(node, MapNode):
+            self.report.error("wrong-type", node.span, f"{kind.title} must be a mapping")
+            return None
+        attributes = Attributes(node, {entry.name: entry for entry in node.entries if self._accept(entry, kind)})
+        for field in kind.fields.values():
+            if field.required and field.name not in attributes.written:
+                self.report.error("missing-attribute", attributes.head, f"{kind.title} needs `{field.name}`")
+        return attributes
+
+    def _accept(self, entry: Entry, kind: ObjectKind) -> bool:
+        field = kind.fields.get(entry.name)
+        if field is None:
+            message = f"{shown(entry.name)} is not an attribute of {kind.title}"
+            self.report.error("unknown-attribute", entry.key_span, message, _unknown_hint(entry.name, kind))
+            return False
+        if not any(shape.fits(entry.value) for shape in field.shapes):
+            wanted = " or ".join(shape.value for shape in field.shapes)
+            message = f"`{field.name}` must be {wanted}"
+            self.report.error("wrong-type", entry.value.span, message, _type_hint(entry.value, field))
+            return False
+        return True
+
+    def entries(self, attributes: Attributes, name: str, kind: ObjectKind) -> Iterator[Attributes]:
+        """The objects of a list attribute, one after the other; those that are no mappings are reported."""
+        node = attributes.get(name, ListNode)
+        for item in node.items if node else ():
+            entry = self.read(item, kind)
+            if entry is not None:
+                yield entry
+
+    def exactly_one(self, attributes: Attributes, one: str, other: str, title: str) -> None:
+        """Report if both or neither of two attributes are written."""
+        if len({one, other} & attributes.written) != 1:
+            self.report.error("exactly-one", attributes.head, f"{title} needs exactly one of `{one}` and `{other}`")
+
+    def text(self, attributes: Attributes, name: str, characters_min: int = 1, characters_max: int = 0) -> str | None:
+        """A text within a length (0: any), or None if it is not there or was reported."""
+        node = attributes.get(name, ScalarNode)
+        if node is None:
+            return None
+        if len(node.text) < characters_min:
+            self.report.error("bad-value", node.span, f"`{name}` must not be empty")
+            return None
+        if characters_max and len(node.text) > characters_max:
+            self.report.error("bad-value", node.span, f"`{name}` has at most {characters_max} characters")
+            return None
+        return node.text
+
+    def number(self, attributes: Attributes, name: str, minimum: int, maximum: int) -> int | float | None:
+        """A number within bounds, both included, or None if it is not there or was reported."""
+        node = attributes.get(name, ScalarNode)
+        value = node.value if node else None
+        if node is None or not isinstance(value, (int, float)):
+            return None
+        if not minimum <= value <= maximum:
+            self.report.error("bad-value", node.span, f"`{name}` must be from {minimum} to {maximum}")
+            return None
+        return value
+
+    def whole(self, attributes: Attributes, name: str, minimum: int, maximum: int) -> int | None:
+        """A whole number within bounds, both included, or None if it is not there or was reported."""
+        value = self.number(attributes, name, minimum, maximum)
+        return None if value is None else int(value)
+
+    def compiled(self, node: ScalarNode, compile_text: Callable[[str], _T], id: str) -> _T | None:
+        """The compiled expression of a scalar, or None if it was reported, at the column of the mistake."""
+        try:
+            return compile_text(node.text)
+        except ExpressionError as error:
+            self.report.error(id, expression_span(node, error.offset), error.message)
+            return None
+
+
+def expression_span(node: ScalarNode, offset: int) -> Span:
+    """The place of one character of a scalar's text; the whole scalar where the text is not written as it is."""
+    span = node.span
+    if node.inset is None or span.line != span.end_line:
+        return span
+    column = span.column + node.inset + offset
+    return Span(span.line, column, span.line, column + 1)
+
+
+def similar(word: str, known: list[str]) -> str | None:
+    """A hint that names the known word that was probably meant, or None."""
+    folded = {name.casefold(): name for name in known}
+    if len(word) > _HINTED_MAX:
+        return None
+    if found := get_close_matches(word.casefold(), folded, n=1, cutoff=0.7):
+        return f"did you mean `{folded[found[0]]}`?"
+    return None
+
+
+def _head(node: MapNode) -> Span:
+    return node.entries[0].key_span if node.entries else node.span
+
+
+def _unknown_hint(name: str, kind: ObjectKind) -> str | None:
+    if hint := similar(name, list(kind.fields)):
+        return hint
+    owners = [other.title for other in KINDS if name in other.fields]
+    return f"`{name}` belongs to {' or '.join(owners[:3])}" if owners else None
+
+
+def _type_hint(node: Node, field: Field) -> str | None:
+    if Shape.TEXT in field.shapes and isinstance(node, ScalarNode) and node.text:
+        return "write it in quotes if it is meant as a text"
+    if isinstance(node, ScalarNode) and isinstance(node.value, str):
+        return "write it without quotes"
+    if Shape.LIST in field.shapes and isinstance(node, MapNode):
+        return "begin every entry of the list with `- `"
+    return None

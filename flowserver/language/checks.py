@@ -1,0 +1,43 @@
+"""Rules that need the outline of every list: names are unique, gotos name siblings."""
+
+from collections.abc import Sequence
+
+from flowserver.language.attributes import similar
+from flowserver.language.diagnostics import Report, shown
+from flowserver.language.outline import ListOutline, Located
+
+
+def check_names(outlines: Sequence[ListOutline], report: Report) -> None:
+    """Names are unique in their list; the same name in two lists is only a warning."""
+    everywhere: dict[str, Located] = {}
+    for outline in outlines:
+        here: dict[str, Located] = {}
+        for name in outline.names:
+            if name.text in here:
+                line = here[name.text].span.line
+                report.error("duplicate-name", name.span, f"{shown(name.text)} names the step in line {line} already")
+            elif name.text in everywhere:
+                line = everywhere[name.text].span.line
+                message = f"{shown(name.text)} also names the step in line {line}, in another list"
+                report.warning("duplicate-name-elsewhere", name.span, message)
+            if name.text:
+                here[name.text] = name
+        everywhere |= here
+
+
+def check_gotos(outlines: Sequence[ListOutline], report: Report) -> None:
+    """Every goto names a step of the list that the goto's own step stands in."""
+    everywhere = {name.text: name for outline in outlines for name in outline.names}
+    for outline in outlines:
+        siblings = dict.fromkeys(name.text for name in outline.names if name.text)
+        for goto in outline.gotos:
+            if goto.text not in siblings:
+                hint = _goto_hint(goto.text, list(siblings), everywhere)
+                report.error("unknown-goto", goto.span, f"{shown(goto.text)} is not a step of this list", hint)
+
+
+def _goto_hint(name: str, siblings: list[str], everywhere: dict[str, Located]) -> str | None:
+    if name in everywhere:
+        line = everywhere[name].span.line
+        return f"the step in line {line} stands in another list, and a goto reaches siblings only"
+    return similar(name, siblings)

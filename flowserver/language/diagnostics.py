@@ -1,0 +1,169 @@
+"""What can be wrong with a definition: the table of ids, the diagnostic, and its rendering as plain text.
+
+Knows nothing of how mistakes are found. The table is the source of the reference page.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from flowserver.base.errors import InvalidArgument
+from flowserver.language.graph import Span
+
+DIAGNOSTICS: Final[dict[str, str]] = {
+    "bad-action": "An action is not written `{service}:{Api}`.",
+    "bad-alias": "A YAML alias names an anchor that does not exist or that contains the alias itself.",
+    "bad-character": "The text holds a character that YAML does not allow, such as NUL or half a surrogate pair.",
+    "bad-condition": "A condition is not in the condition language.",
+    "bad-key": "A key of a YAML mapping is itself a list or a mapping.",
+    "bad-name": "A step's name is not 1-128 of letters, digits, `_`, `-`, beginning with a letter or `_`.",
+    "bad-number": "A number is not finite, or has more digits than the server keeps.",
+    "bad-path": "A path or a reference is not in the path language.",
+    "bad-resource": "A resourceArn does not name a function or a flow.",
+    "bad-value": "An attribute's value is outside the range or the set that is allowed.",
+    "bad-version": "The definition's version is not one of those supported.",
+    "choice-without-default": "Warning: when no condition is true, this choice does nothing and the flow goes on.",
+    "definition-too-large": "The definition has more bytes than the server accepts.",
+    "discarded-output": "Warning: something reads what a parallel or foreach step without outputMappings discards.",
+    "duplicate-key": "A key stands twice in one YAML mapping.",
+    "duplicate-name": "Two steps of one list have the same name.",
+    "duplicate-name-elsewhere": "Warning: steps of different lists have the same name.",
+    "duplicate-target": "Warning: two entries of one mapping list have the same target; the last one wins.",
+    "empty-list": "A list that needs an entry has none.",
+    "endless-loop": "Warning: no way leads out of this loop, and nothing in it waits.",
+    "exactly-one": "Exactly one of two attributes must be given.",
+    "many-documents": "The text holds more than one YAML document.",
+    "merge-key": "The YAML merge key `<<` is not supported.",
+    "missing-attribute": "A required attribute is missing.",
+    "missing-parameter": "serviceParams lacks a parameter that the action requires.",
+    "nesting-too-deep": "The YAML nests deeper than the server accepts.",
+    "newer-dialect": "The definition is written in the newer language, Type: StateMachine.",
+    "no-definition": "The text holds no YAML document.",
+    "not-yaml": "The text is neither YAML nor JSON.",
+    "path-as-constant": "Warning: a text looks like a path but is a constant in this place.",
+    "pattern-not-offered": "The target of the task does not offer this pattern.",
+    "tag-not-allowed": "A YAML tag stands where none is allowed.",
+    "too-many-branches": "A parallel step has more branches than the server accepts.",
+    "too-many-nodes": "The YAML holds more values, aliases followed, than the server accepts.",
+    "too-many-steps": "The definition has more steps than the server accepts.",
+    "unknown-attribute": "An attribute is not known in this place.",
+    "unknown-goto": "A goto does not name a step of the list that it stands in.",
+    "unknown-step-type": "A step's type is not one of the eight.",
+    "unreachable-step": "Warning: no way leads to this step.",
+    "unsupported-action": "The action is known but not supported.",
+    "unsupported-resource": "The resource is known but not supported yet.",
+    "unused-error-mappings": "Warning: errorMappings have no effect without a catch.",
+    "wrong-type": "A value is of the wrong type.",
+}
+"""Every id and what it means, in one line. Ids are stable: clients may match on them."""
+
+
+class Severity(StrEnum):
+    """Errors refuse the definition; warnings do not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding: a stable kebab-case id, one short sentence, the place, and perhaps what to do about it."""
+
+    id: str
+    severity: Severity
+    message: str
+    span: Span
+    hint: str | None = None
+
+    def __post_init__(self) -> None:
+        assert self.id in DIAGNOSTICS, self.id
+
+
+class DefinitionRejected(InvalidArgument):
+    """The definition is not valid; `diagnostics` holds everything found, warnings too, in order of place."""
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        self.diagnostics = diagnostics
+        super().__init__(_summary([item for item in diagnostics if item.severity is Severity.ERROR]))
+
+
+def _summary(errors: list[Diagnostic]) -> str:
+    first = errors[0]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return f"line {first.span.line}, column {first.span.column}: {first.message}{more}"
+
+
+class Report:
+    """Collects the diagnostics of one parse."""
+
+    def __init__(self) -> None:
+        self._found: list[Diagnostic] = []
+        self.has_errors = False
+
+    def error(self, id: str, span: Span, message: str, hint: str | None = None) -> None:
+        """Add an error."""
+        self.has_errors = True
+        self._found.append(Diagnostic(id, Severity.ERROR, message, span, hint))
+
+    def warning(self, id: str, span: Span, message: str, hint: str | None = None) -> None:
+        """Add a warning."""
+        self._found.append(Diagnostic(id, Severity.WARNING, message, span, hint))
+
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Everything found, each finding once (aliases repeat them), in order of place."""
+        once = dict.fromkeys(self._found)
+        return tuple(sorted(once, key=lambda item: (item.span.line, item.span.column, item.severity, item.id)))
+
+
+SHOWN_MAX: Final = 60
+"""Longest piece of a user's text that a message repeats, in characters."""
+
+
+def shown(text: str) -> str:
+    """A user's text as messages quote it: cut, without control characters, in back quotes."""
+    cut = text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 1] + "…"
+    return f"`{_printable(cut)}`"
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+"""What ends a line in YAML; diagnostics count lines by it."""
+
+_WINDOW = 100  # characters of a source line that are printed; one-line JSON can be very long
+_BEFORE = 60  # of these, how many stand before the caret
+
+
+def render(diagnostic: Diagnostic, text: str, file_name: str) -> str:
+    """The diagnostic as plain text: place, severity, id, sentence, the source line with carets, the hint.
+
+    `text` is the text that was parsed. The result has no colours and ends without a line break.
+    """
+    span = diagnostic.span
+    head = f"{file_name}:{span.line}:{span.column}: {diagnostic.severity}[{diagnostic.id}]: {diagnostic.message}"
+    lines = [head, *_excerpt(text, span)]
+    if diagnostic.hint:
+        lines.append(f"  hint: {diagnostic.hint}")
+    return "\n".join(lines)
+
+
+def _excerpt(text: str, span: Span) -> list[str]:
+    line = LINE_BREAK.split(text.removeprefix("\ufeff"))[span.line - 1]
+    start = span.column - 1
+    end = max(start + 1, span.end_column - 1 if span.end_line == span.line else len(line))
+    left = max(0, start - _BEFORE)
+    right = left + _WINDOW
+    cut_left, cut_right = "…" if left else "", "…" if right < len(line) else ""
+    source = _printable(cut_left + line[left:right].replace("\t", " ") + cut_right)
+    carets = _width(cut_left + line[left:start]) * " " + max(1, _width(line[start : min(end, right)])) * "^"
+    gutter = f"{span.line:>5} | "
+    return [gutter + source, " " * (len(gutter) - 2) + "| " + carets]
+
+
+def _width(text: str) -> int:
+    """Columns that a terminal needs for the text; East Asian wide characters take two."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)

@@ -1,0 +1,53 @@
+"""Mapping lists: each entry's target and its compiled source."""
+
+import re
+
+from flowserver.expressions.errors import ExpressionError
+from flowserver.expressions.references import Constant, Source, compile_source
+from flowserver.language.attributes import AttributeReader, Attributes, expression_span
+from flowserver.language.diagnostics import shown
+from flowserver.language.fields import MAPPING
+from flowserver.language.graph import Mapping, Mappings
+from flowserver.language.nodes import ListNode, Node, ScalarNode, to_json
+
+_LIKE_A_PATH = re.compile(r"\$(?:\Z|[.\[]|[A-Za-z_]+[.\[])")
+
+
+def read_mappings(reader: AttributeReader, attributes: Attributes, name: str) -> Mappings | None:
+    """The entries of a mapping list; None if the attribute is not there, () if it is an empty list."""
+    if attributes.get(name, ListNode) is None:
+        return None
+    mappings: list[Mapping] = []
+    targets: set[str] = set()
+    for entry in reader.entries(attributes, name, MAPPING):
+        target = reader.text(entry, "target")
+        source = _source(reader, entry)
+        if target is None or source is None:
+            continue
+        if target in targets:
+            message = f"the target {shown(target)} is set twice; the last entry wins"
+            reader.report.warning("duplicate-target", entry.head, message)
+        targets.add(target)
+        mappings.append(Mapping(target, source))
+    return tuple(mappings)
+
+
+def _source(reader: AttributeReader, entry: Attributes) -> Source | None:
+    node = entry.any("source")
+    if node is None:
+        return None
+    try:
+        source = compile_source(to_json(node))
+    except ExpressionError as error:
+        assert isinstance(node, ScalarNode)  # only texts are references
+        reader.report.error("bad-path", expression_span(node, error.offset), error.message)
+        return None
+    if isinstance(source, Constant):
+        warn_if_like_a_path(reader, node, "references begin with `$input`, `$local` or `$context`")
+    return source
+
+
+def warn_if_like_a_path(reader: AttributeReader, node: Node, hint: str) -> None:
+    """Warn of a constant text that its writer may have meant as a path."""
+    if isinstance(node, ScalarNode) and isinstance(node.value, str) and _LIKE_A_PATH.match(node.value):
+        reader.report.warning("path-as-constant", node.span, "this text is a constant here, not a path", hint)

@@ -1,0 +1,98 @@
+"""Text of a definition to its compiled graph: the package's way in.
+
+Puts the stages together and decides what a whole definition must have; the stages themselves are `source`
+(YAML), `steps` (shape and expressions), `checks`, `reachability` and `discarding` (rules over whole lists).
+"""
+
+from dataclasses import dataclass
+
+from flowserver.base.limits import Limits
+from flowserver.language.attributes import AttributeReader, Attributes
+from flowserver.language.checks import check_gotos, check_names
+from flowserver.language.diagnostics import DefinitionRejected, Diagnostic, Report, shown
+from flowserver.language.discarding import check_discarded_outputs
+from flowserver.language.fields import FLOW
+from flowserver.language.graph import Flow, Span
+from flowserver.language.mappings import read_mappings
+from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
+from flowserver.language.reachability import check_reachability
+from flowserver.language.source import read_source
+from flowserver.language.steps import StepsReader
+
+VERSIONS = ("v1", "v1beta1")
+"""The versions of the language; they are synonyms."""
+
+_REF_KEYS = frozenset({"resourceArn"})
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDefinition:
+    """A valid definition, and what its writer should know nevertheless."""
+
+    flow: Flow
+    warnings: tuple[Diagnostic, ...]
+
+
+def parse(text: str, limits: Limits, *, allow_ref_tags: bool = False) -> ParsedDefinition:
+    """Parse and check a definition in YAML or JSON.
+
+    Raises DefinitionRejected with everything that was found, and nothing else, whatever the text. With
+    `allow_ref_tags`, `resourceArn: !Ref service/function` is read as a deployment tool would expand it.
+    """
+    report = Report()
+    root = read_source(text, limits, report, _REF_KEYS if allow_ref_tags else frozenset())
+    flow = _flow(root, AttributeReader(report, limits)) if root else None
+    if flow is None or report.has_errors:
+        raise DefinitionRejected(report.diagnostics())
+    return ParsedDefinition(flow, report.diagnostics())
+
+
+def _flow(root: Node, reader: AttributeReader) -> Flow | None:
+    if span := _newer_dialect(root):
+        message = "this is the newer language (Type: StateMachine), which is not supported"
+        reader.report.error("newer-dialect", span, message, "supported is `version: v1`, `type: flow`")
+        return None
+    attributes = reader.read(root, FLOW)
+    if attributes is None:
+        return None
+    _check_header(attributes, reader)
+    name = attributes.get("name", ScalarNode)
+    steps = StepsReader(reader)
+    node = attributes.get("steps", ListNode)
+    if node:
+        if not node.items:
+            reader.report.error("empty-list", node.span, "`steps` needs at least one step")
+        steps.read_list(node)
+    flow = Flow(
+        version=reader.text(attributes, "version") or "",
+        lists=steps.lists,
+        input_mappings=read_mappings(reader, attributes, "inputMappings"),
+        output_mappings=read_mappings(reader, attributes, "outputMappings"),
+        timeout_seconds=reader.whole(attributes, "timeoutSeconds", 1, reader.limits.execution_seconds_max),
+        name=name.text if name else None,
+    )
+    check_names(steps.outlines, reader.report)
+    check_gotos(steps.outlines, reader.report)
+    if not reader.report.has_errors:  # what is missing would look like a way that does not exist
+        check_reachability(flow, steps.outlines, reader.report)
+        check_discarded_outputs(flow, steps.outlines, reader.report)
+    return flow
+
+
+def _newer_dialect(root: Node) -> Span | None:
+    """Where the text says that it is a state machine of the newer language, if it does."""
+    for entry in root.entries if isinstance(root, MapNode) else ():
+        states = isinstance(entry.value, ScalarNode) and entry.value.text == "StateMachine"
+        if entry.name in ("SpecVersion", "States") or (entry.name == "Type" and states):
+            return entry.key_span
+    return None
+
+
+def _check_header(attributes: Attributes, reader: AttributeReader) -> None:
+    version = attributes.get("version", ScalarNode)
+    if version and version.text not in VERSIONS:
+        message = f"the version {shown(version.text)} is not supported"
+        reader.report.error("bad-version", version.span, message, f"write `version: {VERSIONS[0]}`")
+    kind = attributes.get("type", ScalarNode)
+    if kind and kind.text != "flow":
+        reader.report.error("bad-value", kind.span, "`type` must be `flow`")

@@ -1,0 +1,94 @@
+"""Resource names and actions to task targets. Knows their written form, not whether they exist.
+
+The forms are those of the service-integration pages and, for functions without a service, of Function Compute 3.
+Region and account may be empty and are not used: everything runs here.
+"""
+
+import re
+from typing import Final
+
+from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_-]{0,127}"
+_QUALIFIER = r"[A-Za-z0-9_-]{1,128}"
+_FUNCTION = re.compile(rf"services/({_NAME})(?:\.({_QUALIFIER}))?/functions/({_NAME})")
+_FUNCTION_ALONE = re.compile(rf"functions/({_NAME})(?:/({_QUALIFIER}))?")
+_FLOW = re.compile(rf"flow/({_NAME})")
+_OWNER = re.compile(r"[A-Za-z0-9_-]*")
+_ACTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):([A-Za-z][A-Za-z0-9_]*)")
+_REF = re.compile(rf"({_NAME})/({_NAME})")
+
+START_EXECUTION: Final = "fnf:StartExecution"
+
+REQUIRED_PARAMETERS: Final = {START_EXECUTION: ("FlowName",)}
+"""Parameters that serviceParams must hold, by action."""
+
+FORMS: Final = "acs:fc:::services/{service}/functions/{function} or acs:fnf:::flow/{flowName}"
+
+
+class ResourceError(ValueError):
+    """The text names nothing that a task can run: the diagnostic's id, its sentence, its hint."""
+
+    def __init__(self, id: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.id = id
+        self.message = message
+        self.hint = hint
+
+
+def parse_resource(arn: str) -> FunctionTarget | FlowTarget:
+    """The target of a resourceArn; raises ResourceError."""
+    parts = arn.split(":", 4)
+    if len(parts) != 5 or parts[0] != "acs":
+        raise ResourceError("bad-resource", "this does not name a resource", f"write {FORMS}")
+    _, service, region, account, name = parts
+    if not _OWNER.fullmatch(region) or not _OWNER.fullmatch(account):
+        hint = f"leave both empty: acs:{service}:::{name}" if service in ("fc", "fnf") else None
+        raise ResourceError("bad-resource", "the region or the account is not valid", hint)
+    if service == "fc":
+        return _function(arn, name)
+    if service == "fnf":
+        return _flow(arn, name)
+    if service == "mns":
+        raise ResourceError("unsupported-resource", "queues and topics are not supported yet")
+    raise ResourceError("bad-resource", "a task runs a function or a flow", f"write {FORMS}")
+
+
+def _function(arn: str, name: str) -> FunctionTarget:
+    if found := _FUNCTION.fullmatch(name):
+        return FunctionTarget(arn, found[1], found[2] or "", found[3])
+    if found := _FUNCTION_ALONE.fullmatch(name):
+        return FunctionTarget(arn, "", found[2] or "", found[1])
+    hint = "write acs:fc:::services/{service}/functions/{function} or acs:fc:::functions/{function}"
+    raise ResourceError("bad-resource", "this does not name a function", hint)
+
+
+def _flow(arn: str, name: str) -> FlowTarget:
+    if found := _FLOW.fullmatch(name):
+        return FlowTarget(arn, found[1])
+    raise ResourceError("bad-resource", "this does not name a flow", "write acs:fnf:::flow/{flowName}")
+
+
+def expand_ref(text: str) -> str:
+    """The resourceArn that `!Ref service/function` stands for; raises ResourceError."""
+    found = _REF.fullmatch(text)
+    if found is None:
+        raise ResourceError("bad-resource", "this does not name a function", "write !Ref service/function")
+    return f"acs:fc:::services/{found[1]}/functions/{found[2]}"
+
+
+def parse_action(action: str) -> ActionTarget:
+    """The target of an action; raises ResourceError. Of the service's own actions only StartExecution is known."""
+    found = _ACTION.fullmatch(action)
+    if found is None:
+        raise ResourceError("bad-action", "an action is written `{service}:{Api}`")
+    if found[1].lower() == "fnf" and action != START_EXECUTION:
+        raise ResourceError("unsupported-action", f"the only fnf action supported is `{START_EXECUTION}`")
+    return ActionTarget(action, found[1], found[2])
+
+
+def offered_patterns(target: FunctionTarget | FlowTarget | ActionTarget) -> frozenset[Pattern]:
+    """The patterns that a target can run with."""
+    if isinstance(target, ActionTarget):
+        return frozenset({Pattern.REQUEST_RESPONSE})
+    return frozenset(Pattern)

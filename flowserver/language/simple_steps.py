@@ -1,0 +1,64 @@
+"""Reads `pass`, `succeed`, `fail` and `wait`."""
+
+from dataclasses import replace
+
+from flowserver.base.clock import INSTANT_MS_MAX, parse_instant
+from flowserver.expressions.paths import Path, compile_path
+from flowserver.language.attributes import AttributeReader, Attributes
+from flowserver.language.graph import FailStep, PassStep, SucceedStep, WaitStep
+from flowserver.language.nodes import ScalarNode
+from flowserver.language.step_context import StepBasics, StepContext
+
+
+def read_pass(_: StepContext, __: Attributes, basics: StepBasics) -> PassStep:
+    """A pass step."""
+    return PassStep(**basics)
+
+
+def read_succeed(_: StepContext, __: Attributes, basics: StepBasics) -> SucceedStep:
+    """A succeed step."""
+    return SucceedStep(**basics)
+
+
+def read_fail(context: StepContext, attributes: Attributes, basics: StepBasics) -> FailStep:
+    """A fail step with its defaults filled in."""
+    reader = context.reader
+    error = reader.text(attributes, "error", characters_max=reader.limits.error_characters_max)
+    cause = reader.text(attributes, "cause", 0, reader.limits.cause_characters_max)
+    step = FailStep(**basics, cause=cause or "")
+    return replace(step, error=error) if error else step
+
+
+def read_wait(context: StepContext, attributes: Attributes, basics: StepBasics) -> WaitStep:
+    """A wait step; that exactly one of its two attributes is written is checked here."""
+    reader = context.reader
+    reader.exactly_one(attributes, "duration", "timestamp", "a wait step")
+    return WaitStep(**basics, duration=_duration(reader, attributes), timestamp=_timestamp(reader, attributes))
+
+
+def _duration(reader: AttributeReader, attributes: Attributes) -> int | Path | None:
+    node = attributes.get("duration", ScalarNode)
+    if node is None or not isinstance(node.value, str):
+        return reader.whole(attributes, "duration", 0, reader.limits.wait_seconds_max)
+    if node.text.startswith("$"):
+        return reader.compiled(node, compile_path, "bad-path")
+    hint = "write it without quotes" if node.text.isdecimal() else None
+    reader.report.error("bad-value", node.span, "`duration` is a whole number of seconds, or a path", hint)
+    return None
+
+
+def _timestamp(reader: AttributeReader, attributes: Attributes) -> int | Path | None:
+    node = attributes.get("timestamp", ScalarNode)
+    if node is None:
+        return None
+    if node.text.startswith("$"):
+        return reader.compiled(node, compile_path, "bad-path")
+    try:
+        instant = parse_instant(node.text)
+    except ValueError:
+        instant = INSTANT_MS_MAX + 1
+    if instant <= INSTANT_MS_MAX:
+        return instant
+    hint = "for example 2030-01-01T00:00:00Z"
+    reader.report.error("bad-value", node.span, "`timestamp` is an RFC 3339 instant, or a path", hint)
+    return None

@@ -1,0 +1,88 @@
+"""Text to located nodes: is it YAML (or JSON) of a tolerable size?
+
+Owns everything that is YAML's: characters, tags, aliases, duplicate keys, nesting. Knows nothing of flows.
+Nodes are built from the parser's events on an explicit stack, so that depth, size and aliases are charged
+before anything is built and nothing here is recursive.
+"""
+
+import re
+from typing import Any
+
+import yaml
+
+from flowserver.base.limits import Limits
+from flowserver.language.building import NodeBuilder, TooMuch
+from flowserver.language.diagnostics import LINE_BREAK, Report
+from flowserver.language.graph import Span
+from flowserver.language.nodes import Node
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is several times faster
+
+_NOT_YAML = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]",
+)
+_SURROGATE_PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_START = Span(1, 1, 1, 2)
+
+
+def read_source(text: str, limits: Limits, report: Report, ref_keys: frozenset[str]) -> Node | None:
+    """The root of the one document in `text`, or None if there is none to speak of.
+
+    Scalars tagged `!Ref` are let through as values of the keys in `ref_keys`; every other tag is an error.
+    """
+    text = text.removeprefix("\ufeff")
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > limits.definition_bytes_max:
+        message = f"a definition has at most {limits.definition_bytes_max} bytes, this one has {size}"
+        report.error("definition-too-large", _START, message)
+        return None
+    if found := _NOT_YAML.search(text):
+        code = f"U+{ord(found[0]):04X}"
+        report.error("bad-character", _span_at(text, found.start()), f"the character {code} is not allowed")
+        return None
+    return _build(_without_json_pairs(text), limits, report, ref_keys)
+
+
+def _build(text: str, limits: Limits, report: Report, ref_keys: frozenset[str]) -> Node | None:
+    builder = NodeBuilder(text, limits, report, ref_keys)
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            builder.take(event)
+    except TooMuch:
+        return None
+    except yaml.MarkedYAMLError as error:
+        _report_syntax(text, error, report)
+        return None
+    if builder.root is None:
+        report.error("no-definition", _START, "there is no definition in this text")
+    return builder.root
+
+
+def _report_syntax(text: str, error: yaml.MarkedYAMLError, report: Report) -> None:
+    mark: Any = error.problem_mark
+    offset = min(mark.index, len(text.rstrip()))
+    span = _span_at(text, offset)
+    message = f"this is not YAML: {error.problem}"
+    hint = error.context
+    if text[offset : offset + 1] == "\t":
+        hint = "YAML indents with blanks, not with tabs"
+    report.error("not-yaml", span, message, hint)
+
+
+def _span_at(text: str, offset: int) -> Span:
+    """The place of one character, counted as YAML counts lines."""
+    lines = LINE_BREAK.split(text[:offset])
+    line, column = len(lines), len(lines[-1]) + 1
+    return Span(line, column, line, column + 1)
+
+
+def _without_json_pairs(text: str) -> str:
+    """Join escaped surrogate pairs, which JSON writers emit for characters past U+FFFF and YAML does not know."""
+    if not text.lstrip().startswith("{"):
+        return text
+    return _SURROGATE_PAIR.sub(_joined, text)
+
+
+def _joined(found: re.Match[str]) -> str:
+    high, low = int(found[2], 16), int(found[3], 16)
+    return f"{found[1]}\\U{0x10000 + ((high & 0x3FF) << 10) + (low & 0x3FF):08x}"

@@ -1,0 +1,142 @@
+"""Reads `task`: its target, its parameters, and what it does about errors."""
+
+from collections.abc import Callable
+from typing import Any
+
+from flowserver.expressions.paths import compile_path
+from flowserver.language.attributes import AttributeReader, Attributes, similar
+from flowserver.language.diagnostics import shown
+from flowserver.language.fields import CATCH, RETRY
+from flowserver.language.graph import (
+    ActionTarget,
+    CatchRule,
+    ParamPath,
+    ParamValue,
+    Pattern,
+    RetryPolicy,
+    Target,
+    TaskStep,
+)
+from flowserver.language.mappings import read_mappings, warn_if_like_a_path
+from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
+from flowserver.language.resources import (
+    REQUIRED_PARAMETERS,
+    ResourceError,
+    expand_ref,
+    offered_patterns,
+    parse_action,
+    parse_resource,
+)
+from flowserver.language.step_context import StepBasics, StepContext
+
+
+def read_task(context: StepContext, attributes: Attributes, basics: StepBasics) -> TaskStep | None:
+    """A task step, or None if it has no usable target."""
+    reader = context.reader
+    reader.exactly_one(attributes, "resourceArn", "action", "a task step")
+    resource = _target(reader, attributes, "resourceArn", parse_resource)
+    target = resource or _target(reader, attributes, "action", parse_action)
+    pattern = _pattern(reader, attributes, target)
+    params = _service_params(reader, attributes, target)
+    timeout = reader.whole(attributes, "timeoutSeconds", 1, reader.limits.execution_seconds_max)
+    retry = [_retry_policy(reader, entry) for entry in reader.entries(attributes, "retry", RETRY)]
+    catch = [_catch_rule(context, entry) for entry in reader.entries(attributes, "catch", CATCH)]
+    error_mappings = read_mappings(reader, attributes, "errorMappings")
+    if error_mappings and not catch:
+        span = attributes.key_span("errorMappings")
+        reader.report.warning("unused-error-mappings", span, "errorMappings have no effect without a catch")
+    if target is None:
+        return None
+    return TaskStep(
+        **basics,
+        target=target,
+        pattern=pattern,
+        service_params=params,
+        timeout_seconds=timeout,
+        retry=tuple(retry),
+        catch=tuple(catch),
+        error_mappings=error_mappings,
+    )
+
+
+def _target(
+    reader: AttributeReader, attributes: Attributes, name: str, parse: Callable[[str], Target]
+) -> Target | None:
+    node = attributes.get(name, ScalarNode)
+    if node is None:
+        return None
+    try:
+        return parse(expand_ref(node.text) if node.is_ref else node.text)
+    except ResourceError as error:
+        reader.report.error(error.id, node.span, error.message, error.hint)
+        return None
+
+
+def _pattern(reader: AttributeReader, attributes: Attributes, target: Target | None) -> Pattern:
+    node = attributes.get("pattern", ScalarNode)
+    if node is None:
+        return Pattern.REQUEST_RESPONSE
+    known = [pattern.value for pattern in Pattern]
+    if node.text not in known:
+        hint = similar(node.text, known) or f"the patterns are {', '.join(known)}"
+        reader.report.error("bad-value", node.span, f"{shown(node.text)} is not a pattern", hint)
+        return Pattern.REQUEST_RESPONSE
+    pattern = Pattern(node.text)
+    if target and pattern not in offered_patterns(target):
+        message = f"an action does not offer the pattern `{pattern}`"
+        reader.report.error("pattern-not-offered", node.span, message, "actions run with `requestResponse`")
+    return pattern
+
+
+def _service_params(
+    reader: AttributeReader, attributes: Attributes, target: Target | None
+) -> dict[str, ParamValue] | None:
+    node = attributes.get("serviceParams", MapNode)
+    names = {entry.name for entry in node.entries} if node else set()
+    required = REQUIRED_PARAMETERS.get(target.action, ()) if isinstance(target, ActionTarget) else ()
+    for name in required:
+        if name not in names:
+            span = attributes.key_span("serviceParams")
+            reader.report.error("missing-parameter", span, f"`serviceParams` needs `{name}` for this action")
+    return {entry.name: _param(reader, entry.value) for entry in node.entries} if node else None
+
+
+def _param(reader: AttributeReader, node: Node) -> ParamValue:
+    if isinstance(node, ListNode):
+        return [_param(reader, item) for item in node.items]
+    if isinstance(node, MapNode):
+        return {entry.name: _param(reader, entry.value) for entry in node.entries}
+    if isinstance(node.value, str) and (node.text == "$" or node.text.startswith(("$.", "$["))):
+        path = reader.compiled(node, compile_path, "bad-path")
+        return ParamPath(path) if path else None
+    warn_if_like_a_path(reader, node, "parameters select from the step's input with `$` or `$.key`")
+    return node.value
+
+
+def _retry_policy(reader: AttributeReader, attributes: Attributes) -> RetryPolicy:
+    longest = reader.limits.retry_interval_seconds_max
+    numbers: dict[str, Any] = {
+        "interval_seconds": reader.whole(attributes, "intervalSeconds", 0, longest),
+        "max_interval_seconds": reader.whole(attributes, "maxIntervalSeconds", 0, longest),
+        "max_attempts": reader.whole(attributes, "maxAttempts", 0, reader.limits.retry_attempts_max),
+        "multiplier": reader.number(attributes, "multiplier", 1, longest),
+    }
+    given = {name: value for name, value in numbers.items() if value is not None}
+    return RetryPolicy(errors=_errors(reader, attributes), **given)
+
+
+def _catch_rule(context: StepContext, attributes: Attributes) -> CatchRule:
+    return CatchRule(_errors(context.reader, attributes), context.goto(attributes) or "")
+
+
+def _errors(reader: AttributeReader, attributes: Attributes) -> frozenset[str]:
+    node = attributes.get("errors", ListNode)
+    if node is None:
+        return frozenset()
+    if not node.items:
+        reader.report.error("empty-list", node.span, "`errors` needs at least one error name")
+    names = [item.value if isinstance(item, ScalarNode) else None for item in node.items]
+    for item, name in zip(node.items, names, strict=True):
+        if not isinstance(name, str):
+            reader.report.error("wrong-type", item.span, "an error name must be a text")
+    return frozenset(name for name in names if isinstance(name, str))
