@@ -85,7 +85,12 @@ def _start(turn: Turn) -> None:
     if turn.execution.next_event_id > 1:
         turn.outcome = STALE
         return
-    started = turn.record(EventType.EXECUTION_STARTED, "", 0, input=turn.execution.input)
+    execution, limits = turn.execution, turn.environment.limits
+    seconds_max = limits.execution_seconds_max
+    seconds = seconds_max if turn.flow.timeout_seconds is None else min(turn.flow.timeout_seconds, seconds_max)
+    execution.started_at = turn.environment.now_ms
+    execution.deadline_at = execution.started_at + seconds * 1000
+    started = turn.record(EventType.EXECUTION_STARTED, "", 0, input=execution.input)
     mapped = turn.flow_input(turn.environment.missing_source)
     if isinstance(mapped, Failure):
         turn.end(Status.FAILED, failure=mapped)

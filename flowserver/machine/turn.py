@@ -15,9 +15,9 @@ from flowserver.expressions.paths import find
 from flowserver.language.graph import Flow, ForeachStep, Mappings, Step
 from flowserver.machine.commands import CancelInvocation, Command, ReportCallback
 from flowserver.machine.events import Event, EventType
-from flowserver.machine.failures import EXECUTION_STOPPED, FAILED, TASK_TIMEOUT
 from flowserver.machine.mappings import Environment, MissingSource, apply_mappings
-from flowserver.machine.messages import Failure, Result, Success
+from flowserver.machine.messages import Failure
+from flowserver.machine.results import result_of_end
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 
 
@@ -245,22 +245,11 @@ class Turn:
             self._drop(scope)
         self.ready.clear()
         if execution.callback_token is not None:
-            self.commands.append(ReportCallback(execution.callback_token, _result(execution)))
+            result = result_of_end(status, output, execution.error, execution.cause)
+            self.commands.append(ReportCallback(execution.callback_token, result))
 
 
 def _collection(step: ForeachStep, step_input: JsonObject) -> list[Json]:
     found = find(step.collection, step_input)
     assert isinstance(found, list), "checked when the foreach was entered"
     return found
-
-
-def _result(execution: Execution) -> Result:
-    """What an ended execution means to the task that waits for it."""
-    if execution.status is Status.SUCCEEDED:
-        return Success(execution.output or {})
-    cause = execution.cause or ""
-    if execution.status is Status.TIMED_OUT:
-        return Failure(TASK_TIMEOUT, cause)
-    if execution.status is Status.STOPPED:
-        return Failure(execution.error or EXECUTION_STOPPED, cause)
-    return Failure(execution.error or FAILED, cause)

@@ -4,16 +4,18 @@ SQLite: WAL, full fsync, one writer, many readers, incremental vacuum from the f
 PostgreSQL: READ COMMITTED; the rows that a turn changes are locked when they are loaded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 READERS_MAX = 8
 BUSY_TIMEOUT_MS = 30_000
+
+T = TypeVar("T")
 
 
 class DatabaseUrlInvalid(ValueError):
@@ -63,6 +65,11 @@ class Database:
         """A transaction that only reads, from one consistent snapshot on SQLite."""
         with self._reader.begin() as connection:
             yield connection
+
+    def run_read(self, query: Callable[[Connection], T]) -> T:
+        """Run one query function in a reading transaction of its own."""
+        with self.read() as connection:
+            return query(connection)
 
     def close(self) -> None:
         """Give all connections back to the system."""

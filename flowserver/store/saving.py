@@ -1,7 +1,7 @@
 """What turns changed, into the database: a few set-based statements per batch, fenced by version."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, insert, tuple_, update
@@ -12,6 +12,7 @@ from flowserver.machine.commands import Command, SubmitInvocation
 from flowserver.machine.events import Event
 from flowserver.machine.state import Execution, WaitKind
 from flowserver.machine.turn import Turn
+from flowserver.store.functions import InvocationRow
 from flowserver.store.loading import StoredExecution, chunks
 from flowserver.store.tables import events, execution_documents, executions, invocations, scopes
 
@@ -46,7 +47,8 @@ def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str)
     _save_headers(connection, batch)
     _save_scopes(connection, batch, node_id)
     _many(connection, insert(events), [_event_row(changes, event) for changes in batch for event in changes.events])
-    _many(connection, insert(invocations), [row for changes in batch for row in _invocation_rows(changes, node_id)])
+    ordered = [row for changes in batch for row in invocation_rows(changes, node_id)]
+    _many(connection, insert(invocations), [asdict(row) for row in ordered])
 
 
 def _many(connection: Connection, statement: Any, rows: list[dict[str, Any]]) -> int:
@@ -178,23 +180,24 @@ def _event_row(changes: Changes, event: Event) -> dict[str, Any]:
     }
 
 
-def _invocation_rows(changes: Changes, node_id: str) -> list[dict[str, Any]]:
+def invocation_rows(changes: Changes, node_id: str) -> list[InvocationRow]:
+    """The asynchronous calls that the changes order, leased to `node_id`."""
     execution = changes.stored.execution
     return [
-        {
-            "idempotency_key": command.idempotency_key,
-            "node_id": node_id,
-            "attempt": 1,
-            "service": command.target.service,
-            "qualifier": command.target.qualifier,
-            "function": command.target.function,
-            "invocation_id": command.invocation_id,
-            "flow_name": execution.flow_name,
-            "execution_name": execution.name,
-            "step_name": command.step_name,
-            "event": dump_json(command.event),
-            "created_at": changes.events[-1].time_ms,
-        }
+        InvocationRow(
+            idempotency_key=command.idempotency_key,
+            node_id=node_id,
+            attempt=1,
+            service=command.target.service,
+            qualifier=command.target.qualifier,
+            function=command.target.function,
+            invocation_id=command.invocation_id,
+            flow_name=execution.flow_name,
+            execution_name=execution.name,
+            step_name=command.step_name,
+            event=dump_json(command.event),
+            created_at=changes.events[-1].time_ms,
+        )
         for command in changes.commands
         if isinstance(command, SubmitInvocation)
     ]

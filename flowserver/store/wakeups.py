@@ -15,12 +15,11 @@ RUNNING = executions.c.status == str(Status.RUNNING)
 
 @dataclass(frozen=True, slots=True)
 class ScopeRef:
-    """A scope's wait; `at` is when it wakes (ms) where that is what was asked for."""
+    """A scope's wait."""
 
     execution_id: str
     scope_id: int
     wait_id: int
-    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class DueCallback:
 def due_timers(connection: Connection, until_ms: int, limit: int) -> list[ScopeRef]:
     """Waits that are due by `until_ms`, earliest first; of executions that are not parked."""
     query = (
-        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.wake_at)
+        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
         .where(WAKES, scopes.c.wake_at <= until_ms, executions.c.parked_error.is_(None))
         .order_by(scopes.c.wake_at)
@@ -47,15 +46,30 @@ def due_timers(connection: Connection, until_ms: int, limit: int) -> list[ScopeR
     return [ScopeRef(*row) for row in connection.execute(query)]
 
 
-def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[tuple[str, int]]:
-    """Running executions whose time is up by `until_ms`, with that instant, earliest first."""
+def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[str]:
+    """Running executions whose time is up by `until_ms`, earliest first."""
     query = (
-        select(executions.c.execution_id, executions.c.deadline_at)
+        select(executions.c.execution_id)
         .where(RUNNING, executions.c.deadline_at <= until_ms, executions.c.parked_error.is_(None))
         .order_by(executions.c.deadline_at)
         .limit(limit)
     )
-    return [(row.execution_id, row.deadline_at) for row in connection.execute(query)]
+    return list(connection.execute(query).scalars())
+
+
+def next_due(connection: Connection) -> int | None:
+    """The earliest instant (ms) at which a wait or an execution's time is up; None if there is none."""
+    unparked = executions.c.parked_error.is_(None)
+    timer = (
+        select(scopes.c.wake_at)
+        .join(executions, executions.c.execution_id == scopes.c.execution_id)
+        .where(WAKES, unparked)
+        .order_by(scopes.c.wake_at)
+        .limit(1)
+    )
+    deadline = select(executions.c.deadline_at).where(RUNNING, unparked).order_by(executions.c.deadline_at).limit(1)
+    found = [connection.execute(query).scalar_one_or_none() for query in (timer, deadline)]
+    return min((instant for instant in found if instant is not None), default=None)
 
 
 def ready_executions(connection: Connection, limit: int) -> list[str]:
@@ -78,6 +92,12 @@ def tasks_of_other_nodes(connection: Connection, living: list[str], limit: int) 
         .where(TASK, scopes.c.node_id.not_in(living), executions.c.parked_error.is_(None))
         .limit(limit)
     )
+    return [ScopeRef(*row) for row in connection.execute(query)]
+
+
+def tasks_of_node(connection: Connection, node_id: str) -> list[ScopeRef]:
+    """Calls leased to a node: as many as it has under way."""
+    query = select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id).where(TASK, scopes.c.node_id == node_id)
     return [ScopeRef(*row) for row in connection.execute(query)]
 
 

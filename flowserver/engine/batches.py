@@ -1,0 +1,226 @@
+"""One batch: many messages, one transaction. Synchronous; runs in the writer's thread.
+
+Loads the executions concerned, lets the machine advance each, saves what changed. What an execution of ours cannot
+survive (unreadable rows, an unusable definition, a bug) parks that execution and leaves the others alone.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from sqlalchemy import Connection
+
+from flowserver.base.clock import Clock
+from flowserver.base.json_values import JsonObject
+from flowserver.base.limits import Limits
+from flowserver.engine.definitions import Definitions
+from flowserver.engine.tokens import TaskTokens
+from flowserver.machine.advance import advance
+from flowserver.machine.mappings import Environment, MissingSource
+from flowserver.machine.messages import Message
+from flowserver.machine.state import Execution, Status
+from flowserver.machine.turn import OutcomeKind
+from flowserver.store.executions import find_execution_ids
+from flowserver.store.loading import StoredExecution, load_executions
+from flowserver.store.saving import Changes, clear_callback, park_execution, save_changes
+
+log = logging.getLogger(__name__)
+
+
+class ReceiptKind(Enum):
+    """What became of an envelope."""
+
+    APPLIED = auto()
+    STALE = auto()
+    ENDED = auto()
+    NOT_NOW = auto()
+    EXISTS = auto()
+    """A start under a name that is taken."""
+    UNKNOWN = auto()
+    """No such execution."""
+    PARKED = auto()
+    """The execution is set aside and takes no messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of an envelope: the event that records a report, the execution that holds a taken name."""
+
+    kind: ReceiptKind
+    event_id: int = 0
+    existing: tuple[str, Status] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewExecution:
+    """What a start brings along; `input` is `input_text` parsed (`""` stands for no input)."""
+
+    execution_id: str
+    flow_id: str
+    flow_name: str
+    name: str
+    definition_id: str
+    input_text: str
+    input: JsonObject
+    callback_token: str | None = None
+
+    def stored(self) -> StoredExecution:
+        """A fresh execution that has no row yet; the machine sets its instants when it starts it."""
+        execution = Execution(
+            execution_id=self.execution_id,
+            flow_name=self.flow_name,
+            name=self.name,
+            input=self.input,
+            started_at=0,
+            deadline_at=0,
+            callback_token=self.callback_token,
+        )
+        return StoredExecution(execution, self.flow_id, self.definition_id, 0, self.input_text)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A message and the execution it is for; a start brings the execution along."""
+
+    execution_id: str
+    message: Message
+    new: NewExecution | None = None
+    settles: str | None = None
+    """The ended execution whose callback this message delivers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Any other change, made in the batch's transaction but failing alone."""
+
+    change: Callable[[Connection], Any]
+
+
+Item = Envelope | Write
+
+
+@dataclass(slots=True)
+class BatchResult:
+    """Per item its receipt, the write's return value, or the write's exception; and what executions changed."""
+
+    answers: list[Any] = field(default_factory=list)
+    changes: list[Changes] = field(default_factory=list)
+    continuing: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What every batch needs."""
+
+    clock: Clock
+    limits: Limits
+    missing_source: MissingSource
+    tokens: TaskTokens
+    node_id: str
+    definitions: Definitions
+
+    def environment(self) -> Environment:
+        """The machine's view of this moment."""
+        return Environment(self.clock.now_ms(), self.limits, self.missing_source, self.tokens.make)
+
+
+class Batch:
+    """One transaction's worth of work over an open connection."""
+
+    def __init__(self, connection: Connection, workshop: Workshop) -> None:
+        self._connection = connection
+        self._workshop = workshop
+        self._environment = workshop.environment()
+        self._stored: dict[str, StoredExecution] = {}
+        self._broken: dict[str, str] = {}
+        self._changes: dict[str, Changes] = {}
+        self._more: set[str] = set()
+
+    def run(self, items: Sequence[Item]) -> BatchResult:
+        """Do all items in order and save; the caller commits, and only then acts on the result."""
+        envelopes = [item for item in items if isinstance(item, Envelope)]
+        ids = [envelope.execution_id for envelope in envelopes if envelope.new is None]
+        self._stored, self._broken = load_executions(self._connection, ids) if ids else ({}, {})
+        for execution_id, error in self._broken.items():
+            park_execution(self._connection, execution_id, error)
+        answers = [self._do(item) for item in items]
+        answers = [self._revise(item, answer) for item, answer in zip(items, answers, strict=True)]
+        changes = [each for each in self._changes.values() if each.events or each.touched or each.removed]
+        save_changes(self._connection, changes, self._workshop.node_id)
+        settled = [envelope.settles for envelope in envelopes if envelope.settles is not None]
+        clear_callback(self._connection, settled)
+        continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
+        return BatchResult(answers, changes, continuing)
+
+    def _do(self, item: Item) -> Any:
+        if isinstance(item, Write):
+            return self._write(item)
+        if item.new is not None:
+            existing = self._find_existing(item.new)
+            if existing is not None:
+                return Receipt(ReceiptKind.EXISTS, existing=existing)
+            self._stored[item.execution_id] = item.new.stored()
+        return self._tell(item)
+
+    def _write(self, write: Write) -> Any:
+        try:
+            with self._connection.begin_nested():
+                return write.change(self._connection)
+        except Exception as error:  # it fails alone: the answer carries it to whoever asked
+            return error
+
+    def _find_existing(self, new: NewExecution) -> tuple[str, Status] | None:
+        for stored in self._stored.values():
+            if stored.flow_id == new.flow_id and stored.execution.name == new.name:
+                return stored.execution.execution_id, stored.execution.status
+        return find_execution_ids(self._connection, new.flow_id, new.name)
+
+    def _tell(self, envelope: Envelope) -> Receipt:
+        stored = self._stored.get(envelope.execution_id)
+        if stored is None:
+            parked = envelope.execution_id in self._broken
+            return Receipt(ReceiptKind.PARKED if parked else ReceiptKind.UNKNOWN)
+        if stored.parked_error is not None:
+            return Receipt(ReceiptKind.PARKED)
+        try:
+            return self._advance(stored, envelope.message)
+        except Exception as error:  # our bug or a damaged record: this execution stops here, the others go on
+            log.exception("execution %s is parked", envelope.execution_id)
+            self._park(stored.execution, f"{type(error).__name__}: {error}")
+            return Receipt(ReceiptKind.PARKED)
+
+    def _advance(self, stored: StoredExecution, message: Message) -> Receipt:
+        flow = self._workshop.definitions.get(self._connection, stored.definition_id)
+        execution_id = stored.execution.execution_id
+        turn = advance(flow, stored.execution, message, self._environment)
+        self._changes.setdefault(execution_id, Changes(stored)).add(turn)
+        if turn.more:
+            self._more.add(execution_id)
+        elif turn.touched or turn.removed:
+            self._more.discard(execution_id)
+        return Receipt(_KINDS[turn.outcome.kind], turn.outcome.event_id)
+
+    def _park(self, execution: Execution, error: str) -> None:
+        """Forget everything this batch did to the execution and keep what the database has."""
+        execution_id = execution.execution_id
+        stored = self._stored.pop(execution_id)
+        self._changes.pop(execution_id, None)
+        self._broken[execution_id] = error
+        if stored.version > 0:
+            park_execution(self._connection, execution_id, error)
+
+    def _revise(self, item: Item, answer: Any) -> Any:
+        """An execution parked late in the batch takes the receipts of its earlier messages with it."""
+        if isinstance(item, Envelope) and item.execution_id in self._broken:
+            return Receipt(ReceiptKind.PARKED)
+        return answer
+
+
+_KINDS = {
+    OutcomeKind.APPLIED: ReceiptKind.APPLIED,
+    OutcomeKind.STALE: ReceiptKind.STALE,
+    OutcomeKind.ENDED: ReceiptKind.ENDED,
+    OutcomeKind.NOT_NOW: ReceiptKind.NOT_NOW,
+}

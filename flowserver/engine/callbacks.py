@@ -1,0 +1,30 @@
+"""Tells the task that waits for an execution how that ended. The ended execution remembers until it has been told."""
+
+from sqlalchemy import Connection
+
+from flowserver.engine.batches import Envelope
+from flowserver.engine.committer import Committer
+from flowserver.engine.tokens import TaskTokens
+from flowserver.machine.messages import Result, TaskReported
+from flowserver.store.saving import clear_callback
+
+
+class Callbacks:
+    """Delivers results by task token, settling the ended execution's `callback_due` in the same commit."""
+
+    def __init__(self, committer: Committer, tokens: TaskTokens) -> None:
+        self._committer = committer
+        self._tokens = tokens
+
+    async def deliver(self, ended_execution_id: str, token: str, result: Result) -> None:
+        """Report to the waiting task. Whatever its state (it may have timed out long ago), it counts as told."""
+        claim = self._tokens.read(token)
+        if claim is None:
+            await self._committer.write(lambda connection: _clear(connection, ended_execution_id))
+            return
+        message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
+        await self._committer.submit(Envelope(claim.execution_id, message, settles=ended_execution_id))
+
+
+def _clear(connection: Connection, execution_id: str) -> None:
+    clear_callback(connection, [execution_id])

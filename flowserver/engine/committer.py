@@ -1,0 +1,139 @@
+"""The one writer: whatever arrives while a commit runs becomes the next batch.
+
+Answers are given only after the commit. The queue is bounded for callers who can be told to come back;
+the engine's own messages always fit, because they are bounded by what is running.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from flowserver.base.errors import ResourceThrottled
+from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Receipt, Workshop, Write
+from flowserver.store.database import Database
+from flowserver.store.saving import VersionConflict
+
+log = logging.getLogger(__name__)
+
+BATCH_MAX = 200
+"""Items in one transaction; measured: a hundred already share the cost of an fsync so far that more gains little."""
+
+CONFLICT_TRIES_MAX = 5
+"""How often an item that met another node's commit is tried again, alone."""
+
+T = TypeVar("T")
+
+
+class CommitListener(Protocol):
+    """Who acts on what was committed; called in the event loop, in commit order."""
+
+    def committed(self, result: BatchResult) -> None:
+        """The batch is durable: carry out its commands."""
+        ...
+
+
+class Committer:
+    """Takes items from the event loop, commits them in batches in a thread of its own."""
+
+    def __init__(self, database: Database, workshop: Workshop, listener: CommitListener) -> None:
+        self._database = database
+        self._workshop = workshop
+        self._listener = listener
+        self._queue: deque[tuple[Item, asyncio.Future[Any]]] = deque()
+        self._wake = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
+        self._loop_task: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    def start(self) -> None:
+        """Begin to commit."""
+        self._loop_task = asyncio.create_task(self._run(), name="committer")
+
+    async def stop(self) -> None:
+        """Commit what is queued, then end."""
+        self._stopping = True
+        self._wake.set()
+        if self._loop_task is not None:
+            await self._loop_task
+        self._thread.shutdown()
+
+    async def submit(self, envelope: Envelope, *, bounded: bool = False) -> Receipt:
+        """Commit a message and return its receipt.
+
+        Raises ResourceThrottled at once when `bounded` and the queue is full; SQLAlchemyError when the database
+        could not commit, in which case it is unknown whether it did.
+        """
+        receipt: Receipt = await self._put(envelope, bounded=bounded)
+        return receipt
+
+    async def write(self, change: Callable[[Connection], T], *, bounded: bool = False) -> T:
+        """Run a change in the next batch's transaction and return its result once that is durable."""
+        answer: T = await self._put(Write(change), bounded=bounded)
+        return answer
+
+    def _put(self, item: Item, *, bounded: bool) -> asyncio.Future[Any]:
+        if bounded and len(self._queue) >= self._workshop.limits.pending_messages_max:
+            raise ResourceThrottled
+        future = asyncio.get_running_loop().create_future()
+        self._queue.append((item, future))
+        self._wake.set()
+        return future
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._queue:
+                taken = [self._queue.popleft() for _ in range(min(BATCH_MAX, len(self._queue)))]
+                items = [item for item, _ in taken]
+                results = await loop.run_in_executor(self._thread, self._commit, items)
+                futures = iter(future for _, future in taken)
+                for result in results:
+                    self._deliver(result, futures)
+            if self._stopping:
+                return
+
+    def _deliver(self, result: BatchResult, futures: Any) -> None:
+        try:
+            self._listener.committed(result)
+        except Exception:  # the commit stands; the sweeper finds again whatever was not carried out
+            log.exception("acting on a commit failed")
+        for answer in result.answers:
+            future = next(futures)
+            if future.cancelled():
+                continue
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+    def _commit(self, items: Sequence[Item]) -> list[BatchResult]:
+        """The items' results in order; if they cannot be committed together, each is tried alone."""
+        try:
+            return [self._transact(items)]
+        except Exception as error:
+            if len(items) == 1:
+                return [self._commit_alone(items[0], error)]
+            log.warning("a batch of %d failed and is taken apart: %r", len(items), error)
+            return [self._commit_alone(item, None) for item in items]
+
+    def _commit_alone(self, item: Item, error: Exception | None) -> BatchResult:
+        for _ in range(CONFLICT_TRIES_MAX):
+            if error is not None and not isinstance(error, (VersionConflict, IntegrityError)):
+                break
+            try:
+                return self._transact([item])
+            except Exception as again:
+                error = again
+        return BatchResult(answers=[error])
+
+    def _transact(self, items: Sequence[Item]) -> BatchResult:
+        with self._database.write() as connection:
+            return Batch(connection, self._workshop).run(items)

@@ -1,0 +1,48 @@
+"""Compiled flows by definition id. Definitions are immutable, so a compiled one is right for ever."""
+
+from collections import OrderedDict
+
+from sqlalchemy import Connection
+
+from flowserver.base.limits import Limits
+from flowserver.language.diagnostics import DefinitionRejected
+from flowserver.language.graph import Flow
+from flowserver.language.parser import parse
+from flowserver.store.flows import load_definition
+
+CACHED_FLOWS_MAX = 1_000
+
+
+class DefinitionUnusable(Exception):
+    """The stored definition is missing or no longer accepted; its executions are parked."""
+
+
+class Definitions:
+    """A cache of compiled flows, least recently used out first. For one thread: the writer's."""
+
+    def __init__(self) -> None:
+        self._flows: OrderedDict[str, Flow] = OrderedDict()
+
+    def get(self, connection: Connection, definition_id: str) -> Flow:
+        """The compiled definition; raises DefinitionUnusable.
+
+        Compiled under the generous limits whatever the server's profile: it was accepted once.
+        """
+        flow = self._flows.get(definition_id)
+        if flow is None:
+            flow = self._compile(connection, definition_id)
+            self._flows[definition_id] = flow
+            if len(self._flows) > CACHED_FLOWS_MAX:
+                self._flows.popitem(last=False)
+        else:
+            self._flows.move_to_end(definition_id)
+        return flow
+
+    def _compile(self, connection: Connection, definition_id: str) -> Flow:
+        text = load_definition(connection, definition_id)
+        if text is None:
+            raise DefinitionUnusable(f"definition {definition_id} is gone")
+        try:
+            return parse(text, Limits()).flow
+        except DefinitionRejected as error:
+            raise DefinitionUnusable(f"definition {definition_id} is not accepted: {error.message}") from error

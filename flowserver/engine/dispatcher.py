@@ -1,0 +1,254 @@
+"""Makes the calls that committed turns order, and brings their results back as messages.
+
+A call is made at least once: if this process dies, another orders it again under the same idempotency key.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from uuid import NAMESPACE_OID, uuid5
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from flowserver.base.clock import Clock, format_instant
+from flowserver.base.errors import FlowServerError
+from flowserver.base.json_values import Json, JsonObject, dump_json
+from flowserver.base.limits import Limits
+from flowserver.engine.batches import Envelope
+from flowserver.engine.committer import Committer
+from flowserver.engine.registry import FunctionRegistry
+from flowserver.engine.starting import Started, Starter, StartRequest, as_failure
+from flowserver.invokers.http import HttpInvoker
+from flowserver.invokers.invocation import Failed, Invocation, Replied
+from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern
+from flowserver.machine.commands import InvokeTask
+from flowserver.machine.messages import Failure, Result, Success, TaskReplied
+from flowserver.machine.state import Execution
+from flowserver.store.functions import InvocationRow, delete_invocation
+
+log = logging.getLogger(__name__)
+
+RESUBMIT_SECONDS = (0.05, 0.2, 1.0, 2.0, 5.0)
+"""Pauses before a result that the database could not take is handed in again; the last one repeats."""
+
+CallKey = tuple[str, int, int]
+"""(execution_id, scope_id, wait_id): one attempt of one task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """On whose behalf a call is made."""
+
+    execution_id: str
+    flow_name: str
+    execution_name: str
+
+    @staticmethod
+    def of(execution: Execution) -> "Caller":
+        """The execution, as its functions see it."""
+        return Caller(execution.execution_id, execution.flow_name, execution.name)
+
+
+class Dispatcher:
+    """One coroutine per call under way, at most `invocations_in_flight_max` of them calling at once."""
+
+    def __init__(
+        self,
+        committer: Committer,
+        invoker: HttpInvoker,
+        registry: FunctionRegistry,
+        starter: Starter,
+        clock: Clock,
+        limits: Limits,
+    ) -> None:
+        self._committer = committer
+        self._invoker = invoker
+        self._registry = registry
+        self._starter = starter
+        self._clock = clock
+        self._limits = limits
+        self._places = asyncio.Semaphore(limits.invocations_in_flight_max)
+        self._calls: dict[CallKey, asyncio.Task[None]] = {}
+        self._asynchronous: dict[str, asyncio.Task[None]] = {}
+
+    def dispatch(self, caller: Caller, command: InvokeTask) -> None:
+        """Make a task's call; a call of the same attempt that is still under way goes on alone."""
+        key = (caller.execution_id, command.scope_id, command.wait_id)
+        if key in self._calls:
+            return
+        call = asyncio.create_task(self._call(caller, command), name=f"call {command.idempotency_key}")
+        self._calls[key] = call
+        call.add_done_callback(lambda _: self._calls.pop(key, None))
+
+    def dispatch_asynchronous(self, row: InvocationRow) -> None:
+        """Make a call that no step waits for."""
+        if row.idempotency_key in self._asynchronous:
+            return
+        call = asyncio.create_task(self._call_asynchronous(row), name=f"call {row.idempotency_key}")
+        self._asynchronous[row.idempotency_key] = call
+        call.add_done_callback(lambda _: self._asynchronous.pop(row.idempotency_key, None))
+
+    def cancel(self, key: CallKey) -> None:
+        """Nobody waits for the call any more: drop its connection."""
+        call = self._calls.get(key)
+        if call is not None:
+            call.cancel()
+
+    def is_calling(self, key: CallKey) -> bool:
+        """Whether the attempt's call is under way here."""
+        return key in self._calls
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for calls under way, then drop the rest; they are made again by whoever takes them over."""
+        calls = [*self._calls.values(), *self._asynchronous.values()]
+        if not calls:
+            return
+        _, pending = await asyncio.wait(calls, timeout=seconds)
+        for call in pending:
+            call.cancel()
+        if pending:
+            await asyncio.wait(pending)
+
+    async def _call(self, caller: Caller, command: InvokeTask) -> None:
+        async with self._places:
+            try:
+                result = await self._result(caller, command)
+            except Exception as error:  # a call must not end without a word: the step would wait for ever
+                log.exception("the call %s failed inside the server", command.idempotency_key)
+                result = Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
+        message = TaskReplied(command.scope_id, command.wait_id, result)
+        await self._submit(Envelope(caller.execution_id, message))
+
+    async def _submit(self, envelope: Envelope) -> None:
+        """Hand a result in until the database takes it; a second copy of it would be stale and do no harm."""
+        tries = 0
+        while True:
+            try:
+                await self._committer.submit(envelope)
+                return
+            except SQLAlchemyError as error:
+                log.warning("a result could not be committed and is handed in again: %s", error)
+            await asyncio.sleep(RESUBMIT_SECONDS[min(tries, len(RESUBMIT_SECONDS) - 1)])
+            tries += 1
+
+    async def _result(self, caller: Caller, command: InvokeTask) -> Result:
+        match command.target:
+            case FunctionTarget(_, service, qualifier, function):
+                return await self._invoke(caller, command, service, qualifier, function, command.input)
+            case FlowTarget(_, flow_name):
+                return await self._start_child(caller, command, flow_name, "FnF")
+            case ActionTarget(_, "fnf", _):
+                flow_name = str((command.params or {}).get("FlowName"))
+                return await self._start_child(caller, command, flow_name, "fnf")
+            case ActionTarget(_, service, api):
+                return await self._call_action(caller, command, service, api)
+
+    async def _invoke(
+        self, caller: Caller, command: InvokeTask, service: str, qualifier: str, function: str, event: JsonObject
+    ) -> Result:
+        endpoint = await self._registry.find(service, qualifier, function)
+        if isinstance(endpoint, Failure):
+            return endpoint
+        params = command.params or {}
+        invocation_id = params.get("StatefulAsyncInvocationID")
+        invocation = Invocation(
+            service=service,
+            qualifier=qualifier,
+            function=function,
+            event=dump_json(event),
+            asynchronous=params.get("InvocationType") == "Async",
+            invocation_id=None if invocation_id is None else str(invocation_id),
+            idempotency_key=command.idempotency_key,
+            attempt=command.attempt,
+            timeout_ms=self._time_left_ms(command.deadline_at),
+            flow_name=caller.flow_name,
+            execution_name=caller.execution_name,
+            step_name=command.step_name,
+        )
+        return _result(await self._invoker.invoke(invocation, endpoint))
+
+    async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> Result:
+        """Another product's API: whoever runs this server registers a function that stands for it."""
+        result = await self._invoke(caller, command, service, "", api, command.params or {})
+        if isinstance(result, Failure) and "." not in result.error:
+            return Failure(f"{service}.{result.error}", result.cause)
+        return result
+
+    async def _start_child(self, caller: Caller, command: InvokeTask, flow_name: str, prefix: str) -> Result:
+        """Start a sub-flow. Its id follows from the attempt, so ordering the attempt again finds the same child."""
+        child_id = str(uuid5(NAMESPACE_OID, f"{caller.execution_id}#{command.scope_id}#{command.wait_id}"))
+        params = command.params or {}
+        name = params.get("ExecutionName")
+        request = StartRequest(
+            flow_name=flow_name,
+            execution_id=child_id,
+            execution_name=child_id if name is None else str(name),
+            input_text=_input_text(params.get("Input"), command.input),
+            callback_token=command.token if command.pattern is Pattern.SYNC else None,
+            name_is_free=name is None,
+        )
+        try:
+            started = await self._starter.start(request)
+        except FlowServerError as error:
+            return Failure(*as_failure(error, prefix))
+        if command.pattern is Pattern.SYNC and not started.is_new:
+            cause = f"an execution named {request.execution_name} already runs; a sync step needs one of its own"
+            return Failure(f"{prefix}.ExecutionAlreadyExists", cause)
+        return Success(self._start_reply(request, started))
+
+    def _start_reply(self, request: StartRequest, started: Started) -> JsonObject:
+        return {
+            "RequestId": request.execution_id,
+            "FlowName": started.flow.name,
+            "FlowDefinition": started.flow.definition,
+            "Name": request.execution_name,
+            "Input": request.input_text,
+            "Output": "",
+            "Status": "Running",
+            "StartedTime": format_instant(self._clock.now_ms()),
+            "StoppedTime": "",
+        }
+
+    def _time_left_ms(self, deadline_at: int | None) -> int:
+        if deadline_at is None:
+            return self._limits.task_seconds_default * 1000
+        return max(deadline_at - self._clock.now_ms(), 1)
+
+    async def _call_asynchronous(self, row: InvocationRow) -> None:
+        """Make the call once and forget it whatever came of it: no step waits and none could be told."""
+        async with self._places:
+            endpoint = await self._registry.find(row.service, row.qualifier, row.function)
+            if isinstance(endpoint, Failure):
+                log.warning("asynchronous call %s: %s %s", row.idempotency_key, endpoint.error, endpoint.cause)
+            else:
+                reply = await self._invoker.invoke(self._asynchronous_invocation(row), endpoint)
+                if isinstance(reply, Failed):
+                    log.warning("asynchronous call %s: %s %s", row.idempotency_key, reply.error, reply.cause)
+        await self._committer.write(lambda connection: delete_invocation(connection, row.idempotency_key))
+
+    def _asynchronous_invocation(self, row: InvocationRow) -> Invocation:
+        return Invocation(
+            service=row.service,
+            qualifier=row.qualifier,
+            function=row.function,
+            event=row.event,
+            asynchronous=True,
+            invocation_id=row.invocation_id,
+            idempotency_key=row.idempotency_key,
+            attempt=row.attempt,
+            timeout_ms=self._limits.task_seconds_default * 1000,
+            flow_name=row.flow_name,
+            execution_name=row.execution_name,
+            step_name=row.step_name,
+        )
+
+
+def _result(reply: Replied | Failed) -> Result:
+    return Success(reply.output) if isinstance(reply, Replied) else Failure(reply.error, reply.cause)
+
+
+def _input_text(given: Json, step_input: JsonObject) -> str:
+    """The child's input: the parameter (an object, or JSON text of one), else the step's whole input."""
+    if given is None:
+        return dump_json(step_input)
+    return given if isinstance(given, str) else dump_json(given)

@@ -1,0 +1,129 @@
+"""Starting an execution: by the API, by a sub-flow step, later by a schedule. The same rules for all."""
+
+import asyncio
+from dataclasses import dataclass
+
+from flowserver.base.errors import (
+    ExecutionAlreadyExists,
+    FlowNotExists,
+    FlowServerError,
+    InternalServerError,
+    InvalidArgument,
+    ResourceThrottled,
+)
+from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, load_json_object
+from flowserver.base.limits import Limits
+from flowserver.base.names import is_name
+from flowserver.engine.batches import Envelope, NewExecution, ReceiptKind
+from flowserver.engine.committer import Committer
+from flowserver.machine.messages import Start
+from flowserver.store.database import Database
+from flowserver.store.executions import count_running
+from flowserver.store.flows import FlowRow, find_flow
+
+COUNT_SECONDS = 5.0
+"""How long a count of running executions is taken as right; counting a million rows for each start would not do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartRequest:
+    """Which flow to start, as what, with what. `input_text` is JSON text of an object, `""` for none."""
+
+    flow_name: str
+    execution_id: str
+    """Given by the caller so that asking twice starts once."""
+    execution_name: str
+    input_text: str = ""
+    callback_token: str | None = None
+    name_is_free: bool = False
+    """The name was chosen by the server (sync executions hold a `:`), so the rule for names is not applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The execution that now runs under the name; `is_new` is False if it ran already."""
+
+    flow: FlowRow
+    execution_id: str
+    is_new: bool
+
+
+class Starter:
+    """Checks a start against the rules and commits it."""
+
+    def __init__(self, database: Database, committer: Committer, limits: Limits) -> None:
+        self._database = database
+        self._committer = committer
+        self._limits = limits
+        self._running = 0
+        self._counted_at = 0.0
+
+    async def start(self, request: StartRequest) -> Started:
+        """Start an execution, or find the one that runs under its name.
+
+        Raises InvalidArgument (name, input), FlowNotExists, ExecutionAlreadyExists (a finished one holds the name),
+        ResourceThrottled (too many run, or too much waits for the writer).
+        """
+        if not request.name_is_free and not is_name(request.execution_name):
+            raise InvalidArgument("ExecutionName must be 1-128 letters, digits, '_' or '-', and not start with a digit")
+        given = parse_input(request.input_text, self._limits)
+        await self._check_room()
+        flow = await asyncio.to_thread(self._find_flow, request.flow_name)
+        new = NewExecution(
+            execution_id=request.execution_id,
+            flow_id=flow.flow_id,
+            flow_name=flow.name,
+            name=request.execution_name,
+            definition_id=flow.definition_id,
+            input_text=request.input_text,
+            input=given,
+            callback_token=request.callback_token,
+        )
+        receipt = await self._committer.submit(Envelope(request.execution_id, Start(), new=new), bounded=True)
+        if receipt.kind is ReceiptKind.APPLIED:
+            self._running += 1
+            return Started(flow, request.execution_id, True)
+        if receipt.existing is None:
+            raise InternalServerError("the execution could not be started; the server's log says why")
+        execution_id, status = receipt.existing
+        if execution_id != request.execution_id and status != "Running":
+            raise ExecutionAlreadyExists(f"execution {request.execution_name} of flow {flow.name} has already ended")
+        return Started(flow, execution_id, execution_id == request.execution_id)
+
+    def _find_flow(self, name: str) -> FlowRow:
+        with self._database.read() as connection:
+            flow = find_flow(connection, name)
+        if flow is None:
+            raise FlowNotExists(f"flow {name} does not exist")
+        return flow
+
+    async def _check_room(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._counted_at > COUNT_SECONDS:
+            self._counted_at = now
+            self._running = await asyncio.to_thread(self._count)
+        if self._running >= self._limits.running_executions_max:
+            raise ResourceThrottled(f"{self._limits.running_executions_max} executions are running; try again later")
+
+    def _count(self) -> int:
+        with self._database.read() as connection:
+            return count_running(connection)
+
+
+def parse_input(text: str, limits: Limits, name: str = "Input") -> JsonObject:
+    """A JSON object from a request parameter, `""` being `{}`; raises InvalidArgument."""
+    if text == "":
+        return {}
+    try:
+        value = load_json_object(text)
+    except InvalidJson as error:
+        raise InvalidArgument(f"{name} must be the JSON text of an object: {error}") from None
+    size = json_bytes(value)
+    if size > limits.step_data_bytes_max:
+        raise InvalidArgument(f"{name} holds {size} bytes; the limit is {limits.step_data_bytes_max}")
+    return value
+
+
+def as_failure(error: FlowServerError, prefix: str) -> tuple[str, str]:
+    """How a step sees a refused start: `{prefix}.{code}` and the message."""
+    return f"{prefix}.{error.code}", error.message

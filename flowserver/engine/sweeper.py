@@ -1,0 +1,178 @@
+"""The safety net: finds by the rows alone whatever should go on and does not, and sets it going.
+
+At start it is what resumes everything after a crash; afterwards it finds nothing, unless a node died, a callback was
+not delivered, a call was lost, or a flow was deleted.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from flowserver.base.clock import Clock
+from flowserver.base.json_values import load_json_object
+from flowserver.engine.batches import Envelope
+from flowserver.engine.callbacks import Callbacks
+from flowserver.engine.committer import Committer
+from flowserver.engine.dispatcher import Dispatcher
+from flowserver.machine.messages import Continue, Redeliver, Result, Stop
+from flowserver.machine.results import result_of_end
+from flowserver.store.database import Database
+from flowserver.store.functions import InvocationRow, take_over_invocations
+from flowserver.store.keys import forget_nonces
+from flowserver.store.nodes import beat, living_nodes, remove_dead_nodes
+from flowserver.store.wakeups import (
+    DueCallback,
+    ScopeRef,
+    due_callbacks,
+    ready_executions,
+    running_of_deleted_flows,
+    tasks_of_node,
+    tasks_of_other_nodes,
+)
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT_SECONDS = 0.5
+NODE_SILENT_MS = 2_000
+"""A node not heard of for this long is taken for dead, and its calls are made by others."""
+
+NODE_FORGOTTEN_MS = 60_000
+SWEEP_SECONDS = 5.0
+FOUND_PER_SWEEP = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one look at the database found."""
+
+    orphans: list[ScopeRef]
+    """Calls leased to nodes that are gone."""
+    own: list[ScopeRef]
+    """Calls leased to this node, under way or lost."""
+    ready: list[str]
+    callbacks: list[DueCallback]
+    of_deleted_flows: list[str]
+
+
+class Sweeper:
+    """Beats this node's heart and sweeps: at start, every few seconds, and as soon as another node is missing."""
+
+    def __init__(
+        self,
+        database: Database,
+        committer: Committer,
+        dispatcher: Dispatcher,
+        callbacks: Callbacks,
+        clock: Clock,
+        node_id: str,
+    ) -> None:
+        self._database = database
+        self._committer = committer
+        self._dispatcher = dispatcher
+        self._callbacks = callbacks
+        self._clock = clock
+        self._node_id = node_id
+        self._living: set[str] = {node_id}
+        self._suspects: set[ScopeRef] = set()
+        self._sweep_now = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin to beat and to sweep."""
+        self._sweep_now.set()
+        self._tasks = [
+            asyncio.create_task(self._repeat(self._beat_round), name="heartbeat"),
+            asyncio.create_task(self._repeat(self._sweep_round), name="sweeper"),
+        ]
+
+    def sweep_soon(self) -> None:
+        """Something was left to the sweeper: do not wait for the next round."""
+        self._sweep_now.set()
+
+    async def stop(self) -> None:
+        """Stop both."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _repeat(self, one_round: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await one_round()
+            except Exception:
+                log.exception("the sweeper failed and goes on")
+                await asyncio.sleep(1)
+
+    async def _beat_round(self) -> None:
+        now = self._clock.now_ms()
+        await self._committer.write(lambda connection: beat(connection, self._node_id, now))
+        living = await asyncio.to_thread(self._look_for_nodes)
+        if self._living - living:
+            self._sweep_now.set()
+        self._living = living
+        await asyncio.sleep(HEARTBEAT_SECONDS)
+
+    async def _sweep_round(self) -> None:
+        try:
+            async with asyncio.timeout(SWEEP_SECONDS):
+                await self._sweep_now.wait()
+        except TimeoutError:
+            pass
+        self._sweep_now.clear()
+        await self.sweep()
+
+    async def sweep(self) -> None:
+        """Look once and set going whatever was found."""
+        found = await asyncio.to_thread(self._look)
+        await asyncio.gather(*(self._committer.submit(envelope) for envelope in self._envelopes(found)))
+        for due in found.callbacks:
+            await self._callbacks.deliver(due.execution_id, due.token, _result(due))
+        for invocation in await self._committer.write(self._tidy):
+            self._dispatcher.dispatch_asynchronous(invocation)
+
+    def _envelopes(self, found: Found) -> Iterator[Envelope]:
+        lost = {ref for ref in found.own if not self._dispatcher.is_calling(_key(ref))}
+        for ref in [*found.orphans, *(lost & self._suspects)]:
+            yield Envelope(ref.execution_id, Redeliver(ref.scope_id, ref.wait_id))
+        # A call may be between its commit and its dispatch: it is lost only if the next sweep misses it too.
+        self._suspects = lost
+        for execution_id in found.ready:
+            yield Envelope(execution_id, Continue())
+        for execution_id in found.of_deleted_flows:
+            yield Envelope(execution_id, Stop("FnF.FlowDeleted", "the flow was deleted"))
+
+    def _look_for_nodes(self) -> set[str]:
+        with self._database.read() as connection:
+            return {*living_nodes(connection, self._clock.now_ms() - NODE_SILENT_MS), self._node_id}
+
+    def _look(self) -> Found:
+        living = sorted(self._look_for_nodes())
+        with self._database.read() as connection:
+            return Found(
+                orphans=tasks_of_other_nodes(connection, living, FOUND_PER_SWEEP),
+                own=tasks_of_node(connection, self._node_id),
+                ready=ready_executions(connection, FOUND_PER_SWEEP),
+                callbacks=due_callbacks(connection, FOUND_PER_SWEEP),
+                of_deleted_flows=running_of_deleted_flows(connection, FOUND_PER_SWEEP),
+            )
+
+    def _tidy(self, connection: Connection) -> list[InvocationRow]:
+        """Housekeeping in one write; returns asynchronous calls taken over from nodes that are gone."""
+        now = self._clock.now_ms()
+        forget_nonces(connection, now)
+        remove_dead_nodes(connection, now - NODE_FORGOTTEN_MS)
+        living = [*living_nodes(connection, now - NODE_SILENT_MS), self._node_id]
+        return take_over_invocations(connection, living, self._node_id, FOUND_PER_SWEEP)
+
+
+def _key(ref: ScopeRef) -> tuple[str, int, int]:
+    return ref.execution_id, ref.scope_id, ref.wait_id
+
+
+def _result(due: DueCallback) -> Result:
+    output = None if due.output is None else load_json_object(due.output)
+    return result_of_end(due.status, output, due.error, due.cause)

@@ -1,0 +1,97 @@
+"""Who may call: access keys and bearer tokens, and whether the server is open."""
+
+import asyncio
+import secrets
+from dataclasses import dataclass
+
+from cachetools import TTLCache
+from sqlalchemy import Connection
+
+from flowserver.base.errors import AccessDenied, SignatureNonceUsed, UnknownAccessKey
+from flowserver.engine.engine import Engine
+from flowserver.store.keys import (
+    AccessKey,
+    any_access_key,
+    find_access_key,
+    find_key_by_token,
+    token_digest,
+    use_nonce,
+)
+
+REMEMBER_SECONDS = 1.0
+"""How long a key that was just disabled may still be accepted, and how soon a first key closes an open server."""
+
+NONCE_MS = 31 * 60 * 1000
+"""How long a nonce is remembered: both sides of the 15-minute window, and a little more."""
+
+TOKEN_PREFIX = "fls_"  # noqa: S105 - a prefix, so that scanners can tell such tokens, no secret
+
+
+@dataclass(frozen=True, slots=True)
+class NewAccessKey:
+    """A key as it is shown once: the bearer token cannot be read again."""
+
+    key: AccessKey
+    token: str
+
+
+class AccessOperations:
+    """Looks callers up, remembering answers for a moment."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._remembered: TTLCache[tuple[str, str], AccessKey | bool] = TTLCache(10_000, REMEMBER_SECONDS)
+
+    async def is_open(self) -> bool:
+        """Whether no key was ever configured, so that callers need none."""
+        known = self._remembered.get(("open", ""))
+        if known is None:
+            known = not await asyncio.to_thread(self._engine.database.run_read, any_access_key)
+            self._remembered[("open", "")] = known
+        return bool(known)
+
+    async def secret_of(self, access_key_id: str) -> str:
+        """The secret of an enabled key; raises UnknownAccessKey."""
+        key = await self._find("id", access_key_id)
+        if key is None:
+            raise UnknownAccessKey(f"access key {access_key_id} is unknown or disabled")
+        return key.secret
+
+    async def check_bearer(self, token: str) -> None:
+        """Raises AccessDenied unless an enabled key has this bearer token."""
+        if await self._find("token", token_digest(token)) is None:
+            raise AccessDenied("the bearer token is unknown or disabled")
+
+    async def use_nonce(self, access_key_id: str, nonce: str) -> None:
+        """Accept a signature nonce once, durably; raises SignatureNonceUsed."""
+        expires_at = self._engine.clock.now_ms() + NONCE_MS
+
+        def change(connection: Connection) -> bool:
+            return use_nonce(connection, access_key_id, nonce, expires_at)
+
+        if not await self._engine.committer.write(change, bounded=True):
+            raise SignatureNonceUsed
+
+    async def _find(self, kind: str, value: str) -> AccessKey | None:
+        known = self._remembered.get((kind, value))
+        if isinstance(known, AccessKey):
+            return known
+        look = find_access_key if kind == "id" else find_key_by_token
+        key = await asyncio.to_thread(self._engine.database.run_read, lambda connection: look(connection, value))
+        if key is not None:
+            self._remembered[(kind, value)] = key
+        return key
+
+
+def make_access_key(label: str, now_ms: int) -> NewAccessKey:
+    """A new random key: id, secret for signatures, and bearer token (256 bits each but the id)."""
+    token = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    key = AccessKey(
+        access_key_id="FLS" + secrets.token_hex(10).upper(),
+        secret=secrets.token_urlsafe(32),
+        token_digest=token_digest(token),
+        label=label,
+        created_at=now_ms,
+        disabled_at=None,
+    )
+    return NewAccessKey(key, token)

@@ -1,0 +1,202 @@
+"""Starting, stopping, reading and awaiting executions, and their histories."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import TypeVar
+from uuid import uuid4
+
+import uuid_utils
+from sqlalchemy import Connection
+
+from flowserver.base.errors import (
+    ExecutionAlreadyCompleted,
+    ExecutionNotExists,
+    InternalServerError,
+    InvalidArgument,
+)
+from flowserver.base.names import is_name
+from flowserver.engine.batches import Envelope, ReceiptKind
+from flowserver.engine.engine import Engine
+from flowserver.engine.starting import StartRequest
+from flowserver.machine.events import Event
+from flowserver.machine.messages import Stop
+from flowserver.machine.state import Status
+from flowserver.operations.flows import require_flow
+from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.texts import check_cause, check_error
+from flowserver.store.executions import ExecutionFilter, ExecutionRow, find_execution, list_events, list_executions
+
+LOOK_AGAIN_SECONDS = 1.0
+"""How often a waiter looks for itself, for executions that another node runs."""
+
+EVENTS_PER_READ = 200
+
+T = TypeVar("T")
+
+
+class ExecutionOperations:
+    """Operations on executions."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def start(
+        self, flow_name: str, *, name: str | None = None, input_text: str = "", callback_token: str | None = None
+    ) -> ExecutionRow:
+        """Start an execution, or return the one that runs under the name.
+
+        Raises FlowNotExists, ExecutionAlreadyExists, InvalidArgument, ResourceThrottled.
+        """
+        if callback_token is not None and self._engine.tokens.read(callback_token) is None:
+            raise InvalidArgument("CallbackFnFTaskToken is not a task token of this server")
+        request = StartRequest(
+            flow_name=flow_name,
+            execution_id=str(uuid_utils.uuid7()),
+            execution_name=str(uuid4()) if name is None else name,
+            input_text=input_text,
+            callback_token=callback_token,
+        )
+        await self._engine.starter.start(request)
+        return await self.describe(flow_name, request.execution_name)
+
+    async def start_sync(self, flow_name: str, *, name: str | None = None, input_text: str = "") -> ExecutionRow:
+        """Start an execution under a name that is always new and wait for its end.
+
+        The name is `{name}:{uuid}`, as the API documents. Past `sync_wait_seconds_max` the running execution is
+        returned. If the caller goes away the execution carries on.
+        """
+        if name is not None:
+            self._check_name(name)
+        own_name = str(uuid4()) if name is None else f"{name}:{uuid4()}"
+        request = StartRequest(
+            flow_name=flow_name,
+            execution_id=str(uuid_utils.uuid7()),
+            execution_name=own_name,
+            input_text=input_text,
+            name_is_free=True,
+        )
+        await self._engine.starter.start(request)
+        return await self._await_end(flow_name, own_name, self._engine.limits.sync_wait_seconds_max)
+
+    async def stop(
+        self, flow_name: str, name: str, *, error: str | None = None, cause: str | None = None
+    ) -> ExecutionRow:
+        """Stop a running execution; raises FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted."""
+        check_error(error, self._engine.limits)
+        check_cause(cause, self._engine.limits)
+        row = await self._find(flow_name, name)
+        receipt = await self._engine.committer.submit(Envelope(row.execution_id, Stop(error, cause)), bounded=True)
+        if receipt.kind is ReceiptKind.ENDED:
+            raise ExecutionAlreadyCompleted(f"execution {name} of flow {flow_name} has already ended")
+        if receipt.kind is not ReceiptKind.APPLIED:
+            raise InternalServerError(f"execution {name} of flow {flow_name} is set aside; the server's log says why")
+        return await self._find(flow_name, name)
+
+    async def describe(self, flow_name: str, name: str, *, wait_seconds: int = 0) -> ExecutionRow:
+        """The execution, once it has ended or `wait_seconds` are over. Raises FlowNotExists, ExecutionNotExists."""
+        seconds_max = self._engine.limits.describe_wait_seconds_max
+        if not 0 <= wait_seconds <= seconds_max:
+            raise InvalidArgument(f"WaitTimeSeconds must be between 0 and {seconds_max}")
+        return await self._await_end(flow_name, name, wait_seconds)
+
+    async def list(
+        self, flow_name: str, wanted: ExecutionFilter, *, next_token: str | None, limit: int | None
+    ) -> Page[ExecutionRow]:
+        """Executions of a flow, newest first; the token is the name the next page starts with."""
+        size = check_limit(limit, self._engine.limits.executions_page_max)
+
+        def read(connection: Connection) -> Sequence[ExecutionRow]:
+            flow = require_flow(connection, flow_name)
+            return list_executions(connection, flow.flow_id, wanted, from_name=next_token, limit=size + 1)
+
+        rows = await self._read(read)
+        return Page(rows[:size], rows[size].name if len(rows) > size else None)
+
+    async def history(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> Page[Event]:
+        """Events in order; the token is the id of the event the next page starts with."""
+        size = check_limit(limit, self._engine.limits.page_max)
+        first = _event_id(next_token)
+
+        def read(connection: Connection) -> Sequence[Event]:
+            row = _require_execution(connection, flow_name, name)
+            return list_events(connection, row.execution_id, from_event_id=first, limit=size + 1)
+
+        events = await self._read(read)
+        return Page(events[:size], str(events[size].event_id) if len(events) > size else None)
+
+    async def follow(self, flow_name: str, name: str, *, after_event_id: int = 0) -> AsyncIterator[Event]:
+        """Events as they happen, from the one after `after_event_id` to the execution's last; raises as `history`."""
+        row = await self._find(flow_name, name)
+        with self._engine.watchers.watch(row.execution_id) as changed:
+            while True:
+                changed.clear()
+                over, events = await self._read(
+                    partial(_news, flow_name=flow_name, name=name, after_event_id=after_event_id)
+                )
+                for event in events:
+                    after_event_id = event.event_id
+                    yield event
+                if over and len(events) < EVENTS_PER_READ:
+                    return
+                if len(events) < EVENTS_PER_READ:
+                    await _wait(changed, LOOK_AGAIN_SECONDS)
+
+    async def _await_end(self, flow_name: str, name: str, seconds: float) -> ExecutionRow:
+        row = await self._find(flow_name, name)
+        if seconds <= 0 or _is_over(row):
+            return row
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        with self._engine.watchers.watch(row.execution_id) as changed:
+            while True:
+                changed.clear()
+                row = await self._find(flow_name, name)
+                left = until - loop.time()
+                if _is_over(row) or left <= 0:
+                    return row
+                await _wait(changed, min(left, LOOK_AGAIN_SECONDS))
+
+    async def _find(self, flow_name: str, name: str) -> ExecutionRow:
+        return await self._read(lambda connection: _require_execution(connection, flow_name, name))
+
+    async def _read(self, query: Callable[[Connection], T]) -> T:
+        return await asyncio.to_thread(self._engine.database.run_read, query)
+
+    def _check_name(self, name: str) -> None:
+        if not is_name(name):
+            raise InvalidArgument("ExecutionName must be 1-128 letters, digits, '_' or '-', and not start with a digit")
+
+
+async def _wait(changed: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await changed.wait()
+    except TimeoutError:
+        pass
+
+
+def _is_over(row: ExecutionRow) -> bool:
+    return row.status is not Status.RUNNING or row.parked_error is not None
+
+
+def _require_execution(connection: Connection, flow_name: str, name: str) -> ExecutionRow:
+    flow = require_flow(connection, flow_name)
+    row = find_execution(connection, flow.flow_id, name)
+    if row is None:
+        raise ExecutionNotExists(f"execution {name} of flow {flow_name} does not exist")
+    return row
+
+
+def _news(connection: Connection, *, flow_name: str, name: str, after_event_id: int) -> tuple[bool, Sequence[Event]]:
+    row = _require_execution(connection, flow_name, name)
+    events = list_events(connection, row.execution_id, from_event_id=after_event_id + 1, limit=EVENTS_PER_READ)
+    return _is_over(row), events
+
+
+def _event_id(token: str | None) -> int:
+    if token is None or token == "":
+        return 1
+    if not (token.isascii() and token.isdigit() and len(token) < 16):
+        raise InvalidArgument("NextToken must be the id of an event")
+    return int(token)

@@ -1,0 +1,171 @@
+"""Creating, changing, reading and deleting flows; checking definitions."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+from uuid import uuid4
+
+from sqlalchemy import Connection
+
+from flowserver.base.errors import FlowAlreadyExists, FlowNotExists, InvalidArgument, ResourceThrottled
+from flowserver.base.names import is_name
+from flowserver.engine.engine import Engine
+from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
+from flowserver.language.parser import parse
+from flowserver.operations.paging import Page, check_limit
+from flowserver.store.flows import (
+    FlowRow,
+    count_flows,
+    definition_id_of,
+    delete_flow,
+    find_flow,
+    insert_flow,
+    list_flows,
+    update_flow,
+)
+
+FLOW_TYPE = "FDL"
+EXECUTION_MODES = ("", "Standard", "Express")
+DESCRIPTION_CHARACTERS_MAX = 4_096
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowChange:
+    """Fields of UpdateFlow; None leaves a field as it is."""
+
+    definition: str | None = None
+    description: str | None = None
+    type: str | None = None
+    role_arn: str | None = None
+    external_storage_location: str | None = None
+    environment: str | None = None
+
+
+class FlowOperations:
+    """Operations on flows."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def create(
+        self,
+        name: str,
+        definition: str,
+        *,
+        description: str = "",
+        type: str = FLOW_TYPE,
+        role_arn: str = "",
+        execution_mode: str = "",
+        external_storage_location: str = "",
+        environment: str = "",
+    ) -> FlowRow:
+        """Create a flow. Raises InvalidArgument, DefinitionRejected, FlowAlreadyExists, ResourceThrottled."""
+        if not is_name(name):
+            raise InvalidArgument("Name must be 1-128 letters, digits, '_' or '-', and not start with a digit or '-'")
+        if execution_mode not in EXECUTION_MODES:
+            raise InvalidArgument("ExecutionMode must be Standard or Express")
+        _check_fields(type, description)
+        await self.validate(definition)
+        now = self._engine.clock.now_ms()
+        flow_id = str(uuid4())
+        flow = FlowRow(
+            flow_id=flow_id,
+            name=name,
+            description=description,
+            type=type,
+            role_arn=role_arn,
+            execution_mode=execution_mode,
+            external_storage_location=external_storage_location,
+            environment=environment,
+            definition_id=definition_id_of(flow_id, definition),
+            definition=definition,
+            created_at=now,
+            modified_at=now,
+        )
+        await self._engine.committer.write(lambda connection: self._insert(connection, flow), bounded=True)
+        return flow
+
+    def _insert(self, connection: Connection, flow: FlowRow) -> None:
+        if count_flows(connection) >= self._engine.limits.flows_max:
+            raise ResourceThrottled(f"there are {self._engine.limits.flows_max} flows already; delete some first")
+        if not insert_flow(connection, flow):
+            raise FlowAlreadyExists(f"flow {flow.name} exists already")
+
+    async def update(self, name: str, change: FlowChange) -> FlowRow:
+        """Change a flow; running executions keep their definition. Raises as `create`, and FlowNotExists."""
+        _check_fields(change.type or FLOW_TYPE, change.description or "")
+        if change.definition is not None:
+            await self.validate(change.definition)
+        now = self._engine.clock.now_ms()
+        return await self._engine.committer.write(
+            lambda connection: _update(connection, name, change, now), bounded=True
+        )
+
+    async def delete(self, name: str) -> None:
+        """Delete a flow; its running executions are stopped, and none of them can be read any more."""
+        now = self._engine.clock.now_ms()
+        deleted = await self._engine.committer.write(
+            lambda connection: delete_flow(connection, name, now), bounded=True
+        )
+        if not deleted:
+            raise FlowNotExists(f"flow {name} does not exist")
+        self._engine.sweeper.sweep_soon()
+
+    async def describe(self, name: str) -> FlowRow:
+        """The flow; raises FlowNotExists."""
+        return await self._read(lambda connection: require_flow(connection, name))
+
+    async def list(self, *, next_token: str | None, limit: int | None) -> Page[FlowRow]:
+        """Flows by name; the token is the name the next page starts with."""
+        size = check_limit(limit, self._engine.limits.page_max)
+        rows = await self._read(lambda c: list_flows(c, from_name=next_token or "", limit=size + 1))
+        return Page(rows[:size], rows[size].name if len(rows) > size else None)
+
+    async def validate(self, definition: str) -> tuple[Diagnostic, ...]:
+        """Check a definition without keeping it; returns its warnings, raises DefinitionRejected."""
+        return await asyncio.to_thread(lambda: parse(definition, self._engine.limits).warnings)
+
+    async def diagnose(self, definition: str) -> tuple[Diagnostic, ...]:
+        """All that can be said of a definition, errors included."""
+        try:
+            return await self.validate(definition)
+        except DefinitionRejected as error:
+            return error.diagnostics
+
+    async def _read(self, query: Callable[[Connection], T]) -> T:
+        return await asyncio.to_thread(self._engine.database.run_read, query)
+
+
+def require_flow(connection: Connection, name: str) -> FlowRow:
+    """The live flow of that name; raises FlowNotExists."""
+    flow = find_flow(connection, name)
+    if flow is None:
+        raise FlowNotExists(f"flow {name} does not exist")
+    return flow
+
+
+def _update(connection: Connection, name: str, change: FlowChange, now_ms: int) -> FlowRow:
+    flow = require_flow(connection, name)
+    given = {
+        "definition": change.definition,
+        "description": change.description,
+        "role_arn": change.role_arn,
+        "external_storage_location": change.external_storage_location,
+        "environment": change.environment,
+    }
+    texts = {field: value for field, value in given.items() if value is not None}
+    changed = replace(flow, modified_at=now_ms, **texts)  # type: ignore[arg-type]
+    changed = replace(changed, definition_id=definition_id_of(flow.flow_id, changed.definition))
+    if not update_flow(connection, changed):
+        raise FlowNotExists(f"flow {name} does not exist")
+    return changed
+
+
+def _check_fields(type: str, description: str) -> None:
+    if type != FLOW_TYPE:
+        raise InvalidArgument(f"Type must be {FLOW_TYPE}")
+    if len(description) > DESCRIPTION_CHARACTERS_MAX:
+        raise InvalidArgument(f"Description must be at most {DESCRIPTION_CHARACTERS_MAX} characters")

@@ -1,0 +1,92 @@
+"""The registry of functions."""
+
+import asyncio
+
+from flowserver.base.errors import FunctionNotExists, InvalidArgument
+from flowserver.base.names import is_name
+from flowserver.engine.engine import Engine
+from flowserver.invokers.endpoints import check_endpoint
+from flowserver.operations.paging import Page, check_limit
+from flowserver.store.functions import FunctionRow, delete_function, find_function, list_functions, put_function
+
+TIMEOUT_SECONDS_DEFAULT = 600
+"""A function's time when its registration sets none: Function Compute's classic longest time-out."""
+
+WITHOUT_SERVICE = "-"
+"""How a path writes the service of a function that has none."""
+
+
+class FunctionOperations:
+    """Operations on registered functions. The service `-` stands for none; `s.prod` for a qualified one."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def put(
+        self, service: str, function: str, *, url: str, headers: dict[str, str], timeout_seconds: int | None
+    ) -> tuple[FunctionRow, bool]:
+        """Register or replace a function; returns it and whether it is new. Raises InvalidArgument."""
+        _check_names(service, function)
+        seconds = TIMEOUT_SECONDS_DEFAULT if timeout_seconds is None else timeout_seconds
+        check_endpoint(url, headers, seconds)
+        now = self._engine.clock.now_ms()
+        row = FunctionRow(
+            service=_service(service),
+            function=function,
+            url=url,
+            headers=headers,
+            timeout_seconds=seconds,
+            created_at=now,
+            modified_at=now,
+        )
+        is_new = await self._engine.committer.write(lambda connection: put_function(connection, row), bounded=True)
+        self._engine.registry.forget()
+        return await self.describe(service, function), is_new
+
+    async def describe(self, service: str, function: str) -> FunctionRow:
+        """The registration; raises FunctionNotExists."""
+        row = await asyncio.to_thread(
+            self._engine.database.run_read, lambda c: find_function(c, _service(service), function)
+        )
+        if row is None:
+            raise FunctionNotExists(f"function {service}/{function} is not registered")
+        return row
+
+    async def delete(self, service: str, function: str) -> None:
+        """Take a function out of the registry; raises FunctionNotExists."""
+        deleted = await self._engine.committer.write(
+            lambda connection: delete_function(connection, _service(service), function), bounded=True
+        )
+        self._engine.registry.forget()
+        if not deleted:
+            raise FunctionNotExists(f"function {service}/{function} is not registered")
+
+    async def list(self, *, next_token: str | None, limit: int | None) -> Page[FunctionRow]:
+        """Functions by service and name; the token is the last `service/function` of the page before."""
+        size = check_limit(limit, self._engine.limits.page_max)
+        after = None
+        if next_token:
+            service, _, function = next_token.partition("/")
+            after = (_service(service), function)
+        rows = await asyncio.to_thread(
+            self._engine.database.run_read, lambda c: list_functions(c, after=after, limit=size + 1)
+        )
+        token = f"{rows[size - 1].service or WITHOUT_SERVICE}/{rows[size - 1].function}" if len(rows) > size else None
+        return Page(rows[:size], token)
+
+
+def _service(service: str) -> str:
+    return "" if service == WITHOUT_SERVICE else service
+
+
+def _check_names(service: str, function: str) -> None:
+    plain, _, qualifier = service.partition(".")
+    service_ok = service == WITHOUT_SERVICE or (is_name(plain) and ("." not in service or _is_qualifier(qualifier)))
+    if not service_ok:
+        raise InvalidArgument("the service must be a name of 1-128 letters, digits, '_' or '-', '.qualifier' allowed")
+    if not is_name(function):
+        raise InvalidArgument("the function must be a name of 1-128 letters, digits, '_' or '-'")
+
+
+def _is_qualifier(text: str) -> bool:
+    return is_name(text) or (text.isascii() and text.isdigit())

@@ -1,0 +1,32 @@
+"""All operations of one server."""
+
+from dataclasses import dataclass
+
+from flowserver.engine.engine import Engine
+from flowserver.operations.access import AccessOperations
+from flowserver.operations.executions import ExecutionOperations
+from flowserver.operations.flows import FlowOperations
+from flowserver.operations.functions import FunctionOperations
+from flowserver.operations.tasks import TaskOperations
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """What a facade may call."""
+
+    flows: FlowOperations
+    executions: ExecutionOperations
+    tasks: TaskOperations
+    functions: FunctionOperations
+    access: AccessOperations
+
+    @staticmethod
+    def of(engine: Engine) -> "Operations":
+        """The operations over an engine."""
+        return Operations(
+            FlowOperations(engine),
+            ExecutionOperations(engine),
+            TaskOperations(engine),
+            FunctionOperations(engine),
+            AccessOperations(engine),
+        )

@@ -1,0 +1,48 @@
+"""Redeeming task tokens."""
+
+from flowserver.base.errors import InternalServerError, InvalidArgument, TaskAlreadyCompleted, TaskInvalidState
+from flowserver.engine.batches import Envelope, ReceiptKind
+from flowserver.engine.engine import Engine
+from flowserver.engine.starting import parse_input
+from flowserver.machine.messages import Failure, Result, Success, TaskReported
+from flowserver.operations.texts import check_cause, check_error
+
+
+class TaskOperations:
+    """ReportTaskSucceeded and ReportTaskFailed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def report_succeeded(self, token: str, output_text: str) -> int:
+        """Settle a task with its output (JSON text of an object); returns the id of the event that records it.
+
+        Raises InvalidArgument (output, or a token this server did not make), TaskAlreadyCompleted (the token's task
+        is over, whatever way), TaskInvalidState (between two attempts; come back shortly).
+        """
+        if output_text == "":
+            raise InvalidArgument("Output must be the JSON text of an object")
+        output = parse_input(output_text, self._engine.limits, "Output")
+        return await self._report(token, Success(output))
+
+    async def report_failed(self, token: str, error: str, cause: str | None = None) -> int:
+        """Fail a task under an error name that retry and catch can match; returns and raises as `report_succeeded`."""
+        check_error(error, self._engine.limits)
+        check_cause(cause, self._engine.limits)
+        return await self._report(token, Failure(error, cause or ""))
+
+    async def _report(self, token: str, result: Result) -> int:
+        claim = self._engine.tokens.read(token)
+        if claim is None or claim.wait_id is not None:
+            raise InvalidArgument("TaskToken is not a task token of this server")
+        message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
+        receipt = await self._engine.committer.submit(Envelope(claim.execution_id, message), bounded=True)
+        match receipt.kind:
+            case ReceiptKind.APPLIED:
+                return receipt.event_id
+            case ReceiptKind.NOT_NOW:
+                raise TaskInvalidState("the task waits to be tried again and takes no report now; try again shortly")
+            case ReceiptKind.PARKED:
+                raise InternalServerError("the task's execution is set aside; the server's log says why")
+            case _:
+                raise TaskAlreadyCompleted
