@@ -18,6 +18,7 @@ _N = TypeVar("_N", ScalarNode, ListNode, MapNode)
 _T = TypeVar("_T")
 
 _HINTED_MAX = 40  # longest unknown word for which similar ones are looked up
+_KNOWN_MAX = 100  # most known words that are compared with it
 
 
 class Attributes:
@@ -142,7 +143,7 @@ def expression_span(node: ScalarNode, offset: int) -> Span:
 def similar(word: str, known: list[str]) -> str | None:
     """A hint that names the known word that was probably meant, or None."""
     folded = {name.casefold(): name for name in known}
-    if len(word) > _HINTED_MAX:
+    if len(word) > _HINTED_MAX or len(known) > _KNOWN_MAX:
         return None
     if found := get_close_matches(word.casefold(), folded, n=1, cutoff=0.7):
         return f"did you mean `{folded[found[0]]}`?"

@@ -4,6 +4,7 @@ Charges depth and size, aliases followed, before it builds; refuses tags, duplic
 are no scalars. A finding stops the build only if going on would cost too much.
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,10 +17,11 @@ from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
 from flowserver.language.scalars import plain_value
 
 _REF_TAG = "!Ref"
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
-class TooMuch(Exception):
-    """The text passes a limit; the report says which. Building stops."""
+class BuildingStopped(Exception):
+    """Going on would cost too much, or make no sense; the report says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class NodeBuilder:
         self._size = 0
 
     def take(self, event: Any) -> None:
-        """Take the next event; raises TooMuch when a limit is passed."""
+        """Take the next event; raises BuildingStopped when a limit is passed."""
         match event:
             case yaml.ScalarEvent():
                 self._add(event, _Built(self._scalar(event)), event.end_mark)
@@ -66,7 +68,7 @@ class NodeBuilder:
                 self._finish(event)
             case yaml.DocumentStartEvent() if self.root is not None:
                 self._report.error("many-documents", _span(event), "there is more than one document in this text")
-                raise TooMuch
+                raise BuildingStopped
 
     def _start(self, event: Any) -> None:
         self._check_tag(event)
@@ -116,24 +118,28 @@ class NodeBuilder:
         maximum = self._limits.definition_depth_max
         if len(self._open) + height > maximum:
             self._report.error("nesting-too-deep", _span(event), f"nested deeper than {maximum} levels")
-            raise TooMuch
+            raise BuildingStopped
 
     def _charge(self, event: Any, size: int) -> None:
         maximum = self._limits.definition_nodes_max
         self._size += size
         if self._size > maximum:
             self._report.error("too-many-nodes", _span(event), f"a definition has at most {maximum} values")
-            raise TooMuch
+            raise BuildingStopped
 
     def _check_tag(self, event: Any) -> None:
         if event.tag is not None:
-            self._report.error("tag-not-allowed", _span(event), f"the YAML tag {shown(event.tag)} is not allowed here")
+            hint = "a deployment tool replaces `!Ref`; write the whole resourceArn" if event.tag == _REF_TAG else None
+            message = f"the YAML tag {shown(event.tag)} is not allowed here"
+            self._report.error("tag-not-allowed", _span(event), message, hint)
 
     def _scalar(self, event: Any) -> ScalarNode:
         span = _span(event)
         is_ref = event.tag == _REF_TAG and self._stands_under_ref_key()
         if not is_ref:
             self._check_tag(event)
+        if _HALF_PAIR.search(event.value):  # only from an escape, which not every YAML parser refuses
+            self._report.error("bad-character", span, "this text holds half a surrogate pair")
         inset = self._inset(event)
         if event.style or is_ref:
             return ScalarNode(event.value, event.value, span, inset, is_ref)

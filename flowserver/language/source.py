@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from flowserver.base.limits import Limits
-from flowserver.language.building import NodeBuilder, TooMuch
+from flowserver.language.building import BuildingStopped, NodeBuilder
 from flowserver.language.diagnostics import LINE_BREAK, Report
 from flowserver.language.graph import Span
 from flowserver.language.nodes import Node
@@ -22,6 +22,12 @@ _NOT_YAML = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]",
 )
 _SURROGATE_PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_SYNTAX_HINTS = {
+    "\t": "YAML indents with blanks, not with tabs",
+    "@": "a text that begins with `@` is written in quotes",
+    "`": "a text that begins with a back quote is written in quotes",
+    ":": "a text that holds `: ` is written in quotes",
+}
 _START = Span(1, 1, 1, 2)
 
 
@@ -48,7 +54,7 @@ def _build(text: str, limits: Limits, report: Report, ref_keys: frozenset[str]) 
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
-    except TooMuch:
+    except BuildingStopped:
         return None
     except yaml.MarkedYAMLError as error:
         _report_syntax(text, error, report)
@@ -60,13 +66,10 @@ def _build(text: str, limits: Limits, report: Report, ref_keys: frozenset[str]) 
 
 def _report_syntax(text: str, error: yaml.MarkedYAMLError, report: Report) -> None:
     mark: Any = error.problem_mark
-    offset = min(mark.index, len(text.rstrip()))
-    span = _span_at(text, offset)
-    message = f"this is not YAML: {error.problem}"
-    hint = error.context
-    if text[offset : offset + 1] == "\t":
-        hint = "YAML indents with blanks, not with tabs"
-    report.error("not-yaml", span, message, hint)
+    offset = mark.index if mark.index < len(text) else len(text.rstrip())
+    message = ", ".join(part for part in (error.problem, error.context) if part)
+    hint = _SYNTAX_HINTS.get(text[offset : offset + 1])
+    report.error("not-yaml", _span_at(text, offset), f"this is not YAML: {message}", hint)
 
 
 def _span_at(text: str, offset: int) -> Span:
