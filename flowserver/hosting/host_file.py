@@ -1,0 +1,92 @@
+"""Reads the file that lists the functions to host. Loads no code and opens no port.
+
+server: http://127.0.0.1:8080          # optional: where to register the functions
+listen: 127.0.0.1:9100                 # optional
+functions:
+  fnf-demo/StartJob: start_job.py:handler
+  fnf-demo/GetJobStatus: {handler: get_job_status.py:handler, timeoutSeconds: 30}
+"""
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from flowserver.base.names import is_name
+from flowserver.hosting.errors import HostingError
+
+TIMEOUT_SECONDS_DEFAULT = 60
+
+
+def _check_function(key: str) -> str:
+    service, slash, function = key.partition("/")
+    if not slash or not is_name(service) or not is_name(function):
+        raise ValueError("a function is written service/function")
+    return key
+
+
+def _check_handler(text: str) -> str:
+    file, _, name = text.rpartition(":")
+    if not file.endswith(".py") or not name.isidentifier():
+        raise ValueError("a handler is written file.py:name")
+    return text
+
+
+def _expand_short_form(value: object) -> object:
+    return {"handler": value} if isinstance(value, str) else value
+
+
+class FunctionEntry(BaseModel):
+    """One function: `file.py:name`, the file relative to the list's own folder, and its time-out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    handler: Annotated[str, AfterValidator(_check_handler)]
+    timeout_seconds: int = Field(TIMEOUT_SECONDS_DEFAULT, alias="timeoutSeconds", ge=1, le=86_400, strict=True)
+
+
+class HostFile(BaseModel):
+    """The whole file; keys of `functions` are `service/function`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    server: str | None = None
+    listen: str = "127.0.0.1:9100"
+    functions: dict[
+        Annotated[str, AfterValidator(_check_function)],
+        Annotated[FunctionEntry, BeforeValidator(_expand_short_form)],
+    ] = Field(min_length=1)
+
+
+def read_host_file(path: Path) -> HostFile:
+    """Read and check the file; raises HostingError that names every mistake."""
+    try:
+        content = yaml.load(path.read_text("utf-8"), _NoDuplicatesLoader)  # noqa: S506 - a SafeLoader
+        return HostFile.model_validate(content)
+    except OSError as error:
+        raise HostingError(f"{path} cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        mistakes = "\n".join(f"  {_describe(mistake)}" for mistake in error.errors())
+        raise HostingError(f"{path} is not valid:\n{mistakes}") from None
+    except (ValueError, yaml.YAMLError) as error:  # ValueError: not UTF-8, or an impossible date
+        raise HostingError(f"{path} is not valid YAML: {error}") from None
+
+
+def _describe(mistake: Any) -> str:
+    place = " > ".join(str(part) for part in mistake["loc"] if part != "[key]")
+    reason = "unknown key" if mistake["type"] == "extra_forbidden" else mistake["msg"]
+    return f"{place}: {reason}" if place else reason
+
+
+class _NoDuplicatesLoader(yaml.SafeLoader):
+    """PyYAML keeps the last of several equal keys in silence; here that would drop a function."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if str(key.value) in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value} stands twice", key.start_mark)
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)

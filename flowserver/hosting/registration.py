@@ -1,0 +1,42 @@
+"""Tells a flowserver where the hosted functions are, through its REST interface."""
+
+import httpx
+
+from flowserver.hosting.errors import HostingError
+from flowserver.hosting.functions import HostedFunctions
+
+CONNECT_RETRIES = 7
+"""With httpx's pauses of 0, 0.5, 1, 2, 4, … seconds a server may take half a minute to come up."""
+
+REPLY_SECONDS = 10
+
+
+async def register(
+    hosted: HostedFunctions,
+    hosted_at: str,
+    server_url: str,
+    token: str | None = None,
+    connect_retries: int = CONNECT_RETRIES,
+) -> None:
+    """Register every function with the server; `hosted_at` is this program's base URL without a final slash.
+
+    Waits a bounded time for a server that is not up yet. Raises HostingError if it stays away or refuses.
+    """
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    transport = httpx.AsyncHTTPTransport(retries=connect_retries)
+    try:
+        async with httpx.AsyncClient(
+            base_url=server_url, headers=headers, transport=transport, timeout=REPLY_SECONDS, trust_env=False
+        ) as client:
+            for title, function in hosted.items():
+                body = {"url": f"{hosted_at}/{title}", "timeoutSeconds": function.timeout_seconds}
+                await _put(client, f"/v1/functions/{title}", body)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        reason = str(error) or type(error).__name__
+        raise HostingError(f"the server at {server_url} cannot be reached: {reason}") from None
+
+
+async def _put(client: httpx.AsyncClient, path: str, body: dict[str, object]) -> None:
+    response = await client.put(path, json=body)
+    if not response.is_success:
+        raise HostingError(f"the server refused PUT {path}: {response.status_code} {response.text[:500]}")

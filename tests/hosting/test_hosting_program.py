@@ -1,0 +1,171 @@
+"""The program as a process: binds, registers, serves, stops; and every way it can refuse to start."""
+
+import json
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+import pytest
+
+from flowserver.hosting.errors import HostingError
+from flowserver.hosting.registration import register
+from flowserver.hosting.serving import base_url, bind
+from tests.hosting.tutorial_handlers import ECHO
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from flowserver.hosting.serving import run
+server, token = (argument or None for argument in sys.argv[2:])
+sys.exit(run(Path(sys.argv[1]), server, "127.0.0.1:0", token))
+"""
+WAIT_SECONDS = 30
+
+
+class Registry:
+    """A flowserver that only takes registrations."""
+
+    def __init__(self):
+        self.registered = queue.Queue()
+        self.status = 200
+        registry = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_PUT(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                registry.registered.put((self.path, body, self.headers.get("Authorization")))
+                self.send_response(registry.status)
+                self.end_headers()
+                self.wfile.write(b'{"detail": "the reason"}')
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def registry():
+    it = Registry()
+    yield it
+    it.server.shutdown()
+    it.server.server_close()
+
+
+@pytest.fixture
+def host_file(tmp_path):
+    (tmp_path / "index.py").write_text(ECHO)
+    path = tmp_path / "functions.yaml"
+    path.write_text("functions: {fnf-demo/echo: {handler: index.py:handler, timeoutSeconds: 9}}")
+    return path
+
+
+@pytest.fixture
+def start(host_file):
+    processes = []
+
+    def start_program(server="", token=""):
+        command = [sys.executable, "-c", PROGRAM, str(host_file), server, token]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        processes.append(process)
+        return process
+
+    yield start_program
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_registers_serves_and_stops(start, registry, stop):
+    process = start(registry.url, "secret-token")
+    path, body, authorization = registry.registered.get(timeout=WAIT_SECONDS)
+    assert (path, authorization) == ("/v1/functions/fnf-demo/echo", "Bearer secret-token")
+    assert body["timeoutSeconds"] == 9
+    assert httpx.post(body["url"], content=b'{"a": 1}', trust_env=False).content == b'{"a": 1}'
+    process.send_signal(stop)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
+    assert process.returncode == 0
+    assert f"POST {body['url']} -> index.handler" in output
+    assert f"Registered with {registry.url}." in output
+    assert "FC Invoke Start RequestId: " in output
+    assert "Traceback" not in output
+    assert "secret-token" not in output
+
+
+def test_serves_without_a_server(start):
+    process = start()
+    url = process.stdout.readline().split()[1]
+    assert "not registered" in process.stdout.readline()
+    assert httpx.post(url, content=b"x", trust_env=False).content == b"x"
+    process.terminate()
+    assert process.wait(WAIT_SECONDS) == 0
+
+
+def test_stops_while_the_server_does_not_answer(start):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        process = start(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with silent.accept()[0]:
+            process.terminate()
+            output, _ = process.communicate(timeout=WAIT_SECONDS)
+    assert process.returncode == 0
+    assert "Traceback" not in output
+
+
+def test_server_that_refuses(start, registry):
+    registry.status = 403
+    process = start(registry.url)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
+    assert process.returncode == 1
+    assert 'the server refused PUT /v1/functions/fnf-demo/echo: 403 {"detail": "the reason"}' in output
+    assert "Traceback" not in output
+
+
+def test_mistake_in_the_file(start, host_file):
+    host_file.write_text("function: {}")
+    process = start()
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
+    assert process.returncode == 1
+    assert "function: unknown key" in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize("listen", ["9100", "localhost:", ":", "localhost:x", "a:99999", "[::1"])
+def test_listen_of_the_wrong_form(listen):
+    with pytest.raises(HostingError, match="listen must be host:port"):
+        bind(listen)
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:9100"),
+        ("0.0.0.0", "http://127.0.0.1:9100"),
+        ("192.168.1.2", "http://192.168.1.2:9100"),
+        ("::1", "http://[::1]:9100"),
+        ("::", "http://[::1]:9100"),
+    ],
+)
+def test_address_that_is_registered(host, url):
+    assert base_url(host, 9100) == url
+
+
+def test_port_in_use():
+    with bind("127.0.0.1:0") as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(HostingError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
+            bind(f"127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize("server", ["http://127.0.0.1:1", "127.0.0.1:1", "http://[::1", "ftp://127.0.0.1"])
+async def test_server_that_cannot_be_reached(host, server):
+    hosted = host({"index.py": ECHO}, {"s/f": "index.py:handler"})
+    with pytest.raises(HostingError, match="cannot be reached"):
+        await register(hosted, "http://127.0.0.1:9100", server, connect_retries=0)
