@@ -1,1 +1,1 @@
-"""TODO api."""
+"""The facades: RPC at `/` as the official SDKs speak it, REST under `/v1`. They spell; operations do."""

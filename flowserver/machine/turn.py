@@ -76,7 +76,7 @@ class Turn:
 
     # Events
 
-    def record(self, type: EventType, step_name: str, cause: int, **detail: Json) -> int:
+    def record(self, type: EventType, step_name: str, cause: int, /, **detail: Json) -> int:
         """Append an event and return its id; raises EventsExhausted when only the last one is left."""
         if self.execution.next_event_id >= self.environment.limits.events_max:
             raise EventsExhausted
@@ -90,7 +90,7 @@ class Turn:
         self.events.append(Event(event_id, cause, type, step_name, now, dump_json(detail)))
         return event_id
 
-    def record_in(self, scope: Scope, type: EventType, **detail: Json) -> int:
+    def record_in(self, scope: Scope, type: EventType, /, **detail: Json) -> int:
         """Append an event of the scope's current step, caused by the scope's last event."""
         event_id = self.record(type, self.step_of(scope).name, scope.last_event_id, **detail)
         scope.last_event_id = event_id

@@ -15,6 +15,10 @@ MIGRATIONS_LOCK = 7_162_530_801
 """Any fixed number: the advisory lock under which only one node at a time migrates a PostgreSQL database."""
 
 
+class SchemaOutdated(Exception):
+    """The database lacks migrations that this flowserver needs."""
+
+
 class SchemaTooNew(Exception):
     """The database was migrated by a newer flowserver than this one."""
 
@@ -26,9 +30,7 @@ def migrate(database: Database) -> list[str]:
     """
     if database.sqlite_file is not None:
         database.sqlite_file.parent.mkdir(parents=True, exist_ok=True)
-    config = Config()
-    config.set_main_option("script_location", str(_scripts()).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
+    config = _config()
     scripts = ScriptDirectory.from_config(config)
     with database.write() as connection:
         if not database.is_sqlite:
@@ -40,6 +42,25 @@ def migrate(database: Database) -> list[str]:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
     return known[known.index(before) + 1 :] if before is not None else known
+
+
+def check_schema(database: Database) -> None:
+    """Raises SchemaOutdated or SchemaTooNew unless the database has exactly this version's schema."""
+    scripts = ScriptDirectory.from_config(_config())
+    with database.read() as connection:
+        revision = _revision(connection)
+    if revision == scripts.get_current_head():
+        return
+    if revision is None or revision in {script.revision for script in scripts.walk_revisions()}:
+        raise SchemaOutdated("the database is not up to date; run: flowserver migrate")
+    raise SchemaTooNew(f"the database is at revision {revision}, which this flowserver does not know")
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_scripts()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
 
 
 def _revision(connection: Connection) -> str | None:

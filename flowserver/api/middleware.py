@@ -1,0 +1,79 @@
+"""Around every request: an id, a bound on the body, and an answer even when our code fails."""
+
+import logging
+from uuid import uuid4
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from flowserver.base.errors import EntityTooLarge, InternalServerError
+
+log = logging.getLogger(__name__)
+
+
+class RequestFrame:
+    """ASGI middleware: sets `request.state.request_id`, refuses long bodies, turns our bugs into a plain 500."""
+
+    def __init__(self, app: ASGIApp, body_bytes_max: int) -> None:
+        self._app = app
+        self._body_bytes_max = body_bytes_max
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = str(uuid4())
+        scope.setdefault("state", {})["request_id"] = request_id
+        answer = _Answer(send, request_id)
+        body = _BoundedBody(receive, self._body_bytes_max)
+        try:
+            await self._app(scope, body.receive, answer.send)
+        except Exception as error:
+            if not body.too_large:
+                log.exception("request %s failed", request_id)
+            if not answer.begun:
+                fault = EntityTooLarge(_too_large(self._body_bytes_max)) if body.too_large else InternalServerError()
+                await _fault_response(fault, request_id)(scope, receive, answer.send)
+            elif not body.too_large:
+                raise error
+
+
+def _too_large(body_bytes_max: int) -> str:
+    return f"the request body is larger than {body_bytes_max} bytes"
+
+
+def _fault_response(fault: EntityTooLarge | InternalServerError, request_id: str) -> JSONResponse:
+    """A body that both facades' clients understand."""
+    body = {"RequestId": request_id, "Code": fault.code, "Message": fault.message, "code": fault.code}
+    return JSONResponse(body, fault.status, headers={"Connection": "close"})
+
+
+class _Answer:
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._header = (b"x-request-id", request_id.encode())
+        self.begun = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            message = {**message, "headers": [*message.get("headers", []), self._header]}
+        await self._send(message)
+
+
+class _BoundedBody:
+    def __init__(self, receive: Receive, bytes_max: int) -> None:
+        self._receive = receive
+        self._bytes_left = bytes_max
+        self._bytes_max = bytes_max
+        self.too_large = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._bytes_left -= len(message.get("body", b""))
+            if self._bytes_left < 0:
+                self.too_large = True
+                raise EntityTooLarge(_too_large(self._bytes_max))
+        return message

@@ -1,0 +1,177 @@
+"""The actions: which parameters each reads, which operation it calls, what it answers."""
+
+from collections.abc import Awaitable, Callable
+
+from flowserver.api.rpc.parameters import Parameters
+from flowserver.api.rpc.views import event_view, execution_view, flow_view, sync_execution_view
+from flowserver.base.errors import InvalidArgument
+from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
+from flowserver.machine.state import Status
+from flowserver.operations.flows import FlowChange
+from flowserver.operations.operations import Operations
+from flowserver.store.executions import ExecutionFilter
+
+Action = Callable[[Operations, Parameters], Awaitable[JsonObject]]
+
+STATUSES = ("Starting", *map(str, Status))
+
+
+async def create_flow(operations: Operations, given: Parameters) -> JsonObject:
+    """CreateFlow."""
+    flow = await operations.flows.create(
+        given.required("Name"),
+        given.required("Definition"),
+        description=given.text("Description") or "",
+        type=given.required("Type"),
+        role_arn=given.text("RoleArn") or "",
+        execution_mode=given.text("ExecutionMode") or "",
+        external_storage_location=given.text("ExternalStorageLocation") or "",
+        environment=_environment(given) or "",
+    )
+    return flow_view(flow)
+
+
+async def update_flow(operations: Operations, given: Parameters) -> JsonObject:
+    """UpdateFlow: what is absent stays as it is."""
+    change = FlowChange(
+        definition=given.text("Definition"),
+        description=given.text("Description"),
+        type=given.text("Type"),
+        role_arn=given.text("RoleArn"),
+        external_storage_location=given.text("ExternalStorageLocation"),
+        environment=_environment(given),
+    )
+    return flow_view(await operations.flows.update(given.required("Name"), change))
+
+
+async def delete_flow(operations: Operations, given: Parameters) -> JsonObject:
+    """DeleteFlow."""
+    await operations.flows.delete(given.required("Name"))
+    return {}
+
+
+async def describe_flow(operations: Operations, given: Parameters) -> JsonObject:
+    """DescribeFlow."""
+    return flow_view(await operations.flows.describe(given.required("Name")))
+
+
+async def list_flows(operations: Operations, given: Parameters) -> JsonObject:
+    """ListFlows."""
+    page = await operations.flows.list(next_token=given.text("NextToken"), limit=given.integer("Limit"))
+    return _with_token({"Flows": [flow_view(flow) for flow in page.items]}, page.next_token)
+
+
+async def start_execution(operations: Operations, given: Parameters) -> JsonObject:
+    """StartExecution."""
+    row = await operations.executions.start(
+        given.required("FlowName"),
+        name=given.text("ExecutionName"),
+        input_text=given.document("Input"),
+        callback_token=given.text("CallbackFnFTaskToken"),
+    )
+    return execution_view(row)
+
+
+async def start_sync_execution(operations: Operations, given: Parameters) -> JsonObject:
+    """StartSyncExecution."""
+    row = await operations.executions.start_sync(
+        given.required("FlowName"), name=given.text("ExecutionName"), input_text=given.document("Input")
+    )
+    return sync_execution_view(row)
+
+
+async def stop_execution(operations: Operations, given: Parameters) -> JsonObject:
+    """StopExecution."""
+    row = await operations.executions.stop(
+        given.required("FlowName"),
+        given.required("ExecutionName"),
+        error=given.text("Error"),
+        cause=given.text("Cause"),
+    )
+    return execution_view(row)
+
+
+async def describe_execution(operations: Operations, given: Parameters) -> JsonObject:
+    """DescribeExecution, at once or after a long poll."""
+    row = await operations.executions.describe(
+        given.required("FlowName"),
+        given.required("ExecutionName"),
+        wait_seconds=given.integer("WaitTimeSeconds") or 0,
+    )
+    return execution_view(row)
+
+
+async def list_executions(operations: Operations, given: Parameters) -> JsonObject:
+    """ListExecutions."""
+    flow_name = given.required("FlowName")
+    status = given.text("Status")
+    if status is not None and status not in STATUSES:
+        raise InvalidArgument(f"Status must be one of {', '.join(STATUSES)}")
+    wanted = ExecutionFilter(
+        status=None if status is None or status == STATUSES[0] else Status(status),
+        started_from=given.instant("StartedTimeBegin"),
+        started_to=given.instant("StartedTimeEnd"),
+        name_prefix=given.text("ExecutionNamePrefix"),
+    )
+    limit, metadata_only = given.integer("Limit"), given.boolean("MetadataOnly")
+    page = await operations.executions.list(flow_name, wanted, next_token=given.text("NextToken"), limit=limit)
+    rows = [] if status == STATUSES[0] else page.items  # executions here run from the moment they exist
+    views = [execution_view(row, metadata_only=metadata_only) for row in rows]
+    return _with_token({"Executions": views}, page.next_token if rows else None)
+
+
+async def get_execution_history(operations: Operations, given: Parameters) -> JsonObject:
+    """GetExecutionHistory."""
+    page = await operations.executions.history(
+        given.required("FlowName"),
+        given.required("ExecutionName"),
+        next_token=given.text("NextToken"),
+        limit=given.integer("Limit"),
+    )
+    return _with_token({"Events": [event_view(event) for event in page.items]}, page.next_token)
+
+
+async def report_task_succeeded(operations: Operations, given: Parameters) -> JsonObject:
+    """ReportTaskSucceeded."""
+    return {"EventId": await operations.tasks.report_succeeded(given.required("TaskToken"), given.required("Output"))}
+
+
+async def report_task_failed(operations: Operations, given: Parameters) -> JsonObject:
+    """ReportTaskFailed."""
+    token, error = given.required("TaskToken"), given.required("Error")
+    return {"EventId": await operations.tasks.report_failed(token, error, given.text("Cause"))}
+
+
+ACTIONS: dict[str, Action] = {
+    "CreateFlow": create_flow,
+    "UpdateFlow": update_flow,
+    "DeleteFlow": delete_flow,
+    "DescribeFlow": describe_flow,
+    "ListFlows": list_flows,
+    "StartExecution": start_execution,
+    "StartSyncExecution": start_sync_execution,
+    "StopExecution": stop_execution,
+    "DescribeExecution": describe_execution,
+    "ListExecutions": list_executions,
+    "GetExecutionHistory": get_execution_history,
+    "ReportTaskSucceeded": report_task_succeeded,
+    "ReportTaskFailed": report_task_failed,
+}
+
+
+def _with_token(body: JsonObject, next_token: str | None) -> JsonObject:
+    """Clients page on until the token is absent."""
+    return body if next_token is None else {**body, "NextToken": next_token}
+
+
+def _environment(given: Parameters) -> str | None:
+    text = given.text("Environment")
+    if text is None:
+        return None
+    try:
+        variables = load_json_object(text).get("Variables", [])
+    except InvalidJson as error:
+        raise InvalidArgument(f"Environment must be the JSON text of an object: {error}") from None
+    if not isinstance(variables, list) or not all(isinstance(variable, dict) for variable in variables):
+        raise InvalidArgument("Environment.Variables must be a list of objects")
+    return text

@@ -1,0 +1,145 @@
+"""The one RPC route: find the action, check the caller, run it, answer as the SDKs expect.
+
+Method, Host and parameter position do not matter, because they differ between SDK generations. Every answer is a
+JSON object with RequestId; every error has Code and a status of 400 or more; no success has Code.
+"""
+
+import logging
+from collections.abc import Collection
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from flowserver.api.guard import check_open_request
+from flowserver.api.rpc.actions import ACTIONS
+from flowserver.api.rpc.parameters import Parameters
+from flowserver.api.rpc.signature import SignedRequest, read_claim, verify
+from flowserver.base.errors import (
+    ActionNotSupported,
+    EntityTooLarge,
+    FlowServerError,
+    InternalServerError,
+    InvalidArgument,
+    MissingParameter,
+    VersionNotSupported,
+)
+from flowserver.base.json_values import JsonObject, dump_json
+from flowserver.engine.engine import Engine
+from flowserver.operations.operations import Operations
+
+log = logging.getLogger(__name__)
+
+VERSION = "2019-03-15"
+FORM = "application/x-www-form-urlencoded"
+FIELDS_MAX = 200
+"""Parameters of one request; real ones have at most a few dozen."""
+
+REQUEST_ID_CHARACTERS_MAX = 128
+
+
+class RpcRoute:
+    """Answers RPC requests over the operations."""
+
+    def __init__(self, operations: Operations, engine: Engine, allowed_hosts: Collection[str]) -> None:
+        self._operations = operations
+        self._clock = engine.clock
+        self._allowed_hosts = allowed_hosts
+
+    async def __call__(self, request: Request) -> Response:
+        """Serve one request; never raises."""
+        request_id = str(request.state.request_id)
+        try:
+            received = await _receive(request)
+            request_id = _own_request_id(received) or request_id
+            body = await self._answer(received)
+        except FlowServerError as error:
+            return _fault(request, error, request_id)
+        except Exception:
+            log.exception("request %s failed", request_id)
+            return _fault(request, InternalServerError(), request_id)
+        return _json({**body, "RequestId": request_id}, 200)
+
+    async def _answer(self, received: SignedRequest) -> JsonObject:
+        parameters = received.parameters
+        name = parameters.get("Action") or received.headers.get("x-acs-action")
+        if not name:
+            raise MissingParameter("the parameter Action is missing; REST is under /v1, interactive docs at /docs")
+        action = ACTIONS.get(name)
+        if action is None:
+            raise ActionNotSupported(f"the action {name[:100]} is not supported")
+        version = parameters.get("Version") or received.headers.get("x-acs-version") or VERSION
+        if version != VERSION:
+            raise VersionNotSupported(f"API version {version[:40]} is not supported; use {VERSION}")
+        await self._check_caller(received)
+        return await action(self._operations, Parameters(parameters))
+
+    async def _check_caller(self, received: SignedRequest) -> None:
+        access = self._operations.access
+        headers = received.headers
+        if await access.is_open():
+            host, origin = headers.get("host"), headers.get("origin")
+            check_open_request(host, origin, self._allowed_hosts, headers.get("sec-fetch-site"))
+            return
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            await access.check_bearer(token.strip())
+            return
+        claim = read_claim(received)
+        if claim is None:
+            raise MissingParameter("the request is not signed: AccessKeyId and Signature are missing")
+        secret = await access.secret_of(claim.access_key_id)
+        verify(received, claim, secret, self._clock.now_ms())
+        await access.use_nonce(claim.access_key_id, claim.nonce)
+
+
+async def _receive(request: Request) -> SignedRequest:
+    body = await request.body()
+    is_form = request.headers.get("content-type", "").partition(";")[0].strip().lower() in (FORM, "")
+    return SignedRequest(
+        method=request.method,
+        path=request.url.path,
+        query=_fields(request.url.query),
+        form=_fields(_text(body)) if is_form else [],
+        headers=dict(request.headers),
+        body=body,
+    )
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode("ascii")  # percent-encoding leaves nothing else
+    except UnicodeDecodeError:
+        raise InvalidArgument("the form must be percent-encoded") from None
+
+
+def _fields(text: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
+    except UnicodeDecodeError:
+        raise InvalidArgument("the parameters must be percent-encoded UTF-8") from None
+    except ValueError:
+        raise EntityTooLarge(f"a request has at most {FIELDS_MAX} parameters") from None
+
+
+def _own_request_id(received: SignedRequest) -> str | None:
+    """Older SDKs may name the request themselves; the service then uses that id."""
+    given = received.parameters.get("RequestId", "")
+    usable = given.isascii() and given.isprintable() and len(given) <= REQUEST_ID_CHARACTERS_MAX
+    return given if given and usable else None
+
+
+def _fault(request: Request, error: FlowServerError, request_id: str) -> Response:
+    body = {
+        "RequestId": request_id,
+        "HostId": request.headers.get("host", ""),
+        "Code": error.code,
+        "Message": error.message,
+        "Recommend": "",
+    }
+    return _json(body, error.status)
+
+
+def _json(body: JsonObject, status: int) -> Response:
+    text = dump_json(body).encode("utf-8", "replace")
+    return Response(text, status, media_type="application/json")

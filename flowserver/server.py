@@ -1,0 +1,102 @@
+"""The composition root: settings in, a running application out."""
+
+import logging
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from uuid import uuid4
+
+from fastapi import FastAPI
+from filelock import FileLock, Timeout
+from starlette.requests import Request
+from starlette.responses import Response
+
+from flowserver import __version__
+from flowserver.api.middleware import RequestFrame
+from flowserver.api.rest.router import install
+from flowserver.api.rpc.router import RpcRoute
+from flowserver.base.clock import Clock, SystemClock
+from flowserver.base.limits import Limits
+from flowserver.engine.engine import Engine
+from flowserver.engine.tokens import TaskTokens
+from flowserver.operations.operations import Operations
+from flowserver.settings import Settings
+from flowserver.store.database import Database
+from flowserver.store.keys import keep_secret
+from flowserver.store.schema import check_schema
+
+log = logging.getLogger(__name__)
+
+TASK_TOKEN_KEY = "task-tokens"  # noqa: S105 - the name of a secret, not one
+
+
+class DatabaseInUse(Exception):
+    """Another server process has this SQLite database open."""
+
+
+def create_app(settings: Settings, clock: Clock | None = None) -> FastAPI:
+    """The application; its lifespan opens the database and runs the engine.
+
+    Starting it raises DatabaseInUse, SchemaOutdated or SchemaTooNew when the database is not to be used so.
+    """
+    limits = Limits.of(settings.limits)
+    app = FastAPI(
+        lifespan=_lifespan, title="flowserver", version=__version__, docs_url=None, redoc_url=None, openapi_url=None
+    )
+    app.state.settings = settings
+    app.state.clock = clock or SystemClock()
+    app.state.limits = limits
+    app.add_middleware(RequestFrame, body_bytes_max=limits.request_bytes_max)
+    app.add_route("/", _rpc, methods=["GET", "POST"], include_in_schema=False)
+    app.add_route("/healthz", _healthz, methods=["GET"], include_in_schema=False)
+    install(app)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    settings: Settings = app.state.settings
+    with ExitStack() as stack:
+        database = Database(settings.database_url)
+        stack.callback(database.close)
+        if database.sqlite_file is not None:
+            stack.enter_context(_sole_use(f"{database.sqlite_file}.lock"))
+        check_schema(database)
+        engine = Engine(
+            database,
+            clock=app.state.clock,
+            limits=app.state.limits,
+            missing_source=settings.missing_source,
+            tokens=_task_tokens(database),
+            node_id=str(uuid4()),
+        )
+        app.state.engine = engine
+        app.state.operations = Operations.of(engine)
+        app.state.rpc = RpcRoute(app.state.operations, engine, settings.allowed_hosts)
+        async with engine.running(settings.drain_seconds):
+            yield
+
+
+def _sole_use(lock_file: str) -> FileLock:
+    """SQLite has one writer: this process. The lock goes with the process, however it ends."""
+    lock = FileLock(lock_file, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise DatabaseInUse(f"another flowserver uses this database (it holds {lock_file})") from None
+    lock.release()
+    return lock
+
+
+def _task_tokens(database: Database) -> TaskTokens:
+    with database.write() as connection:
+        return TaskTokens(bytes.fromhex(keep_secret(connection, TASK_TOKEN_KEY, secrets.token_hex(32))))
+
+
+async def _rpc(request: Request) -> Response:
+    route: RpcRoute = request.app.state.rpc
+    return await route(request)
+
+
+async def _healthz(_request: Request) -> Response:
+    return Response('{"status":"ok"}', media_type="application/json")

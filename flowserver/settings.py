@@ -1,0 +1,33 @@
+"""Every setting of the server: its name, default and bounds. Flags of `serve` and FLOWSERVER_… variables fill it."""
+
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Settings of one server process; each can be given as the environment variable FLOWSERVER_{NAME}."""
+
+    model_config = SettingsConfigDict(env_prefix="FLOWSERVER_", extra="ignore")
+
+    host: str = Field("127.0.0.1", description="Address to listen on; other than loopback only with access keys.")
+    port: int = Field(8080, ge=0, le=65_535, description="Port to listen on; 0 picks a free one.")
+    database_url: str = Field(
+        "sqlite:///data/flowserver.db",
+        description="Where all data is: sqlite:///FILE or postgresql://USER@HOST/NAME.",
+    )
+    limits: Literal["default", "cloud"] = Field(
+        "default", description="Profile of limits: generous ones, or those the cloud service documents."
+    )
+    missing_source: Literal["null", "fail"] = Field(
+        "null", description="What a mapping source that is not found gives: null, or a failed step."
+    )
+    allowed_hosts: list[str] = Field(
+        default_factory=list,
+        description="Further Host names that a server without access keys answers to, e.g. a container's name.",
+    )
+    drain_seconds: float = Field(
+        10.0, ge=0, le=3_600, description="On SIGTERM, how long calls under way may go on before they are given away."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log lines shown.")
