@@ -1,1 +1,1 @@
-"""TODO invokers."""
+"""Ways to reach the functions of task steps. Knows invocations and replies, nothing of flows or storage."""
