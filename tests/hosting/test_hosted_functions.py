@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -34,9 +35,9 @@ def tutorials(host, client_of):
 def call(host, client_of):
     """Host `def handler` and call it once."""
 
-    async def host_and_call(text, event=b"{}", **entry):
-        hosted = host({"index.py": text}, {"s/f": {"handler": "index.py:handler", **entry}})
-        return await client_of(hosted).post("/s/f", content=event)
+    async def host_and_call(text):
+        hosted = host({"index.py": text}, {"s/f": "index.py:handler"})
+        return await client_of(hosted).post("/s/f", content=b"{}")
 
     return host_and_call
 
@@ -136,11 +137,13 @@ async def test_handler_that_ends_the_process(call):
     assert as_the_engine_reads(reply).error == "FC.Unknown"
 
 
-async def test_handler_that_overruns_its_timeout(call):
+async def test_handler_that_overruns_its_timeout(host, client_of):
     text = "import threading\ndef handler(event, context): threading.Event().wait()"
-    reply = await call(text, timeoutSeconds=1)
+    hosted = host({"hang.py": text}, {"s/f": "hang.py:handler"})
+    hasty = {title: replace(function, timeout_seconds=0.05) for title, function in hosted.items()}
+    reply = await client_of(hasty).post("/s/f")
     assert reply.headers["x-fc-error-type"] == "UnhandledInvocationError"
-    assert reply.json() == {"errorMessage": "Function timed out after 1 seconds"}
+    assert reply.json() == {"errorMessage": "Function timed out after 0.05 seconds"}
     assert as_the_engine_reads(reply) == Failed("FC.Unknown", reply.text.replace(": ", ":"))
 
 

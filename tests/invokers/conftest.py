@@ -51,6 +51,6 @@ def endpoint(server: WireServer) -> Endpoint:
 
 @pytest.fixture
 async def invoker(limits: Limits) -> AsyncIterator[HttpInvoker]:
-    http_invoker = HttpInvoker(limits)
+    http_invoker = HttpInvoker(limits, stale_seconds=60)  # however busy the machine
     yield http_invoker
     await http_invoker.close()

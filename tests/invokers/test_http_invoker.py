@@ -209,7 +209,8 @@ async def trickle(_, __, writer):
 
 
 @pytest.mark.parametrize("answer", [never, trickle])
-async def test_function_slower_than_its_own_timeout(invoker, invocation, server, answer):
+async def test_function_slower_than_its_own_timeout(invoker, invocation, endpoint, server, answer):
+    await invoker.invoke(invocation(), endpoint)  # so that connecting takes none of the time
     server.answer = answer
     result = await invoker.invoke(invocation(), Endpoint(server.url, {}, 0.05))
     assert result == Failed("FC.Unknown", "shop/charge did not reply within its time-out of 0.05 s.")
