@@ -4,11 +4,10 @@ The grammar is in `condition_parser`, the meaning of operators on values in `com
 """
 
 from dataclasses import dataclass
-from typing import assert_never
 
 from flowserver.base.json_values import Json
 from flowserver.expressions.comparisons import compare, negative, truth
-from flowserver.expressions.condition_nodes import And, Compare, Literal, Negate, Node, Not, Or, Select
+from flowserver.expressions.condition_nodes import And, Compare, Literal, Node, Not, Or, Select
 from flowserver.expressions.condition_parser import parse_condition
 from flowserver.expressions.paths import Missing, find
 
@@ -48,9 +47,7 @@ def _evaluate(node: Node, value: Json) -> Json | Missing:
             return any(truth(_evaluate(operand, value)) for operand in node.operands)
         case Not():
             return not truth(_evaluate(node.operand, value))
-        case Negate():
-            return negative(_evaluate(node.operand, value))
-    assert_never(node)
+    return negative(_evaluate(node.operand, value))
 
 
 def _compare(node: Compare, value: Json) -> bool:

@@ -59,10 +59,12 @@ def path_tokens(text: str) -> Iterator[Token]:
 
 
 def _check_place(token: Token, previous: str) -> None:
-    """Refuse what the library's wider grammar would read as a key."""
+    """Refuse what the library's wider grammar would read as a key, and say more than it would."""
     bare_key = token.type == "ID" and not token.quoted
     if previous == "." and not bare_key:
         raise ExpressionError("a key is expected after the dot", token.lexpos)
+    if previous == "$" and bare_key:
+        raise ExpressionError("here a path begins with `$` alone, which is the step's input", token.lexpos)
     if previous == "[" and bare_key:
         raise ExpressionError("a key in brackets is written in double quotes", token.lexpos)
 
