@@ -156,7 +156,8 @@ class Dispatcher:
             qualifier=qualifier,
             function=function,
             event=dump_json(event),
-            asynchronous=params.get("InvocationType") == "Async",
+            # A `sync` step waits for the result, so the function must not answer before it has one.
+            asynchronous=params.get("InvocationType") == "Async" and command.pattern is not Pattern.SYNC,
             invocation_id=None if invocation_id is None else str(invocation_id),
             idempotency_key=command.idempotency_key,
             attempt=command.attempt,

@@ -105,7 +105,7 @@ class Engine:
                 self.timekeeper.notice(wake_at)
         if changes.stored.version == 0:
             self.timekeeper.notice(execution.deadline_at)
-        self.watchers.notify(execution.execution_id)
+        self.watchers.notify(execution.execution_id, ended=not execution.is_running)
 
     def _report(self, execution_id: str, token: str, result: Result) -> None:
         self._keep(asyncio.create_task(self.callbacks.deliver(execution_id, token, result)))

@@ -128,7 +128,7 @@ class ExecutionOperations:
     async def follow(self, flow_name: str, name: str, *, after_event_id: int = 0) -> AsyncIterator[Event]:
         """Events as they happen, from the one after `after_event_id` to the execution's last; raises as `history`."""
         row = await self._find(flow_name, name)
-        with self._engine.watchers.watch(row.execution_id) as changed:
+        with self._engine.watchers.watch_changes(row.execution_id) as changed:
             while True:
                 changed.clear()
                 over, events = await self._read(
@@ -148,14 +148,13 @@ class ExecutionOperations:
             return row
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        with self._engine.watchers.watch(row.execution_id) as changed:
+        with self._engine.watchers.watch_end(row.execution_id) as ended:
             while True:
-                changed.clear()
                 row = await self._find(flow_name, name)
                 left = until - loop.time()
                 if _is_over(row) or left <= 0:
                     return row
-                await _wait(changed, min(left, LOOK_AGAIN_SECONDS))
+                await _wait(ended, min(left, LOOK_AGAIN_SECONDS))
 
     async def _find(self, flow_name: str, name: str) -> ExecutionRow:
         return await self._read(lambda connection: _require_execution(connection, flow_name, name))
