@@ -48,6 +48,13 @@ class ExecutionOperations:
 
         Raises FlowNotExists, ExecutionAlreadyExists, InvalidArgument, ResourceThrottled.
         """
+        row, _ = await self.start_or_find(flow_name, name=name, input_text=input_text, callback_token=callback_token)
+        return row
+
+    async def start_or_find(
+        self, flow_name: str, *, name: str | None = None, input_text: str = "", callback_token: str | None = None
+    ) -> tuple[ExecutionRow, bool]:
+        """As `start`; tells whether the execution is new."""
         if callback_token is not None and self._engine.tokens.read(callback_token) is None:
             raise InvalidArgument("CallbackFnFTaskToken is not a task token of this server")
         request = StartRequest(
@@ -57,8 +64,8 @@ class ExecutionOperations:
             input_text=input_text,
             callback_token=callback_token,
         )
-        await self._engine.starter.start(request)
-        return await self.describe(flow_name, request.execution_name)
+        started = await self._engine.starter.start(request)
+        return await self._find(flow_name, request.execution_name), started.is_new
 
     async def start_sync(self, flow_name: str, *, name: str | None = None, input_text: str = "") -> ExecutionRow:
         """Start an execution under a name that is always new and wait for its end.

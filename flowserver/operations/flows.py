@@ -104,6 +104,21 @@ class FlowOperations:
             lambda connection: _update(connection, name, change, now), bounded=True
         )
 
+    async def put(self, name: str, definition: str, *, description: str | None = None) -> tuple[FlowRow, bool]:
+        """Give a flow this definition, creating it if need be; returns it and whether it is new. Raises as `create`.
+
+        Without a description an existing flow keeps its own.
+        """
+        change = FlowChange(definition=definition, description=description)
+        try:
+            return await self.update(name, change), False
+        except FlowNotExists:
+            pass
+        try:
+            return await self.create(name, definition, description=description or ""), True
+        except FlowAlreadyExists:  # somebody else was faster
+            return await self.update(name, change), False
+
     async def delete(self, name: str) -> None:
         """Delete a flow; its running executions are stopped, and none of them can be read any more."""
         now = self._engine.clock.now_ms()
