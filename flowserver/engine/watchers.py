@@ -12,6 +12,7 @@ class Watchers:
     def __init__(self) -> None:
         self._for_changes: dict[str, set[asyncio.Event]] = defaultdict(set)
         self._for_ends: dict[str, set[asyncio.Event]] = defaultdict(set)
+        self.released = False
 
     def watch_changes(self, execution_id: str) -> AbstractContextManager[asyncio.Event]:
         """An event that is set whenever the execution changes; read the state after entering, then wait."""
@@ -28,6 +29,13 @@ class Watchers:
         if ended:
             for over in self._for_ends.get(execution_id, ()):
                 over.set()
+
+    def release(self) -> None:
+        """The server stops: wake everybody, for good; whoever sees `released` waits no longer."""
+        self.released = True
+        for events in (*self._for_changes.values(), *self._for_ends.values()):
+            for event in events:
+                event.set()
 
 
 @contextmanager

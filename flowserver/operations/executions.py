@@ -70,8 +70,8 @@ class ExecutionOperations:
     async def start_sync(self, flow_name: str, *, name: str | None = None, input_text: str = "") -> ExecutionRow:
         """Start an execution under a name that is always new and wait for its end.
 
-        The name is `{name}:{uuid}`, as the API documents. Past `sync_wait_seconds_max` the running execution is
-        returned. If the caller goes away the execution carries on.
+        The name is `{name}:{uuid}`, as the API documents. Past `sync_wait_seconds_max`, or when the server stops, the
+        running execution is returned. If the caller goes away the execution carries on.
         """
         if name is not None:
             self._check_name(name)
@@ -101,7 +101,10 @@ class ExecutionOperations:
         return await self._find(flow_name, name)
 
     async def describe(self, flow_name: str, name: str, *, wait_seconds: int = 0) -> ExecutionRow:
-        """The execution, once it has ended or `wait_seconds` are over. Raises FlowNotExists, ExecutionNotExists."""
+        """The execution, once it has ended, `wait_seconds` are over or the server stops.
+
+        Raises FlowNotExists, ExecutionNotExists.
+        """
         seconds_max = self._engine.limits.describe_wait_seconds_max
         if not 0 <= wait_seconds <= seconds_max:
             raise InvalidArgument(f"WaitTimeSeconds must be between 0 and {seconds_max}")
@@ -133,7 +136,10 @@ class ExecutionOperations:
         return Page(events[:size], str(events[size].event_id) if len(events) > size else None)
 
     async def follow(self, flow_name: str, name: str, *, after_event_id: int = 0) -> AsyncIterator[Event]:
-        """Events as they happen, from the one after `after_event_id` to the execution's last; raises as `history`."""
+        """Events as they happen, from the one after `after_event_id` to the execution's last; raises as `history`.
+
+        Ends early, between two events, when the server stops.
+        """
         row = await self._find(flow_name, name)
         with self._engine.watchers.watch_changes(row.execution_id) as changed:
             while True:
@@ -144,7 +150,7 @@ class ExecutionOperations:
                 for event in events:
                     after_event_id = event.event_id
                     yield event
-                if over and len(events) < EVENTS_PER_READ:
+                if (over or self._engine.watchers.released) and len(events) < EVENTS_PER_READ:
                     return
                 if len(events) < EVENTS_PER_READ:
                     await _wait(changed, LOOK_AGAIN_SECONDS)
@@ -159,7 +165,7 @@ class ExecutionOperations:
             while True:
                 row = await self._find(flow_name, name)
                 left = until - loop.time()
-                if _is_over(row) or left <= 0:
+                if _is_over(row) or left <= 0 or self._engine.watchers.released:
                     return row
                 await _wait(ended, min(left, LOOK_AGAIN_SECONDS))
 
