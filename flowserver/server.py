@@ -2,8 +2,8 @@
 
 import logging
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from uuid import uuid4
 
 from fastapi import FastAPI
@@ -59,8 +59,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     with ExitStack() as stack:
         database = Database(settings.database_url)
         stack.callback(database.close)
-        if database.sqlite_file is not None:
-            stack.enter_context(_sole_use(f"{database.sqlite_file}.lock"))
+        stack.enter_context(sole_use(database))
         check_schema(database)
         engine = Engine(
             database,
@@ -77,15 +76,21 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             yield
 
 
-def _sole_use(lock_file: str) -> FileLock:
-    """SQLite has one writer: this process. The lock goes with the process, however it ends."""
-    lock = FileLock(lock_file, timeout=0)
+@contextmanager
+def sole_use(database: Database) -> Iterator[None]:
+    """SQLite has one writer: this process. The lock goes with the process, however it ends. Raises DatabaseInUse."""
+    if database.sqlite_file is None:
+        yield
+        return
+    lock = FileLock(f"{database.sqlite_file}.lock", timeout=0)
     try:
         lock.acquire()
     except Timeout:
-        raise DatabaseInUse(f"another flowserver uses this database (it holds {lock_file})") from None
-    lock.release()
-    return lock
+        raise DatabaseInUse(f"another flowserver uses this database (it holds {lock.lock_file})") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _task_tokens(database: Database) -> TaskTokens:
