@@ -6,7 +6,7 @@ survive (unreadable rows, an unusable definition, a bug) parks that execution an
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
@@ -22,7 +22,8 @@ from flowserver.machine.mappings import Environment, MissingSource
 from flowserver.machine.messages import Message
 from flowserver.machine.state import Execution, Status
 from flowserver.machine.turn import OutcomeKind
-from flowserver.store.executions import find_execution_ids
+from flowserver.store.executions import find_names
+from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.loading import StoredExecution, load_executions
 from flowserver.store.saving import Changes, clear_callback, park_execution, save_changes
 
@@ -42,31 +43,42 @@ class ReceiptKind(Enum):
     """No such execution."""
     PARKED = auto()
     """The execution is set aside and takes no messages."""
+    NO_FLOW = auto()
+    """A start of a flow that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of an envelope: the event that records a report, the execution that holds a taken name."""
+    """What became of an envelope: the event that records a report, the execution that holds a taken name.
+
+    For a start also the flow, and the execution as its first turn left it.
+    """
 
     kind: ReceiptKind
     event_id: int = 0
     existing: tuple[str, Status] | None = None
+    flow: FlowRow | None = None
+    started: Execution | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NewExecution:
-    """What a start brings along; `input` is `input_text` parsed (`""` stands for no input)."""
+    """What a start brings along; `input` is `input_text` parsed (`""` stands for no input).
+
+    The flow is looked up in the batch's own transaction, so a start never meets a definition that was replaced or a
+    flow that was deleted before it.
+    """
 
     execution_id: str
-    flow_id: str
     flow_name: str
     name: str
-    definition_id: str
     input_text: str
     input: JsonObject
     callback_token: str | None = None
+    name_is_unique: bool = False
+    """The name holds a fresh UUID, so nobody can have taken it."""
 
-    def stored(self) -> StoredExecution:
+    def stored(self, flow: FlowRow) -> StoredExecution:
         """A fresh execution that has no row yet; the machine sets its instants when it starts it."""
         execution = Execution(
             execution_id=self.execution_id,
@@ -77,7 +89,7 @@ class NewExecution:
             deadline_at=0,
             callback_token=self.callback_token,
         )
-        return StoredExecution(execution, self.flow_id, self.definition_id, 0, self.input_text)
+        return StoredExecution(execution, flow.flow_id, flow.definition_id, 0, self.input_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +149,15 @@ class Batch:
         self._broken: dict[str, str] = {}
         self._changes: dict[str, Changes] = {}
         self._more: set[str] = set()
+        self._flows: dict[str, FlowRow] = {}
+        self._taken: dict[tuple[str, str], tuple[str, Status]] = {}
 
     def run(self, items: Sequence[Item]) -> BatchResult:
         """Do all items in order and save; the caller commits, and only then acts on the result."""
         envelopes = [item for item in items if isinstance(item, Envelope)]
         ids = [envelope.execution_id for envelope in envelopes if envelope.new is None]
         self._stored, self._broken = load_executions(self._connection, ids) if ids else ({}, {})
+        self._look_up_starts([envelope.new for envelope in envelopes if envelope.new is not None])
         for execution_id, error in self._broken.items():
             park_execution(self._connection, execution_id, error)
         answers = [self._do(item) for item in items]
@@ -157,12 +172,33 @@ class Batch:
     def _do(self, item: Item) -> Any:
         if isinstance(item, Write):
             return self._write(item)
-        if item.new is not None:
-            existing = self._find_existing(item.new)
-            if existing is not None:
-                return Receipt(ReceiptKind.EXISTS, existing=existing)
-            self._stored[item.execution_id] = item.new.stored()
-        return self._tell(item)
+        return self._tell(item) if item.new is None else self._start(item, item.new)
+
+    def _look_up_starts(self, news: list[NewExecution]) -> None:
+        """The flows to start and the executions that hold the names already, in one statement each."""
+        if not news:
+            return
+        self._flows = find_flows(self._connection, {new.flow_name for new in news})
+        asked = [
+            (flow.flow_id, new.name)
+            for new in news
+            if not new.name_is_unique and (flow := self._flows.get(new.flow_name)) is not None
+        ]
+        self._taken = find_names(self._connection, asked) if asked else {}
+
+    def _start(self, envelope: Envelope, new: NewExecution) -> Receipt:
+        flow = self._flows.get(new.flow_name)
+        if flow is None:
+            return Receipt(ReceiptKind.NO_FLOW)
+        key = (flow.flow_id, new.name)
+        if key in self._taken:
+            return Receipt(ReceiptKind.EXISTS, existing=self._taken[key], flow=flow)
+        stored = new.stored(flow)
+        self._stored[new.execution_id] = stored
+        receipt = self._tell(envelope)
+        if receipt.kind is ReceiptKind.APPLIED:
+            self._taken[key] = (new.execution_id, stored.execution.status)
+        return replace(receipt, flow=flow, started=stored.execution)
 
     def _write(self, write: Write) -> Any:
         try:
@@ -170,12 +206,6 @@ class Batch:
                 return write.change(self._connection)
         except Exception as error:  # it fails alone: the answer carries it to whoever asked
             return error
-
-    def _find_existing(self, new: NewExecution) -> tuple[str, Status] | None:
-        for stored in self._stored.values():
-            if stored.flow_id == new.flow_id and stored.execution.name == new.name:
-                return stored.execution.execution_id, stored.execution.status
-        return find_execution_ids(self._connection, new.flow_id, new.name)
 
     def _tell(self, envelope: Envelope) -> Receipt:
         stored = self._stored.get(envelope.execution_id)

@@ -17,7 +17,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.batches import Envelope
 from flowserver.engine.committer import Committer
 from flowserver.engine.registry import FunctionRegistry
-from flowserver.engine.starting import Started, Starter, StartRequest, as_failure
+from flowserver.engine.starting import Started, Starter, StartRequest, as_failure, check_execution_name
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.invocation import Failed, Invocation, Replied
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern
@@ -186,13 +186,14 @@ class Dispatcher:
             execution_name=child_id if name is None else str(name),
             input_text=_input_text(params.get("Input"), command.input),
             callback_token=command.token if command.pattern is Pattern.SYNC else None,
-            name_is_free=name is None,
         )
         try:
+            if name is not None:
+                check_execution_name(request.execution_name)
             started = await self._starter.start(request)
         except FlowServerError as error:
             return Failure(*as_failure(error, prefix))
-        if command.pattern is Pattern.SYNC and not started.is_new:
+        if command.pattern is Pattern.SYNC and started.execution_id != child_id:
             cause = f"an execution named {request.execution_name} already runs; a sync step needs one of its own"
             return Failure(f"{prefix}.ExecutionAlreadyExists", cause)
         return Success(self._start_reply(request, started))

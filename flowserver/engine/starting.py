@@ -14,12 +14,13 @@ from flowserver.base.errors import (
 from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, load_json_object
 from flowserver.base.limits import Limits
 from flowserver.base.names import is_name
-from flowserver.engine.batches import Envelope, NewExecution, ReceiptKind
+from flowserver.engine.batches import Envelope, NewExecution, Receipt, ReceiptKind
 from flowserver.engine.committer import Committer
 from flowserver.machine.messages import Start
+from flowserver.machine.state import Execution, Status
 from flowserver.store.database import Database
 from flowserver.store.executions import count_running
-from flowserver.store.flows import FlowRow, find_flow
+from flowserver.store.flows import FlowRow
 
 COUNT_SECONDS = 5.0
 """How long a count of running executions is taken as right; counting a million rows for each start would not do."""
@@ -35,17 +36,23 @@ class StartRequest:
     execution_name: str
     input_text: str = ""
     callback_token: str | None = None
-    name_is_free: bool = False
-    """The name was chosen by the server (sync executions hold a `:`), so the rule for names is not applied."""
+    name_is_unique: bool = False
+    """The name was made for this request and holds a fresh UUID, so that nobody can have taken it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The execution that now runs under the name; `is_new` is False if it ran already."""
+    """The execution that runs under the name; `execution` is None if it ran already, under that id."""
 
     flow: FlowRow
     execution_id: str
-    is_new: bool
+    execution: Execution | None
+    """The new execution as its first turn left it."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this start made it."""
+        return self.execution is not None
 
 
 class Starter:
@@ -61,41 +68,36 @@ class Starter:
     async def start(self, request: StartRequest) -> Started:
         """Start an execution, or find the one that runs under its name.
 
-        Raises InvalidArgument (name, input), FlowNotExists, ExecutionAlreadyExists (a finished one holds the name),
+        Raises InvalidArgument (input), FlowNotExists, ExecutionAlreadyExists (a finished one holds the name),
         ResourceThrottled (too many run, or too much waits for the writer).
         """
-        if not request.name_is_free and not is_name(request.execution_name):
-            raise InvalidArgument("ExecutionName must be 1-128 letters, digits, '_' or '-', and not start with a digit")
         given = parse_input(request.input_text, self._limits)
         await self._check_room()
-        flow = await asyncio.to_thread(self._find_flow, request.flow_name)
         new = NewExecution(
             execution_id=request.execution_id,
-            flow_id=flow.flow_id,
-            flow_name=flow.name,
+            flow_name=request.flow_name,
             name=request.execution_name,
-            definition_id=flow.definition_id,
             input_text=request.input_text,
             input=given,
             callback_token=request.callback_token,
+            name_is_unique=request.name_is_unique,
         )
         receipt = await self._committer.submit(Envelope(request.execution_id, Start(), new=new), bounded=True)
+        return self._started(request, receipt)
+
+    def _started(self, request: StartRequest, receipt: Receipt) -> Started:
+        if receipt.flow is None:
+            raise FlowNotExists(f"flow {request.flow_name} does not exist")
         if receipt.kind is ReceiptKind.APPLIED:
             self._running += 1
-            return Started(flow, request.execution_id, True)
+            return Started(receipt.flow, request.execution_id, receipt.started)
         if receipt.existing is None:
             raise InternalServerError("the execution could not be started; the server's log says why")
         execution_id, status = receipt.existing
-        if execution_id != request.execution_id and status != "Running":
-            raise ExecutionAlreadyExists(f"execution {request.execution_name} of flow {flow.name} has already ended")
-        return Started(flow, execution_id, execution_id == request.execution_id)
-
-    def _find_flow(self, name: str) -> FlowRow:
-        with self._database.read() as connection:
-            flow = find_flow(connection, name)
-        if flow is None:
-            raise FlowNotExists(f"flow {name} does not exist")
-        return flow
+        if execution_id != request.execution_id and status is not Status.RUNNING:
+            name = f"execution {request.execution_name} of flow {request.flow_name}"
+            raise ExecutionAlreadyExists(f"{name} has already ended")
+        return Started(receipt.flow, execution_id, None)
 
     async def _check_room(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -108,6 +110,12 @@ class Starter:
     def _count(self) -> int:
         with self._database.read() as connection:
             return count_running(connection)
+
+
+def check_execution_name(name: str) -> None:
+    """Raises InvalidArgument unless a name that a user chose follows the rule for names."""
+    if not is_name(name):
+        raise InvalidArgument("ExecutionName must be 1-128 letters, digits, '_' or '-', and not start with a digit")
 
 
 def parse_input(text: str, limits: Limits, name: str = "Input") -> JsonObject:

@@ -15,17 +15,18 @@ from flowserver.base.errors import (
     InternalServerError,
     InvalidArgument,
 )
-from flowserver.base.names import is_name
+from flowserver.base.json_values import dump_json
 from flowserver.engine.batches import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
-from flowserver.engine.starting import StartRequest
+from flowserver.engine.starting import StartRequest, check_execution_name
 from flowserver.machine.events import Event
 from flowserver.machine.messages import Stop
-from flowserver.machine.state import Status
+from flowserver.machine.state import Execution, Status
 from flowserver.operations.flows import require_flow
 from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
 from flowserver.store.executions import ExecutionFilter, ExecutionRow, find_execution, list_events, list_executions
+from flowserver.store.flows import FlowRow
 
 LOOK_AGAIN_SECONDS = 1.0
 """How often a waiter looks for itself, for executions that another node runs."""
@@ -55,6 +56,8 @@ class ExecutionOperations:
         self, flow_name: str, *, name: str | None = None, input_text: str = "", callback_token: str | None = None
     ) -> tuple[ExecutionRow, bool]:
         """As `start`; tells whether the execution is new."""
+        if name is not None:
+            check_execution_name(name)
         if callback_token is not None and self._engine.tokens.read(callback_token) is None:
             raise InvalidArgument("CallbackFnFTaskToken is not a task token of this server")
         request = StartRequest(
@@ -63,9 +66,12 @@ class ExecutionOperations:
             execution_name=str(uuid4()) if name is None else name,
             input_text=input_text,
             callback_token=callback_token,
+            name_is_unique=name is None,
         )
         started = await self._engine.starter.start(request)
-        return await self._find(flow_name, request.execution_name), started.is_new
+        if started.execution is None:
+            return await self._find(flow_name, request.execution_name), False
+        return _started_row(started.flow, started.execution, input_text), True
 
     async def start_sync(self, flow_name: str, *, name: str | None = None, input_text: str = "") -> ExecutionRow:
         """Start an execution under a name that is always new and wait for its end.
@@ -74,17 +80,19 @@ class ExecutionOperations:
         running execution is returned. If the caller goes away the execution carries on.
         """
         if name is not None:
-            self._check_name(name)
-        own_name = str(uuid4()) if name is None else f"{name}:{uuid4()}"
+            check_execution_name(name)
         request = StartRequest(
             flow_name=flow_name,
             execution_id=str(uuid_utils.uuid7()),
-            execution_name=own_name,
+            execution_name=str(uuid4()) if name is None else f"{name}:{uuid4()}",
             input_text=input_text,
-            name_is_free=True,
+            name_is_unique=True,
         )
-        await self._engine.starter.start(request)
-        return await self._await_end(flow_name, own_name, self._engine.limits.sync_wait_seconds_max)
+        with self._engine.watchers.watch_end(request.execution_id) as ended:
+            started = await self._engine.starter.start(request)
+            assert started.execution is not None, "its name was new"
+            row = _started_row(started.flow, started.execution, input_text)
+            return await self._await_event(ended, row, self._engine.limits.sync_wait_seconds_max)
 
     async def stop(
         self, flow_name: str, name: str, *, error: str | None = None, cause: str | None = None
@@ -159,25 +167,27 @@ class ExecutionOperations:
         row = await self._find(flow_name, name)
         if seconds <= 0 or _is_over(row):
             return row
+        with self._engine.watchers.watch_end(row.execution_id) as ended:
+            row = await self._find(flow_name, name)
+            return await self._await_event(ended, row, seconds)
+
+    async def _await_event(self, ended: asyncio.Event, row: ExecutionRow, seconds: float) -> ExecutionRow:
+        """The execution once it is over; `row` was read after `ended` began to watch."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        with self._engine.watchers.watch_end(row.execution_id) as ended:
-            while True:
-                row = await self._find(flow_name, name)
-                left = until - loop.time()
-                if _is_over(row) or left <= 0 or self._engine.watchers.released:
-                    return row
-                await _wait(ended, min(left, LOOK_AGAIN_SECONDS))
+        while not _is_over(row) and not self._engine.watchers.released:
+            left = until - loop.time()
+            if left <= 0:
+                break
+            await _wait(ended, min(left, LOOK_AGAIN_SECONDS))
+            row = await self._find(row.flow_name, row.name)
+        return row
 
     async def _find(self, flow_name: str, name: str) -> ExecutionRow:
         return await self._read(lambda connection: _require_execution(connection, flow_name, name))
 
     async def _read(self, query: Callable[[Connection], T]) -> T:
         return await asyncio.to_thread(self._engine.database.run_read, query)
-
-    def _check_name(self, name: str) -> None:
-        if not is_name(name):
-            raise InvalidArgument("ExecutionName must be 1-128 letters, digits, '_' or '-', and not start with a digit")
 
 
 async def _wait(changed: asyncio.Event, seconds: float) -> None:
@@ -186,6 +196,25 @@ async def _wait(changed: asyncio.Event, seconds: float) -> None:
             await changed.wait()
     except TimeoutError:
         pass
+
+
+def _started_row(flow: FlowRow, execution: Execution, input_text: str) -> ExecutionRow:
+    """A new execution as its first turn left it, without asking the database again."""
+    return ExecutionRow(
+        execution_id=execution.execution_id,
+        flow_id=flow.flow_id,
+        flow_name=flow.name,
+        name=execution.name,
+        status=execution.status,
+        started_at=execution.started_at,
+        stopped_at=execution.stopped_at,
+        input=input_text,
+        output=None if execution.output is None else dump_json(execution.output),
+        error=execution.error,
+        cause=execution.cause,
+        parked_error=None,
+        definition=flow.definition,
+    )
 
 
 def _is_over(row: ExecutionRow) -> bool:

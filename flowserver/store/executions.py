@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, func, or_, select
+from sqlalchemy import Connection, Row, Select, and_, func, or_, select, tuple_
 
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Status
-from flowserver.store.tables import definitions, events, execution_documents, executions
+from flowserver.store.tables import RUNNING, definitions, events, execution_documents, executions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +74,13 @@ def find_execution(connection: Connection, flow_id: str, name: str) -> Execution
     return None if row is None else _execution(row)
 
 
-def find_execution_ids(connection: Connection, flow_id: str, name: str) -> tuple[str, Status] | None:
-    """Id and status of the execution of that name."""
-    query = select(executions.c.execution_id, executions.c.status).where(
-        executions.c.flow_id == flow_id, executions.c.name == name
+def find_names(connection: Connection, asked: list[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, Status]]:
+    """Of those (flow id, name) pairs the ones that are taken, with the execution's id and status."""
+    header = executions.c
+    query = select(header.flow_id, header.name, header.execution_id, header.status).where(
+        tuple_(header.flow_id, header.name).in_(asked)
     )
-    row = connection.execute(query).one_or_none()
-    return None if row is None else (row.execution_id, Status(row.status))
+    return {(row.flow_id, row.name): (row.execution_id, Status(row.status)) for row in connection.execute(query)}
 
 
 def list_executions(
@@ -111,14 +111,14 @@ def _conditions(wanted: ExecutionFilter) -> list[Any]:
     if wanted.started_to is not None:
         conditions.append(header.started_at <= wanted.started_to)
     if wanted.name_prefix is not None:
-        conditions.append(header.name.startswith(wanted.name_prefix, autoescape=True))
+        # Not LIKE, which knows no case on SQLite.
+        conditions.append(func.substr(header.name, 1, len(wanted.name_prefix)) == wanted.name_prefix)
     return conditions
 
 
 def count_running(connection: Connection) -> int:
     """How many executions have not ended."""
-    running = executions.c.status == str(Status.RUNNING)
-    return connection.execute(select(func.count()).select_from(executions).where(running)).scalar_one()
+    return connection.execute(select(func.count()).select_from(executions).where(RUNNING)).scalar_one()
 
 
 def list_events(connection: Connection, execution_id: str, *, from_event_id: int, limit: int) -> Sequence[Event]:

@@ -1,10 +1,11 @@
 """Flows and their definitions."""
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.store.tables import definitions, flows
@@ -42,10 +43,19 @@ def _flow(row: Row[Any]) -> FlowRow:
     return FlowRow(**row._mapping)
 
 
+_FIND_FLOWS = _live().where(flows.c.name.in_(bindparam("names", expanding=True)))
+
+
 def find_flow(connection: Connection, name: str) -> FlowRow | None:
     """The live flow of that name."""
     row = connection.execute(_live().where(flows.c.name == name)).one_or_none()
     return None if row is None else _flow(row)
+
+
+def find_flows(connection: Connection, names: Collection[str]) -> dict[str, FlowRow]:
+    """The live flows of those names, by name."""
+    rows = connection.execute(_FIND_FLOWS, {"names": sorted(names)})
+    return {row.name: _flow(row) for row in rows}
 
 
 def list_flows(connection: Connection, *, from_name: str, limit: int) -> list[FlowRow]:

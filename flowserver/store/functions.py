@@ -38,7 +38,8 @@ def find_function(connection: Connection, service: str, function: str) -> Functi
 
 def service_is_known(connection: Connection, service: str) -> bool:
     """Whether any function of the service is registered, with or without a qualifier."""
-    ours = (functions.c.service == service) | functions.c.service.startswith(f"{service}.", autoescape=True)
+    qualified = func.substr(functions.c.service, 1, len(service) + 1) == f"{service}."
+    ours = (functions.c.service == service) | qualified
     return connection.execute(select(func.count()).select_from(functions).where(ours)).scalar_one() > 0
 
 
@@ -95,7 +96,8 @@ def find_invocation(connection: Connection, idempotency_key: str) -> InvocationR
 def take_over_invocations(connection: Connection, living: list[str], node_id: str, limit: int) -> list[InvocationRow]:
     """Lease calls of nodes that are not among the living to `node_id`, with their attempt numbers raised."""
     orphaned = select(invocations.c.idempotency_key).where(invocations.c.node_id.not_in(living)).limit(limit)
-    keys = list(connection.execute(orphaned).scalars())
+    # What another node is just taking over is left to it (PostgreSQL; SQLite has one writer).
+    keys = list(connection.execute(orphaned.with_for_update(skip_locked=True)).scalars())
     mine = invocations.c.idempotency_key.in_(keys)
     connection.execute(update(invocations).where(mine).values(node_id=node_id, attempt=invocations.c.attempt + 1))
     return [InvocationRow(**row._mapping) for row in connection.execute(select(invocations).where(mine))]

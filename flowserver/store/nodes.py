@@ -11,8 +11,10 @@ def register_node(connection: Connection, node_id: str, now_ms: int) -> None:
 
 
 def beat(connection: Connection, node_id: str, now_ms: int) -> None:
-    """The node is alive."""
-    connection.execute(update(nodes).where(nodes.c.node_id == node_id).values(heartbeat_at=now_ms))
+    """The node is alive; one that was silent for so long that it was forgotten is registered again."""
+    changed = connection.execute(update(nodes).where(nodes.c.node_id == node_id).values(heartbeat_at=now_ms))
+    if changed.rowcount == 0:
+        register_node(connection, node_id, now_ms)
 
 
 def living_nodes(connection: Connection, since_ms: int) -> list[str]:

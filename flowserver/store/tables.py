@@ -5,6 +5,7 @@ epoch. Hot statements are keyed by execution id, so that the tables could be dis
 """
 
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, MetaData, Table, Text, text
+from sqlalchemy.dialects import postgresql
 
 metadata = MetaData(
     naming_convention={
@@ -15,11 +16,14 @@ metadata = MetaData(
     }
 )
 
+Name = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+"""Text that listings are ordered by: by code points, as SQLite does it, whatever PostgreSQL's own locale is."""
+
 flows = Table(
     "flows",
     metadata,
     Column("flow_id", Text, primary_key=True),
-    Column("name", Text, nullable=False),
+    Column("name", Name, nullable=False),
     Column("description", Text, nullable=False),
     Column("type", Text, nullable=False),
     Column("role_arn", Text, nullable=False),
@@ -38,6 +42,12 @@ Index(
     unique=True,
     sqlite_where=text("deleted_at IS NULL"),
     postgresql_where=text("deleted_at IS NULL"),
+)
+Index(
+    "ix_flows_deleted",
+    flows.c.flow_id,
+    sqlite_where=text("deleted_at IS NOT NULL"),
+    postgresql_where=text("deleted_at IS NOT NULL"),
 )
 
 definitions = Table(
@@ -59,7 +69,7 @@ executions = Table(
     Column("execution_id", Text, primary_key=True),
     Column("flow_id", Text, nullable=False),
     Column("flow_name", Text, nullable=False),
-    Column("name", Text, nullable=False),
+    Column("name", Name, nullable=False),
     Column("definition_id", Text, nullable=False),
     Column("status", Text, nullable=False),
     Column("version", Integer, nullable=False),
@@ -86,6 +96,7 @@ executions = Table(
 code could not run.
 """
 Index("ix_executions_deadline_at", executions.c.deadline_at, sqlite_where=RUNNING, postgresql_where=RUNNING)
+Index("ix_executions_running_flow_id", executions.c.flow_id, sqlite_where=RUNNING, postgresql_where=RUNNING)
 Index(
     "ix_executions_callback_due",
     executions.c.callback_due,
@@ -181,8 +192,8 @@ invocations = Table(
 functions = Table(
     "functions",
     metadata,
-    Column("service", Text, primary_key=True),
-    Column("function", Text, primary_key=True),
+    Column("service", Name, primary_key=True),
+    Column("function", Name, primary_key=True),
     Column("url", Text, nullable=False),
     Column("headers", Text, nullable=False),
     Column("timeout_seconds", Integer, nullable=False),

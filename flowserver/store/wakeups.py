@@ -8,9 +8,17 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from flowserver.machine.state import Status
-from flowserver.store.tables import CALLBACK_DUE, READY, TASK, WAKES, execution_documents, executions, flows, scopes
-
-RUNNING = executions.c.status == str(Status.RUNNING)
+from flowserver.store.tables import (
+    CALLBACK_DUE,
+    READY,
+    RUNNING,
+    TASK,
+    WAKES,
+    execution_documents,
+    executions,
+    flows,
+    scopes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +133,10 @@ def due_callbacks(connection: Connection, limit: int) -> list[DueCallback]:
 
 def running_of_deleted_flows(connection: Connection, limit: int) -> list[str]:
     """Running executions whose flow has been deleted."""
+    deleted = select(flows.c.flow_id).where(flows.c.deleted_at.is_not(None))
     query = (
         select(executions.c.execution_id)
-        .join(flows, flows.c.flow_id == executions.c.flow_id)
-        .where(RUNNING, flows.c.deleted_at.is_not(None), executions.c.parked_error.is_(None))
+        .where(RUNNING, executions.c.flow_id.in_(deleted), executions.c.parked_error.is_(None))
         .limit(limit)
     )
     return list(connection.execute(query).scalars())
