@@ -1,5 +1,6 @@
 """Which retry policy and which catch rule an error meets, and how long to pause before a retry."""
 
+import math
 from collections.abc import Mapping
 
 from flowserver.language.graph import CatchRule, RetryPolicy
@@ -25,12 +26,13 @@ def choose_retry(policies: tuple[RetryPolicy, ...], used: Mapping[int, int], err
 
 def pause_ms(policy: RetryPolicy, retry: int) -> int:
     """Pause before retry number `retry` (from 1): min(maxInterval, interval * multiplier^(retry-1)), in ms."""
-    ceiling = policy.max_interval_seconds
+    if policy.interval_seconds == 0:
+        return 0
     try:
-        seconds = policy.interval_seconds * policy.multiplier ** (retry - 1)
+        seconds = policy.interval_seconds * float(policy.multiplier) ** (retry - 1)
     except OverflowError:
-        seconds = ceiling
-    return round(min(seconds, ceiling) * 1000)
+        seconds = math.inf
+    return round(min(seconds, policy.max_interval_seconds) * 1000)
 
 
 def choose_catch(rules: tuple[CatchRule, ...], error: str) -> CatchRule | None:

@@ -7,7 +7,7 @@ from typing import Literal
 from flowserver.base.json_values import Json, JsonObject
 from flowserver.base.limits import Limits
 from flowserver.expressions.paths import MISSING, find
-from flowserver.expressions.references import Constant, resolve
+from flowserver.expressions.references import Reference, Source, resolve
 from flowserver.language.graph import Mappings, ParamPath, ParamValue
 from flowserver.machine.messages import Failure
 
@@ -47,12 +47,9 @@ def apply_mappings(
     return built
 
 
-def _not_found(target: str, source: object) -> str:
-    assert not isinstance(source, Constant)
-    root = getattr(source, "root", "")
-    path = getattr(source, "path", None)
-    text = path.text[1:] if path is not None else ""
-    return f"the source ${root}{text} of the mapping target {target!r} was not found"
+def _not_found(target: str, source: Source) -> str:
+    assert isinstance(source, Reference), "a constant is always found"
+    return f"the source ${source.root}{source.path.text[1:]} of the mapping target {target!r} was not found"
 
 
 def evaluate_params(params: dict[str, ParamValue], step_input: JsonObject) -> dict[str, Json] | Failure:

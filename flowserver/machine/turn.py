@@ -54,8 +54,8 @@ class EventsExhausted(Exception):
 class Turn:
     """The changes one message makes to one execution.
 
-    `events` and `commands` in order; `touched` and `removed` scope ids, disjoint; `outcome`; `more` says that ready
-    scopes are left for another turn.
+    `events` and `commands` in order; `touched` and `removed` scope ids, disjoint (a scope that came and went within
+    the turn is in neither); `outcome`; `more` says that ready scopes are left for another turn.
     """
 
     def __init__(self, flow: Flow, execution: Execution, environment: Environment) -> None:
@@ -69,6 +69,7 @@ class Turn:
         self.outcome = APPLIED
         self.more = False
         self.ready: deque[int] = deque()
+        self._first_new_id = execution.next_scope_id
         self._inputs: dict[int, JsonObject] = {}
         self._children: dict[int, dict[int, None]] = {}
         for scope in execution.scopes.values():
@@ -164,7 +165,8 @@ class Turn:
         self.cancel_call(scope)
         del self.execution.scopes[scope.scope_id]
         self.touched.discard(scope.scope_id)
-        self.removed.add(scope.scope_id)
+        if scope.scope_id < self._first_new_id:
+            self.removed.add(scope.scope_id)
 
     def take_ready(self) -> Iterator[Scope]:
         """The ready scopes in order, those that become ready meanwhile included, up to the turn's bound."""
@@ -174,7 +176,7 @@ class Turn:
             if scope is not None:
                 budget -= 1
                 yield scope
-        self.more = any(scope_id in self.execution.scopes for scope_id in self.ready)
+        self.more = any(scope.wait is WaitKind.READY for scope in self.execution.scopes.values())
 
     # Documents
 
