@@ -92,8 +92,9 @@ def _start(turn: Turn) -> None:
     execution.deadline_at = execution.started_at + seconds * 1000
     started = turn.record(EventType.EXECUTION_STARTED, "", 0, input=execution.input)
     mapped = turn.flow_input(turn.environment.missing_source)
-    if isinstance(mapped, Failure):
-        turn.end(Status.FAILED, failure=mapped)
+    failure = mapped if isinstance(mapped, Failure) else check_size(turn, "the flow's input", mapped)
+    if failure is not None:
+        turn.end(Status.FAILED, failure=failure)
     else:
         turn.open_scope(None, turn.flow.root.list_id, 0, started)
 
@@ -222,7 +223,7 @@ def _finish_flow(turn: Turn, scope: Scope) -> None:
             turn.end(Status.FAILED, failure=mapped)
             return
         output = mapped
-    oversize = check_size(turn, flow_input, output, scope.local)
+    oversize = check_size(turn, "the flow's input, output and local", flow_input, output, scope.local)
     if oversize is not None:
         turn.end(Status.FAILED, failure=oversize)
     else:

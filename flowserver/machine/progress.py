@@ -3,11 +3,12 @@
 Knows what all steps have in common and nothing of what a single type does.
 """
 
-from flowserver.base.json_values import Json, JsonObject, json_bytes
+from flowserver.base.json_values import Json, JsonObject
 from flowserver.language.graph import ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
+from flowserver.machine.sizes import fits
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.turn import Turn
 
@@ -31,9 +32,12 @@ def enter_step(turn: Turn, scope: Scope) -> Step | None:
 
 
 def _step_input(turn: Turn, scope: Scope, step: Step, parent_input: JsonObject) -> JsonObject | Failure:
-    if step.input_mappings is None:
-        return {**parent_input, **scope.local}
-    return turn.map(step.input_mappings, parent_input, scope.local, step_context(turn, scope, step))
+    step_input: JsonObject | Failure = {**parent_input, **scope.local}
+    if step.input_mappings is not None:
+        step_input = turn.map(step.input_mappings, parent_input, scope.local, step_context(turn, scope, step))
+    if isinstance(step_input, Failure):
+        return step_input
+    return check_size(turn, "the step's input", step_input) or step_input
 
 
 def step_context(turn: Turn, scope: Scope, step: Step) -> JsonObject:
@@ -74,9 +78,9 @@ def complete_step(
             fail_step(turn, scope, mapped)
             return
         output = mapped
-    oversize = check_size(turn, scope.step_input, output, local)
+    oversize = check_sizes(turn, scope, output, local)
     if oversize is not None:
-        fail_execution(turn, scope, oversize)
+        fail_step(turn, scope, oversize)
         return
     turn.record_in(scope, EventType.STEP_SUCCEEDED, output=local)
     leave_step(turn, scope, output, goto=goto, stop=stop or step.end)
@@ -103,26 +107,22 @@ def at_end(turn: Turn, scope: Scope) -> bool:
 
 
 def fail_step(turn: Turn, scope: Scope, failure: Failure) -> None:
-    """The step failed and nobody here handles it: its list fails, then the step that opened the list, to the top."""
+    """The step failed and nothing handles it: its list fails, then the step that opened the list, to the top.
+
+    Only a task's own `catch` handles failures, so this ends the execution.
+    """
     while True:
+        _cancel_opened_by(turn, scope)
         turn.record_in(scope, EventType.STEP_FAILED, error=failure.error, cause=failure.cause)
         turn.record_in(scope, EventType.STEP_EXITED, local=scope.local)
+        turn.change_wait(scope, WaitKind.DONE, None)
         parent = turn.parent_of(scope)
         if parent is None:
             turn.end(Status.FAILED, failure=failure)
             return
         _exit_item(turn, parent, scope)
         parent.last_event_id = scope.last_event_id
-        _cancel_siblings(turn, parent, scope)
-        turn.remove_opened_by(parent)
         scope = parent
-
-
-def fail_execution(turn: Turn, scope: Scope, failure: Failure) -> None:
-    """A failure that nothing may catch, such as a passed limit: the step fails and with it the execution."""
-    turn.record_in(scope, EventType.STEP_FAILED, error=failure.error, cause=failure.cause)
-    turn.record_in(scope, EventType.STEP_EXITED, local=scope.local)
-    turn.end(Status.FAILED, failure=failure)
 
 
 def exit_item(turn: Turn, parent: Scope, child: Scope) -> None:
@@ -146,28 +146,37 @@ def _exit_item(turn: Turn, parent: Scope, child: Scope, **extra: Json) -> None:
     child.last_event_id = turn.record(exited, step.name, child.last_event_id, local=child.local, **extra)
 
 
-def _cancel_siblings(turn: Turn, parent: Scope, failed: Scope) -> None:
-    """Record the exit of every step and list that the failure of `failed` cuts short, innermost first."""
-    for sibling in turn.children_of(parent):
-        if sibling is failed or sibling.wait is WaitKind.DONE:
-            continue
-        for scope, opener in _innermost_first(turn, sibling, parent):
+def _cancel_opened_by(turn: Turn, failed: Scope) -> None:
+    """Record the exit of every step and list that the failure cuts short, innermost first, and remove them."""
+    for child in _open_children(turn, failed):
+        for scope, opener in _innermost_first(turn, child, failed):
             if scope.step_input is not None:
                 turn.record_in(scope, EventType.STEP_EXITED, local=scope.local, cancelled=True)
             _exit_item(turn, opener, scope, cancelled=True)
+    turn.remove_opened_by(failed)
 
 
 def _innermost_first(turn: Turn, top: Scope, opener: Scope) -> list[tuple[Scope, Scope]]:
     found = [(top, opener)]
     for scope, _ in found:
-        found.extend((child, scope) for child in turn.children_of(scope) if child.wait is not WaitKind.DONE)
+        found.extend((child, scope) for child in _open_children(turn, scope))
     return found[::-1]
 
 
-def check_size(turn: Turn, *documents: Json) -> Failure | None:
-    """The size rule: input + output + local of one step, as compact JSON, stay within the limit."""
-    size = sum(json_bytes(document) for document in documents)
-    limit = turn.environment.limits.step_data_bytes_max
-    if size <= limit:
+def _open_children(turn: Turn, scope: Scope) -> list[Scope]:
+    return [child for child in turn.children_of(scope) if child.wait is not WaitKind.DONE]
+
+
+def check_sizes(turn: Turn, scope: Scope, output: JsonObject, local: Json) -> Failure | None:
+    """The size rule for a step that is about to end, and for the local of its list after it."""
+    assert scope.step_input is not None
+    failure = check_size(turn, "the step's input, output and local", scope.step_input, output, local)
+    return failure or check_size(turn, "the local of the step's list", {**scope.local, **output})
+
+
+def check_size(turn: Turn, what: str, *documents: Json) -> Failure | None:
+    """The size rule: the documents together, as compact JSON, stay within the limit. `what` is for the cause."""
+    bytes_max = turn.environment.limits.step_data_bytes_max
+    if fits(bytes_max, *documents):
         return None
-    return Failure(RUNTIME_ERROR, f"input, output and local of the step hold {size} bytes; the limit is {limit}")
+    return Failure(RUNTIME_ERROR, f"{what}: more than {bytes_max} bytes")

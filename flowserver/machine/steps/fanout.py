@@ -5,7 +5,7 @@ from flowserver.language.graph import ForeachStep, ParallelStep
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
-from flowserver.machine.progress import complete_step, exit_item, fail_execution, fail_step
+from flowserver.machine.progress import complete_step, exit_item, fail_step
 from flowserver.machine.state import Scope, WaitKind
 from flowserver.machine.turn import Turn
 
@@ -72,7 +72,7 @@ def _open_item(turn: Turn, scope: Scope, list_id: int, entered: EventType) -> bo
     scopes_max = turn.environment.limits.live_scopes_max
     if len(turn.execution.scopes) >= scopes_max:
         failure = Failure(RUNTIME_ERROR, f"more than {scopes_max} step lists are open at once")
-        fail_execution(turn, scope, failure)
+        fail_step(turn, scope, failure)
         return False
     child = turn.open_scope(scope, list_id, scope.next_item, scope.started_event_id)
     scope.next_item += 1

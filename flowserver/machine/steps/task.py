@@ -9,17 +9,18 @@ from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, 
 from flowserver.machine.commands import InvokeTask, SubmitInvocation
 from flowserver.machine.events import EventType
 from flowserver.machine.failures import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
-from flowserver.machine.mappings import evaluate_params
+from flowserver.machine.mappings import RUNTIME_ERROR, evaluate_params
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.progress import (
     check_size,
+    check_sizes,
     complete_step,
-    fail_execution,
     fail_step,
     leave_step,
     step_context,
     step_token,
 )
+from flowserver.machine.sizes import fits
 from flowserver.machine.state import Scope, WaitKind
 from flowserver.machine.turn import NOT_NOW, Outcome, OutcomeKind, Turn
 
@@ -30,6 +31,9 @@ INVOCATION_TYPES = ("Sync", ASYNC)
 def enter_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
     """Make the first attempt; serviceParams that cannot be evaluated fail the step, as a mapping would."""
     params = _params(scope, step)
+    bytes_max = turn.environment.limits.request_bytes_max
+    if params is not None and not isinstance(params, Failure) and not fits(bytes_max, params):
+        params = Failure(RUNTIME_ERROR, f"serviceParams: more than {bytes_max} bytes")
     if isinstance(params, Failure):
         fail_step(turn, scope, params)
     else:
@@ -54,7 +58,7 @@ def redeliver(turn: Turn, scope: Scope, step: TaskStep) -> None:
 def resume_reply(turn: Turn, scope: Scope, step: TaskStep, result: Result) -> None:
     """The call has ended: with the task's result, or with the word that the work was submitted."""
     submits = _submits(step)
-    if submits and isinstance(result, Failure) and result.error == INVALID_LOCAL:
+    if submits and _is_unusable(turn, result):
         result = Success({})  # the immediate answer of a submission is not its result, so any will do
     if isinstance(result, Failure):
         _fail_attempt(turn, scope, step, _failure_event(result, submits=submits), result)
@@ -79,6 +83,13 @@ def resume_report(turn: Turn, scope: Scope, step: TaskStep, result: Result) -> N
     else:
         event_id = _fail_attempt(turn, scope, step, EventType.TASK_FAILED, result)
     turn.outcome = Outcome(OutcomeKind.APPLIED, event_id)
+
+
+def _is_unusable(turn: Turn, result: Result) -> bool:
+    """Whether the answer is no object, or is too large for the history."""
+    if isinstance(result, Failure):
+        return result.error == INVALID_LOCAL
+    return check_size(turn, "the answer", result.output) is not None
 
 
 def _is_sync(step: TaskStep) -> bool:
@@ -212,9 +223,9 @@ def _catch_or_fail(turn: Turn, scope: Scope, step: TaskStep, failure: Failure) -
     if isinstance(output, Failure):
         fail_step(turn, scope, output)
         return
-    oversize = check_size(turn, scope.step_input, output, local)
+    oversize = check_sizes(turn, scope, output, local)
     if oversize is not None:
-        fail_execution(turn, scope, oversize)
+        fail_step(turn, scope, oversize)
         return
     turn.record_in(scope, EventType.STEP_FAILED, error=failure.error, cause=failure.cause, caughtBy=rule.goto)
     leave_step(turn, scope, output, goto=rule.goto, stop=False)
