@@ -1,0 +1,158 @@
+"""What must hold after every turn, whatever the flow and whatever the message.
+
+A `Watch` follows one execution from its start and keeps its rows as the store would: from touched and removed scopes
+alone. So it notices a change that a turn did not announce, and can hand out the execution as a reload would see it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback
+from flowserver.machine.events import Event, EventType
+from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from flowserver.machine.turn import OutcomeKind, Turn
+from flowserver.store.loading import _scope
+from flowserver.store.saving import _scope_row
+
+ENTERED = {EventType.STEP_ENTERED, EventType.BRANCH_ENTERED, EventType.ITERATION_ENTERED}
+EXITED = {
+    EventType.STEP_EXITED: EventType.STEP_ENTERED,
+    EventType.BRANCH_EXITED: EventType.BRANCH_ENTERED,
+    EventType.ITERATION_EXITED: EventType.ITERATION_ENTERED,
+}
+ENDS = {EventType(f"Execution{status}"): status for status in Status if status is not Status.RUNNING}
+TIMED = {WaitKind.TIMER, WaitKind.TASK, WaitKind.TOKEN, WaitKind.CHILD}
+NUMBERED = {*TIMED, WaitKind.JOIN}
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """What has been entered and not exited where an event stands, innermost first."""
+
+    entered: Event
+    outer: "Open | None"
+
+
+class Watch:
+    """Checks every turn of one execution against what it knows from the turns before."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Row] = {}
+        self._header = (1, 1, 1)
+        self._open: list[Open | None] = [None]
+        self._still_open: dict[int, Event] = {}
+
+    def check(self, execution: Execution, turn: Turn, *, deeply: bool = True) -> None:
+        """After a turn; `deeply` also looks at every scope that the turn says it left alone."""
+        if turn.outcome.kind is not OutcomeKind.APPLIED:
+            assert not (turn.events or turn.commands or turn.touched or turn.removed), "a turn of no effect has some"
+            assert _counters(execution) == self._header
+        self._check_events(execution, turn.events)
+        self._check_rows(execution, turn)
+        self._check_counters(execution)
+        if deeply:
+            assert self.reloaded(execution) == execution, "a change was not announced"
+            for scope in execution.scopes.values():
+                _check_wait(execution, scope)
+        _check_commands(execution, turn)
+        assert turn.more == any(scope.wait is WaitKind.READY for scope in execution.scopes.values())
+        if not execution.is_running:
+            self._check_end(execution)
+
+    def reloaded(self, execution: Execution) -> Execution:
+        """The execution as it comes back from its rows."""
+        scopes = {scope_id: _scope(cast(Any, SimpleNamespace(**self.rows[scope_id]))) for scope_id in sorted(self.rows)}
+        return replace(execution, scopes=scopes)
+
+    def _check_events(self, execution: Execution, events: Sequence[Event]) -> None:
+        for event in events:
+            assert event.event_id == len(self._open), "event ids have a gap"
+            assert event.schedule_event_id < event.event_id, "an event is caused by a later one"
+            assert (event.schedule_event_id == 0) == (event.event_id == 1)
+            self._open.append(self._open_after(event))
+        assert execution.next_event_id == len(self._open)
+
+    def _open_after(self, event: Event) -> Open | None:
+        """Follow entering and exiting along the chain of causes: each exit must close what was entered last."""
+        before = self._open[event.schedule_event_id]
+        if event.type in ENTERED:
+            self._still_open[event.event_id] = event
+            return Open(event, before)
+        if event.type not in EXITED:
+            return before
+        assert before is not None, f"{event} exits what was not entered"
+        assert before.entered.type is EXITED[event.type], f"{event} exits {before.entered}"
+        assert before.entered.step_name == event.step_name, f"{event} exits {before.entered}"
+        assert self._still_open.pop(before.entered.event_id, None), f"{before.entered} is exited twice"
+        return before.outer
+
+    def _check_rows(self, execution: Execution, turn: Turn) -> None:
+        assert not turn.touched & turn.removed
+        for scope_id in turn.removed:
+            assert scope_id not in execution.scopes
+            del self.rows[scope_id]
+        for scope_id in turn.touched:
+            row = _scope_row(execution, scope_id, "node")
+            assert row != self.rows.get(scope_id), f"scope {scope_id} is touched but not changed"
+            self.rows[scope_id] = row
+        assert self.rows.keys() == execution.scopes.keys()
+
+    def _check_counters(self, execution: Execution) -> None:
+        counters = _counters(execution)
+        assert all(new >= old for new, old in zip(counters, self._header, strict=True))
+        self._header = counters
+        waits = [scope.wait_id for scope in execution.scopes.values() if scope.wait in NUMBERED]
+        assert len(set(waits)) == len(waits), "two scopes wait under one id"
+        assert all(wait_id < execution.next_wait_id for wait_id in waits)
+        assert all(scope_id < execution.next_scope_id for scope_id in execution.scopes)
+
+    def _check_end(self, execution: Execution) -> None:
+        assert execution.scopes == {}
+        assert execution.stopped_at is not None
+        assert (execution.output is not None) == (execution.status is Status.SUCCEEDED)
+        assert (execution.error is None) == (execution.status is Status.SUCCEEDED)
+        if execution.status in (Status.SUCCEEDED, Status.FAILED) and not _used_up(execution):
+            assert self._still_open == {}, "entered and never exited"
+
+
+def _counters(execution: Execution) -> tuple[int, int, int]:
+    return execution.next_event_id, execution.next_scope_id, execution.next_wait_id
+
+
+def _used_up(execution: Execution) -> bool:
+    return "used up its" in (execution.cause or "")
+
+
+def _check_wait(execution: Execution, scope: Scope) -> None:
+    """The scope has one reason to go on, and only that one."""
+    children = [child for child in execution.scopes.values() if child.parent_id == scope.scope_id]
+    still_run = [child for child in children if child.wait is not WaitKind.DONE]
+    assert bool(still_run) == (scope.wait is WaitKind.JOIN), "a join waits for open children, and nothing else has any"
+    assert not children or scope.wait is WaitKind.JOIN
+    assert (scope.wake_at is None) or scope.wait in TIMED
+    assert scope.wait is not WaitKind.TIMER or scope.wake_at is not None
+    assert scope.wait not in NUMBERED or (scope.step_input is not None and scope.wait_id > 0)
+    if scope.wait is WaitKind.DONE:
+        assert scope.parent_id is not None
+        assert execution.scopes[scope.parent_id].wait is WaitKind.JOIN
+    if scope.wait is WaitKind.READY:
+        assert scope.step_input is None
+
+
+def _check_commands(execution: Execution, turn: Turn) -> None:
+    """Calls are ordered for waits that stand, cancelled for waits that are over."""
+    calls = [command for command in turn.commands if isinstance(command, InvokeTask)]
+    cancelled = [(each.scope_id, each.wait_id) for each in turn.commands if isinstance(each, CancelInvocation)]
+    waiting = {(each.scope_id, each.wait_id) for each in execution.scopes.values() if each.wait is WaitKind.TASK}
+    ordered = {(call.scope_id, call.wait_id) for call in calls}
+    assert len(ordered) == len(calls), "one call is ordered twice"
+    assert len(set(cancelled)) == len(cancelled), "one call is cancelled twice"
+    assert ordered <= waiting | set(cancelled)
+    assert not waiting & set(cancelled)
+    reports = [command for command in turn.commands if isinstance(command, ReportCallback)]
+    ended = bool(turn.events) and turn.events[-1].type in ENDS
+    assert len(reports) == int(ended and execution.callback_token is not None)
