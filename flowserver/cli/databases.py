@@ -1,0 +1,37 @@
+"""How commands open the database, and bring it up to date."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flowserver.cli.failures import CommandFailed
+from flowserver.server import sole_use
+from flowserver.store.database import Database
+from flowserver.store.schema import check_schema, migrate
+
+
+@contextmanager
+def open_database(url: str) -> Iterator[Database]:
+    """The database for the length of a command; raises DatabaseUrlInvalid."""
+    database = Database(url)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def bring_up_to_date(database: Database) -> list[str]:
+    """Apply the migrations that are missing; returns them. Raises DatabaseInUse (SQLite), SchemaTooNew."""
+    with sole_use(database):
+        return migrate(database)
+
+
+def require_up_to_date(database: Database) -> None:
+    """Raises CommandFailed when there is no SQLite file, which looking would create; SchemaOutdated, SchemaTooNew."""
+    if database.sqlite_file is not None and not database.sqlite_file.exists():
+        raise CommandFailed(f"there is no database {place_of(database)}; create it: flowserver migrate")
+    check_schema(database)
+
+
+def place_of(database: Database) -> str:
+    """Where the data is, for people: the file in full, or the URL without its password."""
+    return database.url.render_as_string() if database.sqlite_file is None else str(database.sqlite_file.resolve())

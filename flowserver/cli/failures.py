@@ -1,0 +1,42 @@
+"""How commands fail: whatever a user can bring about is one line on stderr and an exit code, never a traceback."""
+
+from typing import Any, Final
+
+import typer
+from sqlalchemy.exc import DBAPIError
+from typer.core import TyperGroup
+
+from flowserver.api.guard import UnsafeBind
+from flowserver.server import DatabaseInUse
+from flowserver.store.database import DatabaseUrlInvalid
+from flowserver.store.schema import SchemaOutdated, SchemaTooNew
+
+
+class CommandFailed(Exception):
+    """The command cannot do what it was asked; the message is for whoever typed it."""
+
+
+_TELLING: Final = (CommandFailed, DatabaseInUse, DatabaseUrlInvalid, SchemaOutdated, SchemaTooNew, UnsafeBind)
+
+
+class Commands(TyperGroup):
+    """A group of commands that ends with exit code 1 and one line when a command fails in a way that is known."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except _TELLING as error:
+            reason = str(error)
+        except DBAPIError as error:
+            reason = f"the database refuses: {_first_line(error.orig)}"
+        except OSError as error:
+            if error.filename is None:
+                raise
+            reason = f"{error.filename}: {error.strerror}"
+        typer.echo(f"flowserver: {reason}", err=True)
+        raise typer.Exit(1)
+
+
+def _first_line(error: object) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

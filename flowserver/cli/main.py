@@ -1,0 +1,43 @@
+"""The program `flowserver`: its commands put together."""
+
+from typing import Annotated
+
+import typer
+
+from flowserver import __version__
+from flowserver.cli.failures import Commands
+from flowserver.cli.migrate import migrate
+from flowserver.cli.serve import serve
+
+app = typer.Typer(
+    name="flowserver",
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(serve)
+app.command()(migrate)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"flowserver {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _flowserver(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """A self-hosted server for CloudFlow (FnF) v1 flows.
+
+    \b
+    Start here:
+      flowserver serve                    run the server on http://127.0.0.1:8080
+      flowserver validate flow.yaml       check a definition without a server
+      flowserver functions serve f.yaml   host Python functions for it to call
+    """

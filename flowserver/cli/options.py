@@ -1,0 +1,91 @@
+"""Options that several commands have, and the flags of `serve`: one for every field of the settings."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic import ValidationError
+from pydantic_settings import SettingsError
+
+from flowserver.settings import Settings
+
+SERVER_DEFAULT = "http://127.0.0.1:8080"
+
+
+def flag_of(name: str) -> str:
+    """The flag of a setting: `--database-url`."""
+    return "--" + name.replace("_", "-")
+
+
+def variable_of(name: str) -> str:
+    """The environment variable of a setting: `FLOWSERVER_DATABASE_URL`."""
+    return f"{Settings.model_config['env_prefix']}{name}".upper()
+
+
+def read_settings(flags: Mapping[str, Any]) -> Settings:
+    """Settings from the flags that were given (None and empty lists were not), the environment and the defaults.
+
+    Raises typer.BadParameter, which names the flag or the variable that is wrong.
+    """
+    given = {name: value for name, value in flags.items() if value not in (None, [], ())}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        mistake = error.errors()[0]
+        name = str(mistake["loc"][0])
+        source = flag_of(name) if name in given else variable_of(name)
+        raise typer.BadParameter(mistake["msg"], param_hint=source) from None
+    except SettingsError:
+        raise typer.BadParameter("expected a JSON list", param_hint=variable_of("allowed_hosts")) from None
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn `command(settings, *, …)` into a command that has a flag for every setting in place of `settings`."""
+    own = list(inspect.signature(command).parameters.values())[1:]
+
+    @wraps(command)
+    def with_flags(**values: Any) -> None:
+        settings = read_settings({name: values.pop(name) for name in Settings.model_fields})
+        command(settings, **values)
+
+    flags = [_parameter(name) for name in Settings.model_fields]
+    with_flags.__signature__ = inspect.Signature([*flags, *own])  # type: ignore[attr-defined]
+    return with_flags
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    kind: Any = Settings.model_fields[name].annotation
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, _option(name)]
+    )
+
+
+def _option(name: str) -> Any:
+    field = Settings.model_fields[name]
+    default = field.get_default(call_default_factory=True)
+    notes = f"env: {variable_of(name)}" + (f"; default: {default}" if default != [] else "")
+    return typer.Option(flag_of(name), help=f"{field.description} [{notes}]")
+
+
+DatabaseUrl = Annotated[str | None, _option("database_url")]
+
+Limits = Annotated[Literal["default", "cloud"] | None, _option("limits")]
+
+Format = Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people or JSON for programs.")]
+
+ServerUrl = Annotated[
+    str,
+    typer.Option("--server", envvar="FLOWSERVER_URL", show_envvar=True, help="Address of the running server."),
+]
+
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="FLOWSERVER_TOKEN",
+        show_envvar=True,
+        help="Bearer token, if the server has access keys. The variable keeps it out of the list of processes.",
+    ),
+]

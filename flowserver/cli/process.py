@@ -1,0 +1,96 @@
+"""Runs an application as this process: serves on open sockets until a signal comes, then ends in order.
+
+The order: no new connections; whoever waits for an execution gets its answer now; requests under way finish within
+`REQUESTS_STOP_SECONDS`; then the application's own end, which drains calls. A second signal kills the process at
+once, which loses no more than a crash does: nothing that was acknowledged.
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+log = logging.getLogger(__name__)
+
+REQUESTS_STOP_SECONDS = 5
+"""How long requests under way may take to end; then they are cut off."""
+
+KEEP_ALIVE_SECONDS = 75
+"""Longer than clients keep idle connections, so that it is they who close them and no request meets a closing one."""
+
+
+def serve_until_stopped(app: FastAPI, listeners: list[socket.socket], announce: Callable[[], None]) -> None:
+    """Serve until SIGTERM or Ctrl-C; `announce` is called once requests are answered.
+
+    Raises whatever the application's start raises.
+    """
+    config = uvicorn.Config(
+        app,
+        loop="auto",  # uvloop, where it exists
+        http="httptools",
+        ws="none",
+        lifespan="off",  # run here instead: uvicorn would turn what its start raises into a traceback
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=REQUESTS_STOP_SECONDS,
+    )
+    server = _Server(app, config, announce)
+    with _stopping_by_signals(server), asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(_serve(app, server, listeners))
+
+
+async def _serve(app: FastAPI, server: uvicorn.Server, listeners: list[socket.socket]) -> None:
+    async with app.router.lifespan_context(app):
+        await server.serve(sockets=listeners)
+        log.info("stopped answering requests")
+    log.info("stopped")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, but it says when it serves, lets waiters go when it stops, and leaves signals to this module."""
+
+    def __init__(self, app: FastAPI, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._app = app
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        await super().startup(sockets=sockets)
+        self._announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop serving."""
+        log.info("stopping")
+        self._app.state.engine.watchers.release()
+        await super().shutdown(sockets=sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing: uvicorn's own way raises the signal again at the end, which would make a clean end look killed."""
+        yield
+
+
+@contextmanager
+def _stopping_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+    before = [signal.signal(number, stop) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, action in zip(numbers, before, strict=True):
+            signal.signal(number, action)

@@ -1,0 +1,68 @@
+"""The command `flowserver serve`: settings, database, port, and then the server until it is told to stop."""
+
+import socket
+from typing import Annotated
+
+import typer
+
+from flowserver import __version__
+from flowserver.cli.databases import bring_up_to_date, open_database, place_of, require_up_to_date
+from flowserver.cli.listening import listen
+from flowserver.cli.logs import set_up_logs
+from flowserver.cli.options import with_settings
+from flowserver.cli.process import serve_until_stopped
+from flowserver.hosting.serving import base_url
+from flowserver.server import create_app
+from flowserver.settings import Settings
+from flowserver.store.database import Database
+from flowserver.store.keys import any_access_key
+
+Migrate = Annotated[
+    bool | None,
+    typer.Option(
+        "--migrate/--no-migrate",
+        help="Whether to migrate the database first. By default SQLite is migrated, which only this server uses, and "
+        "PostgreSQL is not, which several servers may share.",
+        show_default=False,
+    ),
+]
+
+
+@with_settings
+def serve(settings: Settings, *, migrate: Migrate = None) -> None:
+    """Run the server until Ctrl-C or SIGTERM.
+
+    Every setting is a flag, or the environment variable that its description names; the flag wins.
+
+    \b
+    Examples:
+      flowserver serve
+      flowserver serve --port 0 --database-url sqlite:///demo.db
+      FLOWSERVER_PORT=9000 flowserver serve --limits cloud
+    """
+    set_up_logs(settings.log_level)
+    with open_database(settings.database_url) as database:
+        has_keys = _prepare(database, migrate)
+        place = place_of(database)
+    listeners = listen(settings.host, settings.port, has_keys)
+    serve_until_stopped(create_app(settings), listeners, lambda: _announce(listeners, place, has_keys))
+
+
+def _prepare(database: Database, migrate: bool | None) -> bool:
+    """Make sure of the tables; returns whether the server has access keys."""
+    if database.is_sqlite if migrate is None else migrate:
+        bring_up_to_date(database)
+    require_up_to_date(database)
+    return database.run_read(any_access_key)
+
+
+def _announce(listeners: list[socket.socket], place: str, has_keys: bool) -> None:
+    url = base_url(*listeners[0].getsockname()[:2])
+    typer.echo(f"flowserver {__version__} is ready (Ctrl-C stops it)")
+    typer.echo(f"  API     {url}  (for SDKs; REST is under /v1)")
+    typer.echo(f"  Docs    {url}/docs")
+    typer.echo(f"  Data    {place}")
+    if has_keys:
+        typer.echo("  Access  with keys only")
+    else:
+        typer.echo("  Access  open to every program on this machine; to close it: flowserver keys create")

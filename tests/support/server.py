@@ -1,0 +1,131 @@
+"""A real server process, for tests that must see the program from outside: SDKs, crashes, signals, benchmarks.
+
+with ServerProcess(f"sqlite:///{tmp_path}/flows.db") as server:
+    httpx.get(f"{server.url}/healthz")
+    server.kill()
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+PATIENCE_SECONDS = 60
+"""Only a hung server takes as long; a test that passes never waits for it."""
+
+_ADDRESS = re.compile(r"^ *API +(http://\S+)", re.M)
+
+
+class ServerProcess:
+    """A server on 127.0.0.1 that is ready for requests once the constructor returns.
+
+    `arguments` are further flags of `serve`, `environment` further variables; FLOWSERVER_ variables and proxies of
+    the tests' own environment do not reach it. Raises AssertionError, with the log, if the server does not come up.
+    """
+
+    def __init__(
+        self,
+        database_url: str,
+        *arguments: str,
+        port: int = 0,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self._lines: list[str] = []
+        self._news = threading.Condition()
+        self._over = False
+        command = [sys.executable, "-m", "flowserver", "serve", "--database-url", database_url, "--port", str(port)]
+        self.process = subprocess.Popen(
+            [*command, *arguments],
+            env=clean_environment() | dict(environment or {}),
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        try:
+            self.wait_for_log("  API ")
+        except BaseException:
+            self.kill()
+            raise
+        address = _ADDRESS.search(self.log)
+        assert address is not None
+        self.url = address[1]
+        """Base URL without a final slash."""
+
+    @property
+    def log(self) -> str:
+        """Everything that was printed so far, on stdout and stderr; complete after `stop` and `kill`."""
+        with self._news:
+            return "".join(self._lines)
+
+    @property
+    def port(self) -> int:
+        """The port that the server listens on; to start another one there after this."""
+        return int(self.url.rpartition(":")[2])
+
+    def wait_for_log(self, text: str) -> None:
+        """Return when a line that holds `text` has been printed; AssertionError if the process ends before."""
+        with self._news:
+            self._news.wait_for(lambda: self._over or self._has_printed(text), PATIENCE_SECONDS)
+            assert self._has_printed(text), f"no {text!r} from the server:\n" + "".join(self._lines)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Tell the server to stop; it must end with exit code 0."""
+        self.process.send_signal(number)
+        assert self._wait() == 0, self.log
+
+    def kill(self) -> None:
+        """End the server as a crash would; harmless if it has ended already."""
+        self.process.kill()
+        self._wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: TracebackType | BaseException | None) -> None:
+        """Stop the server if it still runs; after a failed test, kill it."""
+        if self.process.poll() is None and kind is None:
+            self.stop()
+        else:
+            self.kill()
+
+    def _wait(self) -> int:
+        try:
+            code = self.process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError("the server did not stop:\n" + self.log) from None
+        self._reader.join(PATIENCE_SECONDS)
+        return code
+
+    def _has_printed(self, text: str) -> bool:
+        return any(text in line for line in self._lines)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout:
+            for line in self.process.stdout:
+                with self._news:
+                    self._lines.append(line)
+                    self._news.notify_all()
+        with self._news:
+            self._over = True
+            self._news.notify_all()
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment without what would change a flowserver or a client: its settings, and proxies."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("FLOWSERVER_") and not name.lower().endswith("_proxy")
+    }
