@@ -16,7 +16,7 @@ def check_names(outlines: Sequence[ListOutline], report: Report) -> None:
             if name.text in here:
                 line = here[name.text].span.line
                 report.error("duplicate-name", name.span, f"{shown(name.text)} names the step in line {line} already")
-            elif name.text in everywhere:
+            elif name.text in everywhere and everywhere[name.text] != name:  # the same text if it is an alias
                 line = everywhere[name.text].span.line
                 message = f"{shown(name.text)} also names the step in line {line}, in another list"
                 report.warning("duplicate-name-elsewhere", name.span, message)

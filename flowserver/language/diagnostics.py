@@ -37,7 +37,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "many-documents": "The text holds more than one YAML document.",
     "merge-key": "The YAML merge key `<<` is not supported.",
     "missing-attribute": "A required attribute is missing.",
-    "missing-parameter": "serviceParams lacks a parameter that the action requires.",
+    "missing-parameter": "A parameter that the action requires is not in serviceParams.",
     "nesting-too-deep": "The YAML nests deeper than the server accepts.",
     "newer-dialect": "The definition is written in the newer language, Type: StateMachine.",
     "no-definition": "The text holds no YAML document.",
@@ -152,7 +152,8 @@ def render(diagnostic: Diagnostic, text: str, file_name: str) -> str:
 
 
 def _excerpt(text: str, span: Span) -> list[str]:
-    line = LINE_BREAK.split(text.removeprefix("\ufeff"))[span.line - 1]
+    lines = LINE_BREAK.split(text.removeprefix("\ufeff"))
+    line = lines[span.line - 1] if span.line <= len(lines) else ""  # a place can be behind the last line break
     start = span.column - 1
     end = max(start + 1, span.end_column - 1 if span.end_line == span.line else len(line))
     left = max(0, start - _BEFORE)

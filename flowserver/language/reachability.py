@@ -34,9 +34,9 @@ def check_reachability(flow: Flow, outlines: list[ListOutline], report: Report) 
         for index, name in enumerate(outline.names):
             if index not in reached:
                 report.warning("unreachable-step", name.span, f"no way leads to the step {shown(name.text)}")
-        trapped = sorted(reached - _reached_from(_LEAVE, _reversed(arrows)))
+        trapped = reached - _reached_from(_LEAVE, _reversed(arrows))
         if trapped and not any(_pauses(steps.steps[index]) for index in trapped):
-            name = outline.names[trapped[0]]
+            name = outline.names[_loop_start(trapped, arrows)]
             message = f"from the step {shown(name.text)} on, this loops without end and without waiting"
             report.warning("endless-loop", name.span, message, "add a wait step, or a way out")
 
@@ -52,6 +52,11 @@ def _reached_from(start: int, arrows: _Arrows) -> set[int]:
         reached |= found
         todo.extend(found)
     return reached
+
+
+def _loop_start(trapped: set[int], arrows: _Arrows) -> int:
+    """The first step that a later one, or itself, leads back to; where nothing leaves, there is one."""
+    return min(end for start in trapped for end in arrows[start] if end <= start)
 
 
 def _reversed(arrows: _Arrows) -> _Arrows:

@@ -60,8 +60,7 @@ def flow_cases() -> tuple[FlowCase, ...]:
 
 def _flow_case(name: str, case: dict[str, Any]) -> FlowCase:
     replies = {
-        callee: tuple(Reply(**answer) for answer in answers)
-        for callee, answers in case.pop("replies", {}).items()
+        callee: tuple(Reply(**answer) for answer in answers) for callee, answers in case.pop("replies", {}).items()
     }
     return FlowCase(name=name, replies=replies, **case)
 

@@ -1,0 +1,157 @@
+"""Diagnostics: how they are worded, ordered, summed up and printed."""
+
+import re
+
+import pytest
+
+from flowserver.base.errors import InvalidArgument
+from flowserver.language.diagnostics import (
+    DIAGNOSTICS,
+    DefinitionRejected,
+    Diagnostic,
+    Severity,
+    render,
+    shown,
+)
+from flowserver.language.graph import Span
+from flowserver.language.parser import parse
+from tests.language.definitions import HEADER, LIMITS, diagnostics_of
+
+TYPO = HEADER + "- type: pass\n  name: a\n  inputMapping: []\n  ends: true\n"
+
+
+def rendered(text: str) -> list[str]:
+    return [render(diagnostic, text, "flow.yaml") for diagnostic in diagnostics_of(text)]
+
+
+def hints(text: str) -> list[str | None]:
+    return [diagnostic.hint for diagnostic in diagnostics_of(text)]
+
+
+def test_a_rejection_is_an_invalid_argument_that_names_the_first_mistake() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        parse(TYPO, LIMITS)
+    assert isinstance(caught.value, DefinitionRejected)
+    assert (caught.value.code, caught.value.status) == ("InvalidArgument", 400)
+    assert caught.value.message == "line 6, column 3: `inputMapping` is not an attribute of a pass step (and 1 more)"
+    assert [diagnostic.id for diagnostic in caught.value.diagnostics] == ["unknown-attribute"] * 2
+
+
+def test_warnings_come_along_but_are_not_counted() -> None:
+    choice = "- {type: choice, name: a, choices: [{condition: $.x}]}\n"
+    with pytest.raises(DefinitionRejected) as caught:
+        parse(HEADER + choice + "- {type: loop, name: b}\n", LIMITS)
+    assert [item.severity for item in caught.value.diagnostics] == [Severity.WARNING, Severity.ERROR]
+    assert caught.value.message == "line 5, column 10: `loop` is not a type of step"
+
+
+def test_a_valid_definition_keeps_its_warnings() -> None:
+    (warning,) = parse(HEADER + "- {type: choice, name: a, choices: [{condition: $.x}]}\n", LIMITS).warnings
+    assert (warning.id, warning.severity) == ("choice-without-default", Severity.WARNING)
+
+
+def test_rendering() -> None:
+    assert rendered(TYPO)[0].splitlines() == [
+        "flow.yaml:6:3: error[unknown-attribute]: `inputMapping` is not an attribute of a pass step",
+        "    6 |   inputMapping: []",
+        "      |   ^^^^^^^^^^^^",
+        "  hint: did you mean `inputMappings`?",
+    ]
+
+
+def test_rendering_without_a_hint() -> None:
+    assert rendered("a: [b")[0].splitlines()[1:] == ["    1 | a: [b", "      |      ^"]
+
+
+def test_carets_stand_below_wide_characters_and_tabs() -> None:
+    lines = rendered("\ufeff{版本: 一,\t类型: 二}")
+    assert lines[1].splitlines()[1:3] == ["    1 | {版本: 一, 类型: 二}", "      |  ^^^^"]
+    assert [line.splitlines()[2].index("^") - 8 for line in lines] == [1, 1, 1, 1, 11]
+
+
+def test_carets_stop_at_the_end_of_the_line() -> None:
+    (text,) = rendered(HEADER + "- {type: fail, name: a, error: [1,\n  2]}\n")
+    assert text.splitlines()[1:3] == ["    4 | - {type: fail, name: a, error: [1,", "      | " + " " * 31 + "^^^"]
+
+
+def test_long_lines_are_cut_around_the_place() -> None:
+    line = (
+        "{version: v1, type: flow, steps: ["
+        + "{type: pass, name: a}, " * 20
+        + "{type: loop, name: b}"
+        + " " * 200
+        + "]}"
+    )
+    lines = next(text for text in rendered(line) if "unknown-step-type" in text).splitlines()
+    assert lines[1].startswith("    1 | …")
+    assert lines[1].endswith("…")
+    assert len(lines[1]) == 110
+    start = lines[2].index("^")
+    assert lines[1][start : start + 4] == "loop"
+    assert lines[2].count("^") == 4
+
+
+@pytest.mark.parametrize("separator", ["\r", "\r\n", "\x85", "\u2028"])
+def test_lines_are_counted_as_yaml_counts_them(separator: str) -> None:
+    assert rendered(TYPO.replace("\n", separator))[0].splitlines()[1] == "    6 |   inputMapping: []"
+
+
+def test_a_place_past_the_end_is_an_empty_line() -> None:
+    found = Diagnostic("not-yaml", Severity.ERROR, "it ends", Span(9, 1, 9, 2))
+    assert render(found, "a", "f").splitlines()[1] == "    9 | "
+
+
+def test_messages_hold_no_control_characters() -> None:
+    (found,) = diagnostics_of(HEADER + '- {type: pass, name: a, "\\e[31m\\u0085": 1}\n')
+    assert found.message.startswith("`\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}`")
+
+
+@pytest.mark.parametrize(("text", "quoted"), [("a", "`a`"), ("x" * 60, f"`{'x' * 60}`"), ("x" * 61, f"`{'x' * 59}…`")])
+def test_quoting(text: str, quoted: str) -> None:
+    assert shown(text) == quoted
+
+
+@pytest.mark.parametrize("id", DIAGNOSTICS)
+def test_ids_and_their_descriptions(id: str) -> None:
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", id)
+    assert re.fullmatch(r"[A-Z].*\.", DIAGNOSTICS[id])
+
+
+@pytest.mark.parametrize(
+    ("steps", "hint"),
+    [
+        ("- {type: pass, name: a, outputmapping: []}", "did you mean `outputMappings`?"),
+        ("- {type: pass, name: a, retry: []}", "`retry` belongs to a task step"),
+        ("- {type: pass, name: a, xyzzy: []}", None),
+        (f"- {{type: pass, name: a, {'x' * 50}: []}}", None),
+        ("- {type: parralel, name: a}", "did you mean `parallel`?"),
+        ("- {type: xyzzy, name: a}", "the types are task, wait, pass, choice, parallel, foreach, succeed, fail"),
+        ("- {type: pass, name: 1}", "write it in quotes if it is meant as a text"),
+        ("- {type: pass, name: [a]}", None),
+        ("- {type: pass, name: a, end: 'true'}", "write it without quotes"),
+        ("- {type: pass, name: a, end: 1}", None),
+        ("- {type: pass, name: a, inputMappings: {target: a}}", "begin every entry of the list with `- `"),
+        ("- {type: wait, name: a, duration: '5'}", "write it without quotes"),
+        ("- {type: wait, name: a, duration: five}", None),
+        ("- {type: choice, name: first, default: {goto: frist}}", "did you mean `first`?"),
+        ("- {type: choice, name: abc, default: {goto: x}}", None),
+        ("- {type: task, name: a, resourceArn: 'acs:fc:::functions/f', pattern: Sync}", "did you mean `sync`?"),
+        (
+            "- {type: task, name: a, resourceArn: 'acs:fc:::functions/f', pattern: async-http}",
+            "the patterns are requestResponse, sync, waitForCallback",
+        ),
+        (
+            "- {type: task, name: a, resourceArn: 'acs:fc:{r}:{a}:functions/f'}",
+            "leave both empty: acs:fc:::functions/f",
+        ),
+        ("- {type: task, name: a, resourceArn: 'acs:mns:{r}::/queues/q'}", None),
+    ],
+)
+def test_hints(steps: str, hint: str | None) -> None:
+    assert hints(HEADER + steps) == [hint]
+
+
+def test_similar_names_are_not_sought_among_very_many() -> None:
+    steps = "".join(f"- {{type: pass, name: step{number}}}\n" for number in range(150))
+    text = HEADER + steps + "- {type: choice, name: last, default: {goto: step}}\n"
+    assert hints(text) == [None]
