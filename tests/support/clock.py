@@ -1,0 +1,14 @@
+"""A clock that stands still until a test moves it."""
+
+
+class ManualClock:
+    """A `Clock`: 2026-01-01T00:00:00Z unless told otherwise, and no later by itself."""
+
+    def __init__(self, now_ms: int = 1_767_225_600_000) -> None:
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def advance(self, *, seconds: float = 0, ms: int = 0) -> None:
+        self._now_ms += round(seconds * 1000) + ms
