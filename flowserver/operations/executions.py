@@ -1,7 +1,7 @@
 """Starting, stopping, reading and awaiting executions, and their histories."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 from uuid import uuid4
@@ -143,7 +143,7 @@ class ExecutionOperations:
         events = await self._read(read)
         return Page(events[:size], str(events[size].event_id) if len(events) > size else None)
 
-    async def follow(self, flow_name: str, name: str, *, after_event_id: int = 0) -> AsyncIterator[Event]:
+    async def follow(self, flow_name: str, name: str, *, after_event_id: int = 0) -> AsyncGenerator[Event, None]:
         """Events as they happen, from the one after `after_event_id` to the execution's last; raises as `history`.
 
         Ends early, between two events, when the server stops.

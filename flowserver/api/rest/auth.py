@@ -1,0 +1,49 @@
+"""Who may use REST: bearers of a token, or, while the server has no access keys, programs on this machine."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.requests import Request
+
+from flowserver.api.guard import check_open_request
+from flowserver.base.errors import AccessDenied
+
+bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="bearer",
+    description="The token that `flowserver keys create` shows once. While the server has no keys it needs none.",
+)
+
+
+class Unauthenticated(AccessDenied):
+    """The bearer token is missing, unknown or disabled.
+
+    Its status is 401, as RFC 6750 has it for a token that is missing and for one that is not valid; 403 is left for
+    requests that no token could help. `challenge` is the WWW-Authenticate header to send.
+    """
+
+    status = 401
+
+    def __init__(self, message: str | None = None, challenge: str = "Bearer") -> None:
+        super().__init__(message or "send the header `Authorization: Bearer TOKEN`")
+        self.challenge = challenge
+
+
+async def authorise(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> None:
+    """Raises Unauthenticated, or AccessDenied when a server without keys is called from elsewhere."""
+    state: Any = request.app.state
+    access = state.operations.access
+    if await access.is_open():
+        headers = request.headers
+        site = headers.get("sec-fetch-site")
+        check_open_request(headers.get("host"), headers.get("origin"), state.settings.allowed_hosts, site)
+        return
+    if credentials is None:
+        raise Unauthenticated
+    try:
+        await access.check_bearer(credentials.credentials)
+    except AccessDenied as error:
+        raise Unauthenticated(error.message, 'Bearer error="invalid_token"') from None

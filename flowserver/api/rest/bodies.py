@@ -1,0 +1,84 @@
+"""Request bodies: read as text, parsed exactly, and described in the OpenAPI document.
+
+The server's own JSON reader takes the place of the framework's, which would accept NaN and lone surrogates.
+"""
+
+from collections.abc import Awaitable, Callable
+from email.message import Message
+from typing import Any
+
+from starlette.requests import Request
+
+from flowserver.api.rest.models.base import RequestBody
+from flowserver.api.rest.models.flows import DEFINITION
+from flowserver.api.rest.validation import M, validated
+from flowserver.base.errors import InvalidArgument, UnsupportedMediaType
+from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
+
+JSON_TYPE = "application/json"
+DEFINITION_TYPES = ("application/yaml", "text/yaml", "application/x-yaml", "text/plain")
+"""Media types under which a body is a definition and nothing else."""
+
+CHARSETS = (None, "utf-8", "us-ascii")
+
+
+def json_body(model: type[M]) -> Callable[[Request], Awaitable[M]]:
+    """A dependency that reads a JSON body; an empty one is `{}`, whatever its media type."""
+
+    async def read(request: Request) -> M:
+        body = await request.body()
+        if not body:
+            return validated(model, {})
+        _check_media_type(request, (JSON_TYPE,))
+        return validated(model, _json(body))
+
+    return read
+
+
+async def read_definition(request: Request, model: type[M], query: JsonObject) -> M:
+    """A JSON body, or a bare definition with its other fields in the query."""
+    body = await request.body()
+    media_type = _check_media_type(request, (JSON_TYPE, *DEFINITION_TYPES))
+    values = _json(body) if media_type == JSON_TYPE else {"definition": _text(body)}
+    given = {name: value for name, value in query.items() if value is not None}
+    return validated(model, given | values)
+
+
+def _check_media_type(request: Request, media_types: tuple[str, ...]) -> str:
+    header = Message()
+    header["content-type"] = request.headers.get("content-type", "")
+    media_type = header.get_content_type() if "content-type" in request.headers else ""
+    if media_type not in media_types:
+        raise UnsupportedMediaType(f"send the header `Content-Type: {JSON_TYPE}`, or one of {', '.join(media_types)}")
+    if header.get_content_charset() not in CHARSETS:
+        raise UnsupportedMediaType("the body must be UTF-8")
+    return media_type
+
+
+def _json(body: bytes) -> JsonObject:
+    try:
+        return load_json_object(_text(body))
+    except InvalidJson as error:
+        raise InvalidArgument(f"the body must be a JSON object: {error}") from None
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"the body is not UTF-8: byte {error.start} begins no character") from None
+
+
+def json_request(model: type[RequestBody], *, required: bool = True) -> dict[str, Any]:
+    """How the OpenAPI document shows a JSON body."""
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    content = {JSON_TYPE: {"schema": schema, "example": model.example()}}
+    return {"requestBody": {"required": required, "content": content}}
+
+
+def definition_request(model: type[RequestBody]) -> dict[str, Any]:
+    """How the OpenAPI document shows a body that is JSON or a bare definition."""
+    shown = json_request(model)
+    for media_type in DEFINITION_TYPES:
+        shown["requestBody"]["content"][media_type] = {"schema": {"type": "string"}, "example": DEFINITION}
+    return shown

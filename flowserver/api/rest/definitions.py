@@ -1,0 +1,29 @@
+"""/v1/definitions: checks of definitions that nobody keeps."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from flowserver.api.rest.answers import answer
+from flowserver.api.rest.bodies import definition_request, read_definition
+from flowserver.api.rest.models.definitions import DefinitionReport, ValidateDefinition
+from flowserver.api.rest.problems import problems
+from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.base.errors import MissingParameter, UnsupportedMediaType
+
+router = rest_router("/definitions", "definitions")
+
+
+@router.post(
+    "/validate",
+    summary="Check a definition",
+    response_model=DefinitionReport,
+    responses=problems(MissingParameter, UnsupportedMediaType),
+    openapi_extra=definition_request(ValidateDefinition),
+)
+async def validate_definition(request: Request, operations: Ops) -> Response:
+    """Say everything that is wrong with a definition, and what is doubtful. The body is JSON or the bare definition.
+
+    The reply is 200 even if the definition is not valid: the question was answered.
+    """
+    wanted = await read_definition(request, ValidateDefinition, {})
+    return answer(DefinitionReport.of(await operations.flows.diagnose(wanted.definition)))

@@ -1,0 +1,52 @@
+"""The OpenAPI document and the page to try it on. Both are public: they hold nothing of what the server holds.
+
+The page's scripts come from this server, so it works without the internet.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+
+from flowserver.api.rest.openapi import openapi_document
+from flowserver.base.json_values import dump_json
+
+OPENAPI_PATH = "/v1/openapi.json"
+PAGE_PATH = "/docs"
+ASSETS_PATH = "/docs/assets"
+
+
+class Docs:
+    """Answers with the document and the page."""
+
+    def __init__(self, routers: Sequence[APIRouter]) -> None:
+        self._routers = routers
+
+    def install(self, app: FastAPI) -> None:
+        """Add the routes to the application."""
+        app.add_route(OPENAPI_PATH, self.show_document, methods=["GET"], include_in_schema=False)
+        app.add_route(PAGE_PATH, self.show_page, methods=["GET"], include_in_schema=False)
+        app.mount(ASSETS_PATH, StaticFiles(packages=[("fastapi_offline", "static")]), name="docs-assets")
+
+    @cached_property
+    def _document(self) -> str:
+        return dump_json(openapi_document(self._routers))
+
+    async def show_document(self, _request: Request) -> Response:
+        """The OpenAPI document."""
+        return Response(self._document, media_type="application/json")
+
+    async def show_page(self, request: Request) -> Response:
+        """Swagger UI."""
+        root = request.scope.get("root_path", "")
+        return get_swagger_ui_html(
+            title="flowserver",
+            openapi_url=root + OPENAPI_PATH,
+            swagger_js_url=f"{root}{ASSETS_PATH}/swagger-ui-bundle.js",
+            swagger_css_url=f"{root}{ASSETS_PATH}/swagger-ui.css",
+            swagger_favicon_url=f"{root}{ASSETS_PATH}/favicon.png",
+        )

@@ -1,0 +1,89 @@
+"""/v1/flows/{flow}/executions/{execution}/events: histories, in pages and live."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import Header, Query
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.responses import Response
+
+from flowserver.api.rest.answers import answer
+from flowserver.api.rest.models.events import EVENT_ID_MAX, Event, EventPage, EventQuery, StreamQuery
+from flowserver.api.rest.parameters import ExecutionName, FlowName
+from flowserver.api.rest.problems import problems
+from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.base.errors import ExecutionNotExists, FlowNotExists
+from flowserver.base.json_values import dump_json
+from flowserver.operations.executions import ExecutionOperations
+
+router = rest_router("/flows/{flow}/executions/{execution}/events", "executions")
+
+STREAM_EXAMPLE = """\
+id: 2
+data: {"eventId":2,"scheduleEventId":1,"type":"StepEntered","stepName":"charge",\
+"time":"2026-01-02T03:04:05.678Z","detail":{"input":{"orderId":4711},"local":{}}}
+
+"""
+
+LastEventId = Annotated[
+    int | None,
+    Header(
+        ge=0, le=EVENT_ID_MAX, description="Id of the last event that the client has; browsers send it by themselves."
+    ),
+]
+
+
+@router.get("", summary="List events", response_model=EventPage, responses=problems(FlowNotExists, ExecutionNotExists))
+async def list_events(
+    flow: FlowName, execution: ExecutionName, operations: Ops, query: Annotated[EventQuery, Query()]
+) -> Response:
+    """The history of an execution, in order."""
+    token = query.next_token or str(query.after + 1)
+    page = await operations.executions.history(flow, execution, next_token=token, limit=query.limit)
+    return answer(EventPage.of(page))
+
+
+@router.get(
+    "/stream",
+    summary="Follow events",
+    response_class=EventSourceResponse,
+    responses=problems(FlowNotExists, ExecutionNotExists)
+    | {
+        200: {"content": {"text/event-stream": {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}}},
+        204: {"description": "The execution is over and there are no further events."},
+    },
+    response_description="Events as they happen; the stream ends after the execution's last one.",
+)
+async def stream_events(
+    flow: FlowName,
+    execution: ExecutionName,
+    operations: Ops,
+    query: Annotated[StreamQuery, Query()],
+    last_event_id: LastEventId = None,
+) -> Response:
+    """The history as server-sent events: past ones at once, further ones as they happen.
+
+    The `data` of each is an event as in the listing, its `id` the event's id. The stream ends with the execution. A
+    client that reconnects with `Last-Event-ID` misses nothing; when nothing is left it is answered 204, which makes
+    browsers stop. Comment lines keep idle connections open.
+    """
+    after = query.after if last_event_id is None else last_event_id
+    executions = operations.executions
+    row = await executions.describe(flow, execution)
+    rest = await executions.history(flow, execution, next_token=str(after + 1), limit=1)
+    is_over = row.stopped_at is not None or row.parked_error is not None
+    if is_over and not rest.items:
+        return Response(status_code=204)
+    return EventSourceResponse(_messages(executions, flow, execution, after))
+
+
+async def _messages(
+    executions: ExecutionOperations, flow: str, execution: str, after: int
+) -> AsyncIterator[ServerSentEvent]:
+    try:
+        async with aclosing(executions.follow(flow, execution, after_event_id=after)) as events:
+            async for event in events:
+                yield ServerSentEvent(dump_json(Event.of(event).model_dump()), id=str(event.event_id))
+    except (FlowNotExists, ExecutionNotExists):
+        return  # deleted meanwhile; the reply has begun, so that it can only end

@@ -1,0 +1,119 @@
+"""/v1/flows/{flow}/executions: start, list, read, stop."""
+
+from typing import Annotated
+
+from fastapi import Depends, Query
+from starlette.responses import Response
+
+from flowserver.api.rest.answers import answer
+from flowserver.api.rest.bodies import json_body, json_request
+from flowserver.api.rest.models.executions import (
+    Execution,
+    ExecutionPage,
+    ExecutionQuery,
+    StartExecution,
+    StopExecution,
+    WaitQuery,
+)
+from flowserver.api.rest.parameters import ExecutionName, FlowName
+from flowserver.api.rest.problems import problems
+from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.base.clock import parse_instant
+from flowserver.base.errors import (
+    ExecutionAlreadyCompleted,
+    ExecutionAlreadyExists,
+    ExecutionNotExists,
+    FlowNotExists,
+    InvalidArgument,
+    UnsupportedMediaType,
+)
+from flowserver.base.json_values import dump_json
+from flowserver.store.executions import ExecutionFilter
+
+router = rest_router("/flows/{flow}/executions", "executions")
+
+
+@router.post(
+    "",
+    summary="Start an execution",
+    response_model=Execution,
+    status_code=201,
+    response_description="The execution is new.",
+    responses=problems(FlowNotExists, ExecutionAlreadyExists, UnsupportedMediaType)
+    | {200: {"model": Execution, "description": "An execution of this name runs already; this is it."}},
+    openapi_extra=json_request(StartExecution, required=False),
+)
+async def start_execution(
+    flow: FlowName,
+    operations: Ops,
+    start: Annotated[StartExecution, Depends(json_body(StartExecution))],
+    query: Annotated[WaitQuery, Query()],
+) -> Response:
+    """Start an execution of a flow; with `?wait=` seconds the reply comes when it has ended.
+
+    A name makes the start idempotent: while an execution of that name runs, starting it again returns it, whatever
+    the input; once it has ended, the name is refused with ExecutionAlreadyExists. So a client that got no answer may
+    simply ask again. Without a name every request starts an execution of its own.
+    """
+    row, is_new = await operations.executions.start_or_find(
+        flow,
+        name=start.name,
+        input_text="" if start.input is None else dump_json(start.input),
+        callback_token=start.callback_task_token,
+    )
+    if query.wait:
+        row = await operations.executions.describe(flow, row.name, wait_seconds=query.wait)
+    location = f"/v1/flows/{flow}/executions/{row.name}"
+    return answer(Execution.of(row), 201 if is_new else 200, {"Location": location})
+
+
+@router.get("", summary="List executions", response_model=ExecutionPage, responses=problems(FlowNotExists))
+async def list_executions(flow: FlowName, operations: Ops, query: Annotated[ExecutionQuery, Query()]) -> Response:
+    """Executions of a flow, the newest first, without their documents."""
+    wanted = ExecutionFilter(
+        status=query.status,
+        started_from=_instant("startedFrom", query.started_from),
+        started_to=_instant("startedTo", query.started_to),
+        name_prefix=query.name_prefix,
+    )
+    page = await operations.executions.list(flow, wanted, next_token=query.next_token, limit=query.limit)
+    return answer(ExecutionPage.of(page))
+
+
+@router.get(
+    "/{execution}",
+    summary="Show an execution",
+    response_model=Execution,
+    responses=problems(FlowNotExists, ExecutionNotExists),
+)
+async def get_execution(
+    flow: FlowName, execution: ExecutionName, operations: Ops, query: Annotated[WaitQuery, Query()]
+) -> Response:
+    """The execution as it is, or, with `?wait=` seconds, as it is when it has ended or the time is over."""
+    return answer(Execution.of(await operations.executions.describe(flow, execution, wait_seconds=query.wait)))
+
+
+@router.post(
+    "/{execution}/stop",
+    summary="Stop an execution",
+    response_model=Execution,
+    responses=problems(FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, UnsupportedMediaType),
+    openapi_extra=json_request(StopExecution, required=False),
+)
+async def stop_execution(
+    flow: FlowName,
+    execution: ExecutionName,
+    operations: Ops,
+    stop: Annotated[StopExecution, Depends(json_body(StopExecution))],
+) -> Response:
+    """Stop a running execution for good. A flow that waits for it can catch the given error."""
+    row = await operations.executions.stop(flow, execution, error=stop.error, cause=stop.cause)
+    return answer(Execution.of(row))
+
+
+def _instant(name: str, text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_instant(text)
+    except ValueError:
+        hint = "such as 2026-01-02T03:04:05Z; write a plus sign as %2B"
+        raise InvalidArgument(f"`{name}` must be an RFC 3339 instant with an offset, {hint}") from None

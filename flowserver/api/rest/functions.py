@@ -1,0 +1,69 @@
+"""/v1/functions: where the functions that flows name are called."""
+
+from typing import Annotated
+
+from fastapi import Depends, Query
+from starlette.responses import Response
+
+from flowserver.api.rest.answers import answer
+from flowserver.api.rest.bodies import json_body, json_request
+from flowserver.api.rest.models.base import PageQuery
+from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction
+from flowserver.api.rest.parameters import FunctionName, ServiceName
+from flowserver.api.rest.problems import problems
+from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.base.errors import FunctionNotExists, MissingParameter, UnsupportedMediaType
+
+router = rest_router("/functions", "functions")
+
+
+@router.get("", summary="List functions", response_model=FunctionPage, responses=problems())
+async def list_functions(operations: Ops, page: Annotated[PageQuery, Query()]) -> Response:
+    """All registered functions, by service and name."""
+    return answer(FunctionPage.of(await operations.functions.list(next_token=page.next_token, limit=page.limit)))
+
+
+@router.put(
+    "/{service}/{function}",
+    summary="Register a function",
+    response_model=Function,
+    response_description="The registration is replaced.",
+    responses=problems(MissingParameter, UnsupportedMediaType)
+    | {201: {"model": Function, "description": "The function is new."}},
+    openapi_extra=json_request(PutFunction),
+)
+async def put_function(
+    service: ServiceName,
+    function: FunctionName,
+    operations: Ops,
+    wanted: Annotated[PutFunction, Depends(json_body(PutFunction))],
+) -> Response:
+    """Say where calls of `acs:fc:::services/{service}/functions/{function}` go, whether or not it was said before.
+
+    Calls with a qualifier go to `{service}.{qualifier}` if that is registered, else to `{service}`. The address is
+    checked when it is called, not now. A change is in force within a second.
+    """
+    row, is_new = await operations.functions.put(
+        service, function, url=wanted.url, headers=wanted.headers, timeout_seconds=wanted.timeout_seconds
+    )
+    return answer(Function.of(row), 201 if is_new else 200)
+
+
+@router.get(
+    "/{service}/{function}",
+    summary="Show a function",
+    response_model=Function,
+    responses=problems(FunctionNotExists),
+)
+async def get_function(service: ServiceName, function: FunctionName, operations: Ops) -> Response:
+    """The function's registration."""
+    return answer(Function.of(await operations.functions.describe(service, function)))
+
+
+@router.delete(
+    "/{service}/{function}", summary="Forget a function", status_code=204, responses=problems(FunctionNotExists)
+)
+async def delete_function(service: ServiceName, function: FunctionName, operations: Ops) -> Response:
+    """Take a function out of the registry. Calls under way are not touched; later ones fail."""
+    await operations.functions.delete(service, function)
+    return Response(status_code=204)

@@ -1,0 +1,74 @@
+"""Checks of definitions."""
+
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from flowserver.api.rest.models.base import RequestBody, Resource, with_examples
+from flowserver.api.rest.models.flows import DEFINITION, Definition
+from flowserver.language.diagnostics import Diagnostic as Finding
+from flowserver.language.diagnostics import Severity
+
+
+class ValidateDefinition(RequestBody):
+    """A definition to check."""
+
+    model_config = with_examples({"definition": DEFINITION})
+
+    definition: Definition
+
+
+class Diagnostic(Resource):
+    """One finding in a definition. Lines and columns count from 1; the end is the first place after it."""
+
+    model_config = with_examples(
+        {
+            "id": "unknown-goto",
+            "severity": "error",
+            "message": "there is no step `ship` in this list",
+            "line": 7,
+            "column": 11,
+            "endLine": 7,
+            "endColumn": 15,
+            "hint": "did you mean `shop`?",
+        }
+    )
+
+    id: Annotated[str, Field(description="Names the kind of finding; stable, so clients may match on it.")]
+    severity: Severity
+    message: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    hint: Annotated[str | None, Field(description="What to do about it, if that can be said.")]
+
+    @classmethod
+    def of(cls, found: Finding) -> Self:
+        """The finding with its place."""
+        span = found.span
+        return cls(
+            id=found.id,
+            severity=found.severity,
+            message=found.message,
+            line=span.line,
+            column=span.column,
+            end_line=span.end_line,
+            end_column=span.end_column,
+            hint=found.hint,
+        )
+
+
+class DefinitionReport(Resource):
+    """What the check of a definition found."""
+
+    model_config = with_examples({"valid": True, "diagnostics": []})
+
+    valid: Annotated[bool, Field(description="Whether a flow can be created from it; warnings do not prevent that.")]
+    diagnostics: Annotated[list[Diagnostic], Field(description="In order of place.")]
+
+    @classmethod
+    def of(cls, found: tuple[Finding, ...]) -> Self:
+        """The report on a definition of which this was found."""
+        valid = all(each.severity is not Severity.ERROR for each in found)
+        return cls(valid=valid, diagnostics=[Diagnostic.of(each) for each in found])

@@ -1,0 +1,81 @@
+"""Histories of executions."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from flowserver.api.rest.models.base import Instant, NextToken, PageQuery, QueryParameters, Resource, with_examples
+from flowserver.base.clock import format_instant
+from flowserver.base.json_values import JsonObject, load_json
+from flowserver.machine.events import Event as HistoryEvent
+from flowserver.machine.events import EventType
+from flowserver.operations.paging import Page
+
+EVENT_ID_MAX = 2_147_483_646
+"""Event ids are 32-bit numbers, and one more must still be one."""
+
+_EVENT: JsonObject = {
+    "eventId": 2,
+    "scheduleEventId": 1,
+    "type": "StepEntered",
+    "stepName": "charge",
+    "time": "2026-01-02T03:04:05.678Z",
+    "detail": {"input": {"orderId": 4711}, "local": {}},
+}
+
+
+class EventQuery(PageQuery):
+    """Which page of a history."""
+
+    after: Annotated[
+        int,
+        Field(ge=0, le=EVENT_ID_MAX, description="Only events after the one of this id. `nextToken` overrides it."),
+    ] = 0
+
+
+class StreamQuery(QueryParameters):
+    """Where a live history begins."""
+
+    after: Annotated[
+        int,
+        Field(ge=0, le=EVENT_ID_MAX, description="Only events after the one of this id. `Last-Event-ID` overrides it."),
+    ] = 0
+
+
+class Event(Resource):
+    """One event of a history."""
+
+    model_config = with_examples(_EVENT)
+
+    event_id: Annotated[int, Field(description="Counts from 1, without gaps.")]
+    schedule_event_id: Annotated[int, Field(description="Id of the event that caused this one; 0 for the first.")]
+    type: EventType
+    step_name: Annotated[str, Field(description="Empty for events of the execution itself.")]
+    time: Instant
+    detail: Annotated[dict[str, Any], Field(description="Documents, task tokens or error; depends on the type.")]
+
+    @classmethod
+    def of(cls, event: HistoryEvent) -> Self:
+        """The event with its detail as a JSON object."""
+        return cls(
+            event_id=event.event_id,
+            schedule_event_id=event.schedule_event_id,
+            type=event.type,
+            step_name=event.step_name,
+            time=format_instant(event.time_ms),
+            detail=load_json(event.detail),
+        )
+
+
+class EventPage(Resource):
+    """Events in order."""
+
+    model_config = with_examples({"events": [_EVENT], "nextToken": "3"})
+
+    events: list[Event]
+    next_token: NextToken
+
+    @classmethod
+    def of(cls, page: Page[HistoryEvent]) -> Self:
+        """A page of events."""
+        return cls(events=[Event.of(event) for event in page.items], next_token=page.next_token)

@@ -1,0 +1,188 @@
+"""Executions."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from flowserver.api.rest.models.base import (
+    LIMITS,
+    TOKEN_PATTERN,
+    Instant,
+    Name,
+    NextToken,
+    PageQuery,
+    QueryParameters,
+    RequestBody,
+    Resource,
+    with_examples,
+)
+from flowserver.api.rest.models.flows import DEFINITION
+from flowserver.base.clock import format_instant
+from flowserver.base.json_values import JsonObject, load_json
+from flowserver.machine.state import Status
+from flowserver.operations.paging import Page
+from flowserver.store.executions import ExecutionRow
+
+Document = Annotated[dict[str, Any], Field(description="Any JSON object; integers keep all their digits.")]
+ErrorName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=LIMITS.error_characters_max,
+        description=f"An error's name, 1 to {LIMITS.error_characters_max} characters; `retry` and `catch` match it.",
+    ),
+]
+Cause = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=LIMITS.cause_characters_max,
+        description=f"What happened, in words; 1 to {LIMITS.cause_characters_max} characters.",
+    ),
+]
+Wait = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=LIMITS.describe_wait_seconds_max,
+        description="Seconds to wait for the execution's end, "
+        f"0 to {LIMITS.describe_wait_seconds_max}. The reply shows the execution as it is then, ended or not.",
+    ),
+]
+
+_SUMMARY: JsonObject = {
+    "id": "019b7d3e-2f6a-7c51-9d0f-1f0c6a4e8b21",
+    "flowName": "order",
+    "name": "order-4711",
+    "status": "Succeeded",
+    "error": None,
+    "cause": None,
+    "parkedError": None,
+    "startedTime": "2026-01-02T03:04:05.678Z",
+    "stoppedTime": "2026-01-02T03:04:06.001Z",
+}
+
+
+class ExecutionSummary(Resource):
+    """An execution as listings show it: without its documents."""
+
+    model_config = with_examples(_SUMMARY)
+
+    id: Annotated[str, Field(description="Never used again, unlike the name.")]
+    flow_name: str
+    name: Annotated[str, Field(description="Unique among the flow's executions.")]
+    status: Status
+    error: Annotated[str | None, Field(description="Name of the error that ended it; null if none did.")]
+    cause: Annotated[str | None, Field(description="What happened, in words; null if no error ended it.")]
+    parked_error: Annotated[
+        str | None,
+        Field(description="Why the server has set a running execution aside; null while all is well."),
+    ]
+    started_time: Instant
+    stopped_time: Annotated[Instant | None, Field(description="Null while it runs.")]
+
+    @classmethod
+    def of(cls, row: ExecutionRow) -> Self:
+        """The summary of an execution."""
+        return cls(**_summary(row))
+
+
+def _summary(row: ExecutionRow) -> dict[str, Any]:
+    return {
+        "id": row.execution_id,
+        "flow_name": row.flow_name,
+        "name": row.name,
+        "status": row.status,
+        "error": row.error,
+        "cause": row.cause,
+        "parked_error": row.parked_error,
+        "started_time": format_instant(row.started_at),
+        "stopped_time": None if row.stopped_at is None else format_instant(row.stopped_at),
+    }
+
+
+class Execution(ExecutionSummary):
+    """One run of a flow. It follows the definition that the flow had when it was started."""
+
+    model_config = with_examples(
+        {**_SUMMARY, "input": {"orderId": 4711}, "output": {"paid": True}, "definition": DEFINITION}
+    )
+
+    input: Document
+    output: Annotated[Document | None, Field(description="Null unless the execution has succeeded.")]
+    definition: Annotated[str, Field(description="The definition that it follows.")]
+
+    @classmethod
+    def of(cls, row: ExecutionRow) -> Self:
+        """The execution with its documents."""
+        return cls(
+            **_summary(row),
+            input=load_json(row.input) if row.input else {},
+            output=load_json(row.output) if row.output else None,
+            definition=row.definition,
+        )
+
+
+class ExecutionPage(Resource):
+    """Executions of a flow, the newest first."""
+
+    model_config = with_examples({"executions": [_SUMMARY], "nextToken": None})
+
+    executions: list[ExecutionSummary]
+    next_token: NextToken
+
+    @classmethod
+    def of(cls, page: Page[ExecutionRow]) -> Self:
+        """A page of summaries."""
+        return cls(executions=[ExecutionSummary.of(row) for row in page.items], next_token=page.next_token)
+
+
+class StartExecution(RequestBody):
+    """How to start an execution; everything may be absent, and so may the body."""
+
+    model_config = with_examples({"name": "order-4711", "input": {"orderId": 4711}})
+
+    name: Annotated[Name | None, Field(description="Makes the start idempotent; a random one if absent.")] = None
+    input: Annotated[Document | None, Field(description="The execution's input; `{}` if absent.")] = None
+    callback_task_token: Annotated[
+        str | None,
+        Field(description="Token of a waiting task that is to be told how this execution ends."),
+    ] = None
+
+
+class StopExecution(RequestBody):
+    """Why an execution is stopped; everything may be absent, and so may the body."""
+
+    model_config = with_examples({"error": "Cancelled", "cause": "the customer changed her mind"})
+
+    error: ErrorName | None = None
+    cause: Cause | None = None
+
+
+class ExecutionQuery(PageQuery):
+    """Which executions; all conditions must hold."""
+
+    limit: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=LIMITS.executions_page_max,
+            description=f"Items on the page, 1 to {LIMITS.executions_page_max}; 60 if not given.",
+        ),
+    ] = None
+    status: Annotated[Status | None, Field(description="Only executions in this state.")] = None
+    started_from: Annotated[
+        Instant | None, Field(description="Only executions started at this instant or later; RFC 3339 with an offset.")
+    ] = None
+    started_to: Annotated[
+        Instant | None, Field(description="Only executions started at this instant or before; RFC 3339 with an offset.")
+    ] = None
+    name_prefix: Annotated[
+        str | None, Field(pattern=TOKEN_PATTERN, description="Only executions whose names begin so.")
+    ] = None
+
+
+class WaitQuery(QueryParameters):
+    """Whether to wait for the end."""
+
+    wait: Wait = 0

@@ -1,0 +1,144 @@
+"""Flows."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from flowserver.api.rest.models.base import (
+    Instant,
+    Name,
+    NextToken,
+    QueryParameters,
+    RequestBody,
+    Resource,
+    with_examples,
+)
+from flowserver.base.clock import format_instant
+from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
+from flowserver.operations.paging import Page
+from flowserver.store.flows import FlowRow
+
+DEFINITION = """\
+version: v1
+type: flow
+steps:
+  - type: task
+    name: charge
+    resourceArn: acs:fc:::services/shop/functions/charge
+"""
+
+Definition = Annotated[
+    str, Field(description="The flow in the definition language, version v1: the text of a YAML or JSON document.")
+]
+Description = Annotated[
+    str, Field(max_length=DESCRIPTION_CHARACTERS_MAX, description="What the flow is for, in the caller's words.")
+]
+
+_SUMMARY = {
+    "id": "5c1b6c34-40a9-4a2e-b9f6-3f1e4b8cf0a7",
+    "name": "order",
+    "description": "Takes the money, then ships.",
+    "createdTime": "2026-01-02T03:04:05.678Z",
+    "lastModifiedTime": "2026-01-02T03:04:05.678Z",
+}
+
+
+class FlowSummary(Resource):
+    """A flow as listings show it: without its definition."""
+
+    model_config = with_examples(_SUMMARY)
+
+    id: Annotated[str, Field(description="Never used again, unlike the name.")]
+    name: Name
+    description: Description
+    created_time: Instant
+    last_modified_time: Instant
+
+    @classmethod
+    def of(cls, row: FlowRow) -> Self:
+        """The summary of a flow."""
+        return cls(**_summary(row))
+
+
+def _summary(row: FlowRow) -> dict[str, Any]:
+    return {
+        "id": row.flow_id,
+        "name": row.name,
+        "description": row.description,
+        "created_time": format_instant(row.created_at),
+        "last_modified_time": format_instant(row.modified_at),
+    }
+
+
+class Flow(FlowSummary):
+    """A flow: a name, and the definition that its next execution follows."""
+
+    model_config = with_examples({**_SUMMARY, "definition": DEFINITION})
+
+    definition: Definition
+
+    @classmethod
+    def of(cls, row: FlowRow) -> Self:
+        """The flow with its definition, exactly as it was given."""
+        return cls(**_summary(row), definition=row.definition)
+
+
+class FlowPage(Resource):
+    """Flows, ordered by name."""
+
+    model_config = with_examples({"flows": [_SUMMARY], "nextToken": "parcel"})
+
+    flows: list[FlowSummary]
+    next_token: NextToken
+
+    @classmethod
+    def of(cls, page: Page[FlowRow]) -> Self:
+        """A page of summaries."""
+        return cls(flows=[FlowSummary.of(row) for row in page.items], next_token=page.next_token)
+
+
+class CreateFlow(RequestBody):
+    """A new flow."""
+
+    model_config = with_examples(
+        {"name": "order", "description": "Takes the money, then ships.", "definition": DEFINITION}
+    )
+
+    name: Name
+    definition: Definition
+    description: Description = ""
+
+
+class PutFlow(RequestBody):
+    """What a flow shall be."""
+
+    model_config = with_examples({"description": "Takes the money, then ships.", "definition": DEFINITION})
+
+    definition: Definition
+    description: Description | None = None
+
+
+class UpdateFlow(RequestBody):
+    """What to change of a flow; what is absent or null stays as it is."""
+
+    model_config = with_examples({"description": "Takes the money, then ships."})
+
+    definition: Definition | None = None
+    description: Description | None = None
+
+
+class NewFlowQuery(QueryParameters):
+    """What a bare definition cannot say of a new flow."""
+
+    name: Annotated[Name | None, Field(description="The flow's name, if the body is a bare definition.")] = None
+    description: Annotated[
+        Description | None, Field(description="The flow's description, if the body is a bare definition.")
+    ] = None
+
+
+class FlowQuery(QueryParameters):
+    """What a bare definition cannot say of a flow."""
+
+    description: Annotated[
+        Description | None, Field(description="The flow's description, if the body is a bare definition.")
+    ] = None

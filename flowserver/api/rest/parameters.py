@@ -1,0 +1,23 @@
+"""Path parameters and their bounds. A value that no resource can have is refused before anything is looked up."""
+
+from typing import Annotated
+
+from fastapi import Path
+
+from flowserver.api.rest.models.base import NAME_PATTERN
+
+FlowName = Annotated[str, Path(pattern=NAME_PATTERN, description="The flow's name.", examples=["order"])]
+ExecutionName = Annotated[
+    str,
+    Path(pattern=r"^[A-Za-z0-9_:-]{1,165}$", description="The execution's name.", examples=["order-4711"]),
+]
+ServiceName = Annotated[
+    str,
+    Path(
+        pattern=r"^(-|[A-Za-z_][A-Za-z0-9_-]{0,127}(\.[A-Za-z0-9_-]{1,128})?)$",
+        description="The service, with its qualifier if it has one: `shop` or `shop.prod`. "
+        "`-` stands for functions without a service.",
+        examples=["shop"],
+    ),
+]
+FunctionName = Annotated[str, Path(pattern=NAME_PATTERN, description="The function's name.", examples=["charge"])]

@@ -1,0 +1,115 @@
+"""Errors as problem+json (RFC 9457), in replies and in the OpenAPI document. Decides nothing but their shape."""
+
+from http import HTTPStatus
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from flowserver.api.rest.answers import ExactJson
+from flowserver.api.rest.auth import Unauthenticated
+from flowserver.api.rest.models.definitions import Diagnostic
+from flowserver.api.rest.models.problems import Problem
+from flowserver.base.errors import (
+    AccessDenied,
+    EntityTooLarge,
+    FlowServerError,
+    InternalServerError,
+    InvalidArgument,
+    ResourceThrottled,
+)
+from flowserver.base.json_values import JsonObject
+from flowserver.language.diagnostics import DefinitionRejected
+
+PROBLEM_JSON = "application/problem+json"
+RETRY_SECONDS = 1
+"""When a throttled caller may come back; the writer commits many times in a second."""
+
+ANYWHERE: tuple[type[FlowServerError], ...] = (
+    InvalidArgument,
+    EntityTooLarge,
+    Unauthenticated,
+    AccessDenied,
+    ResourceThrottled,
+    InternalServerError,
+)
+"""What every operation may answer."""
+
+
+class PathNotFound(FlowServerError):
+    """There is nothing at this path."""
+
+    code = "NotFound"
+    status = 404
+
+
+class MethodNotAllowed(FlowServerError):
+    """The path does not take this method."""
+
+    code = "MethodNotAllowed"
+    status = 405
+
+
+class ProblemResponse(ExactJson):
+    """A reply that says why there is no other."""
+
+    media_type = PROBLEM_JSON
+
+
+def problem_response(request: Request, error: FlowServerError) -> Response:
+    """The reply to a request that failed."""
+    request_id = getattr(request.state, "request_id", "")
+    body = problem_of(error, str(request_id)).model_dump()
+    if body["diagnostics"] is None:
+        del body["diagnostics"]
+    return ProblemResponse(body, error.status, _headers(error))
+
+
+def problem_of(error: FlowServerError, request_id: str) -> Problem:
+    """The error as the API shows it."""
+    found = [Diagnostic.of(each) for each in error.diagnostics] if isinstance(error, DefinitionRejected) else None
+    return Problem(
+        type=f"urn:flowserver:problem:{error.code}",
+        title=_title(type(error)),
+        status=error.status,
+        detail=error.message,
+        code=error.code,
+        request_id=request_id,
+        diagnostics=found,
+    )
+
+
+def _title(error_type: type[FlowServerError]) -> str:
+    """The sentence that goes with the code: that of the class which introduced the code."""
+    owner = next(each for each in error_type.__mro__ if "code" in vars(each))
+    return (owner.__doc__ or "").strip()
+
+
+def _headers(error: FlowServerError) -> dict[str, str]:
+    if isinstance(error, Unauthenticated):
+        return {"WWW-Authenticate": error.challenge}
+    if isinstance(error, ResourceThrottled):
+        return {"Retry-After": str(RETRY_SECONDS)}
+    return {}
+
+
+def problems(*error_types: type[FlowServerError]) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of an operation that may fail so, or in a way that every operation may."""
+    by_status: dict[int | str, dict[str, Any]] = {}
+    for error_type in (*ANYWHERE, *error_types):
+        known = by_status.setdefault(error_type.status, _documented(error_type.status))
+        examples = known["content"][PROBLEM_JSON]["examples"]
+        examples[error_type.code] = {"summary": _title(error_type), "value": _example(error_type())}
+    return by_status
+
+
+def _documented(status: int) -> dict[str, Any]:
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {
+        "description": HTTPStatus(status).phrase,
+        "content": {PROBLEM_JSON: {"schema": schema, "examples": {}}},
+    }
+
+
+def _example(error: FlowServerError) -> JsonObject:
+    return problem_of(error, "5e2f8b0c-7b7a-4b57-9d3c-2f6d3b6a9c11").model_dump(exclude_none=True)

@@ -1,0 +1,48 @@
+"""REST's way into an application: all routes, and answers for paths that are none."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from flowserver.api.rest import definitions, events, executions, flows, functions, tasks
+from flowserver.api.rest.docs import Docs
+from flowserver.api.rest.problems import MethodNotAllowed, PathNotFound, problem_response
+from flowserver.base.errors import FlowServerError, InvalidArgument
+
+ROUTERS = (flows.router, executions.router, events.router, tasks.router, functions.router, definitions.router)
+
+
+def install(app: FastAPI) -> None:
+    """Add REST to an application whose state holds `operations` and `settings` once it serves."""
+    app.router.redirect_slashes = False
+    for router in ROUTERS:
+        app.include_router(router)
+    Docs(ROUTERS).install(app)
+    app.add_exception_handler(HTTPException, _answer_framework_error)
+
+
+async def _answer_framework_error(request: Request, error: Any) -> Response:
+    """What the framework refuses before a route is found: no such path, no such method."""
+    response = problem_response(request, _error_of(request, error))
+    response.headers.update(error.headers or {})
+    if error.status_code == 405 and (methods := _methods(request.url.path)):
+        response.headers["Allow"] = ", ".join(methods)
+    return response
+
+
+def _error_of(request: Request, error: HTTPException) -> FlowServerError:
+    if error.status_code == 404:
+        return PathNotFound(f"there is nothing at {request.url.path[:200]}")
+    if error.status_code == 405:
+        return MethodNotAllowed(f"{request.method[:20]} is not possible at {request.url.path[:200]}")
+    return InvalidArgument(error.detail)
+
+
+def _methods(path: str) -> list[str]:
+    """All methods of a REST path; the framework names those of its first route only."""
+    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    return sorted({method for route in routes if route.path_regex.match(path) for method in route.methods or ()})

@@ -1,0 +1,69 @@
+"""What all REST routes share: where they stand, who may call them, and how their failures are answered."""
+
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from flowserver.api.rest.answers import ExactJson
+from flowserver.api.rest.auth import authorise
+from flowserver.api.rest.problems import problem_response
+from flowserver.api.rest.validation import explained
+from flowserver.base.errors import FlowServerError, InternalServerError, InvalidArgument
+from flowserver.operations.operations import Operations
+
+log = logging.getLogger(__name__)
+
+
+def _operations(request: Request) -> Operations:
+    operations: Operations = request.app.state.operations
+    return operations
+
+
+Ops = Annotated[Operations, Depends(_operations)]
+"""The operations, as a route's parameter."""
+
+
+class RestRoute(APIRoute):
+    """A route that answers whatever goes wrong in it as a problem."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The route's function, with its failures answered."""
+        serve = super().get_route_handler()
+
+        async def serve_or_explain(request: Request) -> Response:
+            try:
+                return await serve(request)
+            except Exception as error:
+                return problem_response(request, _error_of(request, error))
+
+        return serve_or_explain
+
+
+def _error_of(request: Request, error: Exception) -> FlowServerError:
+    match error:
+        case FlowServerError():
+            return error
+        case RequestValidationError():
+            return explained(error.errors())
+        case ClientDisconnect():
+            return InvalidArgument("the request ended before its body did")  # nobody is left to read it
+    log.error("request %s failed", getattr(request.state, "request_id", ""), exc_info=error)
+    return InternalServerError()
+
+
+def rest_router(prefix: str, tag: str) -> APIRouter:
+    """A router below /v1 whose every route asks who is calling before it looks at the request."""
+    return APIRouter(
+        prefix=f"/v1{prefix}",
+        tags=[tag],
+        route_class=RestRoute,
+        dependencies=[Depends(authorise)],
+        default_response_class=ExactJson,
+        generate_unique_id_function=lambda route: route.name,
+    )

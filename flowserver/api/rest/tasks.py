@@ -1,0 +1,48 @@
+"""/v1/tasks: reports on tasks that wait for them."""
+
+from typing import Annotated
+
+from fastapi import Depends
+from starlette.responses import Response
+
+from flowserver.api.rest.answers import answer
+from flowserver.api.rest.bodies import json_body, json_request
+from flowserver.api.rest.models.tasks import TaskFailure, TaskReceipt, TaskSuccess
+from flowserver.api.rest.problems import problems
+from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.base.errors import MissingParameter, TaskAlreadyCompleted, TaskInvalidState, UnsupportedMediaType
+from flowserver.base.json_values import dump_json
+
+router = rest_router("/tasks", "tasks")
+
+REPORT_PROBLEMS = problems(MissingParameter, TaskAlreadyCompleted, TaskInvalidState, UnsupportedMediaType)
+
+
+@router.post(
+    "/succeed",
+    summary="Report success",
+    response_model=TaskReceipt,
+    responses=REPORT_PROBLEMS,
+    openapi_extra=json_request(TaskSuccess),
+)
+async def report_task_succeeded(
+    operations: Ops, report: Annotated[TaskSuccess, Depends(json_body(TaskSuccess))]
+) -> Response:
+    """Settle a task that waits for a callback. A token settles its task once."""
+    event_id = await operations.tasks.report_succeeded(report.task_token, dump_json(report.output))
+    return answer(TaskReceipt(event_id=event_id))
+
+
+@router.post(
+    "/fail",
+    summary="Report failure",
+    response_model=TaskReceipt,
+    responses=REPORT_PROBLEMS,
+    openapi_extra=json_request(TaskFailure),
+)
+async def report_task_failed(
+    operations: Ops, report: Annotated[TaskFailure, Depends(json_body(TaskFailure))]
+) -> Response:
+    """Fail a task that waits for a callback, under an error that its `retry` and `catch` can match."""
+    event_id = await operations.tasks.report_failed(report.task_token, report.error, report.cause)
+    return answer(TaskReceipt(event_id=event_id))

@@ -1,0 +1,48 @@
+"""What is wrong with a request, in words: pydantic's findings as one error of ours."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from flowserver.api.rest.models.base import RequestBody
+from flowserver.base.errors import FlowServerError, InvalidArgument, MissingParameter
+from flowserver.base.json_values import JsonObject
+from flowserver.language.diagnostics import shown
+
+FINDINGS_MAX = 5
+"""Findings one message lists; the others show when these are mended."""
+
+PLACES = frozenset({"query", "path", "header", "body"})
+
+M = TypeVar("M", bound=RequestBody)
+
+
+def validated(model: type[M], values: JsonObject) -> M:
+    """The values as a model; raises MissingParameter or InvalidArgument."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise explained(error.errors(include_url=False, include_input=False), _known(model)) from None
+
+
+def explained(findings: Sequence[Any], known: str = "") -> FlowServerError:
+    """One error that lists the findings; MissingParameter if all of them are that something is missing."""
+    texts = [_sentence(each, known) for each in findings[:FINDINGS_MAX]]
+    all_missing = all(each["type"] == "missing" for each in findings)
+    return (MissingParameter if all_missing else InvalidArgument)("; ".join(texts))
+
+
+def _sentence(finding: Mapping[str, Any], known: str) -> str:
+    location = [str(part) for part in finding["loc"] if part not in PLACES]
+    name = shown(".".join(location))
+    if finding["type"] == "missing":
+        return f"{name} is required"
+    if finding["type"] == "extra_forbidden":
+        return f"{name} is not known here{known}"
+    return f"{name}: {finding['msg'].removeprefix('Input ')}"
+
+
+def _known(model: type[RequestBody]) -> str:
+    names = [f"`{field.alias or name}`" for name, field in model.model_fields.items()]
+    return f" (known: {', '.join(names)})"
