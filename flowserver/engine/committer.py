@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
-from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Receipt, Workshop, Write
+from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
 from flowserver.store.database import Database
-from flowserver.store.saving import VersionConflict
+from flowserver.store.saving import VersionConflict, park_execution
 
 log = logging.getLogger(__name__)
 
@@ -132,7 +132,20 @@ class Committer:
                 return self._transact([item])
             except Exception as again:
                 error = again
+        if isinstance(item, Envelope) and not isinstance(error, (VersionConflict, SQLAlchemyError)):
+            return self._park(item, error)
         return BatchResult(answers=[error])
+
+    def _park(self, envelope: Envelope, error: Exception | None) -> BatchResult:
+        """The database is well and our own code failed to save the execution: trying again would not help."""
+        log.error("execution %s is parked", envelope.execution_id, exc_info=error)
+        reason = f"{type(error).__name__}: {error}"
+        try:
+            with self._database.write() as connection:
+                park_execution(connection, envelope.execution_id, reason)
+        except SQLAlchemyError as failed:
+            return BatchResult(answers=[failed])
+        return BatchResult(answers=[Receipt(ReceiptKind.PARKED)])
 
     def _transact(self, items: Sequence[Item]) -> BatchResult:
         with self._database.write() as connection:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, false, insert, literal_column, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from flowserver.base.json_values import dump_json
@@ -12,6 +12,7 @@ from flowserver.machine.commands import Command, SubmitInvocation
 from flowserver.machine.events import Event
 from flowserver.machine.state import Execution, WaitKind
 from flowserver.machine.turn import Turn
+from flowserver.store.bulk import execute_many
 from flowserver.store.functions import InvocationRow
 from flowserver.store.loading import StoredExecution, chunks
 from flowserver.store.tables import events, execution_documents, executions, invocations, scopes
@@ -46,30 +47,32 @@ def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str)
     """
     _save_headers(connection, batch)
     _save_scopes(connection, batch, node_id)
-    _many(connection, insert(events), [_event_row(changes, event) for changes in batch for event in changes.events])
+    execute_many(
+        connection, _INSERT_EVENT, [_event_row(changes, event) for changes in batch for event in changes.events]
+    )
     ordered = [row for changes in batch for row in invocation_rows(changes, node_id)]
-    _many(connection, insert(invocations), [asdict(row) for row in ordered])
-
-
-def _many(connection: Connection, statement: Any, rows: list[dict[str, Any]]) -> int:
-    return connection.execute(statement, rows).rowcount if rows else 0
+    execute_many(connection, _INSERT_INVOCATION, [asdict(row) for row in ordered])
 
 
 def _save_headers(connection: Connection, batch: Sequence[Changes]) -> None:
     new = [changes.stored for changes in batch if changes.stored.version == 0]
     old = [changes.stored for changes in batch if changes.stored.version > 0]
-    _many(connection, insert(executions), [_new_header(stored) for stored in new])
-    _many(connection, insert(execution_documents), [_new_documents(stored) for stored in new])
-    if _many(connection, _UPDATE_HEADER, [_changed_header(stored) for stored in old]) != len(old):
+    execute_many(connection, _INSERT_HEADER, [_new_header(stored) for stored in new])
+    execute_many(connection, _INSERT_DOCUMENTS, [_new_documents(stored) for stored in new])
+    if execute_many(connection, _UPDATE_HEADER, [_changed_header(stored) for stored in old]) != len(old):
         raise VersionConflict
     ended = [stored.execution for stored in old if not stored.execution.is_running]
-    _many(connection, _UPDATE_DOCUMENTS, [{"b_id": each.execution_id, **_results(each)} for each in ended])
+    execute_many(connection, _UPDATE_DOCUMENTS, [{"b_id": each.execution_id, **_results(each)} for each in ended])
 
 
+_INSERT_HEADER = insert(executions)
+_INSERT_DOCUMENTS = insert(execution_documents)
+_INSERT_EVENT = insert(events)
+_INSERT_INVOCATION = insert(invocations)
 _UPDATE_HEADER = (
     update(executions)
     .where(executions.c.execution_id == bindparam("b_id"), executions.c.version == bindparam("b_version"))
-    .values({executions.c.version: executions.c.version + 1})
+    .values({executions.c.version: literal_column("version + 1")})
 )
 _UPDATE_DOCUMENTS = update(execution_documents).where(execution_documents.c.execution_id == bindparam("b_id"))
 
@@ -124,7 +127,7 @@ def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str)
     rows = [
         _scope_row(changes.stored.execution, scope_id, node_id) for changes in batch for scope_id in changes.touched
     ]
-    _many(connection, _upsert_scope(connection.dialect.name), rows)
+    execute_many(connection, _upsert_scope(connection.dialect.name), rows)
 
 
 def _upsert_scope(dialect_name: str) -> Any:
@@ -210,7 +213,7 @@ def park_execution(connection: Connection, execution_id: str, error: str) -> Non
 
 def clear_callback(connection: Connection, execution_ids: list[str]) -> None:
     """The waiting tasks of these ended executions have been told."""
-    _many(connection, _CLEAR_CALLBACK, [{"b_id": execution_id} for execution_id in execution_ids])
+    execute_many(connection, _CLEAR_CALLBACK, [{"b_id": execution_id} for execution_id in execution_ids])
 
 
-_CLEAR_CALLBACK = update(executions).where(executions.c.execution_id == bindparam("b_id")).values(callback_due=False)
+_CLEAR_CALLBACK = update(executions).where(executions.c.execution_id == bindparam("b_id")).values(callback_due=false())
