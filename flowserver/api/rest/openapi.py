@@ -5,29 +5,25 @@ from typing import Any
 
 from fastapi import APIRouter
 from fastapi.openapi.utils import get_openapi
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from flowserver import __version__
-from flowserver.api.rest.models.definitions import ValidateDefinition
-from flowserver.api.rest.models.executions import StartExecution, StopExecution
-from flowserver.api.rest.models.flows import CreateFlow, PutFlow, UpdateFlow
-from flowserver.api.rest.models.functions import PutFunction
+from flowserver.api.rest.models.definitions import DefinitionReport, ValidateDefinition
+from flowserver.api.rest.models.events import EventPage
+from flowserver.api.rest.models.executions import Execution, ExecutionPage, StartExecution, StopExecution
+from flowserver.api.rest.models.flows import CreateFlow, Flow, FlowPage, PutFlow, UpdateFlow
+from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction
 from flowserver.api.rest.models.problems import Problem
-from flowserver.api.rest.models.tasks import TaskFailure, TaskSuccess
+from flowserver.api.rest.models.tasks import TaskFailure, TaskReceipt, TaskSuccess
 
-BY_HAND = (
-    CreateFlow,
-    PutFlow,
-    UpdateFlow,
-    ValidateDefinition,
-    StartExecution,
-    StopExecution,
-    TaskSuccess,
-    TaskFailure,
-    PutFunction,
-    Problem,
+MODELS = (
+    *(FlowPage, Flow, CreateFlow, PutFlow, UpdateFlow),
+    *(ExecutionPage, Execution, StartExecution, StopExecution, EventPage),
+    *(TaskSuccess, TaskFailure, TaskReceipt),
+    *(FunctionPage, Function, PutFunction),
+    *(ValidateDefinition, DefinitionReport, Problem),
 )
-"""Models that the routes name by reference only, because they read bodies and write problems themselves."""
+"""Everything that requests and replies can be; what these contain comes along."""
 
 DESCRIPTION = """\
 Flows, executions and functions of this server.
@@ -54,23 +50,43 @@ TAGS = [
 ]
 
 
+class _Schemas(GenerateJsonSchema):
+    """Schemas without titles that only repeat a field's name, in the models' own order."""
+
+    def field_title_should_be_set(self, _schema: Any) -> bool:
+        """Never."""
+        return False
+
+    def sort(self, value: Any, _parent_key: str | None = None) -> Any:
+        """Nothing is sorted."""
+        return value
+
+
 def openapi_document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     """The OpenAPI 3.1 document of the routers' operations."""
     routes = [route for router in routers for route in router.routes]
     document = get_openapi(title="flowserver", version=__version__, description=DESCRIPTION, tags=TAGS, routes=routes)
-    schemas = document["components"]["schemas"]
-    _, by_hand = models_json_schema(
-        [(model, "validation") for model in BY_HAND], ref_template="#/components/schemas/{model}"
-    )
-    schemas.update(by_hand["$defs"])
-    _remove_framework_errors(document)
+    document["components"]["schemas"] = _schemas()
+    for path in document["paths"].values():
+        for operation in path.values():
+            _tidy(operation)
     return document
 
 
-def _remove_framework_errors(document: dict[str, Any]) -> None:
-    """The framework documents a 422 of its own, which this server never sends."""
-    for path in document["paths"].values():
-        for operation in path.values():
-            operation["responses"].pop("422", None)
-    for name in ("HTTPValidationError", "ValidationError"):
-        document["components"]["schemas"].pop(name, None)
+def _schemas() -> dict[str, Any]:
+    """The framework's own would lack the bodies that the routes read themselves, and the nulls in examples."""
+    _, schemas = models_json_schema(
+        [(model, "validation") for model in MODELS],
+        ref_template="#/components/schemas/{model}",
+        schema_generator=_Schemas,
+    )
+    found: dict[str, Any] = schemas["$defs"]
+    return found
+
+
+def _tidy(operation: dict[str, Any]) -> None:
+    operation["responses"].pop("422", None)  # the framework's; this server never sends it
+    operation["responses"] = dict(sorted(operation["responses"].items()))
+    for parameter in operation.get("parameters", ()):
+        parameter["schema"].pop("title", None)
+        parameter["schema"].pop("description", None)

@@ -1,6 +1,6 @@
 """Errors as problem+json (RFC 9457), in replies and in the OpenAPI document. Decides nothing but their shape."""
 
-from http import HTTPStatus
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -95,19 +95,18 @@ def _headers(error: FlowServerError) -> dict[str, str]:
 
 def problems(*error_types: type[FlowServerError]) -> dict[int | str, dict[str, Any]]:
     """The `responses` of an operation that may fail so, or in a way that every operation may."""
-    by_status: dict[int | str, dict[str, Any]] = {}
+    by_status: dict[int, list[type[FlowServerError]]] = {}
     for error_type in (*ANYWHERE, *error_types):
-        known = by_status.setdefault(error_type.status, _documented(error_type.status))
-        examples = known["content"][PROBLEM_JSON]["examples"]
-        examples[error_type.code] = {"summary": _title(error_type), "value": _example(error_type())}
-    return by_status
+        by_status.setdefault(error_type.status, []).append(error_type)
+    return {status: _documented(error_types) for status, error_types in by_status.items()}
 
 
-def _documented(status: int) -> dict[str, Any]:
-    schema = {"$ref": "#/components/schemas/Problem"}
+def _documented(error_types: Sequence[type[FlowServerError]]) -> dict[str, Any]:
+    schema = {"$ref": f"#/components/schemas/{Problem.__name__}"}
+    examples = {each.code: {"summary": _title(each), "value": _example(each())} for each in error_types}
     return {
-        "description": HTTPStatus(status).phrase,
-        "content": {PROBLEM_JSON: {"schema": schema, "examples": {}}},
+        "description": " or ".join(f"`{code}`" for code in examples),
+        "content": {PROBLEM_JSON: {"schema": schema, "examples": examples}},
     }
 
 

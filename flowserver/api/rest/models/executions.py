@@ -172,10 +172,18 @@ class ExecutionQuery(PageQuery):
     ] = None
     status: Annotated[Status | None, Field(description="Only executions in this state.")] = None
     started_from: Annotated[
-        Instant | None, Field(description="Only executions started at this instant or later; RFC 3339 with an offset.")
+        str | None,
+        Field(
+            description="Only executions started at this instant or later; RFC 3339 with an offset.",
+            json_schema_extra={"format": "date-time"},
+        ),
     ] = None
     started_to: Annotated[
-        Instant | None, Field(description="Only executions started at this instant or before; RFC 3339 with an offset.")
+        str | None,
+        Field(
+            description="Only executions started at this instant or before; RFC 3339 with an offset.",
+            json_schema_extra={"format": "date-time"},
+        ),
     ] = None
     name_prefix: Annotated[
         str | None, Field(pattern=TOKEN_PATTERN, description="Only executions whose names begin so.")
