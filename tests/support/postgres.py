@@ -17,14 +17,15 @@ NOT_NEEDED = ("fsync", "synchronous_commit", "full_page_writes")
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
-    """Start a server; on leaving, stop it and delete its data."""
+def running_postgres(*, durable: bool = False) -> Iterator[PostgresServer]:
+    """Start a server; on leaving, stop it and delete its data. Only `durable` ones wait for the disk."""
     folder = tempfile.mkdtemp(prefix="flowserver-pg-")  # short: a socket's path holds about a hundred characters
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("LC_ALL", "C")  # the locale of the shell may not be installed, which initdb refuses
         server = get_server(folder, cleanup_mode="delete")
     with server:
-        _run(server, *(f"ALTER SYSTEM SET {setting} = off" for setting in NOT_NEEDED), "SELECT pg_reload_conf()")
+        if not durable:
+            _run(server, *(f"ALTER SYSTEM SET {setting} = off" for setting in NOT_NEEDED), "SELECT pg_reload_conf()")
         yield server
 
 
