@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flowserver.expressions.condition_nodes import Node
@@ -13,11 +13,14 @@ from flowserver.expressions.paths import MISSING, Path, compile_path, find
 from flowserver.expressions.references import Constant, compile_source
 from tests.expressions.strategies import JSON_VALUES, PATHS, TREES, print_condition
 
+UNTIMED = settings(deadline=None)  # a busy machine is no failure
+
 WORDS = ["..", "&&", "||", "==", ">=", "in", "12.5", "1e5", "true", "null", "$input", "\n", "\x00", "\ud800", '["k"]']
 PIECES = st.sampled_from([*"$.[]*\"`'\\()!-&=<?:,@ aé0", *WORDS])
 ANY_TEXT = st.one_of(st.text(), st.text(st.characters()), st.lists(PIECES, max_size=12).map("".join))
 
 
+@UNTIMED
 @given(ANY_TEXT)
 def test_any_text_is_a_condition_or_refused_within_the_text(text: str) -> None:
     try:
@@ -28,6 +31,7 @@ def test_any_text_is_a_condition_or_refused_within_the_text(text: str) -> None:
         assert holds(condition, {"a": 1}) in (True, False)
 
 
+@UNTIMED
 @given(st.one_of(ANY_TEXT, ANY_TEXT.map("$".__add__)))
 def test_any_text_is_a_path_or_refused_within_the_text(text: str) -> None:
     try:
@@ -38,6 +42,7 @@ def test_any_text_is_a_path_or_refused_within_the_text(text: str) -> None:
         assert path.text == text
 
 
+@UNTIMED
 @given(st.one_of(ANY_TEXT, ANY_TEXT.map("$input".__add__)))
 def test_any_text_is_a_source_or_refused_within_the_text(text: str) -> None:
     try:
@@ -48,16 +53,19 @@ def test_any_text_is_a_source_or_refused_within_the_text(text: str) -> None:
         assert not isinstance(source, Constant) or source.value == text
 
 
+@UNTIMED
 @given(TREES)
 def test_a_printed_condition_is_read_as_it_was(tree: Node) -> None:
     assert compile_condition(print_condition(tree)).tree == tree
 
 
+@UNTIMED
 @given(TREES, JSON_VALUES)
 def test_conditions_hold_or_do_not(tree: Node, value: Any) -> None:
     assert holds(compile_condition(print_condition(tree)), value) in (True, False)
 
 
+@UNTIMED
 @given(JSON_VALUES, JSON_VALUES)
 def test_unequal_is_not_equal(left: Any, right: Any) -> None:
     value = {"l": left, "r": right}
@@ -66,11 +74,13 @@ def test_unequal_is_not_equal(left: Any, right: Any) -> None:
     assert equal is not holds(compile_condition("$.l != $.r"), value)
 
 
+@UNTIMED
 @given(PATHS)
 def test_a_printed_path_is_read_as_it_was(path: Path) -> None:
     assert compile_path(path.text) == path
 
 
+@UNTIMED
 @given(PATHS, JSON_VALUES)
 def test_what_is_found_is_json_and_part_of_the_value(path: Path, value: Any) -> None:
     found = find(path, value)

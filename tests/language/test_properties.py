@@ -3,13 +3,15 @@
 import json
 from typing import Any
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flowserver.language.diagnostics import DefinitionRejected, Severity, render
 from flowserver.language.fields import KINDS, STEPS
 from flowserver.language.parser import parse
 from tests.language.definitions import HEADER, LIMITS
+
+UNTIMED = settings(deadline=None)  # a busy machine is no failure
 
 NAMES = st.sampled_from(sorted({name for kind in KINDS for name in kind.fields}))
 EXPRESSIONS = ["$", "$.a", "$input.a", "$.a ==", "$local..b"]
@@ -50,6 +52,7 @@ def answers(text: str) -> None:
         render(item, text, "f").encode("utf-8")
 
 
+@UNTIMED
 @given(st.one_of(st.text(), st.text(st.characters()), st.lists(YAML_PIECES, max_size=25).map("".join)))
 @example("---")
 @example("a: |\n")
@@ -60,16 +63,19 @@ def test_any_text_is_answered(text: str) -> None:
     answers(HEADER + text)
 
 
+@UNTIMED
 @given(VALUES)
 def test_any_value_is_answered(value: Any) -> None:
     answers(json.dumps(value))
 
 
+@UNTIMED
 @given(NEAR_FLOWS)
 def test_anything_near_a_flow_is_answered(flow: Any) -> None:
     answers(json.dumps(flow, indent=1))
 
 
+@UNTIMED
 @given(SCALARS)
 def test_constants_arrive_exactly(value: Any) -> None:
     constant = ["", value]  # in a list, where no text is a reference
