@@ -77,7 +77,7 @@ def _receive(turn: Turn, message: Message) -> None:
             _redeliver(turn, _waiting(turn, scope_id, wait_id))
         case TaskReported():
             _report(turn, message)
-        case _:
+        case _:  # pragma: no cover - the type checker proves it
             assert_never(message)
 
 
@@ -193,7 +193,7 @@ def _run(turn: Turn, scope: Scope) -> None:
             enter_parallel(turn, scope, step)
         case ForeachStep():
             enter_foreach(turn, scope, step)
-        case _:
+        case _:  # pragma: no cover - the type checker proves it
             assert_never(step)
 
 
@@ -210,7 +210,7 @@ def _finish_list(turn: Turn, scope: Scope) -> None:
             finish_branch(turn, parent, scope)
         case ForeachStep():
             finish_iteration(turn, parent, step, scope)
-        case _:
+        case _:  # pragma: no cover - it would be a bug
             raise AssertionError(f"{type(step).__name__} opens no scopes")
 
 

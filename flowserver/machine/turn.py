@@ -172,10 +172,8 @@ class Turn:
         """The ready scopes in order, those that become ready meanwhile included, up to the turn's bound."""
         budget = self.environment.limits.turn_steps_max
         while self.ready and budget > 0:
-            scope = self.execution.scopes.get(self.ready.popleft())
-            if scope is not None:
-                budget -= 1
-                yield scope
+            budget -= 1
+            yield self.execution.scopes[self.ready.popleft()]
         self.more = any(scope.wait is WaitKind.READY for scope in self.execution.scopes.values())
 
     # Documents

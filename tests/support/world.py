@@ -9,11 +9,10 @@ import heapq
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import count
-from typing import Any
 
 from flowserver.base.json_values import JsonObject, load_json
 from flowserver.base.limits import Limits
-from flowserver.language.graph import ActionTarget, Flow, FlowTarget, FunctionTarget, Pattern, Target
+from flowserver.language.graph import ActionTarget, Flow, FlowTarget, FunctionTarget, Target
 from flowserver.machine.advance import advance
 from flowserver.machine.commands import Command, InvokeTask, SubmitInvocation
 from flowserver.machine.events import Event, EventType

@@ -1,0 +1,260 @@
+"""What bounds an execution: the size of data, the number of events, of open lists, of steps in one turn."""
+
+import tracemalloc
+
+import pytest
+
+from flowserver.base.json_values import json_bytes
+from flowserver.base.limits import Limits
+from flowserver.machine.commands import CancelInvocation
+from flowserver.machine.events import EventType
+from flowserver.machine.messages import Continue, Start, Success
+from flowserver.machine.sizes import PIECE, fits
+from flowserver.machine.state import Status, WaitKind
+from tests.conformance.cases import Reply
+from tests.support.flows import flow
+from tests.support.world import World
+
+FAN = """
+- type: foreach
+  name: each
+  iterationMapping: {collection: $.list, item: it}
+  steps:
+  - {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f'}
+"""
+LOOP = """
+- {type: pass, name: p, inputMappings: []}
+- {type: choice, name: c, inputMappings: [], default: {goto: p}}
+"""
+
+
+def _types(world: World) -> list[str]:
+    return [str(event.type) for event in world.events]
+
+
+# Size
+
+
+@pytest.mark.parametrize("count", [0, 1, PIECE, PIECE + 1, 3 * PIECE, 100])
+def test_sizes_are_those_of_the_compact_text(count: int) -> None:
+    array = [{"k": "é"}] * count
+    document = {f"k{number}": [number] for number in range(count)}
+    size = json_bytes(array) + json_bytes(document)
+    assert fits(size, array, document)
+    assert not fits(size - 1, array, document)
+
+
+def test_a_document_that_names_another_a_thousand_times_is_never_written_out() -> None:
+    large = {f"k{number}": "x" * 200_000 for number in range(1_000)}
+    tracemalloc.start()
+    assert not fits(250_000, {"small": 1}, large)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def _sized(blob: int, limit: int, step: str) -> World:
+    attributes = "outputMappings: []"
+    world = World(flow(step, attributes), input={"blob": "x" * blob}, limits=Limits(step_data_bytes_max=limit))
+    world.run()
+    return world
+
+
+def test_input_output_and_local_count_together_to_the_byte() -> None:
+    step = "- {type: pass, name: p, outputMappings: [{target: a, source: $input.blob}]}"
+    # input {"blob":"…"} is 11 + 100, output {"a":"…"} is 8 + 100, local {} is 2
+    exact = 111 + 108 + 2
+    assert _sized(100, exact, step).execution.status is Status.SUCCEEDED
+    world = _sized(100, exact - 1, step)
+    assert (world.execution.error, world.execution.cause) == (
+        "FnF.RuntimeError",
+        f"the step's input, output and local: more than {exact - 1} bytes",
+    )
+    assert _types(world)[2:] == ["StepStarted", "StepFailed", "StepExited", "ExecutionFailed"]
+
+
+def test_an_input_over_the_limit_fails_the_step_before_it_starts() -> None:
+    mapping = "[{target: a, source: $input.blob}, {target: b, source: $input.blob}]"
+    world = _sized(100, 200, f"- {{type: pass, name: p, inputMappings: {mapping}}}")
+    assert world.execution.cause == "the step's input: more than 200 bytes"
+    assert EventType.STEP_STARTED not in _types(world)
+
+
+def test_what_a_list_puts_out_counts_together() -> None:
+    steps = "".join(
+        f"- {{type: pass, name: {name}, inputMappings: [], outputMappings: [{{target: {name}, source: {'y' * 80}}}]}}\n"
+        for name in "abc"
+    )
+    world = _sized(1, 250, steps)
+    assert (world.entered, world.execution.cause) == (
+        ["a", "b", "c"],
+        "the local of the step's list: more than 250 bytes",
+    )
+
+
+def test_the_flow_s_own_data_counts_at_its_start_and_at_its_end() -> None:
+    double = "[{target: a, source: $input.blob}, {target: b, source: $input.blob}]"
+    world = World(
+        flow("- {type: pass, name: p}", f"inputMappings: {double}"),
+        input={"blob": "x" * 100},
+        limits=Limits(step_data_bytes_max=200),
+    )
+    assert (world.run().cause, world.entered) == ("the flow's input: more than 200 bytes", [])
+    world = World(
+        flow("- {type: pass, name: p}", f"outputMappings: {double}"),
+        input={"blob": "x" * 100},
+        limits=Limits(step_data_bytes_max=300),
+    )
+    assert world.run().cause == "the flow's input, output and local: more than 300 bytes"
+
+
+@pytest.mark.parametrize("reply", [Reply(returns={"blob": "x" * 300}), Reply(raises="Bad", cause="x" * 300)])
+def test_a_task_s_result_over_the_limit_is_not_retried_and_not_caught(reply: Reply) -> None:
+    world = World(
+        flow("""
+            - type: task
+              name: t
+              resourceArn: acs:fc:::services/s/functions/f
+              retry: [{errors: [FnF.RuntimeError]}]
+              catch: [{errors: [FnF.ALL], goto: z}]
+            - {type: pass, name: z}
+        """),
+        replies={"f": [reply]},
+        limits=Limits(step_data_bytes_max=250),
+    )
+    assert (world.run().error, world.pauses_seconds) == ("FnF.RuntimeError", [])
+
+
+def test_service_params_are_bounded_as_requests_are() -> None:
+    params = ", ".join(f"P{number}: $" for number in range(20))
+    world = World(
+        flow(f"- {{type: task, name: t, action: 'ocr:Read', serviceParams: {{{params}}}}}"),
+        input={"blob": "x" * 100},
+        limits=Limits(request_bytes_max=1_000),
+    )
+    assert (world.run().cause, world.calls) == ("serviceParams: more than 1000 bytes", [])
+
+
+# Events
+
+
+def test_the_last_event_a_history_has_room_for_is_the_end() -> None:
+    world = World(flow(LOOP), limits=Limits(events_max=50))
+    world.run()
+    assert (len(world.events), world.events[-1].type) == (50, EventType.EXECUTION_FAILED)
+    assert (world.execution.error, world.execution.cause) == (
+        "FnF.RuntimeError",
+        "the execution used up its 50 events",
+    )
+
+
+def test_an_execution_that_just_fits_succeeds() -> None:
+    world = World(flow("- {type: pass, name: p}"), limits=Limits(events_max=6))
+    assert world.run().status is Status.SUCCEEDED
+    assert World(flow("- {type: pass, name: p}"), limits=Limits(events_max=5)).run().status is Status.FAILED
+
+
+def test_calls_are_cancelled_when_the_history_is_full() -> None:
+    world = World(flow(FAN), input={"list": [1, 2]}, limits=Limits(events_max=14))
+    world.start()
+    first, second = world.calls
+    turn = world.reply(Success({}), first)
+    assert (world.execution.status, turn.more) == (Status.FAILED, False)
+    assert CancelInvocation(second.scope_id, second.wait_id) in turn.commands
+
+
+def test_a_report_that_finds_no_room_has_no_event() -> None:
+    steps = "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}"
+    world = World(flow(steps), limits=Limits(events_max=6))
+    world.start()
+    assert world.report(Success({})).outcome.event_id == 0
+    assert world.execution.status is Status.FAILED
+
+
+# Open lists
+
+
+def test_too_many_open_lists_fail_the_execution_and_everything_is_closed() -> None:
+    world = World(flow(FAN), input={"list": [1, 2, 3]}, limits=Limits(live_scopes_max=3))
+    turn = world.start()
+    assert (world.execution.error, world.execution.cause) == (
+        "FnF.RuntimeError",
+        "more than 3 step lists are open at once",
+    )
+    assert _types(world)[3:] == [
+        "IterationEntered", "IterationEntered", "IterationExited", "IterationExited",
+        "StepFailed", "StepExited", "ExecutionFailed",
+    ]  # fmt: skip
+    assert turn.commands == []
+    assert World(flow(FAN), input={"list": [1, 2]}, limits=Limits(live_scopes_max=3)).start().commands
+
+
+def test_finished_iterations_count_as_open_lists_until_they_are_joined() -> None:
+    limits = Limits(live_scopes_max=3, foreach_concurrency_max=1)
+    world = World(flow(FAN), input={"list": [1, 2, 3]}, limits=limits, replies={"f": [Reply(returns={})]})
+    assert world.run().error == "FnF.RuntimeError"
+
+
+def test_branches_count_too() -> None:
+    steps = """
+        - type: parallel
+          name: both
+          branches: [{steps: [{type: pass, name: a}]}, {steps: [{type: pass, name: b}]}]
+    """
+    world = World(flow(steps), limits=Limits(live_scopes_max=2))
+    assert (world.run().status, world.entered) == (Status.FAILED, ["both"])
+
+
+# Turns
+
+
+@pytest.mark.parametrize("steps_max", [1, 2, 3, 7])
+def test_a_long_run_is_cut_into_turns_and_comes_to_the_same(steps_max: int) -> None:
+    steps = FAN + "- {type: pass, name: p}\n- {type: pass, name: q}\n"
+    input = {"list": list(range(5))}
+    replies = {"f": [Reply(returns={})]}
+    short = World(flow(steps), input=input, replies=replies, limits=Limits(turn_steps_max=steps_max))
+    long = World(flow(steps), input=input, replies=replies)
+    assert (short.run().output, short.execution.status) == (long.run().output, Status.SUCCEEDED)
+    assert len(short.events) == len(long.events)
+
+
+def test_an_endless_loop_leaves_the_writer_after_every_turn() -> None:
+    world = World(flow(LOOP), limits=Limits(turn_steps_max=10))
+    turn = world.start()
+    assert (turn.more, len(world.entered), world.scope.wait) == (True, 10, WaitKind.READY)
+    assert world.tell(Continue()).more
+    assert len(world.entered) == 20
+
+
+def test_a_message_between_two_turns_leaves_the_rest_to_the_next() -> None:
+    world = World(
+        flow("""
+            - type: parallel
+              name: both
+              branches:
+              - steps: [{type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f'}]
+              - steps: [{type: pass, name: p}, {type: pass, name: q}]
+        """),
+        limits=Limits(turn_steps_max=2),
+    )
+    world.start()
+    assert world.entered == ["both", "t"]
+    assert world.reply(Success({})).more
+    assert "p" not in world.entered
+    while world.tell(Continue()).more:
+        pass
+    assert world.execution.status is Status.SUCCEEDED
+
+
+def test_continue_with_nothing_to_do_does_nothing() -> None:
+    world = World(flow(FAN), input={"list": [1]})
+    world.start()
+    turn = world.tell(Continue())
+    assert not (turn.events or turn.touched or turn.more)
+
+
+def test_a_second_start_changes_nothing() -> None:
+    world = World(flow(FAN), input={"list": [1]})
+    world.start()
+    assert world.ignores(Start())

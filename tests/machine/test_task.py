@@ -1,0 +1,266 @@
+"""`task`: what is called with what, how calls end, time-outs, redelivery, and messages that come too late."""
+
+from typing import Any
+
+import pytest
+
+from flowserver.base.limits import Limits
+from flowserver.language.graph import FlowTarget, FunctionTarget, Pattern
+from flowserver.machine.commands import CancelInvocation, InvokeTask, SubmitInvocation
+from flowserver.machine.events import EventType
+from flowserver.machine.messages import Failure, Redeliver, Success, TaskReplied, TaskReported, TimerFired
+from flowserver.machine.state import Status, WaitKind
+from tests.support.flows import flow
+from tests.support.world import NOW_MS, World, lines, trace
+
+ARN = "acs:fc:::services/s/functions/f"
+
+
+def _task(*attributes: str, more: str = "") -> World:
+    steps = "\n".join(f"  {line}" for line in (f"resourceArn: {ARN}", *attributes) if line)
+    if any(line.startswith(("resourceArn", "action")) for line in attributes):
+        steps = "\n".join(f"  {line}" for line in attributes)
+    world = World(flow(f"- type: task\n  name: t\n{steps}\n{more}"), input={"n": 1})
+    world.start()
+    return world
+
+
+def test_the_history_of_a_call() -> None:
+    world = _task("outputMappings: [{target: r, source: $local.value}, {target: n, source: $input.n}]")
+    world.reply(Success({"value": 2}))
+    assert trace(world.events) == lines(f"""
+         1 0 - ExecutionStarted   {{"input":{{"n":1}}}}
+         2 1 t StepEntered        {{"input":{{"n":1}},"local":{{}}}}
+         3 2 t StepStarted        {{"input":{{"n":1}}}}
+         4 3 t TaskScheduled      {{"resourceArn":"{ARN}","pattern":"requestResponse","input":{{"n":1}}}}
+         5 4 t TaskStarted        {{}}
+         6 5 t TaskSucceeded      {{"output":{{"value":2}}}}
+         7 6 t StepSucceeded      {{"output":{{"value":2}}}}
+         8 7 t StepExited         {{"local":{{"r":2,"n":1}}}}
+         9 8 - ExecutionSucceeded {{"output":{{"r":2,"n":1}}}}
+    """)
+
+
+def test_the_history_of_a_failed_call() -> None:
+    world = _task()
+    turn = world.reply(Failure("Boom", "why"))
+    assert trace(turn.events) == lines("""
+        6 5 t TaskFailed      {"error":"Boom","cause":"why"}
+        7 6 t StepFailed      {"error":"Boom","cause":"why"}
+        8 7 t StepExited      {"local":{}}
+        9 8 - ExecutionFailed {"error":"Boom","cause":"why"}
+    """)
+    assert turn.commands == []
+
+
+def test_what_is_ordered() -> None:
+    world = _task("timeoutSeconds: 7")
+    assert world.calls == [
+        InvokeTask(
+            scope_id=1,
+            wait_id=1,
+            attempt=1,
+            step_name="t",
+            target=FunctionTarget(ARN, "s", "", "f"),
+            pattern=Pattern.REQUEST_RESPONSE,
+            input={"n": 1},
+            params=None,
+            token=None,
+            idempotency_key="id1-2",
+            deadline_at=NOW_MS + 7_000,
+        )
+    ]
+    assert (world.scope.wait, world.scope.wake_at) == (WaitKind.TASK, NOW_MS + 7_000)
+
+
+def test_without_a_timeout_a_call_has_no_deadline() -> None:
+    world = _task()
+    assert (world.calls[0].deadline_at, world.scope.wake_at) == (None, None)
+
+
+# Time-outs
+
+
+def test_a_call_that_takes_too_long_is_dropped() -> None:
+    world = _task("timeoutSeconds: 7")
+    turn = world.wake()
+    assert turn.commands == [CancelInvocation(1, 1)]
+    assert (world.execution.status, world.execution.error) == (Status.FAILED, "FnF.TaskTimeout")
+    assert world.event(EventType.TASK_TIMED_OUT) == {
+        "error": "FnF.TaskTimeout",
+        "cause": "the attempt took longer than 7 seconds",
+    }
+
+
+def test_every_attempt_has_the_whole_time() -> None:
+    world = _task("timeoutSeconds: 7", "retry: [{errors: [FnF.TaskTimeout], intervalSeconds: 100}]")
+    world.wake()
+    assert world.scope.wake_at == NOW_MS + 107_000
+    world.wake()
+    assert (world.scope.wait, world.scope.wake_at) == (WaitKind.TASK, NOW_MS + 114_000)
+    world.reply(Success({"late": False}))
+    assert world.execution.output == {"late": False}
+
+
+def test_a_time_out_comes_neither_early_nor_twice() -> None:
+    world = _task("timeoutSeconds: 7", "retry: [{errors: [FnF.ALL], intervalSeconds: 1}]")
+    fired = TimerFired(1, 1)
+    assert world.ignores(fired)
+    world.wake()
+    assert world.ignores(fired)
+    assert not _task().tell(TimerFired(1, 1)).events
+
+
+def test_an_answer_after_the_time_out_changes_nothing() -> None:
+    world = _task("timeoutSeconds: 7", "retry: [{errors: [FnF.ALL], intervalSeconds: 1}]")
+    world.wake()
+    late = TaskReplied(1, 1, Success({}))
+    assert world.ignores(late)
+    world.wake()
+    assert world.scope.wait is WaitKind.TASK
+    assert world.ignores(late)
+
+
+def test_a_time_out_that_the_call_itself_reports_is_recorded_as_one() -> None:
+    world = _task()
+    world.reply(Failure("FnF.TaskTimeout", "gateway"))
+    assert world.event(EventType.TASK_TIMED_OUT) == {"error": "FnF.TaskTimeout", "cause": "gateway"}
+
+
+# Redelivery, duplicates, strangers
+
+
+def test_redelivery_repeats_the_call_under_the_same_wait_and_key() -> None:
+    world = _task("timeoutSeconds: 7")
+    first = world.calls[0]
+    turn = world.redeliver()
+    assert turn.events == []
+    again = world.calls[1]
+    assert (again.attempt, world.scope.attempt) == (2, 2)
+    assert (again.wait_id, again.idempotency_key, again.deadline_at) == (
+        first.wait_id,
+        first.idempotency_key,
+        first.deadline_at,
+    )
+    world.reply(Success({}), first)
+    assert world.execution.status is Status.SUCCEEDED
+
+
+def test_the_second_answer_changes_nothing() -> None:
+    world = _task(more="- {type: wait, name: w, duration: 5}")
+    world.reply(Success({"a": 1}))
+    assert world.ignores(TaskReplied(1, 1, Success({"a": 2})))
+    assert world.ignores(Redeliver(1, 1))
+
+
+@pytest.mark.parametrize("message", [TaskReplied(9, 1, Success({})), TaskReplied(1, 9, Success({})), Redeliver(1, 9)])
+def test_messages_for_waits_that_never_were(message: Any) -> None:
+    assert _task().ignores(message)
+
+
+def test_no_report_reaches_a_scope_that_is_gone_or_another_entry_of_the_step() -> None:
+    world = _task("pattern: waitForCallback")
+    assert world.ignores(TaskReported(9, 2, None, Success({})))
+    assert world.ignores(TaskReported(1, 1, None, Success({})))
+
+
+def test_a_wait_step_takes_no_answers() -> None:
+    world = World(flow("- {type: wait, name: w, duration: 5}"))
+    world.start()
+    assert world.ignores(TaskReplied(1, 1, Success({})))
+    assert world.ignores(Redeliver(1, 1))
+
+
+def test_an_answer_for_a_scope_that_is_ready_changes_nothing() -> None:
+    steps = "- {type: pass, name: p}\n- {type: pass, name: q}"
+    world = World(flow(steps), limits=Limits(turn_steps_max=1))
+    world.start()
+    assert world.scope.wait is WaitKind.READY
+    assert world.ignores(TaskReplied(1, 0, Success({})))
+    assert world.ignores(TaskReported(1, world.scope.entered_event_id, None, Success({})))
+    assert world.ignores(TimerFired(1, 0))
+
+
+# Parameters
+
+
+def test_an_action_s_parameters_are_taken_from_the_step_s_input() -> None:
+    world = _task(
+        "action: ocr:ReadCard",
+        "inputMappings: [{target: pic, source: {url: u, tags: [x, y]}}]",
+        "serviceParams: {Url: $.pic.url, Side: face, Deep: {list: [1, '$.pic.tags[1]', $]}, All: $}",
+    )
+    all_input = {"pic": {"url": "u", "tags": ["x", "y"]}}
+    deep = {"list": [1, "y", all_input]}
+    assert world.calls[0].params == {"Url": "u", "Side": "face", "Deep": deep, "All": all_input}
+    assert world.event(EventType.TASK_SCHEDULED)["action"] == "ocr:ReadCard"
+
+
+@pytest.mark.parametrize("value", ["$.gone", "[1, [$.gone]]", "{a: {b: $.gone}}"])
+def test_a_parameter_that_is_not_found_fails_the_step_before_it_is_scheduled(value: str) -> None:
+    world = _task("action: ocr:ReadCard", f"serviceParams: {{P: {value}}}", "catch: [{errors: [FnF.ALL], goto: t}]")
+    assert (world.execution.error, world.execution.cause) == (
+        "FnF.RuntimeError",
+        "serviceParams.P: $.gone was not found in the step's input",
+    )
+    assert world.calls == []
+
+
+def test_a_sub_flow_gets_its_parameters() -> None:
+    world = _task("resourceArn: acs:fnf:::flow/child", "serviceParams: {Input: $, ExecutionName: run}")
+    call = world.calls[0]
+    assert call.target == FlowTarget("acs:fnf:::flow/child", "child")
+    assert (call.params, call.token) == ({"Input": {"n": 1}, "ExecutionName": "run"}, None)
+    world.reply(Success({"Name": "run"}))
+    assert world.execution.output == {"Name": "run"}
+
+
+# Asynchronous calls
+
+
+def test_an_asynchronous_call_is_ordered_and_forgotten() -> None:
+    world = _task("serviceParams: {InvocationType: Async, StatefulAsyncInvocationID: $.n}")
+    target = FunctionTarget(ARN, "s", "", "f")
+    order = SubmitInvocation(target=target, step_name="t", event={"n": 1}, invocation_id="1", idempotency_key="id1-2")
+    assert world.commands == [order]
+    assert (world.execution.status, world.execution.output) == (Status.SUCCEEDED, {})
+    assert [event.type for event in world.events][3:6] == ["TaskScheduled", "TaskStarted", "TaskSucceeded"]
+
+
+def test_an_asynchronous_call_needs_no_id() -> None:
+    (order,) = _task("serviceParams: {InvocationType: Async}").commands
+    assert isinstance(order, SubmitInvocation)
+    assert order.invocation_id is None
+
+
+@pytest.mark.parametrize("pattern", ["sync", "waitForCallback"])
+def test_an_asynchronous_call_that_somebody_waits_for_is_a_call(pattern: str) -> None:
+    world = _task(f"pattern: {pattern}", "serviceParams: {InvocationType: Async}")
+    assert (world.scope.wait, world.calls[0].params) == (WaitKind.TASK, {"InvocationType": "Async"})
+
+
+@pytest.mark.parametrize("value", ["async", "''", "1", "null", "[Async]", "$.n"])
+@pytest.mark.parametrize(
+    ("pattern", "event"),
+    [("requestResponse", "TaskFailed"), ("sync", "TaskFailed"), ("waitForCallback", "TaskSubmitFailed")],
+)
+def test_an_unknown_invocation_type_fails_the_attempt(value: str, pattern: str, event: str) -> None:
+    world = _task(f"pattern: {pattern}", f"serviceParams: {{InvocationType: {value}}}")
+    assert (world.execution.error, world.commands) == ("FC.InvalidArgument", [])
+    assert world.events[5].type == event
+
+
+def test_an_unknown_invocation_type_can_be_retried_and_caught() -> None:
+    world = _task(
+        "serviceParams: {InvocationType: async}",
+        "retry: [{errors: [FC.InvalidArgument], intervalSeconds: 2, maxAttempts: 1}]",
+        "catch: [{errors: [FC.InvalidArgument], goto: z}]",
+        more="- {type: pass, name: z}",
+    )
+    world.wake()
+    assert (world.pauses_seconds, world.execution.status) == ([2], Status.SUCCEEDED)
+
+
+def test_a_sub_flow_has_no_invocation_type() -> None:
+    world = _task("resourceArn: acs:fnf:::flow/child", "serviceParams: {InvocationType: async}")
+    assert world.scope.wait is WaitKind.TASK
