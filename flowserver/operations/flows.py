@@ -14,6 +14,7 @@ from flowserver.engine.engine import Engine
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
 from flowserver.language.parser import parse
 from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.texts import check_no_nul
 from flowserver.store.flows import (
     FlowRow,
     count_flows,
@@ -184,3 +185,4 @@ def _check_fields(type: str, description: str) -> None:
         raise InvalidArgument(f"Type must be {FLOW_TYPE}")
     if len(description) > DESCRIPTION_CHARACTERS_MAX:
         raise InvalidArgument(f"Description must be at most {DESCRIPTION_CHARACTERS_MAX} characters")
+    check_no_nul("Description", description)
