@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from flowserver.cli.failures import CommandFailed
+from flowserver.cli.options import read_settings
 from flowserver.server import sole_use
 from flowserver.store.database import Database
 from flowserver.store.schema import check_schema, migrate
@@ -17,6 +18,14 @@ def open_database(url: str) -> Iterator[Database]:
         yield database
     finally:
         database.close()
+
+
+@contextmanager
+def open_ready_database(url_flag: str | None) -> Iterator[Database]:
+    """The database of the flag or the environment, its tables as this version needs them; raises what both may."""
+    with open_database(read_settings({"database_url": url_flag}).database_url) as database:
+        require_up_to_date(database)
+        yield database
 
 
 def bring_up_to_date(database: Database) -> list[str]:

@@ -6,8 +6,11 @@ import typer
 
 from flowserver import __version__
 from flowserver.cli.failures import Commands
+from flowserver.cli.functions import functions
+from flowserver.cli.keys import keys
 from flowserver.cli.migrate import migrate
 from flowserver.cli.serve import serve
+from flowserver.cli.validate import validate
 
 app = typer.Typer(
     name="flowserver",
@@ -19,6 +22,9 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(migrate)
+app.command()(validate)
+app.add_typer(keys, name="keys")
+app.add_typer(functions, name="functions")
 
 
 def _show_version(wanted: bool) -> None:

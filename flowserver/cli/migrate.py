@@ -7,7 +7,7 @@ from flowserver.cli.options import DatabaseUrl, read_settings
 
 
 def migrate(database_url: DatabaseUrl = None) -> None:
-    """Bring the database to this version's tables; creates it if there is none.
+    """Bring the database up to date, or create it.
 
     A SQLite database must not be in use meanwhile: stop its server first.
 

@@ -65,19 +65,22 @@ def _parameter(name: str) -> inspect.Parameter:
 def _option(name: str) -> Any:
     field = Settings.model_fields[name]
     default = field.get_default(call_default_factory=True)
-    notes = f"env: {variable_of(name)}" + (f"; default: {default}" if default != [] else "")
-    return typer.Option(flag_of(name), help=f"{field.description} [{notes}]")
+    is_list = isinstance(default, list)
+    notes = f"env: {variable_of(name)}" + (", a JSON list" if is_list else f"; default: {default}")
+    repeated = " May be given several times." if is_list else ""
+    return typer.Option(
+        flag_of(name), help=f"{field.description}{repeated} [{notes}]", metavar="<str>" if is_list else None
+    )
 
 
 DatabaseUrl = Annotated[str | None, _option("database_url")]
 
-Limits = Annotated[Literal["default", "cloud"] | None, _option("limits")]
+LimitsFlag = Annotated[Literal["default", "cloud"] | None, _option("limits")]
 
-Format = Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people or JSON for programs.")]
+OutputFormat = Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people, JSON for programs.")]
 
 ServerUrl = Annotated[
-    str,
-    typer.Option("--server", envvar="FLOWSERVER_URL", show_envvar=True, help="Address of the running server."),
+    str, typer.Option("--server", envvar="FLOWSERVER_URL", show_envvar=True, help="Address of the running server.")
 ]
 
 Token = Annotated[
@@ -86,6 +89,6 @@ Token = Annotated[
         "--token",
         envvar="FLOWSERVER_TOKEN",
         show_envvar=True,
-        help="Bearer token, if the server has access keys. The variable keeps it out of the list of processes.",
+        help="Bearer token, where the server has access keys; the variable hides it from the list of processes.",
     ),
 ]

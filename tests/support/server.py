@@ -52,7 +52,7 @@ class ServerProcess:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         try:
-            self.wait_for_log("  API ")
+            self.wait_for_log("  Access ")  # the last line of the announcement
         except BaseException:
             self.kill()
             raise

@@ -1,0 +1,152 @@
+"""The commands `flowserver functions …`: the registry of a running server, and hosting functions for it."""
+
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+
+from flowserver.base.json_values import JsonObject, dump_json
+from flowserver.cli.options import SERVER_DEFAULT, OutputFormat, ServerUrl, Token
+from flowserver.cli.rest_client import RestClient
+from flowserver.cli.tables import aligned
+from flowserver.hosting.serving import run
+
+functions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Name = Annotated[
+    str,
+    typer.Argument(metavar="SERVICE/FUNCTION", help="As in the resource; - for no service, service.qualifier for one."),
+]
+Url = Annotated[str, typer.Argument(metavar="URL", help="Where the server POSTs the calls.")]
+TimeoutSeconds = Annotated[
+    int | None, typer.Option("--timeout-seconds", help="Time for one call, unless the step sets its own.")
+]
+Headers = Annotated[
+    list[str] | None,
+    typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every call. May be given several times."),
+]
+HostFile = Annotated[Path, typer.Argument(metavar="FILE", help="YAML that maps service/function to file.py:handler.")]
+Listen = Annotated[
+    str | None, typer.Option("--listen", metavar="HOST:PORT", help="Where to host; wins over the file. Port 0: any.")
+]
+RegisterWith = Annotated[
+    str | None,
+    typer.Option(
+        "--server", envvar="FLOWSERVER_URL", show_envvar=True, help="Server to register with; wins over the file."
+    ),
+]
+
+
+@functions.callback()
+def _functions() -> None:
+    """Register functions, or host your own."""
+
+
+@functions.command("list")
+def list_functions(
+    server: ServerUrl = SERVER_DEFAULT, token: Token = None, output_format: OutputFormat = "text"
+) -> None:
+    """List the registered functions.
+
+    \b
+    Example:
+      flowserver functions list
+    """
+    with RestClient(server, token) as client:
+        found = [each for page in client.pages("/v1/functions") for each in page.get("functions", ())]
+    if output_format == "json":
+        typer.echo(dump_json(found))
+    elif found:
+        typer.echo(aligned([["FUNCTION", "TIMEOUT", "URL"], *map(_row, found)]))
+    else:
+        typer.echo("No function is registered.", err=True)
+
+
+@functions.command()
+def put(
+    name: Name,
+    url: Url,
+    timeout_seconds: TimeoutSeconds = None,
+    header: Headers = None,
+    server: ServerUrl = SERVER_DEFAULT,
+    token: Token = None,
+) -> None:
+    """Register a function at a URL.
+
+    \b
+    Examples:
+      flowserver functions put shop/charge http://127.0.0.1:9000/charge
+      flowserver functions put shop/charge http://127.0.0.1:9000/charge --timeout-seconds 30 --header 'X-Shop: main'
+    """
+    body: JsonObject = {"url": url, "headers": dict(map(_header, header or ()))}
+    if timeout_seconds is not None:
+        body["timeoutSeconds"] = timeout_seconds
+    with RestClient(server, token) as client:
+        client.call("PUT", _path(name), body)
+    typer.echo(f"registered {name}")
+
+
+@functions.command()
+def get(name: Name, server: ServerUrl = SERVER_DEFAULT, token: Token = None) -> None:
+    """Show a registration as JSON.
+
+    \b
+    Example:
+      flowserver functions get shop/charge
+    """
+    with RestClient(server, token) as client:
+        typer.echo(dump_json(client.call("GET", _path(name))))
+
+
+@functions.command()
+def delete(name: Name, server: ServerUrl = SERVER_DEFAULT, token: Token = None) -> None:
+    """Take a function out of the registry.
+
+    Steps that call it fail from now on.
+
+    \b
+    Example:
+      flowserver functions delete shop/charge
+    """
+    with RestClient(server, token) as client:
+        client.call("DELETE", _path(name))
+    typer.echo(f"deleted {name}")
+
+
+@functions.command()
+def serve(file: HostFile, server: RegisterWith = None, listen: Listen = None, token: Token = None) -> None:
+    """Host Python functions and register them.
+
+    For tutorials and development: handlers are called as the cloud's Python runtime calls them.
+
+    \b
+    The file:
+      server: http://127.0.0.1:8080
+      functions:
+        fnf-demo/StartJob: start_job.py:handler
+        fnf-demo/GetJobStatus: {handler: get_job_status.py:handler, timeoutSeconds: 30}
+
+    \b
+    Example:
+      flowserver functions serve functions.yaml
+    """
+    raise typer.Exit(run(file, server, listen, token))
+
+
+def _path(name: str) -> str:
+    service, slash, function = name.partition("/")
+    if not (service and slash and function):
+        raise typer.BadParameter("a function is written service/function", param_hint="SERVICE/FUNCTION")
+    return f"/v1/functions/{quote(service, safe='')}/{quote(function, safe='')}"
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise typer.BadParameter("a header is written 'Name: value'", param_hint="--header")
+    return name.strip(), value.strip()
+
+
+def _row(function: JsonObject) -> list[str]:
+    return [f"{function['service']}/{function['function']}", f"{function['timeoutSeconds']} s", function["url"]]

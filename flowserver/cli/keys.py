@@ -1,0 +1,114 @@
+"""The commands `flowserver keys …`: access keys, straight in the database, whether or not a server runs on it."""
+
+from typing import Annotated
+
+import typer
+
+from flowserver.base.clock import SystemClock, format_instant
+from flowserver.base.json_values import dump_json
+from flowserver.cli.databases import open_ready_database
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.options import DatabaseUrl, OutputFormat
+from flowserver.cli.tables import aligned
+from flowserver.operations.access import NewAccessKey, make_access_key
+from flowserver.store.keys import AccessKey, any_access_key, disable_access_key, insert_access_key, list_access_keys
+
+LABEL_CHARACTERS_MAX = 100
+
+keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Label = Annotated[str, typer.Option("--label", help="Whose key it is, for `keys list`.")]
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="The access key id.")]
+
+
+@keys.callback()
+def _keys() -> None:
+    """Create, list and disable access keys.
+
+    Without keys a server is open, to programs on this machine only. Once there is a key, every caller must sign with
+    one or send its bearer token, and the server may listen on other addresses.
+
+    Keys are in the database, so these commands need no server; one that runs follows within a second or two.
+    """
+
+
+@keys.command()
+def create(label: Label = "", database_url: DatabaseUrl = None, output_format: OutputFormat = "text") -> None:
+    """Create an access key and show it, this once.
+
+    SDKs sign with its id and secret; REST takes the bearer token: `Authorization: Bearer TOKEN`.
+
+    \b
+    Examples:
+      flowserver keys create --label laptop
+      flowserver keys create --format json
+    """
+    if len(label) > LABEL_CHARACTERS_MAX or not label.isprintable():
+        raise typer.BadParameter(f"not at most {LABEL_CHARACTERS_MAX} printable characters", param_hint="--label")
+    new = make_access_key(label, SystemClock().now_ms())
+    with open_ready_database(database_url) as database, database.write() as connection:
+        is_first = not any_access_key(connection)
+        insert_access_key(connection, new.key)
+    _show_new(new, output_format)
+    typer.echo("Keep them safe: neither the secret nor the token is shown again.", err=True)
+    if is_first:
+        typer.echo("This is the first key: from now on every caller needs one.", err=True)
+
+
+@keys.command("list")
+def list_keys(database_url: DatabaseUrl = None, output_format: OutputFormat = "text") -> None:
+    """List the access keys.
+
+    Oldest first, and without their secrets.
+
+    \b
+    Example:
+      flowserver keys list
+    """
+    with open_ready_database(database_url) as database:
+        rows = [_shown(key) for key in database.run_read(list_access_keys)]
+    if output_format == "json":
+        typer.echo(dump_json(rows))
+    elif rows:
+        heading = ["ID", "CREATED", "DISABLED", "LABEL"]
+        typer.echo(aligned([heading, *([text or "-" for text in row.values()] for row in rows)]))
+    else:
+        typer.echo("There are no keys: the server is open to every program on its machine.", err=True)
+
+
+@keys.command()
+def disable(access_key_id: KeyId, database_url: DatabaseUrl = None) -> None:
+    """Disable an access key for good.
+
+    A running server refuses it within a second or two. Disabling the last key does not open the server again.
+
+    \b
+    Example:
+      flowserver keys disable FLS0123456789ABCDEF0123
+    """
+    with open_ready_database(database_url) as database, database.write() as connection:
+        disabled = disable_access_key(connection, access_key_id, SystemClock().now_ms())
+    if not disabled:
+        raise CommandFailed(f"there is no enabled access key {access_key_id}")
+    typer.echo(f"disabled {access_key_id}")
+
+
+def _show_new(new: NewAccessKey, output_format: str) -> None:
+    shown = {"accessKeyId": new.key.access_key_id, "accessKeySecret": new.key.secret, "bearerToken": new.token}
+    if output_format == "json":
+        typer.echo(dump_json(shown))
+    else:
+        typer.echo(
+            aligned(
+                [["access key id:", new.key.access_key_id], ["secret:", new.key.secret], ["bearer token:", new.token]]
+            )
+        )
+
+
+def _shown(key: AccessKey) -> dict[str, str | None]:
+    return {
+        "accessKeyId": key.access_key_id,
+        "createdTime": format_instant(key.created_at),
+        "disabledTime": None if key.disabled_at is None else format_instant(key.disabled_at),
+        "label": key.label,
+    }

@@ -1,0 +1,122 @@
+"""The command `flowserver validate`: what a server would say to a definition, without a server."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from flowserver.api.rest.models.definitions import DefinitionReport
+from flowserver.base.limits import Limits
+from flowserver.cli.options import LimitsFlag, OutputFormat, read_settings
+from flowserver.language.diagnostics import DefinitionRejected, Diagnostic, Severity, render
+from flowserver.language.parser import parse
+
+STDIN: Final = "-"
+_COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE...", help="Definitions in YAML or JSON; - is standard input.")
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A definition that could be read, and what was found in it."""
+
+    name: str
+    text: str
+    found: tuple[Diagnostic, ...]
+
+    def count(self, severity: Severity) -> int:
+        """How many findings are of that severity."""
+        return sum(each.severity is severity for each in self.found)
+
+
+def validate(
+    files: Files, limits: LimitsFlag = None, strict: Strict = False, output_format: OutputFormat = "text"
+) -> None:
+    """Check definitions, without a server.
+
+    Shows every mistake with its place, a stable id and, where there is one, a hint.
+    `!Ref service/function`, which deployment tools expand, is accepted here.
+
+    Exit code 0: no errors. 1: errors, or warnings with --strict. 2: a file cannot be read.
+
+    \b
+    Examples:
+      flowserver validate flow.yaml
+      flowserver validate --strict --format json flows/*.yaml
+      generate-flow | flowserver validate -
+    """
+    in_force = Limits.of(read_settings({"limits": limits}).limits)
+    texts = {name: _read(name) for name in dict.fromkeys(files)}
+    checked = [check(name, text, in_force) for name, text in texts.items() if text is not None]
+    if output_format == "json":
+        typer.echo(json.dumps([_as_json(each) for each in checked], ensure_ascii=False, indent=2))
+    else:
+        _show(checked)
+    if len(checked) < len(texts):
+        raise typer.Exit(2)
+    if any(each.count(Severity.ERROR) or (strict and each.found) for each in checked):
+        raise typer.Exit(1)
+
+
+def check(name: str, text: str, limits: Limits) -> CheckedFile:
+    """Parse a definition for what can be said about it."""
+    try:
+        return CheckedFile(name, text, parse(text, limits, allow_ref_tags=True).warnings)
+    except DefinitionRejected as error:
+        return CheckedFile(name, text, error.diagnostics)
+
+
+def _read(name: str) -> str | None:
+    """The text, with its line ends as they are; None, after a line on stderr, if it cannot be had."""
+    try:
+        content = typer.get_binary_stream("stdin").read() if name == STDIN else Path(name).read_bytes()
+        return content.decode()
+    except OSError as error:
+        reason = error.strerror
+    except UnicodeDecodeError as error:
+        reason = f"not UTF-8 text (at byte {error.start + 1})"
+    typer.echo(f"flowserver: {typer.format_filename(name)}: {reason}", err=True)
+    return None
+
+
+def _as_json(checked: CheckedFile) -> dict[str, object]:
+    return {"file": checked.name, **DefinitionReport.of(checked.found).model_dump()}
+
+
+def _show(files: Iterable[CheckedFile]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for checked in files:
+        name = typer.format_filename(checked.name)
+        for found in checked.found:
+            console.print(_coloured(render(found, checked.text, name), found))
+        console.print(Text(f"{name}: {_summary(checked)}"))
+
+
+def _coloured(rendered: str, found: Diagnostic) -> Text:
+    """Colours disappear by themselves where the output is no terminal."""
+    colour = _COLOURS[found.severity]
+    head, _, rest = rendered.partition("\n")
+    text = Text().append(head, "bold")
+    text.highlight_words([f"{found.severity}[{found.id}]"], colour)
+    excerpt = Text(f"\n{rest}")
+    excerpt.highlight_regex(r"(?m)(?<=\| ) *\^+$", colour)
+    return text.append_text(excerpt)
+
+
+def _summary(checked: CheckedFile) -> str:
+    errors, warnings = checked.count(Severity.ERROR), checked.count(Severity.WARNING)
+    parts = ["valid"] if not errors else [_counted(errors, "error")]
+    return ", ".join(parts + ([_counted(warnings, "warning")] if warnings else []))
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
