@@ -51,23 +51,35 @@ def sqlite_url(migrated_sqlite: Path, tmp_path: Path) -> str:
     return f"sqlite:///{file}"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The URL of a migrated database that only this test uses; the test runs on both kinds."""
-    if request.param == "sqlite":
-        yield request.getfixturevalue("sqlite_url")
-        return
-    server, template = request.getfixturevalue("postgres_server"), request.getfixturevalue("migrated_postgres")
-    with fresh_database(server, template) as url:
+@pytest.fixture
+def migrated_postgres_url(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
+    """The `postgresql://` URL of a migrated database that only this test uses."""
+    with fresh_database(postgres_server, migrated_postgres) as url:
         yield url
+
+
+@pytest.fixture(params=["sqlite_url", "migrated_postgres_url"], ids=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """The URL of a migrated database that only this test uses; the test runs on both kinds."""
+    return str(request.getfixturevalue(request.param))
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     """A migrated database that only this test uses; the test runs on both kinds."""
-    opened = Database(database_url)
-    yield opened
-    opened.close()
+    yield from _opened(database_url)
+
+
+@pytest.fixture
+def sqlite_database(sqlite_url: str) -> Iterator[Database]:
+    """A migrated SQLite database that only this test uses."""
+    yield from _opened(sqlite_url)
+
+
+@pytest.fixture
+def postgres_database(migrated_postgres_url: str) -> Iterator[Database]:
+    """A migrated PostgreSQL database that only this test uses."""
+    yield from _opened(migrated_postgres_url)
 
 
 @pytest.fixture
@@ -76,7 +88,12 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
-def _migrate(url: str) -> None:
+def _opened(url: str) -> Iterator[Database]:
     database = Database(url)
-    migrate(database)
+    yield database
     database.close()
+
+
+def _migrate(url: str) -> None:
+    for database in _opened(url):
+        migrate(database)

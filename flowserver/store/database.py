@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError
 
 READERS_MAX = 8
 BUSY_TIMEOUT_MS = 30_000
+AUTO_VACUUM_INCREMENTAL = 2
 
 T = TypeVar("T")
 
@@ -98,9 +99,11 @@ class Database:
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     """Pragmas of every connection; auto_vacuum takes effect only before the first table exists."""
     connection.isolation_level = None  # SQLAlchemy's begin event opens transactions, not the driver
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    if connection.execute("PRAGMA auto_vacuum").fetchone() != (AUTO_VACUUM_INCREMENTAL,):
+        # Not otherwise, because setting it writes: a new reader would have to wait for the writer.
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     for pragma in (
-        f"busy_timeout = {BUSY_TIMEOUT_MS}",
-        "auto_vacuum = INCREMENTAL",
         "journal_mode = WAL",
         "synchronous = FULL",
         "cache_size = -65536",

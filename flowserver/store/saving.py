@@ -115,7 +115,12 @@ def _new_documents(stored: StoredExecution) -> dict[str, Any]:
 
 def _results(execution: Execution) -> dict[str, Any]:
     output = None if execution.output is None else dump_json(execution.output)
-    return {"output": output, "error": execution.error, "cause": execution.cause}
+    return {"output": output, "error": _storable(execution.error), "cause": _storable(execution.cause)}
+
+
+def _storable(text: str | None) -> str | None:
+    """PostgreSQL's texts hold no NUL, and a function may name its error as it likes."""
+    return None if text is None else text.replace("\0", "\ufffd")
 
 
 def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:

@@ -1,0 +1,117 @@
+"""URLs, pragmas, and where transactions begin and end."""
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, insert, select, text
+
+from flowserver.store.database import Database, DatabaseUrlInvalid, parse_url
+from flowserver.store.tables import secrets
+
+
+def keep(name: str):
+    return insert(secrets).values(name=name, value="v")
+
+
+def count(database: Database) -> int:
+    return database.run_read(lambda connection: connection.execute(select(func.count(secrets.c.name))).scalar_one())
+
+
+@pytest.mark.parametrize("url", ["postgresql://u@h/d", "postgres://u@h/d", "postgresql+psycopg://u@h/d"])
+def test_postgres_is_reached_through_psycopg(url: str) -> None:
+    assert parse_url(url).render_as_string() == "postgresql+psycopg://u@h/d"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "flows.db", "sqlite://", "sqlite:///", "sqlite:///:memory:", "mysql://h/d", "postgresql+asyncpg://h/d"]
+)
+def test_other_urls_are_refused(url: str) -> None:
+    with pytest.raises(DatabaseUrlInvalid):
+        parse_url(url)
+
+
+@pytest.mark.parametrize(
+    ("pragma", "value"),
+    [
+        ("journal_mode", "wal"),
+        ("synchronous", 2),  # FULL
+        ("auto_vacuum", 2),  # INCREMENTAL
+        ("busy_timeout", 30_000),
+    ],
+)
+def test_pragmas_hold_for_writers_and_readers(sqlite_url: str, pragma: str, value: object) -> None:
+    database = Database(sqlite_url)
+    for transaction in (database.write, database.read):
+        with transaction() as connection:
+            assert connection.execute(text(f"PRAGMA {pragma}")).scalar_one() == value
+    database.close()
+
+
+def test_a_block_that_raises_leaves_nothing(database: Database) -> None:
+    with pytest.raises(ZeroDivisionError), database.write() as connection:
+        connection.execute(keep("a"))
+        raise ZeroDivisionError
+    assert count(database) == 0
+
+
+def test_a_savepoint_fails_alone(database: Database) -> None:
+    with database.write() as connection:
+        connection.execute(keep("a"))
+        with pytest.raises(ZeroDivisionError), connection.begin_nested():
+            connection.execute(keep("b"))
+            raise ZeroDivisionError
+        connection.execute(keep("c"))
+    with database.read() as connection:
+        assert list(connection.execute(select(secrets.c.name).order_by(secrets.c.name)).scalars()) == ["a", "c"]
+
+
+def test_readers_do_not_wait_for_the_writer(database: Database) -> None:
+    with database.write() as connection:
+        connection.execute(keep("a"))
+        assert count(database) == 0
+    assert count(database) == 1
+
+
+def test_a_sqlite_reader_sees_one_snapshot(sqlite_url: str) -> None:
+    database = Database(sqlite_url)
+    with database.read() as reader:
+        assert reader.execute(select(func.count(secrets.c.name))).scalar_one() == 0
+        with database.write() as connection:
+            connection.execute(keep("a"))
+        assert reader.execute(select(func.count(secrets.c.name))).scalar_one() == 0
+    assert count(database) == 1
+    database.close()
+
+
+def test_a_second_sqlite_writer_waits_its_turn(sqlite_url: str) -> None:
+    first, second = Database(sqlite_url), Database(sqlite_url)
+    begun = threading.Event()
+
+    def write_too() -> None:
+        begun.set()
+        with second.write() as connection:
+            assert connection.execute(select(func.count(secrets.c.name))).scalar_one() == 1
+            connection.execute(keep("b"))
+
+    thread = threading.Thread(target=write_too)
+    with first.write() as connection:
+        thread.start()
+        begun.wait()
+        connection.execute(keep("a"))
+    thread.join()
+    assert count(first) == 2
+    first.close()
+    second.close()
+
+
+def test_what_was_committed_is_in_the_file_when_all_is_closed(sqlite_url: str, tmp_path: Path) -> None:
+    database = Database(sqlite_url)
+    with database.write() as connection:
+        connection.execute(keep("a"))
+    database.close()
+    assert not list(tmp_path.glob("*-wal"))
+    plain = sqlite3.connect(tmp_path / "flowserver.db")
+    assert plain.execute("SELECT name FROM secrets").fetchall() == [("a",)]
+    plain.close()
