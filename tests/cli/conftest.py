@@ -1,0 +1,65 @@
+"""The command line within the test's process; what must be a process of its own starts one itself."""
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from flowserver.cli.main import app
+from tests.support.server import ServerProcess
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def clean_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting of the machine reaches a test."""
+    for name in os.environ:
+        if name.startswith("FLOWSERVER_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """`serve` sets logging up for its process, which here is the tests'."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def run() -> Run:
+    """Run the program: `run("keys", "list")`."""
+
+    def run_program(*arguments: str, stdin: str | bytes = "") -> Result:
+        result = CliRunner().invoke(app, [str(each) for each in arguments], prog_name="flowserver", input=stdin)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
+
+    return run_program
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A running server that the tests of a module share; the first request to it is theirs."""
+    file = tmp_path_factory.mktemp("server") / "flowserver.db"
+    with ServerProcess(f"sqlite:///{file}") as running:
+        yield running
+
+
+@pytest.fixture
+def new_url(tmp_path: Path) -> str:
+    """The URL of a database that does not exist yet, in a folder that does not either."""
+    return f"sqlite:///{tmp_path}/data/flowserver.db"
+
+
+def one_line(result: Result) -> str:
+    """What a failing command said: one line on stderr and nothing else."""
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    return str(line)

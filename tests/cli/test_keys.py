@@ -1,0 +1,69 @@
+"""`flowserver keys`: shown once, kept as the server looks them up, disabled for good."""
+
+import json
+
+import pytest
+
+from flowserver.store.keys import find_access_key, find_key_by_token, token_digest
+from tests.cli.conftest import one_line
+
+
+@pytest.fixture
+def keys(run, sqlite_url):
+    return lambda command, *arguments: run("keys", command, "--database-url", sqlite_url, *arguments)
+
+
+def test_a_created_key_is_shown_and_works(keys, sqlite_database):
+    result = keys("create", "--label", "my laptop")
+    assert result.exit_code == 0
+    shown = dict(line.split(":", 1) for line in result.stdout.splitlines())
+    key_id, secret, token = (shown[name].strip() for name in ("access key id", "secret", "bearer token"))
+    assert "first key" in result.stderr
+    by_id = sqlite_database.run_read(lambda connection: find_access_key(connection, key_id))
+    assert (by_id.secret, by_id.label) == (secret, "my laptop")
+    assert sqlite_database.run_read(lambda connection: find_key_by_token(connection, token_digest(token))) == by_id
+
+
+def test_list_shows_no_secrets(keys):
+    assert "There are no keys" in keys("list").stderr
+    created = json.loads(keys("create", "--format", "json").stdout)
+    second = keys("create", "--label", "ci")
+    assert "first key" not in second.stderr
+    listing = keys("list").stdout
+    assert created["accessKeySecret"] not in listing
+    assert created["bearerToken"] not in listing
+    heading, first, last = listing.splitlines()
+    assert heading.split() == ["ID", "CREATED", "DISABLED", "LABEL"]
+    assert first.split()[0] == created["accessKeyId"]
+    assert last.split()[2:] == ["-", "ci"]
+    (as_json, _) = json.loads(keys("list", "--format", "json").stdout)
+    assert set(as_json) == {"accessKeyId", "createdTime", "disabledTime", "label"}
+
+
+def test_disabled_for_good(keys, sqlite_database):
+    key_id = json.loads(keys("create", "--format", "json").stdout)["accessKeyId"]
+    result = keys("disable", key_id)
+    assert (result.exit_code, result.stdout) == (0, f"disabled {key_id}\n")
+    assert sqlite_database.run_read(lambda connection: find_access_key(connection, key_id)) is None
+    assert json.loads(keys("list", "--format", "json").stdout)[0]["disabledTime"]
+    again = keys("disable", key_id)
+    assert again.exit_code == 1
+    assert one_line(again) == f"flowserver: there is no enabled access key {key_id}"
+
+
+@pytest.mark.parametrize("label", ["x" * 101, "two\nlines", "\x1b[31m"])
+def test_labels_that_would_spoil_the_listing(keys, label):
+    assert keys("create", "--label", label).exit_code == 2
+
+
+@pytest.mark.parametrize("command", [["create"], ["list"], ["disable", "FLS1"]])
+def test_without_a_database_nothing_is_created(run, new_url, tmp_path, command):
+    result = run("keys", *command, "--database-url", new_url)
+    assert result.exit_code == 1
+    assert one_line(result).endswith("create it: flowserver migrate")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_postgresql(run, migrated_postgres_url):
+    assert run("keys", "create", "--database-url", migrated_postgres_url).exit_code == 0
+    assert len(run("keys", "list", "--database-url", migrated_postgres_url).stdout.splitlines()) == 2

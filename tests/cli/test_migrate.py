@@ -1,0 +1,72 @@
+"""`flowserver migrate`: what was applied, and every way it can refuse."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from flowserver.server import sole_use
+from flowserver.store.database import Database
+from flowserver.store.schema import check_schema
+from tests.cli.conftest import one_line
+
+
+def test_creates_the_database_then_has_nothing_to_do(run, new_url):
+    first = run("migrate", "--database-url", new_url)
+    assert first.exit_code == 0
+    assert first.stdout.splitlines()[0] == "applied migration 0001"
+    file = new_url.removeprefix("sqlite:///")
+    assert first.stdout.splitlines()[-1] == f"{file} is now up to date"
+    assert run("migrate", "--database-url", new_url).stdout == f"{file} was already up to date\n"
+
+
+def test_takes_the_database_from_the_environment(run, monkeypatch, new_url):
+    monkeypatch.setenv("FLOWSERVER_DATABASE_URL", new_url)
+    assert run("migrate").exit_code == 0
+    assert Path(new_url.removeprefix("sqlite:///")).exists()
+
+
+def test_postgresql(run, postgres_url):
+    assert "is now up to date" in run("migrate", "--database-url", postgres_url).stdout
+    database = Database(postgres_url)
+    check_schema(database)
+    database.close()
+
+
+def test_refuses_while_a_server_uses_the_database(run, sqlite_url, sqlite_database):
+    with sole_use(sqlite_database):
+        result = run("migrate", "--database-url", sqlite_url)
+    assert result.exit_code == 1
+    assert one_line(result).startswith("flowserver: another flowserver uses this database")
+
+
+def test_database_of_a_newer_version(run, sqlite_url, sqlite_database):
+    with sqlite_database.write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    result = run("migrate", "--database-url", sqlite_url)
+    assert result.exit_code == 1
+    assert "revision 9999, which this flowserver does not know" in one_line(result)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("mysql://localhost/flows", "must be sqlite:///FILE or postgresql://"),
+        ("sqlite://", "must be sqlite:///FILE or postgresql://"),
+        ("nonsense", "must be sqlite:///FILE or postgresql://"),
+        ("postgresql://user:verysecret@127.0.0.1:1/flows", "the database refuses: "),
+        ("sqlite:////proc/no/flows.db", "/proc/no"),
+    ],
+)
+def test_databases_that_cannot_be_used(run, url, words):
+    result = run("migrate", "--database-url", url)
+    assert result.exit_code == 1
+    assert words in one_line(result)
+    assert "verysecret" not in result.stderr
+
+
+def test_file_that_is_no_database(run, tmp_path):
+    (tmp_path / "notes.txt").write_text("These are not the bytes of an SQLite database." * 10)
+    result = run("migrate", "--database-url", f"sqlite:///{tmp_path}/notes.txt")
+    assert result.exit_code == 1
+    assert one_line(result) == "flowserver: the database refuses: file is not a database"

@@ -1,0 +1,58 @@
+"""The program as a whole: versions, help, usage."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from flowserver import __version__
+from flowserver.cli.main import app
+
+
+def _commands(group=None, names=()):
+    """The words of every command."""
+    for name, command in (group or get_command(app)).commands.items():
+        if isinstance(command, TyperGroup):
+            yield from _commands(command, (*names, name))
+        else:
+            yield (*names, name)
+
+
+COMMANDS = list(_commands())
+
+
+def test_module_is_the_program():
+    command = [sys.executable, "-m", "flowserver", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == f"flowserver {__version__}\n"
+
+
+def test_commands_are_those_that_are_documented():
+    assert {" ".join(names) for names in COMMANDS} == {
+        "serve", "migrate", "validate",
+        "keys create", "keys list", "keys disable",
+        "functions list", "functions put", "functions get", "functions delete", "functions serve",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(run, names):
+    result = run(*names, "-h")
+    assert result.exit_code == 0
+    assert f"  flowserver {' '.join(names)}" in result.stdout.partition("Example")[2]
+
+
+@pytest.mark.parametrize("names", [(), ("keys",), ("functions",)], ids=" ".join)
+def test_overviews_say_every_command_in_a_full_sentence(run, names):
+    result = run(*names, "--help")
+    assert result.exit_code == 0
+    listing = result.stdout.partition("Commands:\n")[2].splitlines()
+    assert all(line.endswith(".") and not line.endswith("...") for line in listing)
+
+
+@pytest.mark.parametrize("arguments", [["srve"], ["serve", "--prot", "1"], ["validate"], ["keys", "disable"]])
+def test_wrong_usage_is_exit_code_2(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Usage: ")

@@ -1,0 +1,73 @@
+"""Every setting is a flag of `serve` and an environment variable; the flag wins, mistakes are named."""
+
+import pytest
+import typer
+
+from flowserver.cli.options import flag_of, read_settings, variable_of
+from flowserver.settings import Settings
+
+EXAMPLES = {
+    "host": ("0.0.0.0", "0.0.0.0"),
+    "port": ("9000", 9000),
+    "database_url": ("sqlite:///x.db", "sqlite:///x.db"),
+    "limits": ("cloud", "cloud"),
+    "missing_source": ("fail", "fail"),
+    "allowed_hosts": ('["a", "b"]', ["a", "b"]),
+    "drain_seconds": ("1.5", 1.5),
+    "log_level": ("debug", "debug"),
+}
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_every_setting_is_in_the_help(run, name):
+    text = " ".join(run("serve", "--help").stdout.split())
+    assert f" {flag_of(name)} <" in text
+    assert Settings.model_fields[name].description in text
+    assert f"[env: {variable_of(name)}" in text
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_every_setting_can_come_from_the_environment(monkeypatch, name):
+    text, value = EXAMPLES[name]
+    monkeypatch.setenv(variable_of(name), text)
+    assert getattr(read_settings({name: None}), name) == value
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_flags_win_over_the_environment(monkeypatch, name):
+    monkeypatch.setenv(variable_of(name), EXAMPLES[name][0])
+    default = Settings.model_fields[name].get_default(call_default_factory=True) or ["c"]
+    assert getattr(read_settings({name: default}), name) == default
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("FLOWSERVER_PORT", "http", "valid integer"),
+        ("FLOWSERVER_PORT", "65536", "less than or equal to 65535"),
+        ("FLOWSERVER_LIMITS", "none", "'default' or 'cloud'"),
+        ("FLOWSERVER_ALLOWED_HOSTS", "a,b", "expected a JSON list"),
+    ],
+)
+def test_mistakes_in_the_environment_name_the_variable(run, monkeypatch, variable, value, words):
+    monkeypatch.setenv(variable, value)
+    result = run("serve")
+    assert result.exit_code == 2
+    assert f"Invalid value for {variable}: " in result.stderr
+    assert words in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--port", "65536"], ["--port", "http"], ["--limits", "none"], ["--drain-seconds", "-1"]]
+)
+def test_mistakes_in_flags_name_the_flag(run, arguments):
+    result = run("serve", *arguments)
+    assert result.exit_code == 2
+    assert arguments[0] in result.stderr.partition("Invalid value for ")[2]
+
+
+def test_a_flag_beside_a_wrong_variable(monkeypatch):
+    monkeypatch.setenv("FLOWSERVER_LOG_LEVEL", "loud")
+    with pytest.raises(typer.BadParameter) as raised:
+        read_settings({"port": 1})
+    assert raised.value.param_hint == "FLOWSERVER_LOG_LEVEL"
