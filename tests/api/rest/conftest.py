@@ -1,7 +1,7 @@
 """The whole application over a database of its own, and clients for it: in-process, or over a socket."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
@@ -33,8 +33,6 @@ steps:
     outputMappings:
       - {target: answer, source: $local}
 """
-
-Call = Callable[..., Awaitable[httpx.Response]]
 
 
 @pytest.fixture
@@ -105,7 +103,7 @@ class LiveServer(uvicorn.Server):
     """A server that tells when it listens."""
 
     def __init__(self, app: FastAPI) -> None:
-        super().__init__(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
+        super().__init__(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", ws="none"))
         self.listens = asyncio.Event()
 
     async def startup(self, sockets=None) -> None:
@@ -123,7 +121,7 @@ async def live(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     server = LiveServer(app)
     serving = asyncio.create_task(server.serve())
     await server.listens.wait()
-    async with httpx.AsyncClient(base_url=server.url, trust_env=False) as opened:
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False, timeout=30) as opened:
         yield opened
     server.should_exit = True
     await serving

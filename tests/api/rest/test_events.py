@@ -1,0 +1,82 @@
+"""Histories in pages."""
+
+import httpx
+import pytest
+
+from tests.api.rest.conftest import PASS, assert_problem
+
+HERE = "/v1/flows/order/executions/run/events"
+
+
+@pytest.fixture(autouse=True)
+async def execution(client: httpx.AsyncClient) -> None:
+    await client.put("/v1/flows/order", json={"definition": PASS})
+    await client.post("/v1/flows/order/executions?wait=60", json={"name": "run", "input": {"a": 1}})
+
+
+async def test_the_whole_history(client: httpx.AsyncClient) -> None:
+    page = (await client.get(HERE)).json()
+    assert page["nextToken"] is None
+    events = page["events"]
+    assert [event["eventId"] for event in events] == list(range(1, len(events) + 1))
+    assert [event["type"] for event in events] == [
+        "ExecutionStarted",
+        "StepEntered",
+        "StepStarted",
+        "StepSucceeded",
+        "StepExited",
+        "ExecutionSucceeded",
+    ]
+    assert events[0]["detail"]["input"] == {"a": 1}
+    assert [event["scheduleEventId"] for event in events] == [0, 1, 2, 3, 4, 5]
+    assert [event["stepName"] for event in events] == ["", "p", "p", "p", "p", ""]
+    assert all(event["time"].endswith("Z") for event in events)
+
+
+async def test_pages(client: httpx.AsyncClient) -> None:
+    whole = (await client.get(HERE)).json()["events"]
+    first = (await client.get(f"{HERE}?limit=4")).json()
+    second = (await client.get(f"{HERE}?limit=4&nextToken={first['nextToken']}")).json()
+    assert (first["nextToken"], second["nextToken"]) == ("5", None)
+    assert first["events"] + second["events"] == whole
+
+
+async def test_after(client: httpx.AsyncClient) -> None:
+    for after, ids in ((0, [1, 2, 3, 4, 5, 6]), (4, [5, 6]), (6, []), (2_147_483_646, [])):
+        page = (await client.get(f"{HERE}?after={after}")).json()
+        assert ([event["eventId"] for event in page["events"]], page["nextToken"]) == (ids, None)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["after=-1", "after=x", "after=2147483647", "limit=0", "limit=1001", "nextToken=x", "nextToken=0x1", "form=1"],
+)
+async def test_wrong_queries(client: httpx.AsyncClient, query: str) -> None:
+    assert_problem(await client.get(f"{HERE}?{query}"), 400, "InvalidArgument")
+
+
+async def test_what_is_not_there(client: httpx.AsyncClient) -> None:
+    for suffix in ("", "/stream"):
+        response = await client.get(f"/v1/flows/order/executions/none/events{suffix}")
+        assert_problem(response, 404, "ExecutionNotExists")
+        assert_problem(await client.get(f"/v1/flows/none/executions/run/events{suffix}"), 404, "FlowNotExists")
+
+
+async def test_a_stream_of_the_past_ends_by_itself(client: httpx.AsyncClient) -> None:
+    response = await client.get(f"{HERE}/stream?after=4")
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert response.headers["cache-control"] == "no-store"
+    assert [line for line in response.text.splitlines() if line.startswith("id:")] == ["id: 5", "id: 6"]
+
+
+async def test_a_client_that_has_everything_is_told_to_stop(client: httpx.AsyncClient) -> None:
+    for query, headers in (("?after=6", {}), ("", {"Last-Event-ID": "6"}), ("?after=1", {"Last-Event-ID": "6"})):
+        response = await client.get(f"{HERE}/stream{query}", headers=headers)
+        assert (response.status_code, response.content) == (204, b"")
+
+
+@pytest.mark.parametrize("last_event_id", ["", "x", "-1", "99999999999999999999"])
+async def test_a_wrong_last_event_id(client: httpx.AsyncClient, last_event_id: str) -> None:
+    response = await client.get(f"{HERE}/stream", headers={"Last-Event-ID": last_event_id})
+    assert "last-event-id" in assert_problem(response, 400, "InvalidArgument")["detail"]

@@ -1,0 +1,88 @@
+"""The registry of functions."""
+
+import httpx
+import pytest
+
+from tests.api.rest.conftest import assert_problem
+
+URL = "http://127.0.0.1:9000/charge"
+
+
+async def test_put_get_delete(client: httpx.AsyncClient) -> None:
+    wanted = {"url": URL, "timeoutSeconds": 30, "headers": {"Authorization": "Bearer x"}}
+    first = await client.put("/v1/functions/shop/charge", json=wanted)
+    assert first.status_code == 201
+    shown = first.json()
+    assert shown == {
+        "service": "shop",
+        "function": "charge",
+        **wanted,
+        "createdTime": shown["createdTime"],
+        "lastModifiedTime": shown["createdTime"],
+    }
+    assert (await client.get("/v1/functions/shop/charge")).json() == shown
+
+    again = await client.put("/v1/functions/shop/charge", json={"url": f"{URL}2"})
+    assert again.status_code == 200
+    assert (again.json()["url"], again.json()["timeoutSeconds"], again.json()["headers"]) == (f"{URL}2", 600, {})
+    assert again.json()["createdTime"] == shown["createdTime"]
+
+    gone = await client.delete("/v1/functions/shop/charge")
+    assert (gone.status_code, gone.content) == (204, b"")
+    for method in ("GET", "DELETE"):
+        assert_problem(await client.request(method, "/v1/functions/shop/charge"), 404, "FunctionNotExists")
+
+
+async def test_a_service_may_have_a_qualifier_or_be_absent(client: httpx.AsyncClient) -> None:
+    for service in ("-", "shop.prod", "shop.2"):
+        response = await client.put(f"/v1/functions/{service}/charge", json={"url": URL})
+        assert (response.status_code, response.json()["service"]) == (201, service)
+        assert (await client.get(f"/v1/functions/{service}/charge")).json() == response.json()
+
+
+async def test_listing_goes_by_service_and_name_in_pages(client: httpx.AsyncClient) -> None:
+    titles = ["-/z", "a/a", "a/b", "a.prod/a", "b/a"]
+    for title in reversed(titles):
+        await client.put(f"/v1/functions/{title}", json={"url": URL})
+    seen: list[str] = []
+    query: dict[str, object] = {"limit": 2}
+    while True:
+        page = (await client.get("/v1/functions", params=query)).json()
+        seen += [f"{function['service']}/{function['function']}" for function in page["functions"]]
+        if page["nextToken"] is None:
+            break
+        query["nextToken"] = page["nextToken"]
+    assert seen == titles
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "MissingRequiredParams"),
+        ({"url": "ftp://127.0.0.1/"}, "InvalidArgument"),
+        ({"url": "http://user:secret@127.0.0.1/"}, "InvalidArgument"),
+        ({"url": "http://127.0.0.1/\r\nHost: x"}, "InvalidArgument"),
+        ({"url": URL, "headers": {"Host": "x"}}, "InvalidArgument"),
+        ({"url": URL, "headers": {"X-A": "a\r\nb"}}, "InvalidArgument"),
+        ({"url": URL, "headers": {"X-A": 1}}, "InvalidArgument"),
+        ({"url": URL, "timeoutSeconds": 0}, "InvalidArgument"),
+        ({"url": URL, "method": "GET"}, "InvalidArgument"),
+    ],
+)
+async def test_wrong_registrations(client: httpx.AsyncClient, body: dict, code: str) -> None:
+    problem = assert_problem(await client.put("/v1/functions/shop/charge", json=body), 400, code)
+    assert "secret" not in problem["detail"]
+    assert (await client.get("/v1/functions")).json()["functions"] == []
+
+
+@pytest.mark.parametrize("title", ["9/f", "s/9", "s./f", "s.a.b/f", "s/f%00", "%20/f", "中/f", "--/f"])
+async def test_impossible_names(client: httpx.AsyncClient, title: str) -> None:
+    for method in ("PUT", "GET", "DELETE"):
+        response = await client.request(method, f"/v1/functions/{title}", json={"url": URL})
+        assert_problem(response, 400, "InvalidArgument")
+
+
+async def test_calls_go_where_the_registration_says(client: httpx.AsyncClient, waiting: str, functions) -> None:
+    [request] = functions.requests
+    assert request.startswith(b"POST /function HTTP/1.1")
+    assert waiting.encode() in request

@@ -1,0 +1,108 @@
+"""Live histories over a real socket."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from tests.api.rest.conftest import WAIT, put_callback_flow
+from tests.invokers.wire_server import WireServer
+from tests.support.server import ServerProcess
+
+RUN = "/v1/flows/ask/executions/run"
+
+
+async def events_of(response: httpx.Response) -> AsyncIterator[dict]:
+    """The events of a stream, as they come."""
+    assert response.status_code == 200
+    event_id = None
+    async for line in response.aiter_lines():
+        name, _, value = line.partition(": ")
+        if name == "id":
+            event_id = value
+        elif name == "data":
+            event = json.loads(value)
+            assert event_id == str(event["eventId"])
+            yield event
+
+
+@pytest.fixture
+async def running(live: httpx.AsyncClient, functions: WireServer) -> None:
+    """Execution `run` of flow `ask` waits for a report, or soon will."""
+    await put_callback_flow(live, functions)
+    await live.post("/v1/flows/ask/executions", json={"name": "run"})
+
+
+async def test_events_arrive_as_they_happen_until_the_last(live: httpx.AsyncClient, running: None) -> None:
+    seen = []
+    token = ""
+    async with live.stream("GET", f"{RUN}/events/stream") as response:
+        async for event in events_of(response):
+            seen.append(event)
+            if event["type"] == "StepStarted":
+                token = event["detail"]["input"]["token"]
+            if event["type"] == "TaskSubmitted":
+                await live.post("/v1/tasks/succeed", json={"taskToken": token, "output": {"n": 10**30}})
+    assert seen[-1]["type"] == "ExecutionSucceeded"
+    assert seen[-1]["detail"] == {"output": {"answer": {"n": 10**30}}}
+    assert seen == (await live.get(f"{RUN}/events")).json()["events"]
+    response = await live.get(f"{RUN}/events/stream", headers={"Last-Event-ID": str(seen[-1]["eventId"])})
+    assert response.status_code == 204
+
+
+async def test_a_reconnecting_client_misses_nothing(live: httpx.AsyncClient, running: None) -> None:
+    seen: list[int] = []
+    while len(seen) < 5:  # one event a connection: up to TaskSubmitted
+        headers = {"Last-Event-ID": str(seen[-1])} if seen else {}
+        async with live.stream("GET", f"{RUN}/events/stream", headers=headers) as response:
+            async for event in events_of(response):
+                seen.append(event["eventId"])
+                break
+    assert seen == [1, 2, 3, 4, 5]
+
+
+async def test_a_client_that_leaves_is_forgotten(live: httpx.AsyncClient, running: None, app: FastAPI) -> None:
+    watchers = app.state.engine.watchers
+    watch_changes = watchers.watch_changes
+    left = asyncio.Event()
+
+    @contextmanager
+    def observed(execution_id: str) -> Iterator[asyncio.Event]:
+        with watch_changes(execution_id) as changed:
+            try:
+                yield changed
+            finally:
+                left.set()
+
+    watchers.watch_changes = observed
+    async with live.stream("GET", f"{RUN}/events/stream") as response:
+        async for event in events_of(response):
+            if event["type"] == "TaskSubmitted":
+                break
+        assert not left.is_set()
+    await asyncio.wait_for(left.wait(), 30)
+
+
+async def test_a_stream_ends_with_its_flow(live: httpx.AsyncClient, running: None) -> None:
+    async with live.stream("GET", f"{RUN}/events/stream") as response:
+        async for event in events_of(response):
+            if event["type"] == "TaskSubmitted":
+                await live.delete("/v1/flows/ask")
+    assert (await live.get("/v1/flows/ask")).status_code == 404
+
+
+def test_a_stopping_server_ends_its_streams(sqlite_url: str) -> None:
+    with ServerProcess(sqlite_url) as server, httpx.Client(base_url=server.url, trust_env=False) as client:
+        client.put("/v1/flows/order", json={"definition": WAIT})
+        client.post("/v1/flows/order/executions", json={"name": "run"})
+        with client.stream("GET", "/v1/flows/order/executions/run/events/stream") as response:
+            lines = response.iter_lines()
+            assert next(lines) == "id: 1"
+            server.process.terminate()
+            rest = list(lines)
+        assert "id: 3" in rest
+        assert server.process.wait(30) == 0

@@ -1,0 +1,73 @@
+"""Reports on tasks that wait for them."""
+
+import httpx
+import pytest
+
+from tests.api.rest.conftest import assert_problem
+
+RUN = "/v1/flows/ask/executions/run"
+
+
+async def test_success_is_the_tasks_result(client: httpx.AsyncClient, waiting: str) -> None:
+    report = {"taskToken": waiting, "output": {"n": 9007199254740993}}
+    response = await client.post("/v1/tasks/succeed", json=report)
+    assert response.status_code == 200
+    execution = (await client.get(f"{RUN}?wait=60")).json()
+    assert (execution["status"], execution["output"]) == ("Succeeded", {"answer": {"n": 9007199254740993}})
+    events = (await client.get(f"{RUN}/events")).json()["events"]
+    [event] = [event for event in events if event["eventId"] == response.json()["eventId"]]
+    assert (event["type"], event["stepName"]) == ("TaskSucceeded", "ask")
+    assert_problem(await client.post("/v1/tasks/succeed", json=report), 400, "TaskAlreadyCompleted")
+
+
+async def test_success_without_output_gives_an_empty_one(client: httpx.AsyncClient, waiting: str) -> None:
+    assert (await client.post("/v1/tasks/succeed", json={"taskToken": waiting})).status_code == 200
+    assert (await client.get(f"{RUN}?wait=60")).json()["output"] == {"answer": {}}
+
+
+async def test_failure_fails_the_task(client: httpx.AsyncClient, waiting: str) -> None:
+    report = {"taskToken": waiting, "error": "Rejected", "cause": "above the limit"}
+    assert (await client.post("/v1/tasks/fail", json=report)).status_code == 200
+    execution = (await client.get(f"{RUN}?wait=60")).json()
+    shown = (execution["status"], execution["error"], execution["cause"], execution["output"])
+    assert shown == ("Failed", "Rejected", "above the limit", None)
+    assert_problem(await client.post("/v1/tasks/fail", json=report), 400, "TaskAlreadyCompleted")
+
+
+async def test_a_child_reports_for_itself(client: httpx.AsyncClient, waiting: str) -> None:
+    definition = "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: f, error: Nope, cause: because}\n"
+    await client.put("/v1/flows/child", json={"definition": definition})
+    response = await client.post("/v1/flows/child/executions", json={"callbackTaskToken": waiting})
+    assert response.status_code == 201
+    execution = (await client.get(f"{RUN}?wait=60")).json()
+    assert (execution["status"], execution["error"], execution["cause"]) == ("Failed", "Nope", "because")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        ("succeed", {"output": {}}, "MissingRequiredParams"),
+        ("succeed", {"taskToken": "", "output": {}}, "InvalidArgument"),
+        ("succeed", {"taskToken": "forged", "output": {}}, "InvalidArgument"),
+        ("succeed", {"taskToken": "中", "output": {}}, "InvalidArgument"),
+        ("succeed", {"taskToken": "x" * 100_000}, "InvalidArgument"),
+        ("succeed", {"taskToken": "forged", "output": []}, "InvalidArgument"),
+        ("succeed", {"taskToken": "forged", "output": None}, "InvalidArgument"),
+        ("succeed", {"taskToken": "forged", "error": "x"}, "InvalidArgument"),
+        ("fail", {"taskToken": "forged"}, "MissingRequiredParams"),
+        ("fail", {"taskToken": "forged", "error": "x"}, "InvalidArgument"),
+        ("fail", {"taskToken": "forged", "error": ""}, "InvalidArgument"),
+        ("fail", {"taskToken": "forged", "error": "x" * 129}, "InvalidArgument"),
+    ],
+)
+async def test_wrong_reports_change_nothing(
+    client: httpx.AsyncClient, waiting: str, path: str, body: dict, code: str
+) -> None:
+    assert_problem(await client.post(f"/v1/tasks/{path}", json=body), 400, code)
+    assert (await client.get(RUN)).json()["status"] == "Running"
+
+
+async def test_an_output_has_a_bound(client: httpx.AsyncClient, waiting: str) -> None:
+    report = {"taskToken": waiting, "output": {"x": "y" * 262_144}}
+    assert_problem(await client.post("/v1/tasks/succeed", json=report), 400, "InvalidArgument")
+    assert (await client.get(RUN)).json()["status"] == "Running"
