@@ -1,0 +1,88 @@
+"""The project as others get it: a bare checkout with `make run`, and a wheel installed alone."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.server import clean_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT_BEHIND = shutil.ignore_patterns(".venv", ".git", "data", "node_modules", "*_cache", "__pycache__", ".hypothesis")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def bare_checkout(tmp_path: Path) -> Path:
+    """The project's files, without anything that was built from them."""
+    return Path(shutil.copytree(ROOT, tmp_path / "checkout", ignore=LEFT_BEHIND))
+
+
+@contextmanager
+def serving(command: list[str], folder: Path) -> Iterator[str]:
+    """Run a command that serves, and give its URL; on leaving it must end cleanly."""
+    environment = clean_environment() | {"FLOWSERVER_PORT": "0", "PYTHON": sys.executable}
+    environment.pop("VIRTUAL_ENV", None)
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    printed = ""
+    for line in process.stdout:
+        printed += line
+        if line.strip().startswith("API "):
+            yield line.split()[1]
+            break
+    else:
+        raise AssertionError(printed)
+    os.killpg(process.pid, signal.SIGTERM)
+    printed += process.stdout.read()
+    process.wait(30)
+    assert "Traceback" not in printed, printed
+
+
+def runs_a_flow(url: str) -> bool:
+    """Whether the server there takes a flow and runs it."""
+    definition = "version: v1\ntype: flow\nsteps: [{type: pass, name: p, outputMappings: [{target: k, source: 1}]}]\n"
+    with httpx.Client(base_url=url, trust_env=False) as http:
+        http.post("/v1/flows", json={"name": "f", "definition": definition}).raise_for_status()
+        started = http.post("/v1/flows/f/executions?wait=10", json={"name": "e"}).json()
+    return bool(started["status"] == "Succeeded" and started["output"] == {"k": 1})
+
+
+def test_make_run_serves_from_a_bare_checkout(bare_checkout: Path) -> None:
+    with serving(["make", "run"], bare_checkout) as url:
+        assert runs_a_flow(url)
+    assert (bare_checkout / "data" / "flowserver.db").exists()
+
+
+def test_the_wheel_alone_migrates_and_serves(bare_checkout: Path, tmp_path: Path) -> None:
+    run = {"check": True, "cwd": bare_checkout, "env": clean_environment()}
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")], **run)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "clean")], **run)
+    python = str(tmp_path / "clean" / "bin" / "python")
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, "--require-hashes", "--requirement", "requirements.txt"], **run)
+    subprocess.run([*install, "--no-deps", "--no-index", str(wheel)], **run)
+    shutil.rmtree(bare_checkout)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    flowserver = str(tmp_path / "clean" / "bin" / "flowserver")
+    subprocess.run([flowserver, "migrate"], check=True, cwd=elsewhere, env=clean_environment())
+    with serving([flowserver, "serve"], elsewhere) as url:
+        assert runs_a_flow(url)
