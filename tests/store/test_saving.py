@@ -246,8 +246,8 @@ def test_an_unknown_wait_is_damage_too(database: Database) -> None:
         else:
             connection.execute(text("ALTER TABLE scopes DROP CONSTRAINT ck_scopes_wait"))
         connection.execute(update(scopes).values(wait="sleeping"))
-    with database.write() as connection:
         assert list(load_executions(connection, ["bad"])[1]) == ["bad"]
+        connection.rollback()
 
 
 def test_loading_locks_the_rows(postgres_database: Database) -> None:

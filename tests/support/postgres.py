@@ -40,6 +40,18 @@ def fresh_database(server: PostgresServer, template: str = "template1") -> Itera
         _run(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
+def delete_all_rows(url: str) -> None:
+    """Make a migrated database as good as new, whoever is still connected to it."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        deletes = [f"DELETE FROM {table}" for (table,) in tables if table != "alembic_version"]
+        connection.execute(";".join(deletes).encode())
+
+
 def _run(server: PostgresServer, *statements: str) -> None:
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         for statement in statements:

@@ -1,0 +1,135 @@
+"""Flows: one live holder of a name, definitions that stay, listings in one order on every database."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import select, text
+
+from flowserver.store.database import Database
+from flowserver.store.flows import (
+    FlowRow,
+    count_flows,
+    definition_id_of,
+    delete_flow,
+    find_flow,
+    find_flows,
+    insert_flow,
+    list_flows,
+    load_definition,
+    update_flow,
+)
+from flowserver.store.tables import definitions, flows
+from tests.store.rows import flow_row, keep_flow
+
+AWKWARD = "version: v1 # ~*+/&=中\r\n\ttabs and\nnewlines 🚀\n"
+ORDER = ["A", "B", "Z", "_", "a", "a-b", "a0", "a_b", "aa", "b"]
+"""By code points: what locales mix (cases, punctuation) stays apart."""
+
+
+def test_a_flow_comes_back_as_it_was_kept(database: Database) -> None:
+    row = flow_row("f", definition=AWKWARD, description="d 中", role_arn="r", environment="{}", created_at=2**41)
+    with database.write() as connection:
+        assert insert_flow(connection, row)
+    with database.read() as connection:
+        assert find_flow(connection, "f") == row
+        assert load_definition(connection, row.definition_id) == AWKWARD
+        assert find_flow(connection, "F") is None
+        assert load_definition(connection, "unknown") is None
+
+
+def test_a_live_name_is_taken(database: Database) -> None:
+    with database.write() as connection:
+        keep_flow(connection, "f", "one")
+        assert not insert_flow(connection, flow_row("f", "two"))
+        keep_flow(connection, "g", "three")  # the failure left the transaction usable
+        assert count_flows(connection) == 2
+        assert load_definition(connection, flow_row("f", "two").definition_id) is None
+
+
+def test_of_two_creates_at_once_one_wins(database_url: str) -> None:
+    databases = [Database(database_url), Database(database_url)]
+    start, results = threading.Barrier(2), []
+
+    def create(number: int) -> None:
+        start.wait()
+        with databases[number].write() as connection:
+            results.append(insert_flow(connection, flow_row("f", f"id-{number}")))
+
+    threads = [threading.Thread(target=create, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == [False, True]
+    with databases[0].read() as connection:
+        assert count_flows(connection) == 1
+    for each in databases:
+        each.close()
+
+
+def test_a_deleted_name_is_free_at_once_and_its_new_holder_unrelated(database: Database) -> None:
+    with database.write() as connection:
+        old = keep_flow(connection, "f", "old")
+        assert delete_flow(connection, "f", 5)
+        assert find_flow(connection, "f") is None
+        assert not delete_flow(connection, "f", 6)
+        keep_flow(connection, "f", "new")
+        assert delete_flow(connection, "f", 7)
+        assert not update_flow(connection, old)
+        deleted = select(flows.c.flow_id, flows.c.deleted_at).order_by(flows.c.deleted_at)
+        assert [tuple(row) for row in connection.execute(deleted)] == [("old", 5), ("new", 7)]
+        assert load_definition(connection, old.definition_id) is not None
+
+
+def test_updating_keeps_older_definitions(database: Database) -> None:
+    with database.write() as connection:
+        first = keep_flow(connection, "f")
+        second = replace(first, definition=AWKWARD, definition_id=definition_id_of(first.flow_id, AWKWARD))
+        second = replace(second, description="new", role_arn="new", modified_at=9)
+        assert update_flow(connection, second)
+        assert find_flow(connection, "f") == second
+        assert load_definition(connection, first.definition_id) == first.definition
+        assert update_flow(connection, replace(first, modified_at=10))
+        assert len(connection.execute(select(definitions)).all()) == 2
+
+
+def test_equal_texts_of_different_flows_are_different_definitions() -> None:
+    assert definition_id_of("a", "x") == definition_id_of("a", "x")
+    assert len({definition_id_of("a", "x"), definition_id_of("b", "x"), definition_id_of("a", "y")}) == 3
+
+
+@pytest.mark.parametrize("size", [1, 3, len(ORDER)])
+def test_pages_follow_code_points(database: Database, size: int) -> None:
+    with database.write() as connection:
+        for name in reversed(ORDER):
+            keep_flow(connection, name)
+        keep_flow(connection, "gone")
+        delete_flow(connection, "gone", 1)
+    seen: list[str] = []
+    with database.read() as connection:
+        rows: list[FlowRow] = list_flows(connection, from_name="", limit=size + 1)
+        while rows:
+            seen += [row.name for row in rows[:size]]
+            rows = list_flows(connection, from_name=rows[size].name, limit=size + 1) if len(rows) > size else []
+    assert seen == ORDER == sorted(ORDER)
+
+
+def test_several_flows_are_found_at_once(database: Database) -> None:
+    with database.write() as connection:
+        rows = {name: keep_flow(connection, name) for name in ("a", "b", "c")}
+        delete_flow(connection, "c", 1)
+    with database.read() as connection:
+        assert find_flows(connection, {"a", "b", "c", "d"}) == {"a": rows["a"], "b": rows["b"]}
+        assert find_flows(connection, []) == {}
+
+
+def test_names_are_ordered_alike_whatever_the_locale(postgres_database: Database) -> None:
+    """This PostgreSQL has no other locale to try; its columns must not depend on one."""
+    query = text(
+        "SELECT table_name || '.' || column_name FROM information_schema.columns"
+        " WHERE table_schema = 'public' AND collation_name = 'C'"
+    )
+    with postgres_database.read() as connection:
+        fixed = set(connection.execute(query).scalars())
+    assert fixed == {"flows.name", "executions.name", "functions.service", "functions.function"}

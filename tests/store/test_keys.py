@@ -1,0 +1,99 @@
+"""Access keys, nonces, the server's own secrets."""
+
+import threading
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from flowserver.store.database import Database
+from flowserver.store.keys import (
+    any_access_key,
+    disable_access_key,
+    find_access_key,
+    find_key_by_token,
+    forget_nonces,
+    insert_access_key,
+    keep_secret,
+    list_access_keys,
+    token_digest,
+    use_nonce,
+)
+from tests.store.rows import access_key
+
+
+def test_a_key_is_found_until_it_is_disabled(database: Database) -> None:
+    key = access_key("ak", secret="s", token_digest=token_digest("token"), label="中")
+    with database.write() as connection:
+        assert not any_access_key(connection)
+        insert_access_key(connection, key)
+        assert find_access_key(connection, "ak") == key
+        assert find_access_key(connection, "AK") is None
+        assert find_key_by_token(connection, token_digest("token")) == key
+        assert find_key_by_token(connection, "token") is None
+        assert disable_access_key(connection, "ak", 7)
+        assert not disable_access_key(connection, "ak", 8)
+        assert find_access_key(connection, "ak") is None
+        assert find_key_by_token(connection, token_digest("token")) is None
+        assert [each.disabled_at for each in list_access_keys(connection)] == [7]
+        assert any_access_key(connection)  # disabling the last key does not open the server
+
+
+def test_keys_are_listed_oldest_first(database: Database) -> None:
+    with database.write() as connection:
+        for name, created_at in (("b", 3), ("c", 1), ("a", 2)):
+            insert_access_key(connection, access_key(name, created_at=created_at))
+        assert [key.access_key_id for key in list_access_keys(connection)] == ["c", "a", "b"]
+
+
+def test_ids_and_tokens_are_unique(database: Database) -> None:
+    with database.write() as connection:
+        insert_access_key(connection, access_key("ak", token_digest="d"))
+    for twin in (access_key("ak", token_digest="d2"), access_key("ak2", token_digest="d")):
+        with pytest.raises(IntegrityError), database.write() as connection:
+            insert_access_key(connection, twin)
+
+
+def test_a_nonce_is_used_once_per_key(database: Database) -> None:
+    with database.write() as connection:
+        assert use_nonce(connection, "ak", "n", 10)
+        assert not use_nonce(connection, "ak", "n", 99)
+        assert use_nonce(connection, "ak2", "n", 10)
+        assert use_nonce(connection, "ak", "N", 20)
+    with database.write() as connection:
+        assert not use_nonce(connection, "ak", "n", 10)
+        assert forget_nonces(connection, 10) == 0
+        assert forget_nonces(connection, 11) == 2
+        assert use_nonce(connection, "ak", "n", 30)
+        assert not use_nonce(connection, "ak", "N", 30)
+
+
+def test_a_secret_is_made_once(database: Database) -> None:
+    with database.write() as connection:
+        assert keep_secret(connection, "a", "first") == "first"
+        assert keep_secret(connection, "a", "second") == "first"
+        assert keep_secret(connection, "b", "third") == "third"
+
+
+def test_two_nodes_agree_on_a_secret(database_url: str) -> None:
+    databases = [Database(database_url), Database(database_url)]
+    start, kept = threading.Barrier(2), []
+
+    def keep(number: int) -> None:
+        start.wait()
+        with databases[number].write() as connection:
+            kept.append(keep_secret(connection, "a", f"of {number}"))
+
+    threads = [threading.Thread(target=keep, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(kept) == 2
+    assert len(set(kept)) == 1
+    for each in databases:
+        each.close()
+
+
+def test_a_digest_takes_any_text() -> None:
+    assert token_digest("a") != token_digest("b")
+    assert len(token_digest("\ud800")) == 64

@@ -1,0 +1,186 @@
+"""What must happen next: found by the rows alone, through indexes that hold only the rows concerned."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, event
+
+from flowserver.machine.state import Status, WaitKind
+from flowserver.store.database import Database
+from flowserver.store.executions import count_running
+from flowserver.store.flows import count_flows, delete_flow, find_flow, list_flows
+from flowserver.store.saving import clear_callback, park_execution
+from flowserver.store.wakeups import (
+    DueCallback,
+    ScopeRef,
+    due_callbacks,
+    due_deadlines,
+    due_timers,
+    next_due,
+    ready_executions,
+    running_of_deleted_flows,
+    tasks_of_node,
+    tasks_of_other_nodes,
+)
+from tests.store.rows import end, keep_flow, new_execution, save_new, scope
+
+
+def timer(scope_id: int, wake_at: int, wait: WaitKind = WaitKind.TIMER) -> Any:
+    return scope(scope_id, wait, wake_at=wake_at, wait_id=scope_id * 10)
+
+
+def refs(found: list[ScopeRef]) -> list[tuple[str, int, int]]:
+    return [(ref.execution_id, ref.scope_id, ref.wait_id) for ref in found]
+
+
+@pytest.fixture
+def waiting(database: Database) -> Database:
+    """Executions that wait in every way; `parked` waits in all of them and must never be found."""
+    with database.write() as connection:
+        save_new(connection, new_execution("timers", deadline_at=500), timer(1, 300), timer(2, 100), scope(3))
+        save_new(
+            connection,
+            new_execution("deadlines", deadline_at=150),
+            timer(1, 200, WaitKind.TASK),
+            timer(2, 250, WaitKind.TOKEN),
+            timer(3, 260, WaitKind.CHILD),
+        )
+        save_new(connection, new_execution("ready"), scope(1, WaitKind.READY), scope(2, WaitKind.READY))
+        save_new(connection, new_execution("elsewhere"), scope(1, WaitKind.TASK, wait_id=7), node_id="node-2")
+        save_new(connection, end(new_execution("ended", deadline_at=1), Status.SUCCEEDED))
+        save_new(
+            connection,
+            new_execution("parked", deadline_at=1),
+            timer(1, 1),
+            scope(2, WaitKind.READY),
+            scope(3, WaitKind.TASK),
+            node_id="node-3",
+        )
+        park_execution(connection, "parked", "a bug")
+    return database
+
+
+def test_due_timers(waiting: Database) -> None:
+    with waiting.read() as connection:
+        assert due_timers(connection, 99, 9) == []
+        assert refs(due_timers(connection, 250, 9)) == [
+            ("timers", 2, 20),
+            ("deadlines", 1, 10),
+            ("deadlines", 2, 20),
+        ]
+        assert refs(due_timers(connection, 250, 1)) == [("timers", 2, 20)]
+
+
+def test_due_deadlines(waiting: Database) -> None:
+    with waiting.read() as connection:
+        assert due_deadlines(connection, 149, 9) == []
+        assert due_deadlines(connection, 500, 9) == ["deadlines", "timers"]
+        assert due_deadlines(connection, 500, 1) == ["deadlines"]
+
+
+@pytest.mark.parametrize(
+    ("wake_at", "deadline_at", "due"), [(None, 70, 70), (60, 70, 60), (80, 70, 70)], ids=["deadline", "timer", "both"]
+)
+def test_the_next_instant(database: Database, wake_at: int | None, deadline_at: int, due: int) -> None:
+    with database.write() as connection:
+        assert next_due(connection) is None
+        save_new(connection, new_execution("later", deadline_at=900), timer(1, 901))
+        scopes = [] if wake_at is None else [timer(1, wake_at)]
+        save_new(connection, new_execution("first", deadline_at=deadline_at), *scopes)
+        assert next_due(connection) == due
+        park_execution(connection, "first", "a bug")
+        assert next_due(connection) == 900
+
+
+def test_ready_executions(waiting: Database) -> None:
+    with waiting.read() as connection:
+        assert ready_executions(connection, 9) == ["ready"]
+        assert ready_executions(connection, 0) == []
+
+
+def test_calls_by_node(waiting: Database) -> None:
+    with waiting.read() as connection:
+        assert refs(tasks_of_node(connection, "node-1")) == [("deadlines", 1, 10)]
+        assert refs(tasks_of_node(connection, "node-2")) == [("elsewhere", 1, 7)]
+        assert tasks_of_other_nodes(connection, ["node-1", "node-2"], 9) == []
+        assert refs(tasks_of_other_nodes(connection, ["node-1"], 9)) == [("elsewhere", 1, 7)]
+        assert len(tasks_of_other_nodes(connection, ["x"], 9)) == 2
+        assert len(tasks_of_other_nodes(connection, ["x"], 1)) == 1
+
+
+def test_due_callbacks(database: Database) -> None:
+    with database.write() as connection:
+        for name, status in (("ok", Status.SUCCEEDED), ("bad", Status.FAILED)):
+            stored = new_execution(name, callback_token=f"token-{name}")
+            save_new(connection, end(stored, status, output={"a": 1} if name == "ok" else None, error="E", cause="C"))
+        save_new(connection, new_execution("running", callback_token="token"))
+        save_new(connection, end(new_execution("silent"), Status.STOPPED))
+    with database.write() as connection:
+        found = {each.execution_id: each for each in due_callbacks(connection, 9)}
+        assert found == {
+            "ok": DueCallback("ok", "token-ok", Status.SUCCEEDED, '{"a":1}', "E", "C"),
+            "bad": DueCallback("bad", "token-bad", Status.FAILED, None, "E", "C"),
+        }
+        assert len(due_callbacks(connection, 1)) == 1
+        clear_callback(connection, ["ok", "unknown"])
+        clear_callback(connection, [])
+        assert [each.execution_id for each in due_callbacks(connection, 9)] == ["bad"]
+
+
+def test_running_executions_of_deleted_flows(database: Database) -> None:
+    with database.write() as connection:
+        for name in ("gone", "there"):
+            keep_flow(connection, name)
+            save_new(connection, new_execution(f"{name}-running", f"flow-{name}"))
+            save_new(connection, end(new_execution(f"{name}-ended", f"flow-{name}"), Status.FAILED))
+        save_new(connection, new_execution("parked", "flow-gone"))
+        park_execution(connection, "parked", "a bug")
+        assert running_of_deleted_flows(connection, 9) == []
+        delete_flow(connection, "gone", 5)
+        assert running_of_deleted_flows(connection, 9) == ["gone-running"]
+        assert running_of_deleted_flows(connection, 0) == []
+
+
+QUERIES: dict[str, tuple[Callable[[Connection], Any], set[str]]] = {
+    "due_timers": (lambda c: due_timers(c, 1, 9), {"ix_scopes_wake_at"}),
+    "due_deadlines": (lambda c: due_deadlines(c, 1, 9), {"ix_executions_deadline_at"}),
+    "next_due": (next_due, {"ix_scopes_wake_at", "ix_executions_deadline_at"}),
+    "ready_executions": (lambda c: ready_executions(c, 9), {"ix_scopes_ready"}),
+    "tasks_of_node": (lambda c: tasks_of_node(c, "n"), {"ix_scopes_node_id"}),
+    "tasks_of_other_nodes": (lambda c: tasks_of_other_nodes(c, ["n"], 9), {"ix_scopes_node_id"}),
+    "due_callbacks": (lambda c: due_callbacks(c, 9), {"ix_executions_callback_due"}),
+    "running_of_deleted_flows": (
+        lambda c: running_of_deleted_flows(c, 9),
+        {"ix_executions_running_flow_id", "ix_flows_deleted"},
+    ),
+    "count_running": (count_running, {"ix_executions_deadline_at"}),
+    "find_flow": (lambda c: find_flow(c, "f"), {"uq_flows_live_name"}),
+    "list_flows": (lambda c: list_flows(c, from_name="f", limit=9), {"uq_flows_live_name"}),
+    "count_flows": (count_flows, {"uq_flows_live_name"}),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_queries_go_by_their_partial_index(sqlite_database: Database, name: str) -> None:
+    query, indexes = QUERIES[name]
+    with sqlite_database.read() as connection:
+        plan = _plan(connection, query)
+    assert {index for index in indexes if any(f" {index}" in line for line in plan)} == indexes
+    sorts = [line for line in plan if "TEMP B-TREE" in line]
+    full_scans = [line for line in plan if line.startswith("SCAN ") and "USING" not in line]
+    assert (sorts, full_scans) == ([], [])
+
+
+def _plan(connection: Connection, query: Callable[[Connection], Any]) -> list[str]:
+    """How SQLite would carry out the query's statements."""
+    asked: list[tuple[str, Any]] = []
+
+    def note(_: Any, __: Any, statement: str, parameters: Any, *rest: Any) -> None:
+        asked.append((statement, parameters))
+
+    event.listen(connection.engine, "before_cursor_execute", note)
+    query(connection)
+    event.remove(connection.engine, "before_cursor_execute", note)
+    plans = [connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values).all() for sql, values in asked]
+    return [row.detail for plan in plans for row in plan]
