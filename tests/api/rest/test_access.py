@@ -1,0 +1,158 @@
+"""Who may use REST: every route asks, except those on one short list."""
+
+import re
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from flowserver.api.rest.router import ROUTERS
+from flowserver.server import create_app
+from flowserver.settings import Settings
+from flowserver.store.database import Database
+from flowserver.store.keys import disable_access_key, list_access_keys
+from tests.api.rest.conftest import PASS, assert_problem, client_of
+
+PUBLIC = {"/healthz", "/docs", "/docs/assets", "/v1/openapi.json"}
+"""Routes that answer anybody: they hold nothing of what the server holds."""
+
+RPC = "/"
+"""The RPC route asks for a signature, in its own way."""
+
+WRONG = [
+    {},
+    {"Authorization": ""},
+    {"Authorization": "Bearer"},
+    {"Authorization": "Bearer "},
+    {"Authorization": "Bearer nothing"},
+    {"Authorization": "Bearer null"},
+    {"Authorization": "Basic {token}"},
+    {"Authorization": "{token}"},
+    {"Authorization": "Bearer {token}x"},
+    {"Authorization": "Bearer x{token}"},
+    {"Authorization": "Bearer {token},{token}"},
+    {"Authorization": b"Bearer \xff\xfe"},
+    {"X-Authorization": "Bearer {token}"},
+    {"Cookie": "token={token}"},
+]
+
+
+def routes_of(app: FastAPI) -> list[tuple[str, str]]:
+    """Method and path of every route, with names in the place of parameters."""
+    found = []
+    for route in iter_route_contexts(app.routes):
+        path = re.sub(r"\{.*?\}", "order", str(route.path))
+        found += [(method, path) for method in sorted(route.methods or {"GET"})]
+    return found
+
+
+async def test_no_route_answers_strangers(app: FastAPI, token: str, client: httpx.AsyncClient) -> None:
+    """The walk covers the whole application, so that a new route cannot be forgotten."""
+    routes = routes_of(app)
+    assert {path for _, path in routes} >= PUBLIC | {RPC, "/v1/flows/order/executions/order/events/stream"}
+    for method, path in routes:
+        response = await client.request(method, path)
+        if path in PUBLIC:
+            assert response.status_code < 300 or path == "/docs/assets"
+        elif path == RPC:
+            assert response.status_code == 400
+        else:
+            assert_problem(response, 401, "AccessDenied")
+
+
+@pytest.mark.parametrize("headers", WRONG)
+async def test_a_token_must_be_right(token: str, client: httpx.AsyncClient, headers: dict) -> None:
+    sent = {name: _with_token(value, token) for name, value in headers.items()}
+    for method, path in (
+        ("GET", "/v1/flows"),
+        ("POST", "/v1/flows"),
+        ("GET", "/v1/flows/a/executions/b/events/stream"),
+    ):
+        response = await client.request(method, path, headers=sent)
+        assert_problem(response, 401, "AccessDenied")
+        assert response.headers["www-authenticate"].startswith("Bearer")
+        assert token not in response.text
+
+
+def _with_token(value: str | bytes, token: str) -> str | bytes:
+    return value.replace("{token}", token) if isinstance(value, str) else value
+
+
+async def test_the_challenge_says_what_is_wrong(token: str, client: httpx.AsyncClient) -> None:
+    assert (await client.get("/v1/flows")).headers["www-authenticate"] == "Bearer"
+    response = await client.get("/v1/flows", headers={"Authorization": "Bearer x"})
+    assert response.headers["www-authenticate"] == 'Bearer error="invalid_token"'
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+async def test_a_right_token_opens(token: str, client: httpx.AsyncClient, scheme: str) -> None:
+    headers = {"Authorization": f"{scheme} {token}", "Host": "flows.example", "Origin": "https://elsewhere.example"}
+    assert (await client.get("/v1/flows", headers=headers)).status_code == 200
+
+
+async def test_who_calls_is_asked_before_the_request_is_looked_at(token: str, client: httpx.AsyncClient) -> None:
+    for method, path in (
+        ("GET", "/v1/flows?limit=x"),
+        ("GET", "/v1/flows/9"),
+        ("POST", "/v1/flows"),
+        ("POST", "/v1/tasks/fail"),
+        ("GET", "/v1/flows/healthz"),
+        ("GET", "/v1/flows/docs"),
+        ("GET", "/v1/flows/openapi.json"),
+    ):
+        response = await client.request(method, path, content=b"{", headers={"Content-Type": "application/json"})
+        assert_problem(response, 401, "AccessDenied")
+
+
+async def test_a_disabled_key_opens_nothing(token: str, app: FastAPI, sqlite_url: str) -> None:
+    database = Database(sqlite_url)
+    with database.write() as connection:
+        [key] = list_access_keys(connection)
+        disable_access_key(connection, key.access_key_id, 1)
+    database.close()
+    async with app.router.lifespan_context(app), client_of(app) as client:
+        for headers in ({"Authorization": f"Bearer {token}"}, {}):
+            assert_problem(await client.get("/v1/flows", headers=headers), 401, "AccessDenied")
+
+
+class TestOpenServer:
+    async def test_needs_no_token(self, client: httpx.AsyncClient) -> None:
+        assert (await client.get("/v1/flows")).status_code == 200
+        response = await client.get("/v1/flows", headers={"Authorization": "Bearer whatever"})
+        assert response.status_code == 200
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {"Host": "flows.example"},
+            {"Host": "10.0.0.1:8080"},
+            {"Origin": "https://elsewhere.example"},
+            {"Origin": "null"},
+            {"Sec-Fetch-Site": "cross-site"},
+        ],
+    )
+    async def test_answers_nobody_from_elsewhere(
+        self, app: FastAPI, client: httpx.AsyncClient, headers: dict[str, str]
+    ) -> None:
+        for router in ROUTERS:
+            for method, path in routes_of_router(router):
+                response = await client.request(method, path, headers=headers)
+                assert_problem(response, 403, "AccessDenied")
+        response = await client.post(
+            "/v1/flows?name=x", content=PASS, headers={"Content-Type": "text/plain", **headers}
+        )
+        assert_problem(response, 403, "AccessDenied")
+        assert (await client.get("/v1/flows")).json()["flows"] == []
+
+    async def test_answers_to_the_names_it_is_given(self, sqlite_url: str) -> None:
+        app = create_app(Settings(database_url=sqlite_url, allowed_hosts=["flows.example"], drain_seconds=0))
+        async with app.router.lifespan_context(app), client_of(app) as client:
+            response = await client.get("/v1/flows", headers={"Host": "flows.example:8080"})
+            assert response.status_code == 200
+
+
+def routes_of_router(router: object) -> list[tuple[str, str]]:
+    return [
+        (method, re.sub(r"\{.*?\}", "order", route.path)) for route in router.routes for method in sorted(route.methods)
+    ]
