@@ -11,12 +11,15 @@ from flowserver.cli.options import SERVER_DEFAULT, OutputFormat, ServerUrl, Toke
 from flowserver.cli.rest_client import RestClient
 from flowserver.cli.tables import aligned
 from flowserver.hosting.serving import run
+from flowserver.operations.functions import WITHOUT_SERVICE
 
 functions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Name = Annotated[
     str,
-    typer.Argument(metavar="SERVICE/FUNCTION", help="As in the resource; - for no service, service.qualifier for one."),
+    typer.Argument(
+        metavar="[SERVICE/]FUNCTION", help="As in the resource; the service may have a qualifier: shop.prod/charge."
+    ),
 ]
 Url = Annotated[str, typer.Argument(metavar="URL", help="Where the server POSTs the calls.")]
 TimeoutSeconds = Annotated[
@@ -135,10 +138,10 @@ def serve(file: HostFile, server: RegisterWith = None, listen: Listen = None, to
 
 
 def _path(name: str) -> str:
-    service, slash, function = name.partition("/")
-    if not (service and slash and function):
-        raise typer.BadParameter("a function is written service/function", param_hint="SERVICE/FUNCTION")
-    return f"/v1/functions/{quote(service, safe='')}/{quote(function, safe='')}"
+    parts = name.split("/") if "/" in name else [WITHOUT_SERVICE, name]
+    if len(parts) != 2 or not all(parts):
+        raise typer.BadParameter("a function is written service/function", param_hint="[SERVICE/]FUNCTION")
+    return "/v1/functions/" + "/".join(quote(part, safe="") for part in parts)
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -149,4 +152,5 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _row(function: JsonObject) -> list[str]:
-    return [f"{function['service']}/{function['function']}", f"{function['timeoutSeconds']} s", function["url"]]
+    prefix = "" if function["service"] == WITHOUT_SERVICE else f"{function['service']}/"
+    return [prefix + function["function"], f"{function['timeoutSeconds']} s", function["url"]]

@@ -1,8 +1,10 @@
 """Opening the port, before anything is served: only where the server may listen, and on exactly that address."""
 
 import errno
+import os
 import socket
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from flowserver.api.guard import check_bind, resolve
 from flowserver.cli.failures import CommandFailed
@@ -13,8 +15,9 @@ BACKLOG = 2048
 _ABSENT = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
-def listen(host: str, port: int, has_keys: bool) -> list[socket.socket]:
-    """Listen on every address of `host`; port 0 becomes one free port for all of them.
+@contextmanager
+def listening(host: str, port: int, has_keys: bool) -> Iterator[list[socket.socket]]:
+    """Listen on every address of `host`, until the block ends; port 0 becomes one free port for all of them.
 
     Raises UnsafeBind for an address that needs access keys, CommandFailed if the port cannot be had.
     """
@@ -29,8 +32,7 @@ def listen(host: str, port: int, has_keys: bool) -> list[socket.socket]:
                 port = listener.getsockname()[1]
         if not listeners:
             raise CommandFailed(f"cannot listen on {host!r}: this machine does not have that address")
-        opened.pop_all()
-    return listeners
+        yield listeners
 
 
 def _resolve(host: str) -> list[str]:
@@ -52,4 +54,5 @@ def _open(address: str, port: int) -> socket.socket | None:
     except OSError as error:
         if error.errno in _ABSENT:
             return None
-        raise CommandFailed(f"cannot listen on {address} port {port}: {error.strerror}") from None
+        reason = os.strerror(error.errno or 0)  # the error's own text names the address once more
+        raise CommandFailed(f"cannot listen on {address} port {port}: {reason}") from None

@@ -7,7 +7,7 @@ import typer
 
 from flowserver import __version__
 from flowserver.cli.databases import bring_up_to_date, open_database, place_of, require_up_to_date
-from flowserver.cli.listening import listen
+from flowserver.cli.listening import listening
 from flowserver.cli.logs import set_up_logs
 from flowserver.cli.options import with_settings
 from flowserver.cli.process import serve_until_stopped
@@ -44,8 +44,8 @@ def serve(settings: Settings, *, migrate: Migrate = None) -> None:
     with open_database(settings.database_url) as database:
         has_keys = _prepare(database, migrate)
         place = place_of(database)
-    listeners = listen(settings.host, settings.port, has_keys)
-    serve_until_stopped(create_app(settings), listeners, lambda: _announce(listeners, place, has_keys))
+    with listening(settings.host, settings.port, has_keys) as listeners:
+        serve_until_stopped(create_app(settings), listeners, lambda: _announce(listeners, place, has_keys))
 
 
 def _prepare(database: Database, migrate: bool | None) -> bool:

@@ -1,0 +1,147 @@
+"""`flowserver functions`: the registry of a running server, and the program that hosts functions for it."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from tests.cli.conftest import one_line
+from tests.support.server import PATIENCE_SECONDS, clean_environment
+
+
+@pytest.fixture
+def functions(run, server):
+    return lambda command, *arguments: run("functions", command, *arguments, "--server", server.url)
+
+
+@pytest.fixture
+def answering():
+    """The URL of a server that gives one answer to everything."""
+    servers = []
+
+    def start(status, content_type, body):
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(status)
+                self.send_header("Content-Type", content_type)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        servers.append(HTTPServer(("127.0.0.1", 0), Handler))
+        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{servers[-1].server_port}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_registered_shown_changed_and_deleted(functions):
+    url = "http://127.0.0.1:9000/charge"
+    put = functions("put", "shop/charge", url, "--timeout-seconds", "30", "--header", "X-Shop: main: 1")
+    assert (put.exit_code, put.stdout) == (0, "registered shop/charge\n")
+    shown = json.loads(functions("get", "shop/charge").stdout)
+    assert (shown["url"], shown["timeoutSeconds"], shown["headers"]) == (url, 30, {"X-Shop": "main: 1"})
+    functions("put", "shop/charge", f"{url}2")
+    assert json.loads(functions("get", "shop/charge").stdout)["url"] == f"{url}2"
+    assert functions("delete", "shop/charge").stdout == "deleted shop/charge\n"
+    gone = functions("get", "shop/charge")
+    assert gone.exit_code == 1
+    assert one_line(gone) == "flowserver: function shop/charge is not registered (FunctionNotExists)"
+
+
+def test_list_shows_every_page(functions, monkeypatch, server):
+    assert functions("list").stderr == "No function is registered.\n"
+    names = ["plain", *(f"list/f{number}" for number in range(3)), "list.prod/f"]
+    for name in names:
+        functions("put", name, "http://127.0.0.1:9000/", "--timeout-seconds", "5")
+    monkeypatch.setenv("FLOWSERVER_URL", server.url)
+    listing = functions("list").stdout.splitlines()
+    assert [line.split() for line in listing[1:]] == [[name, "5", "s", "http://127.0.0.1:9000/"] for name in names]
+    as_json = json.loads(functions("list", "--format", "json").stdout)
+    assert [each["service"] for each in as_json] == ["-", "list", "list", "list", "list.prod"]
+    for name in names:
+        functions("delete", name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "words"),
+    [
+        (["put", "a/b/c", "http://127.0.0.1:9000/"], 2, "a function is written service/function"),
+        (["put", "/b", "http://127.0.0.1:9000/"], 2, "a function is written service/function"),
+        (["put", "a/b", "http://127.0.0.1:9000/", "--header", "X-Shop"], 2, "a header is written 'Name: value'"),
+        (["put", "a/b", "ftp://127.0.0.1/"], 1, "(InvalidArgument)"),
+        (["put", "a b/c", "http://127.0.0.1:9000/"], 1, "(InvalidArgument)"),
+        (["delete", "../b"], 1, ")"),
+    ],
+)
+def test_refusals_are_one_line(functions, arguments, exit_code, words):
+    result = functions(*arguments)
+    assert result.exit_code == exit_code
+    assert words in result.stderr.splitlines()[-1]
+
+
+def test_server_with_keys(run, sqlite_url, answering, monkeypatch):
+    refusing = answering(401, "application/problem+json", b'{"code": "Unauthenticated", "detail": "no token"}')
+    result = run("functions", "list", "--server", refusing)
+    assert result.exit_code == 1
+    assert one_line(result) == "flowserver: no token (Unauthenticated)"
+
+
+@pytest.mark.parametrize(
+    ("status", "content_type", "body", "words"),
+    [
+        (200, "text/html", b"<html>", "is not a flowserver"),
+        (200, "application/json", b"[]", "is not a flowserver"),
+        (502, "text/html", b"<html>", "the server answered 502"),
+        (404, "application/json", b'{"detail": 1}', "the server answered 404"),
+    ],
+)
+def test_something_else_answers(run, answering, status, content_type, body, words):
+    result = run("functions", "list", "--server", answering(status, content_type, body))
+    assert result.exit_code == 1
+    assert words in one_line(result)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "127.0.0.1:8080", "http://[::1", "ftp://127.0.0.1", "http://"])
+def test_nobody_answers(run, url):
+    result = run("functions", "list", "--server", url)
+    assert result.exit_code == 1
+    assert url in one_line(result)
+
+
+def test_token_that_no_header_can_hold(run, server):
+    result = run("functions", "list", "--server", server.url, "--token", "fls_\N{EURO SIGN}")
+    assert result.exit_code == 1
+    assert "\N{EURO SIGN}" not in one_line(result)
+
+
+def test_hosting_a_file(functions, server, tmp_path):
+    (tmp_path / "index.py").write_text("def handler(event, context):\n    return event\n")
+    (tmp_path / "functions.yaml").write_text("functions: {hosted/echo: index.py:handler}")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [sys.executable, "-m", "flowserver", "functions", "serve", str(tmp_path / "functions.yaml")]
+    environment = clean_environment() | {"FLOWSERVER_URL": server.url}
+    with subprocess.Popen(
+        [*command, "--listen", listen], env=environment, stdout=subprocess.PIPE, encoding="utf-8"
+    ) as hosting:
+        assert any(line == f"Registered with {server.url}.\n" for line in hosting.stdout)
+        assert json.loads(functions("get", "hosted/echo").stdout)["url"] == f"http://{listen}/hosted/echo"
+        hosting.terminate()
+        assert hosting.wait(PATIENCE_SECONDS) == 0
+
+
+def test_hosting_a_file_that_is_not_there(tmp_path):
+    command = [sys.executable, "-m", "flowserver", "functions", "serve", str(tmp_path / "absent.yaml")]
+    result = subprocess.run(command, capture_output=True, encoding="utf-8", env=clean_environment())
+    assert result.returncode == 1
+    assert result.stdout + result.stderr == f"{tmp_path / 'absent.yaml'} cannot be read: No such file or directory\n"

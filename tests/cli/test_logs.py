@@ -1,0 +1,29 @@
+"""The shape of the server's log lines."""
+
+import logging
+import sys
+
+from flowserver.cli.logs import LineFormatter
+
+
+def _record(message, error=None):
+    record = logging.LogRecord("flowserver.x", logging.WARNING, "", 0, message, (), error)
+    record.created, record.msecs = 1_767_323_045.678, 678
+    return record
+
+
+def test_line_has_time_level_and_origin():
+    assert LineFormatter().format(_record("hello")) == "2026-01-02T03:04:05.678Z WARNING flowserver.x: hello"
+
+
+def test_nobodys_text_begins_a_line():
+    assert LineFormatter().format(_record("a\r\n2026 forged")).endswith("flowserver.x: a\\r\\n2026 forged")
+
+
+def test_tracebacks_stay_readable():
+    try:
+        raise ValueError("why")
+    except ValueError:
+        text = LineFormatter().format(_record("failed", sys.exc_info()))
+    assert text.splitlines()[1] == "Traceback (most recent call last):"
+    assert text.splitlines()[-1] == "ValueError: why"

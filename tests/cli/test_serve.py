@@ -1,0 +1,169 @@
+"""`flowserver serve` as a process: it comes up, says where, and ends cleanly; and every way it refuses to start."""
+
+import http.client
+import json
+import re
+import signal
+import socket
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from flowserver import __version__
+from tests.cli.conftest import one_line
+from tests.support.server import PATIENCE_SECONDS, ServerProcess
+
+WAIT = "version: v1\ntype: flow\nsteps: [{type: wait, name: w, duration: 3600}]\n"
+CALL = "version: v1\ntype: flow\nsteps: [{type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f'}]\n"
+LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z [A-Z]+ +flowserver[a-z_.]*: ")
+
+
+def _client(server, **options):
+    return httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS, **options)
+
+
+def _start_execution(client, definition):
+    client.post("/v1/flows", json={"name": "f", "definition": definition}).raise_for_status()
+    client.post("/v1/flows/f/executions", json={"name": "e"}).raise_for_status()
+
+
+def test_comes_up_on_an_empty_machine_and_ends_cleanly(new_url):
+    with ServerProcess(new_url) as server, _client(server) as client:
+        answer = client.get("/healthz")
+        assert answer.status_code == 200
+        assert "server" not in answer.headers
+        server.stop(signal.SIGINT)
+    announcement, log = server.log.splitlines()[:5], server.log.splitlines()[5:]
+    assert announcement == [
+        f"flowserver {__version__} is ready (Ctrl-C stops it)",
+        f"  API     {server.url}  (for SDKs; REST is under /v1)",
+        f"  Docs    {server.url}/docs",
+        f"  Data    {new_url.removeprefix('sqlite:///')}",
+        "  Access  open to every program on this machine; to close it: flowserver keys create",
+    ]
+    assert log[-1].endswith("flowserver.cli.process: stopped")
+    assert all(LOG_LINE.match(line) for line in log)
+
+
+def test_who_waits_is_answered_when_the_server_stops(sqlite_url):
+    with ServerProcess(sqlite_url) as server, _client(server) as client:
+        _start_execution(client, WAIT)
+        poll = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
+        poll.request("GET", "/v1/flows/f/executions/e?wait=60")
+        with client.stream("GET", "/v1/flows/f/executions/e/events/stream") as stream:
+            chunks = stream.iter_text()
+            seen = next(chunks)
+            server.stop()
+            seen += "".join(chunks)
+        answer = poll.getresponse()
+        assert (answer.status, json.load(answer)["status"]) == (200, "Running")
+        poll.close()
+    assert seen.count("data: ") == 3
+    assert all(LOG_LINE.match(line) for line in server.log.splitlines()[5:])
+
+
+@pytest.fixture
+def called(sqlite_url):
+    """Starts a server that calls a function which never answers; gives the server once it has called."""
+
+    @contextmanager
+    def server_that_called(drain_seconds):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            silent.settimeout(PATIENCE_SECONDS)
+            function = {"url": f"http://127.0.0.1:{silent.getsockname()[1]}/"}
+            with ServerProcess(sqlite_url, "--drain-seconds", drain_seconds) as server, _client(server) as client:
+                client.put("/v1/functions/s/f", json=function).raise_for_status()
+                _start_execution(client, CALL)
+                with silent.accept()[0]:
+                    yield server
+
+    return server_that_called
+
+
+def test_calls_under_way_do_not_hold_the_server_for_longer_than_said(called):
+    with called(drain_seconds="0") as server:
+        server.stop()
+
+
+def test_a_second_signal_ends_the_server_at_once(called):
+    with called(drain_seconds="3600") as server:
+        server.process.terminate()
+        server.wait_for_log("stopped answering requests")
+        server.process.terminate()
+        assert server.process.wait(PATIENCE_SECONDS) == -signal.SIGTERM
+
+
+def test_first_key_closes_the_server(run, sqlite_url):
+    with ServerProcess(sqlite_url) as server, _client(server) as client:
+        token = json.loads(run("keys", "create", "--database-url", sqlite_url, "--format", "json").stdout)[
+            "bearerToken"
+        ]
+        assert client.get("/v1/flows").status_code == 401
+        assert client.get("/v1/flows", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+def test_other_addresses_need_a_key(run, sqlite_url):
+    address = ["--host", "0.0.0.0"]
+    result = run("serve", *address, "--database-url", sqlite_url, "--port", "0")
+    assert result.exit_code == 1
+    assert "refusing to listen on '0.0.0.0' without access keys" in one_line(result)
+    run("keys", "create", "--database-url", sqlite_url)
+    with ServerProcess(sqlite_url, *address) as server, _client(server) as client:
+        assert server.url.startswith("http://127.0.0.1:")
+        assert "  Access  with keys only\n" in server.log
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/v1/flows").status_code == 401
+
+
+def test_database_of_a_running_server(run, sqlite_url):
+    with ServerProcess(sqlite_url) as server:
+        for migrate in ("--migrate", "--no-migrate"):
+            result = run("serve", migrate, "--database-url", sqlite_url, "--port", "0")
+            assert result.exit_code == 1
+            assert one_line(result).startswith("flowserver: another flowserver uses this database")
+        server.kill()
+    with ServerProcess(sqlite_url, port=server.port) as again:
+        assert again.url == server.url
+
+
+def test_port_in_use(run, sqlite_url):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = run("serve", "--port", port, "--database-url", sqlite_url)
+    assert result.exit_code == 1
+    assert one_line(result) == f"flowserver: cannot listen on 127.0.0.1 port {port}: Address already in use"
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("nonsense", "must be sqlite:///FILE or postgresql://"),
+        ("postgresql://user:verysecret@127.0.0.1:1/flows", "the database refuses: "),
+    ],
+)
+def test_databases_that_cannot_be_used(run, url, words):
+    result = run("serve", "--database-url", url)
+    assert result.exit_code == 1
+    assert words in one_line(result)
+    assert "verysecret" not in result.stderr
+
+
+def test_no_migration_when_told_so(run, new_url, tmp_path):
+    result = run("serve", "--no-migrate", "--database-url", new_url)
+    assert result.exit_code == 1
+    assert one_line(result).endswith("create it: flowserver migrate")
+    Path(new_url.removeprefix("sqlite:///")).parent.mkdir()
+    Path(new_url.removeprefix("sqlite:///")).touch()
+    result = run("serve", "--no-migrate", "--database-url", new_url)
+    assert result.exit_code == 1
+    assert one_line(result) == "flowserver: the database is not up to date; run: flowserver migrate"
+
+
+def test_postgresql_is_migrated_only_when_told_so(run, postgres_url):
+    result = run("serve", "--database-url", postgres_url)
+    assert result.exit_code == 1
+    assert one_line(result) == "flowserver: the database is not up to date; run: flowserver migrate"
+    with ServerProcess(postgres_url, "--migrate") as server, _client(server) as client:
+        assert client.get("/healthz").status_code == 200
