@@ -1,5 +1,6 @@
 """The server's log: one line per record on stderr, with time, level and origin."""
 
+import asyncio
 import logging
 import sys
 import time
@@ -19,7 +20,7 @@ class LineFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging calls it so
         """The record's line, without a traceback."""
-        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
+        return super().formatMessage(record).rstrip().replace("\r", "\\r").replace("\n", "\\n")
 
 
 def set_up_logs(level: str) -> None:
@@ -29,3 +30,10 @@ def set_up_logs(level: str) -> None:
     logging.basicConfig(level=level.upper(), handlers=[stream], force=True)
     for name in _CHATTY if level == "info" else ():
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.error").addFilter(tells_of_a_fault)
+
+
+def tells_of_a_fault(record: logging.LogRecord) -> bool:
+    """False for the traceback of a request that was cut off because the server stops: no fault of the program."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, asyncio.CancelledError)

@@ -1,9 +1,10 @@
 """The shape of the server's log lines."""
 
+import asyncio
 import logging
 import sys
 
-from flowserver.cli.logs import LineFormatter
+from flowserver.cli.logs import LineFormatter, tells_of_a_fault
 
 
 def _record(message, error=None):
@@ -27,3 +28,10 @@ def test_tracebacks_stay_readable():
         text = LineFormatter().format(_record("failed", sys.exc_info()))
     assert text.splitlines()[1] == "Traceback (most recent call last):"
     assert text.splitlines()[-1] == "ValueError: why"
+
+
+def test_requests_cut_off_by_the_end_are_no_faults():
+    cut_off, wrong = asyncio.CancelledError(), ValueError()
+    assert not tells_of_a_fault(_record("failed", (type(cut_off), cut_off, None)))
+    assert tells_of_a_fault(_record("failed", (type(wrong), wrong, None)))
+    assert tells_of_a_fault(_record("said"))
