@@ -11,6 +11,7 @@ from enum import Enum, auto
 from typing import Any
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from flowserver.base.clock import Clock
 from flowserver.base.json_values import JsonObject
@@ -204,6 +205,8 @@ class Batch:
         try:
             with self._connection.begin_nested():
                 return write.change(self._connection)
+        except OperationalError:  # the transaction itself may be gone, and all that came before it in this batch
+            raise
         except Exception as error:  # it fails alone: the answer carries it to whoever asked
             return error
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
@@ -50,6 +50,7 @@ class Committer:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._loop_task: asyncio.Task[None] | None = None
         self._stopping = False
+        self._stopped = False
 
     def start(self) -> None:
         """Begin to commit."""
@@ -61,13 +62,14 @@ class Committer:
         self._wake.set()
         if self._loop_task is not None:
             await self._loop_task
+        self._stopped = True
         self._thread.shutdown()
 
     async def submit(self, envelope: Envelope, *, bounded: bool = False) -> Receipt:
         """Commit a message and return its receipt.
 
-        Raises ResourceThrottled at once when `bounded` and the queue is full; SQLAlchemyError when the database
-        could not commit, in which case it is unknown whether it did.
+        Raises ResourceThrottled at once when `bounded` and the queue is full, or when this has stopped;
+        SQLAlchemyError when the database could not commit, in which case it is unknown whether it did.
         """
         receipt: Receipt = await self._put(envelope, bounded=bounded)
         return receipt
@@ -78,7 +80,7 @@ class Committer:
         return answer
 
     def _put(self, item: Item, *, bounded: bool) -> asyncio.Future[Any]:
-        if bounded and len(self._queue) >= self._workshop.limits.pending_messages_max:
+        if self._stopped or (bounded and len(self._queue) >= self._workshop.limits.pending_messages_max):
             raise ResourceThrottled
         future = asyncio.get_running_loop().create_future()
         self._queue.append((item, future))
@@ -132,7 +134,7 @@ class Committer:
                 return self._transact([item])
             except Exception as again:
                 error = again
-        if isinstance(item, Envelope) and not isinstance(error, (VersionConflict, SQLAlchemyError)):
+        if isinstance(item, Envelope) and _is_ours(error):
             return self._park(item, error)
         return BatchResult(answers=[error])
 
@@ -143,10 +145,17 @@ class Committer:
         try:
             with self._database.write() as connection:
                 park_execution(connection, envelope.execution_id, reason)
-        except SQLAlchemyError as failed:
+        except Exception as failed:  # whatever it is, the writer must go on
             return BatchResult(answers=[failed])
         return BatchResult(answers=[Receipt(ReceiptKind.PARKED)])
 
     def _transact(self, items: Sequence[Item]) -> BatchResult:
         with self._database.write() as connection:
             return Batch(connection, self._workshop).run(items)
+
+
+def _is_ours(error: Exception | None) -> bool:
+    """Whether our own code is to blame: the database is well, but refuses what it is told."""
+    if isinstance(error, SQLAlchemyError):
+        return isinstance(error, (DataError, IntegrityError))
+    return not isinstance(error, VersionConflict)

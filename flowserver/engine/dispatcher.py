@@ -5,7 +5,10 @@ A call is made at least once: if this process dies, another orders it again unde
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import TypeVar
 from uuid import NAMESPACE_OID, uuid5
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -28,8 +31,10 @@ from flowserver.store.functions import InvocationRow, delete_invocation
 
 log = logging.getLogger(__name__)
 
-RESUBMIT_SECONDS = (0.05, 0.2, 1.0, 2.0, 5.0)
-"""Pauses before a result that the database could not take is handed in again; the last one repeats."""
+AGAIN_SECONDS = (0.05, 0.2, 1.0, 2.0, 5.0)
+"""Pauses before what the database could not do is tried again; the last one repeats."""
+
+T = TypeVar("T")
 
 CallKey = tuple[str, int, int]
 """(execution_id, scope_id, wait_id): one attempt of one task."""
@@ -70,11 +75,12 @@ class Dispatcher:
         self._places = asyncio.Semaphore(limits.invocations_in_flight_max)
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
         self._asynchronous: dict[str, asyncio.Task[None]] = {}
+        self._draining = False
 
     def dispatch(self, caller: Caller, command: InvokeTask) -> None:
         """Make a task's call; a call of the same attempt that is still under way goes on alone."""
         key = (caller.execution_id, command.scope_id, command.wait_id)
-        if key in self._calls:
+        if self._draining or key in self._calls:
             return
         call = asyncio.create_task(self._call(caller, command), name=f"call {command.idempotency_key}")
         self._calls[key] = call
@@ -82,7 +88,7 @@ class Dispatcher:
 
     def dispatch_asynchronous(self, row: InvocationRow) -> None:
         """Make a call that no step waits for."""
-        if row.idempotency_key in self._asynchronous:
+        if self._draining or row.idempotency_key in self._asynchronous:
             return
         call = asyncio.create_task(self._call_asynchronous(row), name=f"call {row.idempotency_key}")
         self._asynchronous[row.idempotency_key] = call
@@ -95,11 +101,15 @@ class Dispatcher:
             call.cancel()
 
     def is_calling(self, key: CallKey) -> bool:
-        """Whether the attempt's call is under way here."""
-        return key in self._calls
+        """Whether the attempt's call is under way here, or left to whoever comes after this node."""
+        return self._draining or key in self._calls
 
     async def drain(self, seconds: float) -> None:
-        """Wait for calls under way, then drop the rest; they are made again by whoever takes them over."""
+        """Begin no more calls, wait for those under way, then drop the rest.
+
+        What is not made or dropped is made by whoever takes it over.
+        """
+        self._draining = True
         calls = [*self._calls.values(), *self._asynchronous.values()]
         if not calls:
             return
@@ -112,24 +122,12 @@ class Dispatcher:
     async def _call(self, caller: Caller, command: InvokeTask) -> None:
         async with self._places:
             try:
-                result = await self._result(caller, command)
+                result = await _persist(lambda: self._result(caller, command))
             except Exception as error:  # a call must not end without a word: the step would wait for ever
                 log.exception("the call %s failed inside the server", command.idempotency_key)
                 result = Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
-        message = TaskReplied(command.scope_id, command.wait_id, result)
-        await self._submit(Envelope(caller.execution_id, message))
-
-    async def _submit(self, envelope: Envelope) -> None:
-        """Hand a result in until the database takes it; a second copy of it would be stale and do no harm."""
-        tries = 0
-        while True:
-            try:
-                await self._committer.submit(envelope)
-                return
-            except SQLAlchemyError as error:
-                log.warning("a result could not be committed and is handed in again: %s", error)
-            await asyncio.sleep(RESUBMIT_SECONDS[min(tries, len(RESUBMIT_SECONDS) - 1)])
-            tries += 1
+        envelope = Envelope(caller.execution_id, TaskReplied(command.scope_id, command.wait_id, result))
+        await _persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
 
     async def _result(self, caller: Caller, command: InvokeTask) -> Result:
         match command.target:
@@ -219,14 +217,16 @@ class Dispatcher:
     async def _call_asynchronous(self, row: InvocationRow) -> None:
         """Make the call once and forget it whatever came of it: no step waits and none could be told."""
         async with self._places:
-            endpoint = await self._registry.find(row.service, row.qualifier, row.function)
+            endpoint = await _persist(lambda: self._registry.find(row.service, row.qualifier, row.function))
             if isinstance(endpoint, Failure):
                 log.warning("asynchronous call %s: %s %s", row.idempotency_key, endpoint.error, endpoint.cause)
             else:
                 reply = await self._invoker.invoke(self._asynchronous_invocation(row), endpoint)
                 if isinstance(reply, Failed):
                     log.warning("asynchronous call %s: %s %s", row.idempotency_key, reply.error, reply.cause)
-        await self._committer.write(lambda connection: delete_invocation(connection, row.idempotency_key))
+        await _persist(
+            lambda: self._committer.write(lambda connection: delete_invocation(connection, row.idempotency_key))
+        )
 
     def _asynchronous_invocation(self, row: InvocationRow) -> Invocation:
         return Invocation(
@@ -243,6 +243,17 @@ class Dispatcher:
             execution_name=row.execution_name,
             step_name=row.step_name,
         )
+
+
+async def _persist(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Try until the database takes part; nothing may be lost because it was away."""
+    for pause in chain(AGAIN_SECONDS, repeat(AGAIN_SECONDS[-1])):
+        try:
+            return await attempt()
+        except SQLAlchemyError as error:
+            log.warning("the database failed, which is tried again: %s", error)
+        await asyncio.sleep(pause)
+    raise AssertionError("the pauses never end")
 
 
 def _result(reply: Replied | Failed) -> Result:

@@ -5,6 +5,8 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
 from flowserver.engine.batches import BatchResult, Envelope, Workshop
@@ -62,20 +64,33 @@ class Engine:
     @contextlib.asynccontextmanager
     async def running(self, drain_seconds: float) -> AsyncIterator[None]:
         """The engine at work; on leaving it finishes calls under way for `drain_seconds` and gives the rest away."""
-        self.committer.start()
         now = self.clock.now_ms()
-        await self.committer.write(lambda connection: register_node(connection, self.node_id, now))
-        self.timekeeper.start()
-        self.sweeper.start()
-        try:
+        async with contextlib.AsyncExitStack() as leaving:
+            leaving.push_async_callback(self.invoker.close)
+            leaving.push_async_callback(self._abandon_messages)
+            self.committer.start()
+            leaving.push_async_callback(self.committer.stop)
+            await self.committer.write(lambda connection: register_node(connection, self.node_id, now))
+            leaving.push_async_callback(self._unregister)
+            self.sweeper.start()
+            leaving.push_async_callback(self.sweeper.stop)
+            leaving.push_async_callback(self.dispatcher.drain, drain_seconds)
+            self.timekeeper.start()
+            leaving.push_async_callback(self.timekeeper.stop)
             yield
-        finally:
-            await self.timekeeper.stop()
-            await self.dispatcher.drain(drain_seconds)
-            await self.sweeper.stop()
+
+    async def _unregister(self) -> None:
+        try:
             await self.committer.write(lambda connection: remove_node(connection, self.node_id))
-            await self.committer.stop()
-            await self.invoker.close()
+        except SQLAlchemyError as error:
+            log.warning("this node stays registered until it has been silent for a while: %s", error)
+
+    async def _abandon_messages(self) -> None:
+        """Let go of messages that came too late to be committed; whoever sweeps next finds their reasons."""
+        for task in self._following:
+            task.cancel()
+        if self._following:
+            await asyncio.wait(self._following)
 
     def committed(self, result: BatchResult) -> None:
         """Act on a durable batch: make its calls, note its timers, wake who waits for its executions."""

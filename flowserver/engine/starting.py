@@ -86,12 +86,12 @@ class Starter:
         return self._started(request, receipt)
 
     def _started(self, request: StartRequest, receipt: Receipt) -> Started:
-        if receipt.flow is None:
+        if receipt.kind is ReceiptKind.NO_FLOW:
             raise FlowNotExists(f"flow {request.flow_name} does not exist")
-        if receipt.kind is ReceiptKind.APPLIED:
+        if receipt.flow is not None and receipt.kind is ReceiptKind.APPLIED:
             self._running += 1
             return Started(receipt.flow, request.execution_id, receipt.started)
-        if receipt.existing is None:
+        if receipt.flow is None or receipt.existing is None:
             raise InternalServerError("the execution could not be started; the server's log says why")
         execution_id, status = receipt.existing
         if execution_id != request.execution_id and status is not Status.RUNNING:

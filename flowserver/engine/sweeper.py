@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
-from flowserver.base.json_values import load_json_object
+from flowserver.base.json_values import InvalidJson, load_json_object
 from flowserver.engine.batches import Envelope
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.committer import Committer
 from flowserver.engine.dispatcher import Dispatcher
-from flowserver.machine.messages import Continue, Redeliver, Result, Stop
+from flowserver.machine.messages import Continue, Failure, Redeliver, Result, Stop
 from flowserver.machine.results import result_of_end
 from flowserver.store.database import Database
 from flowserver.store.functions import InvocationRow, take_over_invocations
@@ -55,6 +55,12 @@ class Found:
     ready: list[str]
     callbacks: list[DueCallback]
     of_deleted_flows: list[str]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there may be more than was looked for."""
+        sizes = (len(self.orphans), len(self.ready), len(self.callbacks), len(self.of_deleted_flows))
+        return max(sizes) == FOUND_PER_SWEEP
 
 
 class Sweeper:
@@ -129,10 +135,14 @@ class Sweeper:
         """Look once and set going whatever was found."""
         found = await asyncio.to_thread(self._look)
         await asyncio.gather(*(self._committer.submit(envelope) for envelope in self._envelopes(found)))
-        for due in found.callbacks:
-            await self._callbacks.deliver(due.execution_id, due.token, _result(due))
-        for invocation in await self._committer.write(self._tidy):
+        await asyncio.gather(
+            *(self._callbacks.deliver(due.execution_id, due.token, _result(due)) for due in found.callbacks)
+        )
+        invocations = await self._committer.write(self._tidy)
+        for invocation in invocations:
             self._dispatcher.dispatch_asynchronous(invocation)
+        if found.is_full or len(invocations) == FOUND_PER_SWEEP:
+            self._sweep_now.set()  # there may be more
 
     def _envelopes(self, found: Found) -> Iterator[Envelope]:
         lost = {ref for ref in found.own if not self._dispatcher.is_calling(_key(ref))}
@@ -174,5 +184,8 @@ def _key(ref: ScopeRef) -> tuple[str, int, int]:
 
 
 def _result(due: DueCallback) -> Result:
-    output = None if due.output is None else load_json_object(due.output)
+    try:
+        output = None if due.output is None else load_json_object(due.output)
+    except InvalidJson as error:  # a damaged row; the task that waits for it must end all the same
+        return Failure("FnF.RuntimeError", f"the output of execution {due.execution_id} cannot be read: {error}")
     return result_of_end(due.status, output, due.error, due.cause)

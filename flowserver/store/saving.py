@@ -119,8 +119,8 @@ def _results(execution: Execution) -> dict[str, Any]:
 
 
 def _storable(text: str | None) -> str | None:
-    """PostgreSQL's texts hold no NUL, and a function may name its error as it likes."""
-    return None if text is None else text.replace("\0", "\ufffd")
+    """PostgreSQL's texts hold no NUL and none hold half a character; a function may name its error as it likes."""
+    return None if text is None else text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
@@ -213,7 +213,8 @@ def invocation_rows(changes: Changes, node_id: str) -> list[InvocationRow]:
 
 def park_execution(connection: Connection, execution_id: str, error: str) -> None:
     """Set an execution aside that our own code could not run; it keeps its state and its error is visible."""
-    connection.execute(update(executions).where(executions.c.execution_id == execution_id).values(parked_error=error))
+    parked = update(executions).where(executions.c.execution_id == execution_id)
+    connection.execute(parked.values(parked_error=_storable(error)))
 
 
 def clear_callback(connection: Connection, execution_ids: list[str]) -> None:
