@@ -6,16 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from flowserver.store.database import Database
-from flowserver.store.keys import AccessKey, insert_access_key, token_digest
-from flowserver.store.schema import migrate
 from tests.sdk.client import SDKS, Access, Sdk, SdkClient, SdkProcess
+from tests.support.access_key import ACCESS_KEY_ID, SECRET, TOKEN, create_database_with_key
 from tests.support.function_server import FunctionServer
 from tests.support.server import ServerProcess
-
-ACCESS_KEY_ID = "testak"
-SECRET = "testsecret"
-TOKEN = "fls_test"
 
 ASK = """\
 version: v1
@@ -46,7 +40,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Serv
     """Both servers, `open` and `keyed`; each knows the function `sdk/echo`."""
     folder = tmp_path_factory.mktemp("sdk")
     keyed_url = f"sqlite:///{folder}/keyed.db"
-    _add_key(keyed_url)
+    create_database_with_key(keyed_url)
     with (
         FunctionServer() as functions,
         ServerProcess(f"sqlite:///{folder}/open.db") as open_server,
@@ -55,22 +49,6 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Serv
         functions.register(open_server.url, "sdk/echo")
         functions.register(keyed_server.url, "sdk/echo", token=TOKEN)
         yield {"open": open_server, "keyed": keyed_server}
-
-
-def _add_key(database_url: str) -> None:
-    database = Database(database_url)
-    migrate(database)
-    key = AccessKey(
-        access_key_id=ACCESS_KEY_ID,
-        secret=SECRET,
-        token_digest=token_digest(TOKEN),
-        label="tests",
-        created_at=0,
-        disabled_at=None,
-    )
-    with database.write() as connection:
-        insert_access_key(connection, key)
-    database.close()
 
 
 @pytest.fixture(scope="session")

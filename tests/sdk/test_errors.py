@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.sdk.client import CLASSIC, Access, Sdk, SdkClient, SdkError
-from tests.sdk.conftest import ACCESS_KEY_ID, ASK, CALL, SECRET
+from tests.sdk.conftest import ASK, CALL
+from tests.support.access_key import ACCESS_KEY_ID, SECRET
 
 NEW = {"Description": "-", "Type": "FDL"}
 NONE = {"FlowName": "none", "ExecutionName": "e"}

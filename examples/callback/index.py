@@ -1,0 +1,4 @@
+#!/usr/bin/env python
+import json
+def handler(event, context):
+    return event
