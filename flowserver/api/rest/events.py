@@ -25,6 +25,21 @@ data: {"eventId":2,"scheduleEventId":1,"type":"StepEntered","stepName":"charge",
 "time":"2026-01-02T03:04:05.678Z","detail":{"input":{"orderId":4711},"local":{}}}
 
 """
+STREAM = {
+    "itemSchema": {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "description": "The event's id."},
+            "data": {
+                "type": "string",
+                "contentMediaType": "application/json",
+                "contentSchema": {"$ref": f"#/components/schemas/{Event.__name__}"},
+            },
+        },
+        "required": ["id", "data"],
+    },
+    "example": STREAM_EXAMPLE,
+}
 
 LastEventId = Annotated[
     int | None,
@@ -50,7 +65,7 @@ async def list_events(
     response_class=EventSourceResponse,
     responses=problems(FlowNotExists, ExecutionNotExists)
     | {
-        200: {"content": {"text/event-stream": {"schema": {"type": "string"}, "example": STREAM_EXAMPLE}}},
+        200: {"content": {"text/event-stream": STREAM}},
         204: {"description": "The execution is over and there are no further events."},
     },
     response_description="Events as they happen; the stream ends after the execution's last one.",
