@@ -1,9 +1,9 @@
 """Every setting of the server: its name, default and bounds. Flags of `serve` and FLOWSERVER_… variables fill it."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 
 class Settings(BaseSettings):
@@ -23,11 +23,17 @@ class Settings(BaseSettings):
     missing_source: Literal["null", "fail"] = Field(
         "null", description="What a mapping source that is not found gives: null, or a failed step."
     )
-    allowed_hosts: list[str] = Field(
+    allowed_hosts: Annotated[list[str], NoDecode] = Field(
         default_factory=list,
-        description="Further Host names that a server without access keys answers to, e.g. a container's name.",
+        description="Further Host names that a server without access keys answers to, separated by commas.",
     )
     drain_seconds: float = Field(
         10.0, ge=0, le=3_600, description="On SIGTERM, how long calls under way may go on before they are given away."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log lines shown.")
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _split_hosts(cls, value: object) -> object:
+        """`a.example,b.example` in a variable; a list from flags."""
+        return [host.strip() for host in value.split(",") if host.strip()] if isinstance(value, str) else value

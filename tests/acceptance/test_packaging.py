@@ -31,7 +31,7 @@ def serving(command: list[str], folder: Path) -> Iterator[str]:
     """Run a command that serves, and give its URL; on leaving it must end cleanly."""
     environment = clean_environment() | {"FLOWSERVER_PORT": "0", "PYTHON": sys.executable}
     environment.pop("VIRTUAL_ENV", None)
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command,
         cwd=folder,
         env=environment,
@@ -39,20 +39,16 @@ def serving(command: list[str], folder: Path) -> Iterator[str]:
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         start_new_session=True,
-    )
-    assert process.stdout is not None
-    printed = ""
-    for line in process.stdout:
-        printed += line
-        if line.strip().startswith("API "):
-            yield line.split()[1]
-            break
-    else:
-        raise AssertionError(printed)
-    os.killpg(process.pid, signal.SIGTERM)
-    printed += process.stdout.read()
-    process.wait(30)
-    assert "Traceback" not in printed, printed
+    ) as process:
+        assert process.stdout is not None
+        printed = []
+        for line in process.stdout:
+            printed.append(line)
+            if line.strip().startswith("API "):
+                yield line.split()[1]
+                os.killpg(process.pid, signal.SIGTERM)
+    assert any("API " in line for line in printed), "".join(printed)
+    assert not any("Traceback" in line for line in printed), "".join(printed)
 
 
 def runs_a_flow(url: str) -> bool:
