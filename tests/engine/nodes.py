@@ -1,0 +1,128 @@
+"""Engines to test, over databases that can fail, and what tests do with them."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from textwrap import dedent, indent
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from flowserver.base.clock import Clock
+from flowserver.base.json_values import dump_json, load_json
+from flowserver.base.limits import Limits
+from flowserver.engine.engine import Engine
+from flowserver.engine.tokens import TaskTokens
+from flowserver.machine.events import Event, EventType
+from flowserver.operations.operations import Operations
+from flowserver.store.database import Database
+from flowserver.store.executions import ExecutionRow
+from tests.engine.functions import Functions
+
+TOKENS = TaskTokens(b"one key for all nodes of a test")
+PATIENCE_SECONDS = 20
+"""Only an execution that hangs takes as long."""
+
+
+class FragileDatabase(Database):
+    """A database that can fail, and whose owner can crash.
+
+    While `broken`, every transaction fails at its end. `crashed` is for good: whatever its owner still does on its
+    way out never reaches the database, so the rows stay as the crash left them.
+    """
+
+    broken = False
+    crashed = False
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        with super().write() as connection:
+            yield connection
+            self._check()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        self._check()
+        with super().read() as connection:
+            yield connection
+
+    def _check(self) -> None:
+        if self.broken or self.crashed:
+            raise OperationalError("COMMIT", None, Exception("the database fails, as the test wants it"))
+
+
+class Node:
+    """An engine at work."""
+
+    def __init__(self, engine: Engine, database: FragileDatabase) -> None:
+        self.engine = engine
+        self.database = database
+        self.operations = Operations.of(engine)
+
+    async def create_flow(self, name: str, steps: str, attributes: str = "") -> None:
+        await self.operations.flows.create(name, definition(steps, attributes))
+
+    async def register(self, functions: Functions, *titles: str) -> None:
+        for title in titles:
+            service, function = title.split("/")
+            url = functions.url(title)
+            await self.operations.functions.put(service, function, url=url, headers={}, timeout_seconds=None)
+
+    async def start(self, flow: str, name: str, input: Any = None) -> ExecutionRow:
+        text = "" if input is None else dump_json(input)
+        return await self.operations.executions.start(flow, name=name, input_text=text)
+
+    async def end_of(self, flow: str, name: str) -> ExecutionRow:
+        """The execution, once it has ended."""
+        row = await self.operations.executions.describe(flow, name, wait_seconds=PATIENCE_SECONDS)
+        assert row.stopped_at is not None, [event.type for event in await self.history(flow, name)]
+        return row
+
+    async def output_of(self, flow: str, name: str) -> Any:
+        """The output of the execution, which must succeed."""
+        row = await self.end_of(flow, name)
+        assert row.output is not None, (row.status, row.error, row.cause)
+        return load_json(row.output)
+
+    async def error_of(self, flow: str, name: str) -> str | None:
+        """The error of the execution, which must not succeed."""
+        row = await self.end_of(flow, name)
+        assert row.output is None
+        return row.error
+
+    async def history(self, flow: str, name: str) -> list[Event]:
+        return list((await self.operations.executions.history(flow, name, next_token=None, limit=1000)).items)
+
+    async def reached(self, flow: str, name: str, type: EventType, step: str = "") -> Event:
+        """The first event of that type (and step), once it has happened."""
+        async for event in self.operations.executions.follow(flow, name):
+            if event.type is type and step in ("", event.step_name):
+                return event
+        raise AssertionError(f"no {type} in the history of {flow}/{name}")
+
+
+def definition(steps: str, attributes: str = "") -> str:
+    """A definition of these steps, a YAML list; `attributes` are lines that stand beside `steps`."""
+    return f"version: v1\ntype: flow\n{dedent(attributes).strip()}\nsteps:\n{indent(dedent(steps).strip(), '  ')}\n"
+
+
+@asynccontextmanager
+async def running_node(
+    database: FragileDatabase,
+    clock: Clock,
+    *,
+    node_id: str = "node-1",
+    limits: Limits | None = None,
+    tokens: TaskTokens = TOKENS,
+    drain_seconds: float = 0,
+) -> AsyncIterator[Node]:
+    engine = Engine(
+        database,
+        clock=clock,
+        limits=limits or Limits(),
+        missing_source="null",
+        tokens=tokens,
+        node_id=node_id,
+    )
+    async with engine.running(drain_seconds):
+        yield Node(engine, database)
