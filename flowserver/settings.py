@@ -25,7 +25,7 @@ class Settings(BaseSettings):
     )
     allowed_hosts: Annotated[list[str], NoDecode] = Field(
         default_factory=list,
-        description="Further Host names that a server without access keys answers to, separated by commas.",
+        description="Further Host names that a server without access keys answers to, e.g. a container's name.",
     )
     drain_seconds: float = Field(
         10.0, ge=0, le=3_600, description="On SIGTERM, how long calls under way may go on before they are given away."

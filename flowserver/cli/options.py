@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import ValidationError
-from pydantic_settings import SettingsError
 
 from flowserver.settings import Settings
 
@@ -37,8 +36,6 @@ def read_settings(flags: Mapping[str, Any]) -> Settings:
         name = str(mistake["loc"][0])
         source = flag_of(name) if name in given else variable_of(name)
         raise typer.BadParameter(mistake["msg"], param_hint=source) from None
-    except SettingsError:
-        raise typer.BadParameter("expected a JSON list", param_hint=variable_of("allowed_hosts")) from None
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -66,7 +63,7 @@ def _option(name: str) -> Any:
     field = Settings.model_fields[name]
     default = field.get_default(call_default_factory=True)
     is_list = isinstance(default, list)
-    notes = f"env: {variable_of(name)}" + (", a JSON list" if is_list else f"; default: {default}")
+    notes = f"env: {variable_of(name)}" + (", separated by commas" if is_list else f"; default: {default}")
     repeated = " May be given several times." if is_list else ""
     return typer.Option(
         flag_of(name), help=f"{field.description}{repeated} [{notes}]", metavar="<str>" if is_list else None

@@ -147,13 +147,12 @@ def _exit_item(turn: Turn, parent: Scope, child: Scope, **extra: Json) -> None:
 
 
 def _cancel_opened_by(turn: Turn, failed: Scope) -> None:
-    """Record the exit of every step and list that the failure cuts short, innermost first, and remove them."""
+    """Record the exit of every step and list that the failure cuts short, innermost first."""
     for child in _open_children(turn, failed):
         for scope, opener in _innermost_first(turn, child, failed):
             if scope.step_input is not None:
                 turn.record_in(scope, EventType.STEP_EXITED, local=scope.local, cancelled=True)
             _exit_item(turn, opener, scope, cancelled=True)
-    turn.remove_opened_by(failed)
 
 
 def _innermost_first(turn: Turn, top: Scope, opener: Scope) -> list[tuple[Scope, Scope]]:

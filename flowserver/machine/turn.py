@@ -153,11 +153,8 @@ class Turn:
             self.commands.append(CancelInvocation(scope.scope_id, scope.wait_id))
 
     def remove_opened_by(self, scope: Scope) -> None:
-        """Take everything the scope's step opened out of the execution; calls under way are cancelled."""
-        doomed = self.children_of(scope)
-        while doomed:
-            child = doomed.pop()
-            doomed.extend(self.children_of(child))
+        """Take the scopes that the scope's step opened, all of them finished, out of the execution."""
+        for child in self.children_of(scope):
             self._drop(child)
         self._children.pop(scope.scope_id, None)
 

@@ -49,6 +49,15 @@ def test_a_timer_counts_only_at_its_time_and_only_once() -> None:
     assert world.ignores(TimerFired(2, world.scope.wait_id))
 
 
+def test_a_timer_that_has_fired_is_spent_even_before_the_next_turn() -> None:
+    steps = "- {type: wait, name: w, duration: 3}\n- {type: pass, name: p}"
+    world = World(flow(steps), limits=Limits(turn_steps_max=1))
+    world.start()
+    fired = TimerFired(1, world.scope.wait_id)
+    world.wake()
+    assert world.ignores(fired)
+
+
 @pytest.mark.parametrize(
     ("attribute", "value", "seconds"),
     [

@@ -37,6 +37,8 @@ from tests.support.invariants import Watch
 from tests.support.world import callee_of
 
 TURNS_MAX = 20_000
+RECENT = 3
+"""How many of the last messages make up most of the duplicates."""
 
 WaitKey = tuple[int, int]
 """(scope_id, wait_id): one attempt of one task."""
@@ -143,7 +145,7 @@ class Simulation:
         if self._chance(self._disorder.crash):
             self._crash()
         if self._spent and self._chance(self._disorder.duplicate):
-            message = self._random.choice(self._spent)
+            message = self._random.choice(self._spent[-RECENT:] if self._chance(0.7) else self._spent)
             if not self._counts_again(message):
                 assert self._tell(message).outcome.kind is not OutcomeKind.APPLIED
         if self._chance(self._disorder.premature):
@@ -165,7 +167,8 @@ class Simulation:
         if not isinstance(message, TaskReported) or message.wait_id is not None:
             return False
         scope = self.execution.scopes.get(message.scope_id)
-        return scope is not None and scope.entered_event_id == message.entered_event_id
+        is_open = scope is not None and scope.wait is not WaitKind.TIMER
+        return is_open and scope.entered_event_id == message.entered_event_id
 
     def _fire_too_early(self) -> None:
         early: list[Message] = [DeadlineReached()] if self.execution.deadline_at > self._now_ms else []
