@@ -167,8 +167,9 @@ class Simulation:
         if not isinstance(message, TaskReported) or message.wait_id is not None:
             return False
         scope = self.execution.scopes.get(message.scope_id)
-        is_open = scope is not None and scope.wait is not WaitKind.TIMER
-        return is_open and scope.entered_event_id == message.entered_event_id
+        if scope is None or scope.wait is WaitKind.TIMER:
+            return False
+        return scope.entered_event_id == message.entered_event_id
 
     def _fire_too_early(self) -> None:
         early: list[Message] = [DeadlineReached()] if self.execution.deadline_at > self._now_ms else []
