@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select
 
-from flowserver.base.json_values import load_json
+from flowserver.base.json_values import InvalidJson, JsonObject, load_json
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.store.tables import execution_documents, executions, scopes
 
@@ -72,7 +72,7 @@ def _stored_execution(row: Row[Any]) -> StoredExecution:
         execution_id=row.execution_id,
         flow_name=row.flow_name,
         name=row.name,
-        input=load_json(row.input) if row.input else {},
+        input=_document(row.input) if row.input else {},
         started_at=row.started_at,
         deadline_at=row.deadline_at,
         callback_token=row.callback_token,
@@ -92,9 +92,9 @@ def _scope(row: Row[Any]) -> Scope:
         list_id=row.list_id,
         item=row.item,
         last_event_id=row.last_event_id,
-        local=load_json(row.local),
+        local=_document(row.local),
         step_index=row.step_index,
-        step_input=None if row.step_input is None else load_json(row.step_input),
+        step_input=None if row.step_input is None else _document(row.step_input),
         entered_event_id=row.entered_event_id,
         wait=WaitKind(row.wait),
         wait_id=row.wait_id,
@@ -105,6 +105,13 @@ def _scope(row: Row[Any]) -> Scope:
         next_item=row.next_item,
         open_items=row.open_items,
     )
+
+
+def _document(text: str) -> JsonObject:
+    value = load_json(text)
+    if not isinstance(value, dict):
+        raise InvalidJson("not a JSON object")
+    return value
 
 
 def chunks(items: Sequence[Any]) -> Iterable[Sequence[Any]]:

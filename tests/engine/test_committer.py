@@ -287,7 +287,7 @@ async def test_a_database_that_fails_is_told_and_nothing_is_kept(
 
 
 async def test_a_full_disk_leaves_no_half_batch(sqlite_database: Database, clock: ManualClock) -> None:
-    """SQLite gives up the whole transaction then: what came before in the batch must not be taken for done."""
+    """SQLite may give up the whole transaction then: what came before in the batch must not be taken for done."""
 
     def too_much(connection: Connection) -> None:
         connection.execute(insert(secrets).values(name="big", value="x" * 10_000_000))

@@ -1,0 +1,314 @@
+"""One batch: many messages in one transaction, in order, and whatever is broken set aside without the others."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, event, select, update
+
+from flowserver.base.limits import Limits
+from flowserver.engine.batches import (
+    Batch,
+    BatchResult,
+    Envelope,
+    Item,
+    NewExecution,
+    Receipt,
+    ReceiptKind,
+    Workshop,
+    Write,
+)
+from flowserver.engine.definitions import CACHED_FLOWS_MAX, Definitions, DefinitionUnusable
+from flowserver.machine.messages import (
+    Continue,
+    DeadlineReached,
+    Message,
+    Start,
+    Stop,
+    Success,
+    TaskReplied,
+    TaskReported,
+    TimerFired,
+)
+from flowserver.machine.state import Status
+from flowserver.store.database import Database
+from flowserver.store.executions import find_execution, list_events
+from flowserver.store.flows import definition_id_of
+from flowserver.store.loading import StoredExecution, load_executions
+from flowserver.store.tables import definitions, execution_documents, executions, scopes
+from flowserver.store.wakeups import due_callbacks, due_deadlines, due_timers, ready_executions
+from tests.engine.nodes import TOKENS, definition
+from tests.store.rows import flow_row, insert_flow
+from tests.support.clock import ManualClock
+
+FLOWS = {
+    "pass": "- {type: pass, name: p}",
+    "wait": "- {type: wait, name: w, duration: 60}",
+    "ask": "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}",
+    "loop": """
+        - {type: pass, name: a}
+        - type: choice
+          name: again
+          choices:
+            - {condition: '1 == 2', goto: a}
+    """,
+    "long": "\n".join(f"- {{type: pass, name: p{number}}}" for number in range(10)),
+}
+WAITS = (1, 1)
+"""Scope id and wait id of the only wait of these flows."""
+
+
+class Bench:
+    """Runs batches; every one with a fresh look at the database."""
+
+    def __init__(self, database: Database, clock: ManualClock) -> None:
+        self.database = database
+        self.workshop = Workshop(clock, Limits(), "null", TOKENS, "node-1", Definitions())
+        with database.write() as connection:
+            for name, steps in FLOWS.items():
+                insert_flow(connection, flow_row(name, definition=definition(steps)))
+
+    def run(self, *items: Item) -> BatchResult:
+        with self.database.write() as connection:
+            return Batch(connection, self.workshop).run(items)
+
+    def kinds(self, *items: Item) -> list[ReceiptKind]:
+        return [answer.kind for answer in self.run(*items).answers]
+
+    def load(self, execution_id: str) -> StoredExecution:
+        with self.database.write() as connection:
+            return load_executions(connection, [execution_id])[0][execution_id]
+
+    def change(self, statement: Any) -> None:
+        with self.database.write() as connection:
+            connection.execute(statement)
+
+    def parked(self, execution_id: str) -> str | None:
+        query = select(executions.c.parked_error).where(executions.c.execution_id == execution_id)
+        return self.database.run_read(lambda c: c.execute(query).scalar_one())
+
+    def event_ids(self, execution_id: str) -> list[int]:
+        return [
+            event.event_id
+            for event in self.database.run_read(lambda c: list_events(c, execution_id, from_event_id=1, limit=999))
+        ]
+
+
+@pytest.fixture
+def bench(database: Database, clock: ManualClock) -> Bench:
+    return Bench(database, clock)
+
+
+def start(flow: str, name: str = "e", **changes: Any) -> Envelope:
+    values = {"execution_id": f"{flow}-{name}", "flow_name": flow, "name": name, "input_text": "", "input": {}}
+    new = NewExecution(**{**values, **changes})
+    return Envelope(new.execution_id, Start(), new)
+
+
+def tell(execution_id: str, message: Message, **changes: Any) -> Envelope:
+    return Envelope(execution_id, message, **changes)
+
+
+def test_messages_of_one_execution_follow_each_other(bench: Bench) -> None:
+    result = bench.run(start("wait"), tell("wait-e", Stop("E", "C")), tell("wait-e", Continue()))
+    assert [answer.kind for answer in result.answers] == [ReceiptKind.APPLIED, ReceiptKind.APPLIED, ReceiptKind.ENDED]
+    assert len(result.changes) == 1
+    stored = bench.load("wait-e")
+    assert (stored.version, stored.execution.status, stored.execution.scopes) == (1, Status.STOPPED, {})
+    assert bench.event_ids("wait-e") == list(range(1, stored.execution.next_event_id))
+
+
+def test_a_report_may_share_the_batch_of_its_start(bench: Bench) -> None:
+    bench.run(start("ask", "before"))
+    entered = bench.load("ask-before").execution.scopes[1].entered_event_id
+    report = TaskReported(1, entered, None, Success({"answer": 1}))
+    started, reported, again = bench.run(start("ask"), tell("ask-e", report), tell("ask-e", report)).answers
+    assert (started.kind, reported.kind, again.kind) == (ReceiptKind.APPLIED, ReceiptKind.APPLIED, ReceiptKind.ENDED)
+    with bench.database.read() as connection:
+        events = list_events(connection, "ask-e", from_event_id=reported.event_id, limit=1)
+        row = find_execution(connection, "flow-ask", "e")
+    assert events[0].type == "TaskSucceeded"
+    assert row is not None
+    assert row.output == '{"answer":1}'
+
+
+def test_later_batches_go_on_where_earlier_ones_stopped(bench: Bench) -> None:
+    bench.run(start("ask"))
+    assert bench.kinds(tell("ask-e", TaskReplied(*WAITS, Success({})))) == [ReceiptKind.APPLIED]
+    assert bench.kinds(tell("ask-e", TaskReplied(*WAITS, Success({})))) == [ReceiptKind.STALE]
+    assert bench.load("ask-e").version == 2
+    bench.run(tell("ask-e", Stop()))
+    stored = bench.load("ask-e")
+    assert (stored.version, stored.execution.is_running) == (3, False)
+    assert bench.event_ids("ask-e") == list(range(1, stored.execution.next_event_id))
+
+
+def test_of_equal_names_in_a_batch_the_first_wins(bench: Bench) -> None:
+    first, second, other = bench.run(
+        start("wait"), start("wait", execution_id="twin"), start("pass", execution_id="other")
+    ).answers
+    assert first.kind is ReceiptKind.APPLIED
+    assert (second.kind, second.existing) == (ReceiptKind.EXISTS, ("wait-e", Status.RUNNING))
+    assert other.kind is ReceiptKind.APPLIED  # another flow's names are its own
+    with bench.database.write() as connection:
+        assert load_executions(connection, ["twin"]) == ({}, {})
+
+
+@pytest.mark.parametrize(("flow", "status"), [("wait", Status.RUNNING), ("pass", Status.SUCCEEDED)])
+@pytest.mark.parametrize("together", [True, False])
+def test_a_taken_name_names_its_holder(bench: Bench, flow: str, status: Status, together: bool) -> None:
+    twin = start(flow, execution_id="twin")
+    if not together:
+        bench.run(start(flow))
+    receipt = bench.run(twin).answers[0] if not together else bench.run(start(flow), twin).answers[1]
+    assert (receipt.kind, receipt.existing) == (ReceiptKind.EXISTS, (f"{flow}-e", status))
+
+
+def test_a_start_tells_the_flow_and_the_execution(bench: Bench, clock: ManualClock) -> None:
+    receipt: Receipt = bench.run(start("pass", input_text='{"a" :1}', input={"a": 1})).answers[0]
+    assert receipt.flow is not None
+    assert receipt.started is not None
+    assert receipt.flow.name == "pass"
+    assert (receipt.started.status, receipt.started.output) == (Status.SUCCEEDED, {})
+    assert receipt.started.started_at == clock.now_ms()
+    with bench.database.read() as connection:
+        row = find_execution(connection, "flow-pass", "e")
+    assert row is not None
+    assert (row.input, row.definition) == ('{"a" :1}', receipt.flow.definition)
+
+
+def test_nobody_there(bench: Bench) -> None:
+    result = bench.run(start("nowhere"), tell("unknown", Continue()))
+    assert [answer.kind for answer in result.answers] == [ReceiptKind.NO_FLOW, ReceiptKind.UNKNOWN]
+    assert result.changes == []
+
+
+def test_an_empty_batch(bench: Bench) -> None:
+    assert bench.run().answers == []
+
+
+def test_a_long_run_is_cut_into_turns(bench: Bench) -> None:
+    bench.workshop = replace(bench.workshop, limits=Limits(turn_steps_max=4))
+    result = bench.run(start("long"))
+    assert result.continuing == ["long-e"]
+    with bench.database.read() as connection:
+        assert ready_executions(connection, 9) == ["long-e"]
+    turns = 1
+    while result.continuing:
+        result = bench.run(tell("long-e", Continue()))
+        turns += 1
+    assert turns == 3
+    assert bench.load("long-e").execution.status is Status.SUCCEEDED
+
+
+def test_a_run_that_is_stopped_in_the_same_batch_does_not_go_on(bench: Bench) -> None:
+    bench.workshop = replace(bench.workshop, limits=Limits(turn_steps_max=4))
+    assert bench.run(start("long"), tell("long-e", Stop())).continuing == []
+
+
+def test_a_callback_is_settled_with_its_report_even_if_that_is_stale(bench: Bench) -> None:
+    bench.run(start("pass", callback_token="token"))
+    with bench.database.read() as connection:
+        assert [due.token for due in due_callbacks(connection, 9)] == ["token"]
+    report = TaskReported(1, 2, None, Success({}))
+    assert bench.kinds(tell("unknown", report, settles="pass-e")) == [ReceiptKind.UNKNOWN]
+    with bench.database.read() as connection:
+        assert due_callbacks(connection, 9) == []
+
+
+DAMAGE = {
+    "scope": update(scopes).where(scopes.c.execution_id == "wait-bad").values(local="{"),
+    "scope that is no object": update(scopes).where(scopes.c.execution_id == "wait-bad").values(local="[]"),
+    "scope that stands nowhere": update(scopes).where(scopes.c.execution_id == "wait-bad").values(step_index=99),
+    "input": update(execution_documents).where(execution_documents.c.execution_id == "wait-bad").values(input="["),
+    "input that is no object": update(execution_documents)
+    .where(execution_documents.c.execution_id == "wait-bad")
+    .values(input="[]"),
+    "definition that says something else": update(executions)
+    .where(executions.c.execution_id == "wait-bad")
+    .values(definition_id="bad"),
+    "definition that is gone": update(executions)
+    .where(executions.c.execution_id == "wait-bad")
+    .values(definition_id="gone"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_poisoned_execution_is_parked_and_the_others_go_on(bench: Bench, clock: ManualClock, damage: str) -> None:
+    bench.run(start("wait", "bad"), start("wait", "good"))
+    bench.change(definitions.insert().values(definition_id="bad", flow_id="f", text="no: flow", created_at=0))
+    bench.change(DAMAGE[damage])
+    bench.workshop = replace(bench.workshop, definitions=Definitions())
+    clock.advance(seconds=60)
+    fired = [tell(f"wait-{name}", TimerFired(*WAITS)) for name in ("bad", "good")]
+    assert bench.kinds(*fired) == [ReceiptKind.PARKED, ReceiptKind.APPLIED]
+    assert bench.load("wait-good").execution.status is Status.SUCCEEDED
+    assert bench.parked("wait-bad")
+    assert bench.parked("wait-good") is None
+    with bench.database.read() as connection:  # nothing brings it back by itself
+        later = clock.now_ms() + 10**12
+        assert due_timers(connection, later, 9) == []
+        assert due_deadlines(connection, later, 9) == []
+    for message in (TimerFired(*WAITS), Stop(), DeadlineReached(), Continue()):
+        assert bench.kinds(tell("wait-bad", message)) == [ReceiptKind.PARKED]
+
+
+def test_parking_takes_back_what_the_batch_did_before(bench: Bench, clock: ManualClock) -> None:
+    bench.run(start("ask", "bad"), start("wait", "good"))
+    before = bench.load("ask-bad")
+    bench.change(update(executions).where(executions.c.execution_id == "ask-bad").values(flow_name="changed"))
+
+    def poison(connection: Any) -> None:
+        raise AssertionError
+
+    result = bench.run(
+        tell("ask-bad", TaskReplied(*WAITS, Success({}))),
+        tell("ask-bad", TaskReported(1, 2, None, Success(output=object()))),  # type: ignore[arg-type]
+        tell("wait-good", Stop()),
+        Write(poison),
+    )
+    assert [answer.kind for answer in result.answers[:3]] == [
+        ReceiptKind.PARKED,
+        ReceiptKind.PARKED,
+        ReceiptKind.APPLIED,
+    ]
+    assert isinstance(result.answers[3], AssertionError)
+    assert [changes.stored.execution.execution_id for changes in result.changes] == ["wait-good"]
+    after = bench.load("ask-bad")
+    assert (after.version, after.execution.scopes) == (before.version, before.execution.scopes)
+    assert "TypeError" in str(after.parked_error)
+
+
+def test_a_start_of_an_unusable_definition_leaves_nothing(bench: Bench) -> None:
+    bench.change(update(definitions).where(definitions.c.flow_id == "flow-pass").values(text="no: flow"))
+    assert bench.kinds(start("pass"), start("wait")) == [ReceiptKind.PARKED, ReceiptKind.APPLIED]
+    with bench.database.write() as connection:
+        assert load_executions(connection, ["pass-e"]) == ({}, {})
+
+
+def test_a_definition_is_compiled_once_and_forgotten_last(sqlite_database: Database) -> None:
+    known = Definitions()
+    texts = [definition(f"- {{type: pass, name: p{number}}}") for number in range(CACHED_FLOWS_MAX + 1)]
+    with sqlite_database.write() as connection:
+        for number, each in enumerate(texts):
+            insert_flow(connection, flow_row(f"f{number}", definition=each))
+        ids = [definition_id_of(f"flow-f{number}", each) for number, each in enumerate(texts)]
+        flows = {each: known.get(connection, each) for each in ids[:-1]}
+        assert known.get(connection, ids[0]) is flows[ids[0]]
+        known.get(connection, ids[-1])  # makes room: the one least recently used goes
+        connection.execute(delete(definitions))
+        assert known.get(connection, ids[0]) is flows[ids[0]]
+        with pytest.raises(DefinitionUnusable):
+            known.get(connection, ids[1])
+
+
+def test_a_hundred_starts_cost_as_many_statements_as_two(bench: Bench) -> None:
+    asked: list[str] = []
+    with bench.database.write() as connection:
+        event.listen(connection.engine, "before_cursor_execute", lambda *rest: asked.append(rest[2]))
+    bench.run(start("wait"))  # compiles the definition
+    asked.clear()
+    bench.run(*(start("wait", f"few-{number}") for number in range(2)))
+    few = len(asked)
+    bench.run(*(start("wait", f"many-{number}") for number in range(100)))
+    assert len(asked) == 2 * few
