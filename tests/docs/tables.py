@@ -1,0 +1,200 @@
+"""The generated parts of the documentation: each is Markdown made from a table that the server itself uses."""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from typing import Final
+
+from fastapi.routing import APIRoute
+
+from flowserver.api.rest.auth import Unauthenticated
+from flowserver.api.rest.problems import MethodNotAllowed, PathNotFound
+from flowserver.api.rest.router import ROUTERS
+from flowserver.api.rpc.actions import ACTIONS
+from flowserver.api.rpc.router import FIELDS_MAX
+from flowserver.base import errors
+from flowserver.base.errors import FlowServerError
+from flowserver.base.json_values import DEPTH_MAX as JSON_DEPTH_MAX
+from flowserver.base.limits import Limits
+from flowserver.cli.options import flag_of, variable_of
+from flowserver.engine.tokens import TOKEN_CHARACTERS_MAX
+from flowserver.expressions.condition_parser import NESTING_MAX
+from flowserver.expressions.paths import PATH_CHARACTERS_MAX
+from flowserver.invokers.addresses import REFUSED_NETWORKS
+from flowserver.invokers.endpoints import TIMEOUT_SECONDS_MAX
+from flowserver.invokers.error_names import ErrorName
+from flowserver.invokers.http import CONNECT_SECONDS
+from flowserver.language.diagnostics import DIAGNOSTICS
+from flowserver.language.fields import KINDS, STEPS, Field, ObjectKind
+from flowserver.language.scalars import NUMBER_CHARACTERS_MAX
+from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
+from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
+from flowserver.settings import Settings
+
+WARNING: Final = "Warning: "
+"""How the meaning of a finding begins that does not refuse the definition."""
+
+SHARED_BY_MIN: Final = 6
+"""An attribute that so many of the eight kinds of steps have stands in the table of shared ones."""
+
+
+def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [heading, ["---"] * len(heading), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def limits() -> str:
+    """Every limit, in both profiles."""
+    rows = (
+        (f"`{row.name}`", f"{row.default:,}", f"{row.metadata['cloud']:,}", row.metadata["unit"], *_why(row.metadata))
+        for row in fields(Limits)
+    )
+    return table(("name", "default", "cloud", "unit", "what for", "when it is passed"), rows)
+
+
+def _why(row: object) -> tuple[str, str]:
+    return row["reason"], row["error"]  # type: ignore[index]
+
+
+def fixed_limits() -> str:
+    """Bounds that no profile changes."""
+    rows = (
+        ("nesting of JSON documents", f"{JSON_DEPTH_MAX:,} levels"),
+        ("a number in a definition", f"{NUMBER_CHARACTERS_MAX:,} characters"),
+        ("a path in a definition", f"{PATH_CHARACTERS_MAX:,} characters"),
+        ("parentheses and prefixes in a condition", f"{NESTING_MAX:,} levels"),
+        ("a flow's description", f"{DESCRIPTION_CHARACTERS_MAX:,} characters"),
+        ("parameters of an RPC request", f"{FIELDS_MAX:,}"),
+        ("a function's own time-out", f"1 to {TIMEOUT_SECONDS_MAX:,} seconds, {TIMEOUT_SECONDS_DEFAULT:,} if not given"),
+        ("making a connection to a function", f"{CONNECT_SECONDS:,} seconds"),
+        ("a task token", f"{TOKEN_CHARACTERS_MAX:,} characters"),
+    )
+    return table(("what", "bound"), rows)
+
+
+def settings() -> str:
+    """Every setting of the server."""
+    rows = (
+        (f"`{flag_of(name)}`", f"`{variable_of(name)}`", _default(name), field.description or "")
+        for name, field in Settings.model_fields.items()
+    )
+    return table(("flag of `serve`", "variable", "default", "meaning"), rows)
+
+
+def _default(name: str) -> str:
+    default = Settings.model_fields[name].get_default(call_default_factory=True)
+    return "none" if default == [] else f"`{default}`"
+
+
+def diagnostics() -> str:
+    """Every finding, whether it refuses the definition, and what it means."""
+    rows = (
+        (f"`{id}`", "warning" if text.startswith(WARNING) else "error", text.removeprefix(WARNING))
+        for id, text in DIAGNOSTICS.items()
+    )
+    return table(("id", "severity", "meaning"), rows)
+
+
+def api_errors() -> str:
+    """The errors of every API of the server."""
+    raised = (one for one in vars(errors).values() if inspect.isclass(one) and issubclass(one, FlowServerError))
+    return _errors(one for one in raised if one is not FlowServerError)
+
+
+def rest_errors() -> str:
+    """The errors that only REST has."""
+    return _errors((Unauthenticated, PathNotFound, MethodNotAllowed))
+
+
+def _errors(raised: Iterable[type[FlowServerError]]) -> str:
+    rows = ((str(one.status), f"`{one.code}`", inspect.getdoc(one).partition("\n")[0]) for one in raised)  # type: ignore[union-attr]
+    return table(("status", "code", "meaning"), rows)
+
+
+def call_errors() -> str:
+    """The names of the errors that a function's call can end with."""
+    return table(("name", "when"), ((f"`{row}`", row.when) for row in ErrorName))
+
+
+def refused_addresses() -> str:
+    """Where no function can be."""
+    return table(("network", "what it is"), ((f"`{network}`", reason) for network, reason in REFUSED_NETWORKS))
+
+
+def actions() -> str:
+    """The actions of the RPC API."""
+    return ", ".join(f"`{action}`" for action in ACTIONS) + "."
+
+
+def routes() -> str:
+    """The operations of REST."""
+    found = (route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))
+    rows = ((", ".join(sorted(route.methods)), f"`{route.path}`", str(route.summary)) for route in found)
+    return table(("method", "path", "what it does"), rows)
+
+
+def shared_attributes() -> str:
+    """What steps of (nearly) all kinds have; a default that differs says for which."""
+    rows = []
+    for name in _shared():
+        kinds = {kind: one.fields[name] for kind, one in STEPS.items() if name in one.fields}
+        field = next(iter(kinds.values()))
+        without = [f"`{kind}`" for kind in STEPS if kind not in kinds]
+        doc = field.doc + (f" Not on {' and '.join(without)}." if without else "")
+        rows.append((f"`{name}`", _values(field), _defaults(kinds), doc))
+    return table(("attribute", "value", "default", "meaning"), rows)
+
+
+def _shared() -> list[str]:
+    return [name for name in STEPS["task"].fields if _owners(name) >= SHARED_BY_MIN]
+
+
+def _owners(name: str) -> int:
+    return sum(name in kind.fields for kind in STEPS.values())
+
+
+def _defaults(kinds: dict[str, Field]) -> str:
+    """The default, or the usual one and then the others with their kinds."""
+    by_default: dict[str, list[str]] = {}
+    for kind, field in kinds.items():
+        by_default.setdefault(_default_of(field), []).append(f"`{kind}`")
+    usual, *others = sorted(by_default, key=lambda default: -len(by_default[default]))
+    return "; ".join([usual, *(f"{other} on {', '.join(by_default[other])}" for other in others)])
+
+
+def _default_of(field: Field) -> str:
+    return "required" if field.required else field.default
+
+
+def _values(field: Field) -> str:
+    return " or ".join(shape.value.removeprefix("a ") for shape in field.shapes)
+
+
+def attributes(kind: ObjectKind) -> str:
+    """What one kind of object has, without what all steps share."""
+    shared = _shared() if kind in STEPS.values() else []
+    own = [field for name, field in kind.fields.items() if name not in shared]
+    rows = ((f"`{field.name}`", _values(field), _default_of(field), field.doc) for field in own)
+    return table(("attribute", "value", "default", "meaning"), rows)
+
+
+TABLES: Final[dict[str, Callable[[], str]]] = {
+    "settings": settings,
+    "limits": limits,
+    "fixed limits": fixed_limits,
+    "diagnostics": diagnostics,
+    "API errors": api_errors,
+    "REST errors": rest_errors,
+    "errors of calls": call_errors,
+    "refused addresses": refused_addresses,
+    "actions": actions,
+    "routes": routes,
+    "attributes of every step": shared_attributes,
+    **{
+        f"attributes of {kind.title}": lambda kind=kind: attributes(kind)  # type: ignore[misc]
+        for kind in KINDS
+        if kind.title not in ("a pass step", "a succeed step")  # which have none of their own
+    },
+}
+"""Each generated part by the name that its marker gives."""

@@ -1,0 +1,59 @@
+"""The generated parts are up to date, and nothing that users may meet goes unmentioned."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from flowserver.invokers.invocation import Endpoint, Invocation
+from flowserver.invokers.requests import request_headers
+from flowserver.machine.events import EventType
+from tests.docs.generate import PART, with_generated_parts
+from tests.docs.pages import DOCS, pages
+from tests.docs.tables import TABLES
+from tests.tidy.source_files import source_files
+
+ERROR_NAME = re.compile(r"\"((?:FnF|FC|fnf)\.[A-Za-z]+)\"")
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_the_generated_parts_are_up_to_date(page) -> None:
+    text = page.read_text("utf-8")
+    assert text == with_generated_parts(text), "run `make docs`"
+
+
+def test_every_table_stands_on_one_page() -> None:
+    used = [name for page in pages() for _, name, _ in PART.findall(page.read_text("utf-8"))]
+    assert sorted(used) == sorted(TABLES)
+
+
+def test_every_error_name_of_the_server_is_explained() -> None:
+    names = {name for source in source_files() for name in ERROR_NAME.findall(source.text)}
+    text = (DOCS / "errors.md").read_text("utf-8")
+    assert {name for name in names if f"`{name}`" not in text} == set()
+
+
+def test_every_header_of_a_call_is_explained() -> None:
+    call = Invocation(
+        service="s",
+        qualifier="q",
+        function="f",
+        event="{}",
+        asynchronous=False,
+        invocation_id="i",
+        idempotency_key="k",
+        attempt=1,
+        timeout_ms=1000,
+        flow_name="f",
+        execution_name="e",
+        step_name="t",
+    )
+    headers = request_headers(call, Endpoint("http://127.0.0.1/", {}, 1))
+    assert headers.keys() >= request_headers(replace(call, service=""), Endpoint("http://127.0.0.1/", {}, 1)).keys()
+    text = (DOCS / "functions.md").read_text("utf-8")
+    assert [name for name in headers if f"`{name}`" not in text] == []
+
+
+def test_every_type_of_event_is_explained() -> None:
+    text = (DOCS / "clients.md").read_text("utf-8")
+    assert [type for type in EventType if f"`{type}`" not in text] == []

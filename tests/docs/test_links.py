@@ -1,0 +1,26 @@
+"""Links within the project lead somewhere."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import DOCS, ROOT, anchors, links, pages
+
+LINKING = (*pages(), ROOT / "README.md", ROOT / "flowserver" / "ARCHITECTURE.md")
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name if page.parent == DOCS else str(page.parent.name))
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = [link for link in links(page) if "://" not in link and not _leads_somewhere(page, link)]
+    assert broken == []
+
+
+def _leads_somewhere(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    return target.exists() and (not anchor or anchor in anchors(target))
+
+
+def test_the_index_names_every_page() -> None:
+    named = {link.partition("#")[0] for link in links(DOCS / "README.md")}
+    assert {page.name for page in pages()} - named == {"README.md"}

@@ -1,0 +1,144 @@
+"""What the pages tell their readers to type is typed, against a real server; only ports and places differ.
+
+Blocks run in order, in one folder: `bash` and `python` as programs, `js` where Node is at hand, `console` with what is
+printed after each `$ command`. A `text output` is what the block before it prints. Marks on a fence:
+`file=NAME` writes the block to a file instead; `host=WORDS` leaves it running from the moment it prints the words;
+`v3` runs it once more with the release of the SDK that signs with V3; `norun` is for readers only.
+"""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import DOCS, ROOT, Block, blocks, pages
+from tests.sdk.client import SDK_V3_FOLDER
+from tests.support.server import ServerProcess, clean_environment
+
+SECONDS = 60
+"""How long a block may take; only one that hangs does."""
+
+RUNNABLE = ("bash", "python", "js", "console")
+NODE_MODULES = ROOT / "tests" / "sdk" / "node" / "node_modules"
+HAS_NODE = shutil.which("npm") is not None  # as the Makefile decides whether to install the Node package
+
+CURL_SETTINGS = "fail-with-body\nsilent\nshow-error\n"
+"""So that a request that is refused ends the block that made it."""
+
+FIXED_PORTS = ("9000", "9100")
+"""Ports that the pages let functions listen on."""
+
+PAGES = [page for page in pages() if any(block.language in RUNNABLE for block in blocks(page))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_the_page_says_works(page: Path, tmp_path: Path) -> None:
+    with ServerProcess("sqlite:///data/flowserver.db", folder=tmp_path) as server, ExitStack() as hosted:
+        reader = Reader(server, tmp_path)
+        printed = ""
+        for block in blocks(page):
+            if name := block.mark("file"):
+                (tmp_path / name).write_text(reader.adapted(block.text))
+            elif words := block.mark("host"):
+                hosted.enter_context(reader.hosting(block, words))
+            elif block.language in RUNNABLE and "norun" not in block.marks:
+                printed = reader.run(block)
+            elif block.language == "text" and "output" in block.marks:
+                assert printed in (block.text, None), f"{block}: {printed}"
+
+
+def test_only_some_blocks_are_not_run() -> None:
+    """Those need another machine: a PostgreSQL, a service manager."""
+    kept = {block.page.name for page in pages() for block in blocks(page) if "norun" in block.marks}
+    assert kept <= {"operating.md"}
+
+
+class Reader:
+    """Does what a page says, in a folder and with a server of its own."""
+
+    def __init__(self, server: ServerProcess, folder: Path) -> None:
+        self._folder = folder
+        self._ports = {"8080": str(server.port), **{port: _free_port() for port in FIXED_PORTS}}
+        (folder / ".curlrc").write_text(CURL_SETTINGS)
+        self._environment = clean_environment() | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "CURL_HOME": str(folder),
+            "FLOWSERVER_URL": server.url,
+            "NODE_PATH": str(NODE_MODULES),
+        }
+
+    def adapted(self, text: str) -> str:
+        """The text with this test's ports."""
+        return re.sub(r"\b(8080|9000|9100)\b", lambda port: self._ports[port[1]], text)
+
+    def run(self, block: Block) -> str | None:
+        """Run a block, which must succeed; returns what it printed, None if this machine cannot run it."""
+        text = self.adapted(block.text)
+        match block.language:
+            case "bash":
+                return self._succeed(block, "bash", "-euo", "pipefail", "-c", text)
+            case "console":
+                return self._converse(block, text)
+            case "js":
+                return self._succeed(block, "node", "-e", text) if HAS_NODE else None
+        printed = self._succeed(block, sys.executable, "-W", "ignore", "-c", text)
+        if "v3" in block.marks:
+            older = {"PYTHONPATH": SDK_V3_FOLDER}
+            assert self._succeed(block, sys.executable, "-W", "ignore", "-c", text, further=older) == printed
+        return printed
+
+    def _converse(self, block: Block, text: str) -> str:
+        """Every command prints what follows it; its exit code is the page's matter."""
+        for turn in re.split(r"^\$ ", text, flags=re.M)[1:]:
+            command, _, expected = turn.partition("\n")
+            assert self._ran(command_line(command)).stdout == expected, block
+        return text
+
+    @contextmanager
+    def hosting(self, block: Block, words: str) -> Iterator[None]:
+        """Run a block until the end of the test; it is under way when it has printed the words."""
+        command = command_line(f"exec {self.adapted(block.text)}")
+        with subprocess.Popen(
+            command, cwd=self._folder, env=self._environment, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            try:
+                assert any(words in line for line in process.stdout), block
+                yield
+            finally:
+                process.terminate()
+
+    def _succeed(self, block: Block, *command: str, further: dict[str, str] | None = None) -> str:
+        done = self._ran(command, further)
+        assert done.returncode == 0, f"{block}:\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def _ran(
+        self, command: tuple[str, ...], further: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            cwd=self._folder,
+            env=self._environment | (further or {}),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+
+
+def command_line(text: str) -> tuple[str, ...]:
+    return ("bash", "-euo", "pipefail", "-c", text)
+
+
+def _free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return str(listener.getsockname()[1])
