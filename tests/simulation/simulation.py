@@ -79,18 +79,23 @@ class Simulation:
 
     def run(self) -> None:
         """Play to the end and compare; raises AssertionError with what is wrong."""
+        if self.play():
+            self._compare()
+
+    def play(self) -> bool:
+        """Play to the end; False if the execution was ended from outside."""
         interrupted_at = self._random.randint(1, 10) if self._chance(self._disorder.interruption) else 0
         self._tell(Start())
         while self.execution.is_running:
             assert len(self.log) < TURNS_MAX, "the execution does not end"
             if len(self.log) == interrupted_at:
                 self._interrupt()
-                return
+                return False
             self._disturb()
             self._tell(self._choose())
         for message in self._inbox:
             assert self._tell(message).outcome.kind is OutcomeKind.ENDED
-        self._compare()
+        return True
 
     # Messages
 
