@@ -2,6 +2,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
+from flowserver.base.limits import Limits
 from tests.engine.functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node
 from tests.support.clock import ManualClock
@@ -30,7 +31,13 @@ def open_database(database_url: str) -> Iterator[Callable[[], FragileDatabase]]:
 
 
 @pytest.fixture
-async def node(open_database: Callable[[], FragileDatabase], clock: ManualClock) -> AsyncIterator[Node]:
+def limits() -> Limits:
+    """The limits of `node`; a test that needs others says so by `parametrize`."""
+    return Limits()
+
+
+@pytest.fixture
+async def node(open_database: Callable[[], FragileDatabase], clock: ManualClock, limits: Limits) -> AsyncIterator[Node]:
     """An engine at work over a database of its own; the test runs on both kinds."""
-    async with running_node(open_database(), clock) as running:
+    async with running_node(open_database(), clock, limits=limits) as running:
         yield running

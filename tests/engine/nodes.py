@@ -18,6 +18,7 @@ from flowserver.operations.operations import Operations
 from flowserver.store.database import Database
 from flowserver.store.executions import ExecutionRow
 from tests.engine.functions import Functions
+from tests.support.clock import ManualClock
 
 TOKENS = TaskTokens(b"one key for all nodes of a test")
 PATIENCE_SECONDS = 20
@@ -92,6 +93,11 @@ class Node:
 
     async def history(self, flow: str, name: str) -> list[Event]:
         return list((await self.operations.executions.history(flow, name, next_token=None, limit=1000)).items)
+
+    def advance(self, clock: ManualClock, *, seconds: float) -> None:
+        """Let so much time pass, and let the engine notice."""
+        clock.advance(seconds=seconds)
+        self.engine.timekeeper.notice(0)
 
     async def reached(self, flow: str, name: str, type: EventType, step: str = "") -> Event:
         """The first event of that type (and step), once it has happened."""
