@@ -1,6 +1,8 @@
 """Engines to test, over databases that can fail, and what tests do with them."""
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from textwrap import dedent, indent
 from typing import Any
@@ -28,27 +30,39 @@ PATIENCE_SECONDS = 20
 class FragileDatabase(Database):
     """A database that can fail, and whose owner can crash.
 
-    While `broken`, every transaction fails at its end. `crashed` is for good: whatever its owner still does on its
-    way out never reaches the database, so the rows stay as the crash left them.
+    While `broken`, every transaction fails; while `unreadable`, those that only read; and writing ones that `refuses`
+    points at, looking at them just before they would be committed. `crashed` is for good: whatever its owner still
+    does on its way out never reaches the database, so the rows stay as the crash left them.
     """
 
-    broken = False
-    crashed = False
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.broken = False
+        self.unreadable = False
+        self.crashed = False
+        self.refuses: Callable[[Connection], bool] = lambda _: False
+        self._has_failed = threading.Event()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         with super().write() as connection:
             yield connection
-            self._check()
+            self._check(self.broken or self.crashed or self.refuses(connection))
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        self._check()
+        self._check(self.broken or self.crashed or self.unreadable)
         with super().read() as connection:
             yield connection
 
-    def _check(self) -> None:
-        if self.broken or self.crashed:
+    async def failed(self) -> None:
+        """Return when somebody has met a failure."""
+        assert await asyncio.to_thread(self._has_failed.wait, PATIENCE_SECONDS)
+        self._has_failed.clear()
+
+    def _check(self, fails: bool) -> None:
+        if fails:
+            self._has_failed.set()
             raise OperationalError("COMMIT", None, Exception("the database fails, as the test wants it"))
 
 

@@ -1,0 +1,249 @@
+"""The sweeper: what should go on and does not is found by the rows alone."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+
+import pytest
+from sqlalchemy import Connection, insert, select, update
+
+from flowserver.base.limits import Limits
+from flowserver.machine.events import EventType
+from flowserver.machine.state import Status
+from flowserver.store.database import Database
+from flowserver.store.functions import find_invocation
+from flowserver.store.nodes import living_nodes, register_node
+from flowserver.store.tables import execution_documents, executions, invocations, nodes, scopes
+from flowserver.store.wakeups import tasks_of_node
+from tests.engine.functions import Functions
+from tests.engine.nodes import FragileDatabase, Node, running_node
+from tests.store.rows import invocation_row
+from tests.support.clock import ManualClock
+
+PAY = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
+ASK = PAY[:-1] + ", pattern: waitForCallback, inputMappings: [{target: token, source: $context.task.token}]}"
+LONG = "\n".join(f"- {{type: pass, name: p{number}}}" for number in range(10))
+WAIT = "- {type: wait, name: w, duration: 60}"
+
+
+@pytest.fixture(autouse=True)
+async def registered(node: Node, functions: Functions) -> None:
+    await node.register(functions, "shop/pay")
+
+
+def change(database: Database, *statements: object) -> None:
+    with database.write() as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def register(database: Database, node_id: str, heartbeat_at: int) -> None:
+    with database.write() as connection:
+        register_node(connection, node_id, heartbeat_at)
+
+
+async def test_calls_of_a_node_that_is_gone_are_made_again(
+    node: Node, functions: Functions, clock: ManualClock
+) -> None:
+    register(node.database, "gone", clock.now_ms())
+    await node.create_flow("f", PAY)
+    await node.start("f", "e")
+    first = await functions.next_call("shop/pay")
+    node.engine.dispatcher.cancel(_key(node.database))
+    await first.gone.wait()
+    change(node.database, update(scopes).values(node_id="gone"))
+    await node.engine.sweeper.sweep()
+    assert functions.called("shop/pay") == [(first.key, 1)]  # it lives
+    clock.advance(seconds=2.001)
+    await node.engine.sweeper.sweep()
+    again = await functions.next_call("shop/pay")
+    assert (again.key, again.attempt) == (first.key, 2)
+    with node.database.read() as connection:
+        assert len(tasks_of_node(connection, "node-1")) == 1
+    again.reply({"paid": True})
+    assert await node.output_of("f", "e") == {"paid": True}
+
+
+async def test_a_lost_call_is_found_at_the_second_sweep(node: Node, functions: Functions) -> None:
+    await node.create_flow("f", PAY)
+    await node.start("f", "e")
+    first = await functions.next_call("shop/pay")
+    await node.engine.sweeper.sweep()
+    await node.engine.sweeper.sweep()
+    assert len(functions.calls) == 1  # under way is not lost
+    node.engine.dispatcher.cancel(_key(node.database))
+    await first.gone.wait()
+    await node.engine.sweeper.sweep()
+    await node.engine.sweeper.sweep()
+    again = await functions.next_call("shop/pay")
+    assert (again.key, again.attempt) == (first.key, 2)
+    again.reply({})
+    await node.output_of("f", "e")
+
+
+async def test_what_is_ready_goes_on(node: Node, functions: Functions) -> None:
+    """A turn was cut short and nobody came back for the rest."""
+    await node.create_flow("f", PAY + "\n" + LONG)
+    await node.start("f", "e")
+    call = await functions.next_call("shop/pay")
+    change(node.database, update(scopes).values(wait="ready", node_id=None, step_index=5))
+    await node.engine.sweeper.sweep()
+    assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
+    call.reply({})
+
+
+async def test_a_callback_that_was_not_delivered(node: Node, functions: Functions) -> None:
+    await node.create_flow("parent", ASK)
+    await node.create_flow("child", "- {type: pass, name: p}", "outputMappings: [{target: a, source: 1}]")
+    await node.start("parent", "e")
+    call = await functions.next_call("shop/pay")
+    await node.operations.executions.start("child", name="c")
+    await node.end_of("child", "c")
+    token = call.event["token"]
+    change(
+        node.database,
+        update(executions).where(executions.c.name == "c").values(callback_token=token, callback_due=True),
+    )
+    await node.engine.sweeper.sweep()
+    assert await node.output_of("parent", "e") == {"a": 1}
+    with node.database.read() as connection:
+        assert list(connection.execute(select(executions.c.callback_due)).scalars()) == [False, False]
+    call.reply({})
+
+
+async def test_a_damaged_callback_fails_its_task_and_holds_up_nothing(node: Node, functions: Functions) -> None:
+    await node.create_flow("parent", ASK)
+    await node.create_flow("child", "- {type: pass, name: p}")
+    tokens = {}
+    for name in ("good", "bad"):
+        await node.start("parent", name)
+        tokens[name] = (await functions.next_call("shop/pay")).event["token"]
+        await node.start("child", name)
+        await node.end_of("child", name)
+    with node.database.write() as connection:
+        for name, token in tokens.items():
+            child = (executions.c.name == name) & (executions.c.flow_name == "child")
+            connection.execute(update(executions).where(child).values(callback_token=token, callback_due=True))
+            ids = select(executions.c.execution_id).where(child)
+            if name == "bad":
+                documents = execution_documents.c.execution_id.in_(ids)
+                connection.execute(update(execution_documents).where(documents).values(output="{"))
+        lost = invocation_row("lost", "gone", service="shop", function="pay")
+        connection.execute(insert(invocations).values(**asdict(lost)))
+    await node.engine.sweeper.sweep()
+    assert await node.error_of("parent", "bad") == "FnF.RuntimeError"
+    assert await node.output_of("parent", "good") == {}
+    assert (await functions.next_call("shop/pay")).key == "lost"
+
+
+async def test_a_callback_with_a_token_of_another_key_is_forgotten(node: Node) -> None:
+    await node.create_flow("child", "- {type: pass, name: p}")
+    await node.start("child", "c")
+    await node.end_of("child", "c")
+    change(node.database, update(executions).values(callback_token="not ours", callback_due=True))
+    await node.engine.sweeper.sweep()
+    with node.database.read() as connection:
+        assert connection.execute(select(executions.c.callback_due)).scalar_one() is False
+
+
+async def test_executions_of_a_deleted_flow_are_stopped(node: Node, functions: Functions) -> None:
+    await node.create_flow("f", PAY)
+    row = await node.start("f", "e")
+    call = await functions.next_call("shop/pay")
+    await node.operations.flows.delete("f")
+    await call.gone.wait()
+    query = select(executions.c.status).where(executions.c.execution_id == row.execution_id)
+    with node.database.read() as connection:
+        assert connection.execute(query).scalar_one() == "Stopped"
+
+
+async def test_asynchronous_calls_of_a_node_that_is_gone_are_made_again(
+    node: Node, open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
+) -> None:
+    row = invocation_row("key", "gone", service="shop", function="pay", event='{"n":1}', attempt=3)
+    async with running_node(open_database(), clock, node_id="node-2", drain_seconds=20) as other:
+        change(node.database, insert(invocations).values(**asdict(row)))
+        await other.engine.sweeper.sweep()
+        call = await functions.next_call("shop/pay")
+        assert (call.key, call.attempt, call.event) == ("key", 4, {"n": 1})
+        call.fail("NobodyIsTold")
+    with node.database.read() as connection:
+        assert find_invocation(connection, "key") is None
+    assert len(functions.calls) == 1
+
+
+async def test_the_dead_are_forgotten_and_used_nonces_too(node: Node, clock: ManualClock) -> None:
+    register(node.database, "dead", clock.now_ms() - 60_001)
+    register(node.database, "silent", clock.now_ms() - 59_000)
+    await node.engine.sweeper.sweep()
+    with node.database.read() as connection:
+        assert sorted(connection.execute(select(nodes.c.node_id)).scalars()) == ["node-1", "silent"]
+
+
+async def test_a_node_that_goes_is_noticed_by_its_heartbeat(
+    node: Node, open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
+) -> None:
+    """Nobody sweeps here by hand: the survivor's heart finds the other one missing."""
+    await node.create_flow("f", PAY)
+    async with AsyncExitStack() as leaving:
+        other = await leaving.enter_async_context(running_node(open_database(), clock, node_id="node-2"))
+        async with running_node(open_database(), clock, node_id="node-3") as survivor:
+            for _ in range(2):  # with its second beat it has surely looked around
+                await _beat(survivor, clock)
+            await other.start("f", "e")
+            first = await functions.next_call("shop/pay")
+            with node.database.read() as connection:
+                assert [ref.wait_id for ref in tasks_of_node(connection, "node-2")] == [1]
+                assert sorted(living_nodes(connection, 0)) == ["node-1", "node-2", "node-3"]
+            await leaving.aclose()
+            await first.gone.wait()
+            again = await functions.next_call("shop/pay")
+            assert (again.key, again.attempt) == (first.key, 2)
+            again.reply({})
+            await survivor.output_of("f", "e")
+
+
+@pytest.mark.parametrize("limits", [Limits(turn_steps_max=4)])
+async def test_long_runs_need_no_sweep(node: Node) -> None:
+    await node.create_flow("f", LONG)
+    await node.start("f", "e")
+    assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
+
+
+async def test_a_parked_execution_is_left_alone(node: Node, functions: Functions) -> None:
+    await node.create_flow("f", PAY)
+    await node.start("f", "e")
+    call = await functions.next_call("shop/pay")
+    change(node.database, update(scopes).values(local="{"))
+    call.reply({})
+    row = await node.operations.executions.describe("f", "e", wait_seconds=20)
+    assert row.parked_error is not None
+    for _ in range(3):
+        await node.engine.sweeper.sweep()
+    assert len(functions.calls) == 1
+    assert [event.type for event in await node.history("f", "e")][-1] is EventType.TASK_STARTED
+
+
+async def _beat(node: Node, clock: ManualClock) -> None:
+    """Return when the node's heart has beaten once more."""
+    beaten = threading.Event()
+    clock.advance(ms=1)
+    query = select(nodes.c.heartbeat_at).where(nodes.c.node_id == node.engine.node_id)
+
+    def watch(connection: Connection) -> bool:
+        if connection.execute(query).scalar_one() == clock.now_ms():
+            beaten.set()
+        return False
+
+    node.database.refuses = watch
+    assert await asyncio.to_thread(beaten.wait, 20)
+    node.database.refuses = lambda _: False
+
+
+def _key(database: Database) -> tuple[str, int, int]:
+    """The only call that node-1 has under way."""
+    with database.read() as connection:
+        [ref] = tasks_of_node(connection, "node-1")
+    return ref.execution_id, ref.scope_id, ref.wait_id
