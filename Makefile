@@ -2,7 +2,7 @@
 # Node SDK's tests, tests/sdk/node/node_modules), from lock files with hashes. Nothing else on the machine changes.
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format lock
+.PHONY: help install run test check format docs lock
 
 # The newest Python that really starts: a name may exist (pyenv's shims do) without an interpreter behind it.
 SUPPORTED := import sys; sys.exit(sys.version_info < (3, 11))
@@ -48,6 +48,9 @@ check: $(TESTING) ## Lint, formatting, types and import layers
 format: $(TESTING) ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(TESTING) ## Bring the generated parts of docs/ up to date
+	$(BIN)/python -m tests.docs.generate
 
 UV_COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' $(UPGRADE)

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Final
 
 from fastapi.routing import APIRoute
@@ -47,14 +48,11 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def limits() -> str:
     """Every limit, in both profiles."""
     rows = (
-        (f"`{row.name}`", f"{row.default:,}", f"{row.metadata['cloud']:,}", row.metadata["unit"], *_why(row.metadata))
+        (f"`{row.name}`", f"{row.default:,}", f"{about['cloud']:,}", about["unit"], about["reason"], about["error"])
         for row in fields(Limits)
+        for about in [row.metadata]
     )
     return table(("name", "default", "cloud", "unit", "what for", "when it is passed"), rows)
-
-
-def _why(row: object) -> tuple[str, str]:
-    return row["reason"], row["error"]  # type: ignore[index]
 
 
 def fixed_limits() -> str:
@@ -66,7 +64,10 @@ def fixed_limits() -> str:
         ("parentheses and prefixes in a condition", f"{NESTING_MAX:,} levels"),
         ("a flow's description", f"{DESCRIPTION_CHARACTERS_MAX:,} characters"),
         ("parameters of an RPC request", f"{FIELDS_MAX:,}"),
-        ("a function's own time-out", f"1 to {TIMEOUT_SECONDS_MAX:,} seconds, {TIMEOUT_SECONDS_DEFAULT:,} if not given"),
+        (
+            "a function's own time-out",
+            f"1 to {TIMEOUT_SECONDS_MAX:,} seconds, {TIMEOUT_SECONDS_DEFAULT:,} if not given",
+        ),
         ("making a connection to a function", f"{CONNECT_SECONDS:,} seconds"),
         ("a task token", f"{TOKEN_CHARACTERS_MAX:,} characters"),
     )
@@ -108,7 +109,7 @@ def rest_errors() -> str:
 
 
 def _errors(raised: Iterable[type[FlowServerError]]) -> str:
-    rows = ((str(one.status), f"`{one.code}`", inspect.getdoc(one).partition("\n")[0]) for one in raised)  # type: ignore[union-attr]
+    rows = ((str(one.status), f"`{one.code}`", (one.__doc__ or "").partition("\n")[0]) for one in raised)
     return table(("status", "code", "meaning"), rows)
 
 
@@ -192,7 +193,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "routes": routes,
     "attributes of every step": shared_attributes,
     **{
-        f"attributes of {kind.title}": lambda kind=kind: attributes(kind)  # type: ignore[misc]
+        f"attributes of {kind.title}": partial(attributes, kind)
         for kind in KINDS
         if kind.title not in ("a pass step", "a succeed step")  # which have none of their own
     },

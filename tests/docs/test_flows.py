@@ -6,6 +6,7 @@ A block `yaml flow` is a definition. A block `yaml run` right after it says how 
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -23,8 +24,7 @@ FLOWS = [block for page in pages() for block in blocks(page) if block.language =
 
 def _runs() -> Iterator[tuple[Block, Block]]:
     for page in pages():
-        found = blocks(page)
-        for before, block in zip(found, found[1:], strict=False):
+        for before, block in pairwise(blocks(page)):
             if "run" in block.marks and block.language == "yaml":
                 assert "flow" in before.marks, f"{block} follows no flow"
                 yield before, block
@@ -42,11 +42,12 @@ def test_there_are_flows_that_run() -> None:
     assert len(RUNS) >= 8
 
 
-@pytest.mark.parametrize(("flow", "run"), RUNS, ids=lambda block: str(block))
+@pytest.mark.parametrize(("flow", "run"), RUNS, ids=str)
 def test_flows_come_to_what_the_page_says(flow: Block, run: Block) -> None:
     expected: dict[str, Any] = yaml.safe_load(run.text)
-    answers = {_name(callee): [Reply(**one) for one in script] for callee, script in expected.pop("answers", {}).items()}
-    world = World(parse(flow.text, Limits()).flow, input=expected.pop("input", {}), replies=answers)
+    scripts = by_name(expected.pop("answers", {}))
+    replies = {callee: [Reply(**answer) for answer in script] for callee, script in scripts.items()}
+    world = World(parse(flow.text, Limits()).flow, input=expected.pop("input", {}), replies=replies)
     execution = world.run()
     found = {
         "output": execution.output,
@@ -56,11 +57,11 @@ def test_flows_come_to_what_the_page_says(flow: Block, run: Block) -> None:
         "waits": world.pauses_seconds,
     }
     if "received" in expected:
-        expected["received"] = {_name(callee): events for callee, events in expected["received"].items()}
+        expected["received"] = by_name(expected["received"])
     assert {name: found[name] for name in expected} == expected
     assert execution.status is (Status.SUCCEEDED if "output" in expected else Status.FAILED)
 
 
-def _name(callee: str) -> str:
-    """The name of the function or flow, as the world knows it."""
-    return callee.rpartition("/")[2]
+def by_name(by_title: dict[str, Any]) -> dict[str, Any]:
+    """What stands under `service/function` under the function's name, as the world knows it."""
+    return {title.rpartition("/")[2]: value for title, value in by_title.items()}

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, ROOT, Block, blocks, pages
+from tests.docs.pages import ROOT, Block, blocks, pages
 from tests.sdk.client import SDK_V3_FOLDER
 from tests.support.server import ServerProcess, clean_environment
 
@@ -52,7 +52,7 @@ def test_what_the_page_says_works(page: Path, tmp_path: Path) -> None:
             elif block.language in RUNNABLE and "norun" not in block.marks:
                 printed = reader.run(block)
             elif block.language == "text" and "output" in block.marks:
-                assert printed in (block.text, None), f"{block}: {printed}"
+                assert printed in (block.text, None), block
 
 
 def test_only_some_blocks_are_not_run() -> None:
@@ -121,9 +121,7 @@ class Reader:
         assert done.returncode == 0, f"{block}:\n{done.stdout}{done.stderr}"
         return done.stdout
 
-    def _ran(
-        self, command: tuple[str, ...], further: dict[str, str] | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def _ran(self, command: tuple[str, ...], further: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,
             cwd=self._folder,
