@@ -35,20 +35,20 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_parse_
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def load_json(text: str) -> Json:
-    """Parse a JSON text; raises InvalidJson with the position of the mistake."""
+def load_json(text: str, depth_max: int = DEPTH_MAX) -> Json:
+    """Parse a JSON text; raises InvalidJson with the position of the mistake, or if it nests too deep."""
     try:
         value = _DECODER.decode(text)
     except InvalidJson:
         raise
     except RecursionError:
-        raise InvalidJson(f"nested deeper than {DEPTH_MAX} levels") from None
+        raise InvalidJson(f"nested deeper than {depth_max} levels") from None
     except json.JSONDecodeError as error:
         raise InvalidJson(f"{error.msg} at line {error.lineno} column {error.colno}") from None
     except ValueError as error:  # integers of more digits than the interpreter converts
         raise InvalidJson(str(error)) from None
-    if depth_exceeds(value, DEPTH_MAX):
-        raise InvalidJson(f"nested deeper than {DEPTH_MAX} levels")
+    if depth_exceeds(value, depth_max):
+        raise InvalidJson(f"nested deeper than {depth_max} levels")
     return value
 
 

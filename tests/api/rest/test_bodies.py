@@ -24,6 +24,14 @@ async def flow(client: httpx.AsyncClient) -> None:
     await client.put("/v1/flows/order", json={"definition": ECHO})
 
 
+async def test_the_deepest_document_comes_back(client: httpx.AsyncClient) -> None:
+    body = '{"name":"run","input":' + '{"":' * 198 + "{}" + "}" * 199
+    response = await client.post(f"{HERE}?wait=60", content=body, headers=JSON)
+    assert (response.status_code, response.json()["status"]) == (201, "Succeeded")
+    history = await client.get(f"{HERE}/run/events")
+    assert '"input":' + '{"":' * 198 in history.text
+
+
 @pytest.mark.parametrize(
     "document",
     [

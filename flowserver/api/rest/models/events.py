@@ -6,13 +6,16 @@ from pydantic import Field
 
 from flowserver.api.rest.models.base import Instant, NextToken, PageQuery, QueryParameters, Resource, with_examples
 from flowserver.base.clock import format_instant
-from flowserver.base.json_values import JsonObject, load_json
+from flowserver.base.json_values import DEPTH_MAX, JsonObject, load_json
 from flowserver.machine.events import Event as HistoryEvent
 from flowserver.machine.events import EventType
 from flowserver.operations.paging import Page
 
 EVENT_ID_MAX = 2_147_483_646
 """Event ids are 32-bit numbers, and one more must still be one."""
+
+DETAIL_DEPTH_MAX = DEPTH_MAX + 1
+"""A detail holds documents, each as deep as a document may be."""
 
 _EVENT: JsonObject = {
     "eventId": 2,
@@ -63,7 +66,7 @@ class Event(Resource):
             type=event.type,
             step_name=event.step_name,
             time=format_instant(event.time_ms),
-            detail=load_json(event.detail),
+            detail=load_json(event.detail, DETAIL_DEPTH_MAX),
         )
 
 
