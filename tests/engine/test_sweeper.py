@@ -13,7 +13,6 @@ from flowserver.base.limits import Limits
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
-from flowserver.store.functions import find_invocation
 from flowserver.store.nodes import living_nodes, register_node
 from flowserver.store.tables import execution_documents, executions, invocations, nodes, scopes
 from flowserver.store.wakeups import tasks_of_node
@@ -157,21 +156,6 @@ async def test_executions_of_a_deleted_flow_are_stopped(node: Node, functions: F
     query = select(executions.c.status).where(executions.c.execution_id == row.execution_id)
     with node.database.read() as connection:
         assert connection.execute(query).scalar_one() == "Stopped"
-
-
-async def test_asynchronous_calls_of_a_node_that_is_gone_are_made_again(
-    node: Node, open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
-) -> None:
-    row = invocation_row("key", "gone", service="shop", function="pay", event='{"n":1}', attempt=3)
-    async with running_node(open_database(), clock, node_id="node-2", drain_seconds=20) as other:
-        change(node.database, insert(invocations).values(**asdict(row)))
-        await other.engine.sweeper.sweep()
-        call = await functions.next_call("shop/pay")
-        assert (call.key, call.attempt, call.event) == ("key", 4, {"n": 1})
-        call.fail("NobodyIsTold")
-    with node.database.read() as connection:
-        assert find_invocation(connection, "key") is None
-    assert len(functions.calls) == 1
 
 
 async def test_the_dead_are_forgotten_and_used_nonces_too(node: Node, clock: ManualClock) -> None:
