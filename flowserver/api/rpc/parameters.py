@@ -1,5 +1,6 @@
 """Request parameters: texts by name, as any SDK generation sends them, and how they are read as values."""
 
+import re
 from collections.abc import Mapping
 
 from flowserver.base.clock import parse_instant
@@ -7,6 +8,8 @@ from flowserver.base.errors import InvalidArgument, MissingParameter
 
 PYTHON_NONE = "None"
 """What the classic Python SDK sends for a parameter that was set to None."""
+
+WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
 
 BOOLEANS = {"true": True, "false": False}
 
@@ -38,12 +41,9 @@ class Parameters:
         value = self.text(name)
         if value is None or value == PYTHON_NONE:
             return None
-        try:
-            if len(value) > 18 or not value.isascii():
-                raise ValueError
-            return int(value)
-        except ValueError:
-            raise InvalidArgument(f"{name} must be a whole number") from None
+        if not WHOLE_NUMBER.match(value):
+            raise InvalidArgument(f"{name} must be a whole number")
+        return int(value)
 
     def boolean(self, name: str) -> bool:
         """`true` or `false` in any case, absent being false; raises InvalidArgument."""

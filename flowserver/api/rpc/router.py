@@ -22,6 +22,7 @@ from flowserver.base.errors import (
     InternalServerError,
     InvalidArgument,
     MissingParameter,
+    ResourceThrottled,
     VersionNotSupported,
 )
 from flowserver.base.json_values import JsonObject, dump_json
@@ -36,6 +37,9 @@ FIELDS_MAX = 200
 """Parameters of one request; real ones have at most a few dozen."""
 
 REQUEST_ID_CHARACTERS_MAX = 128
+
+RETRY_AFTER_MS = 1_000
+"""When a throttled caller should come back; the newer SDKs read the header `x-acs-retry-after` as milliseconds."""
 
 
 class RpcRoute:
@@ -96,24 +100,27 @@ class RpcRoute:
 async def _receive(request: Request) -> SignedRequest:
     body = await request.body()
     is_form = request.headers.get("content-type", "").partition(";")[0].strip().lower() in (FORM, "")
+    scope = request.scope  # not request.url, which is made of the Host header, and SDKs send odd ones
     return SignedRequest(
         method=request.method,
-        path=request.url.path,
-        query=_fields(request.url.query),
+        path=scope["path"],
+        query=_fields(_text(scope["query_string"])),
         form=_fields(_text(body)) if is_form else [],
         headers=dict(request.headers),
         body=body,
     )
 
 
-def _text(body: bytes) -> str:
+def _text(encoded: bytes) -> str:
     try:
-        return body.decode("ascii")  # percent-encoding leaves nothing else
+        return encoded.decode()  # SDKs percent-encode all but ASCII; people with curl do not
     except UnicodeDecodeError:
-        raise InvalidArgument("the form must be percent-encoded") from None
+        raise InvalidArgument("the parameters must be UTF-8") from None
 
 
 def _fields(text: str) -> list[tuple[str, str]]:
+    if "%00" in text or "\0" in text:
+        raise InvalidArgument("the parameters must not hold NUL characters")  # PostgreSQL cannot store them
     try:
         return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
     except UnicodeDecodeError:
@@ -137,7 +144,10 @@ def _fault(request: Request, error: FlowServerError, request_id: str) -> Respons
         "Message": error.message,
         "Recommend": "",
     }
-    return _json(body, error.status)
+    response = _json(body, error.status)
+    if isinstance(error, ResourceThrottled):
+        response.headers["x-acs-retry-after"] = str(RETRY_AFTER_MS)
+    return response
 
 
 def _json(body: JsonObject, status: int) -> Response:
