@@ -78,6 +78,8 @@ class SdkProcess:
     """A running driver."""
 
     def __init__(self, sdk: Sdk, environment: Mapping[str, str] | None = None) -> None:
+        older_release = sdk.environment.get("PYTHONPATH")
+        assert older_release is None or Path(older_release).is_dir(), f"{older_release} is missing; run `make test`"
         self.sdk = sdk
         self._process = subprocess.Popen(
             sdk.command,
