@@ -1,11 +1,14 @@
 """JSON in and out, exactly.
 
 Integers keep every digit (Python integers are unbounded); NaN and infinities are refused because JSON has no
-such values; text that is not valid Unicode is refused because it could not be stored.
+such values; text that is not valid Unicode is refused because it could not be stored. msgspec does the work: it is
+the one fast library that keeps long integers exact.
 """
 
 import json
 from typing import Any, NoReturn
+
+import msgspec
 
 Json = Any
 """A JSON value as Python sees it: None, bool, int, float, str, list[Json] or dict[str, Json]."""
@@ -20,36 +23,45 @@ class InvalidJson(ValueError):
     """The text is not the JSON that was asked for; the message says where and why."""
 
 
+_DECODER = msgspec.json.Decoder()
+_ENCODER = msgspec.json.Encoder()
+
+
+def load_json(text: str, depth_max: int = DEPTH_MAX) -> Json:
+    """Parse a JSON text; raises InvalidJson with what is wrong and where."""
+    try:
+        value = _DECODER.decode(text)
+    except RecursionError:
+        raise InvalidJson(f"nested deeper than {depth_max} levels") from None
+    except UnicodeEncodeError:
+        raise InvalidJson("holds a lone surrogate, which is not valid Unicode") from None
+    except (msgspec.DecodeError, ValueError) as error:
+        raise InvalidJson(_explain(text, error)) from None
+    if depth_exceeds(value, depth_max):
+        raise InvalidJson(f"nested deeper than {depth_max} levels")
+    return value
+
+
+def _explain(text: str, error: Exception) -> str:
+    """The mistake in the words of the standard library, which tells line and column and is more exact."""
+    try:
+        value = _EXPLAINER.decode(text)
+    except json.JSONDecodeError as located:
+        return f"{located.msg} at line {located.lineno} column {located.colno}"
+    except (ValueError, RecursionError) as other:
+        return str(other)
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return "holds a lone surrogate, which is not valid Unicode"
+    return str(error)
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise InvalidJson(f"{name} is not a JSON value")
 
 
-def _parse_float(text: str) -> float:
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise InvalidJson(f"the number {text[:40]} is out of range")
-    return value
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_parse_float)
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def load_json(text: str, depth_max: int = DEPTH_MAX) -> Json:
-    """Parse a JSON text; raises InvalidJson with the position of the mistake, or if it nests too deep."""
-    try:
-        value = _DECODER.decode(text)
-    except InvalidJson:
-        raise
-    except RecursionError:
-        raise InvalidJson(f"nested deeper than {depth_max} levels") from None
-    except json.JSONDecodeError as error:
-        raise InvalidJson(f"{error.msg} at line {error.lineno} column {error.colno}") from None
-    except ValueError as error:  # integers of more digits than the interpreter converts
-        raise InvalidJson(str(error)) from None
-    if depth_exceeds(value, depth_max):
-        raise InvalidJson(f"nested deeper than {depth_max} levels")
-    return value
+_EXPLAINER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def load_json_object(text: str) -> JsonObject:
@@ -57,30 +69,25 @@ def load_json_object(text: str) -> JsonObject:
     value = load_json(text)
     if not isinstance(value, dict):
         raise InvalidJson("not a JSON object")
-    if not is_valid_unicode(text):
-        raise InvalidJson("holds a lone surrogate, which is not valid Unicode")
     return value
+
+
+def load_stored_json(text: str) -> Json:
+    """Parse what `dump_json` once wrote from checked values; raises InvalidJson for a damaged text."""
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise InvalidJson(str(error)) from None
 
 
 def dump_json(value: Json) -> str:
     """Compact JSON text; non-ASCII characters stay as they are."""
-    return _ENCODER.encode(value)
+    return _ENCODER.encode(value).decode()
 
 
 def json_bytes(value: Json) -> int:
     """Size of a value as every size limit counts it: bytes of its compact UTF-8 JSON text."""
-    return len(dump_json(value).encode("utf-8", "surrogatepass"))
-
-
-def is_valid_unicode(text: str) -> bool:
-    """False if the text holds a lone surrogate (also as a `\\ud800` escape in JSON), which UTF-8 cannot write."""
-    try:
-        text.encode("utf-8")
-        if "\\u" in text:
-            dump_json(_DECODER.decode(text)).encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    return len(_ENCODER.encode(value))
 
 
 def depth_exceeds(value: Json, depth_max: int) -> bool:

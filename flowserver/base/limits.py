@@ -88,9 +88,9 @@ class Limits:
         error="the step fails with FnF.RuntimeError",
     )
     live_scopes_max: int = _limit(
-        10_000,
+        20_000,
         unit="lists",
-        reason="step lists of one execution that are open at once (nested foreach multiplies)",
+        reason="step lists of one execution that are open or wait for a join (nested foreach multiplies)",
         error="the execution fails with FnF.RuntimeError",
     )
     wait_seconds_max: int = _limit(
@@ -117,11 +117,11 @@ class Limits:
         reason="longest life of an execution, one year as documented",
         error="the execution ends TimedOut",
     )
-    task_seconds_default: int = _limit(
+    function_seconds_max: int = _limit(
         86_400,
         unit="seconds",
-        reason="time of a function call whose step and registration set none; longer ones use waitForCallback",
-        error="the attempt fails with FnF.TaskTimeout",
+        reason="longest time-out a function may be registered with; longer work uses waitForCallback",
+        error="400 InvalidArgument",
     )
     function_response_bytes_max: int = _limit(
         6_291_456,

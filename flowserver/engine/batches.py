@@ -18,9 +18,10 @@ from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.tokens import TaskTokens
+from flowserver.language.graph import Flow
 from flowserver.machine.advance import advance
 from flowserver.machine.mappings import Environment, MissingSource
-from flowserver.machine.messages import Message
+from flowserver.machine.messages import Message, Stop
 from flowserver.machine.state import Execution, Status
 from flowserver.machine.turn import OutcomeKind
 from flowserver.store.executions import find_names
@@ -46,6 +47,9 @@ class ReceiptKind(Enum):
     """The execution is set aside and takes no messages."""
     NO_FLOW = auto()
     """A start of a flow that does not exist."""
+
+
+EMPTY_FLOW = Flow(version="v1", lists=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +219,7 @@ class Batch:
         if stored is None:
             parked = envelope.execution_id in self._broken
             return Receipt(ReceiptKind.PARKED if parked else ReceiptKind.UNKNOWN)
-        if stored.parked_error is not None:
+        if stored.parked_error is not None and not isinstance(envelope.message, Stop):
             return Receipt(ReceiptKind.PARKED)
         try:
             return self._advance(stored, envelope.message)
@@ -225,7 +229,9 @@ class Batch:
             return Receipt(ReceiptKind.PARKED)
 
     def _advance(self, stored: StoredExecution, message: Message) -> Receipt:
-        flow = self._workshop.definitions.get(self._connection, stored.definition_id)
+        flow = EMPTY_FLOW  # stopping needs none, and must work where the definition is what is broken
+        if not isinstance(message, Stop):
+            flow = self._workshop.definitions.get(self._connection, stored.definition_id)
         execution_id = stored.execution.execution_id
         turn = advance(flow, stored.execution, message, self._environment)
         self._changes.setdefault(execution_id, Changes(stored)).add(turn)

@@ -169,9 +169,9 @@ class Dispatcher:
     async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> Result:
         """Another product's API: whoever runs this server registers a function that stands for it."""
         result = await self._invoke(caller, command, service, "", api, command.params or {})
-        if isinstance(result, Failure) and "." not in result.error:
-            return Failure(f"{service}.{result.error}", result.cause)
-        return result
+        if isinstance(result, Success) or result.error.startswith(("FC.", "FnF.", f"{service}.")):
+            return result
+        return Failure(f"{service}.{result.error}", result.cause)
 
     async def _start_child(self, caller: Caller, command: InvokeTask, flow_name: str, prefix: str) -> Result:
         """Start a sub-flow. Its id follows from the attempt, so ordering the attempt again finds the same child."""
@@ -211,7 +211,7 @@ class Dispatcher:
 
     def _time_left_ms(self, deadline_at: int | None) -> int:
         if deadline_at is None:
-            return self._limits.task_seconds_default * 1000
+            return self._limits.function_seconds_max * 1000
         return max(deadline_at - self._clock.now_ms(), 1)
 
     async def _call_asynchronous(self, row: InvocationRow) -> None:
@@ -238,7 +238,7 @@ class Dispatcher:
             invocation_id=row.invocation_id,
             idempotency_key=row.idempotency_key,
             attempt=row.attempt,
-            timeout_ms=self._limits.task_seconds_default * 1000,
+            timeout_ms=self._limits.function_seconds_max * 1000,
             flow_name=row.flow_name,
             execution_name=row.execution_name,
             step_name=row.step_name,

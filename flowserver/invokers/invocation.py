@@ -33,9 +33,9 @@ class Invocation:
     invocation_id: str | None
     """`StatefulAsyncInvocationID` of the step's serviceParams."""
     idempotency_key: str
-    """The same whenever this attempt is sent again, so that a function can recognise a repetition."""
+    """The same for every attempt of one entry of the step, so that a function can recognise a repetition."""
     attempt: int
-    """Which try of the step this is."""
+    """Which call of this entry of the step this is: rises with every retry and every repetition after a crash."""
     timeout_ms: int
     """What is left of the step's time."""
     flow_name: str

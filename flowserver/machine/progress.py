@@ -3,7 +3,7 @@
 Knows what all steps have in common and nothing of what a single type does.
 """
 
-from flowserver.base.json_values import Json, JsonObject
+from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject, depth_exceeds
 from flowserver.language.graph import ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
@@ -174,8 +174,13 @@ def check_sizes(turn: Turn, scope: Scope, output: JsonObject, local: Json) -> Fa
 
 
 def check_size(turn: Turn, what: str, *documents: Json) -> Failure | None:
-    """The size rule: the documents together, as compact JSON, stay within the limit. `what` is for the cause."""
+    """The size rule: the documents together, as compact JSON, stay within the limit, and none nests too deep.
+
+    `what` is for the cause. A loop may wrap its data once more each time, so depth is bounded here, not at the input.
+    """
     bytes_max = turn.environment.limits.step_data_bytes_max
-    if fits(bytes_max, *documents):
-        return None
-    return Failure(RUNTIME_ERROR, f"{what}: more than {bytes_max} bytes")
+    if not fits(bytes_max, *documents):
+        return Failure(RUNTIME_ERROR, f"{what}: more than {bytes_max} bytes")
+    if any(depth_exceeds(document, DEPTH_MAX) for document in documents):
+        return Failure(RUNTIME_ERROR, f"{what}: nested deeper than {DEPTH_MAX} levels")
+    return None

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, tuple_, update
 
-from flowserver.base.json_values import dump_json, load_json
+from flowserver.base.json_values import dump_json, load_stored_json
 from flowserver.store.tables import functions, invocations
 
 
@@ -23,7 +23,7 @@ class FunctionRow:
 
 
 def _function(row: Row[Any]) -> FunctionRow:
-    return FunctionRow(**{**row._mapping, "headers": load_json(row.headers)})
+    return FunctionRow(**{**row._mapping, "headers": load_stored_json(row.headers)})
 
 
 def _key(service: str, function: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select
 
-from flowserver.base.json_values import InvalidJson, JsonObject, load_json
+from flowserver.base.json_values import InvalidJson, JsonObject, load_stored_json
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.store.tables import execution_documents, executions, scopes
 
@@ -100,7 +100,7 @@ def _scope(row: Row[Any]) -> Scope:
         wait_id=row.wait_id,
         wake_at=row.wake_at,
         attempt=row.attempt,
-        retries={int(number): used for number, used in load_json(row.retries).items()},
+        retries={int(number): used for number, used in load_stored_json(row.retries).items()},
         option=row.option,
         next_item=row.next_item,
         open_items=row.open_items,
@@ -108,7 +108,7 @@ def _scope(row: Row[Any]) -> Scope:
 
 
 def _document(text: str) -> JsonObject:
-    value = load_json(text)
+    value = load_stored_json(text)
     if not isinstance(value, dict):
         raise InvalidJson("not a JSON object")
     return value
