@@ -249,8 +249,20 @@ def test_a_poisoned_execution_is_parked_and_the_others_go_on(bench: Bench, clock
         later = clock.now_ms() + 10**12
         assert due_timers(connection, later, 9) == []
         assert due_deadlines(connection, later, 9) == []
-    for message in (TimerFired(*WAITS), Stop(), DeadlineReached(), Continue()):
+    for message in (TimerFired(*WAITS), DeadlineReached(), Continue()):
         assert bench.kinds(tell("wait-bad", message)) == [ReceiptKind.PARKED]
+
+
+@pytest.mark.parametrize("damage", ["scope that stands nowhere", "definition that is gone"])
+def test_a_parked_execution_can_be_stopped(bench: Bench, clock: ManualClock, damage: str) -> None:
+    bench.run(start("wait", "bad"))
+    bench.change(DAMAGE[damage])
+    bench.workshop = replace(bench.workshop, definitions=Definitions())
+    clock.advance(seconds=60)
+    assert bench.kinds(tell("wait-bad", TimerFired(*WAITS))) == [ReceiptKind.PARKED]
+    assert bench.kinds(tell("wait-bad", Stop("Enough"))) == [ReceiptKind.APPLIED]
+    stored = bench.load("wait-bad")
+    assert (stored.execution.status, stored.execution.scopes) == (Status.STOPPED, {})
 
 
 def test_parking_takes_back_what_the_batch_did_before(bench: Bench, clock: ManualClock) -> None:
