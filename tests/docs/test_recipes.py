@@ -6,7 +6,6 @@ printed after each `$ command`. A `text output` is what the block before it prin
 `v3` runs it once more with the release of the SDK that signs with V3; `norun` is for readers only.
 """
 
-import os
 import re
 import shutil
 import socket
@@ -69,7 +68,7 @@ class Reader:
         self._ports = {"8080": str(server.port), **{port: _free_port() for port in FIXED_PORTS}}
         (folder / ".curlrc").write_text(CURL_SETTINGS)
         self._environment = clean_environment() | {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{Path(sys.executable).parent}:{clean_environment()['PATH']}",
             "CURL_HOME": str(folder),
             "FLOWSERVER_URL": server.url,
             "NODE_PATH": str(NODE_MODULES),

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 
 import httpx
@@ -12,7 +11,7 @@ from tests.examples.conftest import EXAMPLES, functions_served
 from tests.support.server import clean_environment
 
 WHERE = "http://127.0.0.1:8080"
-SMALL = ["saga", "map-reduce", "finally"] if shutil.which("curl") else []
+SMALL = ["saga", "map-reduce", "finally"]
 
 
 def run_readme(example: str, variables: dict[str, str]) -> list[dict]:

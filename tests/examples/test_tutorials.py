@@ -1,7 +1,6 @@
 """The service's two tutorials, run as their READMEs say: by curl and by SDK, in real time."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from tests.examples.conftest import EXAMPLES, Run, functions_served
 from tests.hosting.tutorial_handlers import ECHO, GET_JOB_STATUS, START_JOB
 
-PROGRAMS = ["run_with_sdk.py", *(["curl.sh"] if shutil.which("curl") else [])]
+PROGRAMS = ["run_with_sdk.py", "curl.sh"]
 NEVER = "1000000000"
 POLL = ["Wait10s", "GetJobStatus", "CheckJobComplete"]
 

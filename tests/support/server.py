@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.support.curl import path_with_curl
+
 PATIENCE_SECONDS = 60
 """Only a hung server takes as long; a test that passes never waits for it."""
 
@@ -123,9 +125,10 @@ class ServerProcess:
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without what would change a flowserver or a client: its settings, and proxies."""
-    return {
+    """The environment without what would change a flowserver or a client: its settings, and proxies. It has a curl."""
+    kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("FLOWSERVER_") and not name.lower().endswith("_proxy")
     }
+    return kept | {"PATH": path_with_curl(kept.get("PATH", os.defpath))}

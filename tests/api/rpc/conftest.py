@@ -1,6 +1,7 @@
 """The whole application over a database of its own, and its RPC API as a client sees it."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -98,6 +99,12 @@ def app(sqlite_url: str) -> FastAPI:
 @pytest.fixture
 async def rpc(app: FastAPI) -> AsyncIterator[Rpc]:
     """The RPC API of the running application."""
+    async with running_rpc(app) as running:
+        yield running
+
+
+@asynccontextmanager
+async def running_rpc(app: FastAPI) -> AsyncIterator[Rpc]:
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url=LOCAL) as http:
         yield Rpc(http)

@@ -4,13 +4,12 @@ import json
 import re
 from typing import Any
 
-import httpx
 import pytest
 from fastapi import FastAPI
 
 from flowserver.server import create_app
 from flowserver.settings import Settings
-from tests.api.rpc.conftest import LOCAL, PASS, WAIT, Rpc, fault, success
+from tests.api.rpc.conftest import PASS, WAIT, Rpc, fault, running_rpc, success
 
 FLOW = {"Name": "f", "Definition": PASS, "Type": "FDL"}
 DESCRIBE = {"Action": "DescribeFlow", "Version": "2019-03-15", "Name": "f"}
@@ -285,10 +284,9 @@ async def test_an_open_server_refuses_strangers(described: Rpc, headers: dict[st
 
 async def test_further_hosts_may_be_allowed(sqlite_url: str) -> None:
     app = create_app(Settings(database_url=sqlite_url, drain_seconds=0, allowed_hosts=["flows"]))
-    transport = httpx.ASGITransport(app)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url=LOCAL) as http:
-        success(await http.get("/?Action=ListFlows", headers={"Host": "flows:8080"}))
-        fault(await http.get("/?Action=ListFlows", headers={"Host": "other"}), 403, "AccessDenied")
+    async with running_rpc(app) as rpc:
+        success(await rpc.http.get("/?Action=ListFlows", headers={"Host": "flows:8080"}))
+        fault(await rpc.http.get("/?Action=ListFlows", headers={"Host": "other"}), 403, "AccessDenied")
 
 
 async def test_definitions_may_be_json(rpc: Rpc) -> None:

@@ -1,0 +1,37 @@
+"""The stand-in for curl does what the commands that are tested need, so that they mean the same everywhere."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import curl
+from tests.support.function_server import FunctionServer
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, curl.__file__, *arguments], capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+def test_it_posts_and_prints_the_reply() -> None:
+    with FunctionServer() as functions:
+        done = run("-s", "--json", '{"a": 1}', "-H", "X-Extra: b", f"{functions.url}/s/f")
+
+    assert (done.returncode, done.stdout) == (0, '{"a": 1}')
+    assert functions.calls[0].headers["x-extra"] == "b"
+    assert functions.calls[0].headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(("flags", "code"), [([], 0), (["--fail-with-body"], 22)])
+def test_it_minds_the_status_when_told(flags: list[str], code: int) -> None:
+    with FunctionServer() as functions:
+        assert run(*flags, functions.url).returncode == code  # it knows no GET
+
+
+def test_it_is_found_only_where_there_is_no_curl(tmp_path: Path) -> None:
+    assert curl.path_with_curl(str(tmp_path)).startswith(f"{tmp_path}:")
+    (tmp_path / "curl").touch(mode=0o755)
+    assert curl.path_with_curl(str(tmp_path)) == str(tmp_path)
