@@ -125,22 +125,27 @@ async def test_a_changed_v3_request(keyed: Rpc, signer: Signer) -> None:
     fault(await keyed.http.send(added), 403, "SignatureNotMatch")
 
 
-async def test_unknown_and_disabled_keys(
-    keyed: Rpc, signer: Signer, clock: ManualClock, sqlite_url: str, keyed_app: FastAPI
-) -> None:
+async def test_an_unknown_key_and_a_wrong_secret(keyed: Rpc, clock: ManualClock) -> None:
     stranger = Signer(clock, "stranger", "secret")
     fault(await keyed.http.post("/", data=stranger.v1("POST", LIST)), 403, "InvalidAccessKeyID")
     fault(await keyed.http.send(stranger.v3("ListFlows")), 403, "InvalidAccessKeyID")
     liar = Signer(clock, ACCESS_KEY_ID, "wrong")
     fault(await keyed.http.post("/", data=liar.v1("POST", LIST)), 403, "SignatureNotMatch")
     fault(await keyed.http.send(liar.v3("ListFlows")), 403, "SignatureNotMatch")
+
+
+async def test_a_disabled_key_lets_nobody_in(keyed_app: FastAPI, signer: Signer, sqlite_url: str) -> None:
+    """And disabling the last one does not open the server."""
     database = Database(sqlite_url)
     with database.write() as connection:
         disable_access_key(connection, ACCESS_KEY_ID, 1)
     database.close()
-    keyed_app.state.operations.access._remembered.clear()  # or wait for a second
-    fault(await keyed.http.post("/", data=signer.v1("POST", LIST)), 403, "InvalidAccessKeyID")
-    fault(await keyed.http.get("/", params=LIST), 400, "MissingRequiredParams")  # the last key does not open it
+    async with running_rpc(keyed_app) as rpc:
+        fault(await rpc.http.post("/", data=signer.v1("POST", LIST)), 403, "InvalidAccessKeyID")
+        fault(await rpc.http.send(signer.v3("ListFlows")), 403, "InvalidAccessKeyID")
+        bearer = {"Authorization": f"Bearer {TOKEN}"}
+        fault(await rpc.http.get("/", params=LIST, headers=bearer), 403, "AccessDenied")
+        fault(await rpc.http.get("/", params=LIST), 400, "MissingRequiredParams")
 
 
 @pytest.mark.parametrize(("seconds", "accepted"), [(900, True), (901, False), (-900, True), (-901, False)])

@@ -21,6 +21,7 @@ class Wire:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self.port = writer.get_extra_info("peername")[1]
 
     async def ask(self, request: bytes, *, has_body: bool = True) -> tuple[int, dict[str, str], Any]:
         """Send bytes; returns status, headers in lower case, and the JSON body."""
@@ -61,10 +62,9 @@ async def test_connections_are_kept(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("authority", [b"cn-hangzhou.fnf.aliyuncs.com", b"127.0.0.1:8080"])
-@pytest.mark.parametrize("path", [b"/?", b"?"])
-async def test_absolute_targets(wire: Wire, authority: bytes, path: bytes) -> None:
+async def test_absolute_targets(wire: Wire, authority: bytes) -> None:
     """What a client sends that was given the server as its HTTP proxy."""
-    request = b"GET http://" + authority + path + b"Action=ListFlows HTTP/1.1\r\nHost: " + authority + b"\r\n\r\n"
+    request = b"GET http://" + authority + b"/?Action=ListFlows HTTP/1.1\r\nHost: " + authority + b"\r\n\r\n"
     status, _, body = await wire.ask(request)
     assert (status, body.get("Flows")) == (200, [])
 
@@ -129,10 +129,9 @@ async def test_a_query_that_is_no_text(wire: Wire) -> None:
     assert (status, body["Code"]) == (400, "InvalidArgument")
 
 
-async def test_a_client_that_goes_away_hurts_nobody(wire: Wire, app: FastAPI, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_goes_away_hurts_nobody(wire: Wire) -> None:
     """In the middle of its body."""
-    port = wire._writer.get_extra_info("peername")[1]
-    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    _, writer = await asyncio.open_connection("127.0.0.1", wire.port)
     writer.write(b"POST / HTTP/1.1\r\n" + HOST + FORM + b"Content-Length: 100\r\n\r\nAction=")
     await writer.drain()
     writer.close()
