@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
 from flowserver.base.json_values import InvalidJson, load_json_object
-from flowserver.engine.batches import Envelope
+from flowserver.engine.batches import Envelope, ReceiptKind
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.committer import Committer
 from flowserver.engine.dispatcher import Dispatcher
@@ -134,14 +134,15 @@ class Sweeper:
     async def sweep(self) -> None:
         """Look once and set going whatever was found."""
         found = await asyncio.to_thread(self._look)
-        await asyncio.gather(*(self._committer.submit(envelope) for envelope in self._envelopes(found)))
+        receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope in self._envelopes(found)))
         await asyncio.gather(
             *(self._callbacks.deliver(due.execution_id, due.token, _result(due)) for due in found.callbacks)
         )
         invocations = await self._committer.write(self._tidy)
         for invocation in invocations:
             self._dispatcher.dispatch_asynchronous(invocation)
-        if found.is_full or len(invocations) == FOUND_PER_SWEEP:
+        applied = any(receipt.kind is ReceiptKind.APPLIED for receipt in receipts)
+        if (found.is_full and applied) or len(invocations) == FOUND_PER_SWEEP:
             self._sweep_now.set()  # there may be more
 
     def _envelopes(self, found: Found) -> Iterator[Envelope]:

@@ -6,7 +6,7 @@ import logging
 from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
-from flowserver.engine.batches import Envelope
+from flowserver.engine.batches import Envelope, ReceiptKind
 from flowserver.engine.committer import Committer
 from flowserver.machine.messages import DeadlineReached, TimerFired
 from flowserver.store.database import Database
@@ -60,10 +60,10 @@ class Timekeeper:
         self._wake.clear()
         self._next_due = None
         envelopes, due_at = await asyncio.to_thread(self._look)
-        await asyncio.gather(*(self._committer.submit(envelope) for envelope in envelopes))
-        if envelopes:
+        receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope in envelopes))
+        if any(receipt.kind is ReceiptKind.APPLIED for receipt in receipts):
             return
-        if due_at is not None:
+        if due_at is not None and not receipts:  # what is due and cannot be fired is left until the next look
             self.notice(due_at)
         await self._sleep()
 

@@ -155,16 +155,16 @@ class FlowOperations:
         return await asyncio.to_thread(self._engine.database.run_read, query)
 
 
-def require_flow(connection: Connection, name: str) -> FlowRow:
-    """The live flow of that name; raises FlowNotExists."""
-    flow = find_flow(connection, name)
+def require_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowRow:
+    """The live flow of that name, locked for a change if so wished; raises FlowNotExists."""
+    flow = find_flow(connection, name, lock=lock)
     if flow is None:
         raise FlowNotExists(f"flow {name} does not exist")
     return flow
 
 
 def _update(connection: Connection, name: str, change: FlowChange, now_ms: int) -> FlowRow:
-    flow = require_flow(connection, name)
+    flow = require_flow(connection, name, lock=True)  # another node may change other fields of it
     given = {
         "definition": change.definition,
         "description": change.description,

@@ -46,9 +46,10 @@ def _flow(row: Row[Any]) -> FlowRow:
 _FIND_FLOWS = _live().where(flows.c.name.in_(bindparam("names", expanding=True)))
 
 
-def find_flow(connection: Connection, name: str) -> FlowRow | None:
-    """The live flow of that name."""
-    row = connection.execute(_live().where(flows.c.name == name)).one_or_none()
+def find_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowRow | None:
+    """The live flow of that name; with `lock` nobody else changes it until the transaction ends."""
+    query = _live().where(flows.c.name == name)
+    row = connection.execute(query.with_for_update(of=flows) if lock else query).one_or_none()
     return None if row is None else _flow(row)
 
 

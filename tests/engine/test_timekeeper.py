@@ -2,8 +2,11 @@
 
 import asyncio
 
+from sqlalchemy import Connection, delete
+
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
+from flowserver.store.tables import execution_documents
 from tests.engine.functions import Functions
 from tests.engine.nodes import Node
 from tests.support.clock import ManualClock
@@ -112,3 +115,25 @@ async def test_a_database_that_fails_delays_a_timer_only(node: Node, clock: Manu
     await node.database.failed()
     node.database.broken = False
     assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
+
+
+async def test_a_timer_that_cannot_be_fired_is_not_tried_without_end(node: Node, clock: ManualClock) -> None:
+    """Half of an execution is gone here, so that it cannot even be parked; the others are not held up."""
+    await node.create_flow("f", wait(60))
+    await node.create_flow("g", wait(0))
+    await node.start("f", "broken")
+    tries = 0
+
+    def count(connection: Connection) -> bool:
+        nonlocal tries
+        tries += 1
+        return False
+
+    with node.database.write() as connection:
+        connection.execute(delete(execution_documents))
+    node.database.refuses = count
+    node.advance(clock, seconds=60)
+    for number in range(5):
+        await node.start("g", f"e{number}")
+        await node.end_of("g", f"e{number}")
+    assert tries < 50

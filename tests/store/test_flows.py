@@ -94,6 +94,16 @@ def test_updating_keeps_older_definitions(database: Database) -> None:
         assert len(connection.execute(select(definitions)).all()) == 2
 
 
+def test_a_flow_that_is_being_changed_is_locked(postgres_database: Database) -> None:
+    """Else two nodes that change different fields would undo each other's change."""
+    with postgres_database.write() as connection:
+        row = keep_flow(connection, "f")
+    with postgres_database.write() as ours, postgres_database.write() as theirs:
+        assert find_flow(ours, "f", lock=True) == row
+        assert theirs.execute(select(flows.c.name).with_for_update(skip_locked=True)).all() == []
+        assert find_flow(theirs, "f") == row  # reading goes on
+
+
 def test_equal_texts_of_different_flows_are_different_definitions() -> None:
     assert definition_id_of("a", "x") == definition_id_of("a", "x")
     assert len({definition_id_of("a", "x"), definition_id_of("b", "x"), definition_id_of("a", "y")}) == 3

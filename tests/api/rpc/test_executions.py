@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from tests.api.rpc.conftest import ASK, CALL, PASS, WAIT, Rpc, fault
+from flowserver.server import create_app
+from flowserver.settings import Settings
+from tests.api.rpc.conftest import ASK, CALL, PASS, WAIT, Rpc, fault, running_rpc
 from tests.engine.functions import Functions
 from tests.engine.nodes import definition
 
@@ -304,3 +306,25 @@ async def test_the_history_of_a_running_execution_is_polled_on(rpc: Rpc, functio
     news = (await rpc.call("GetExecutionHistory", **name, NextToken=str(last + 1)))["Events"]
     assert [event["EventId"] for event in news] == list(range(last + 1, last + 1 + len(news)))
     assert news[-1]["Type"] == "ExecutionFailed"
+
+
+# The other database
+
+
+async def test_all_of_it_on_postgresql(migrated_postgres_url: str) -> None:
+    app = create_app(Settings(database_url=migrated_postgres_url, drain_seconds=0))
+    value = '{"k":"~*+/&=中\\u0000🚀","n":12345678901234567890}'
+    async with running_rpc(app) as rpc:
+        await rpc.create_flow("f", WAIT)
+        for name in ("b", "B", "_"):
+            await rpc.call("StartExecution", FlowName="f", ExecutionName=name, Input=value)
+        await rpc.call("StopExecution", FlowName="f", ExecutionName="b", Error="Enough")
+        found = await rpc.names("ListExecutions", "Executions", FlowName="f", Status="Running", Limit=1)
+        assert sorted(found) == [["B"], ["_"]]
+        assert (await rpc.end_of("f", "b"))["Input"] == value
+        events = (await rpc.call("GetExecutionHistory", FlowName="f", ExecutionName="b"))["Events"]
+        assert [event["Type"] for event in events][-1] == "ExecutionStopped"
+        assert json.loads(events[0]["EventDetail"])["input"] == json.loads(value)
+        await rpc.refused("StartExecution", 400, "ExecutionAlreadyExists", FlowName="f", ExecutionName="b")
+        await rpc.refused("CreateFlow", 409, "FlowAlreadyExists", Name="f", Definition=PASS, Type="FDL")
+        await rpc.refused("DescribeFlow", 400, "InvalidArgument", Name="f\0")
