@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from textwrap import dedent, indent
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.clock import Clock
@@ -19,6 +19,7 @@ from flowserver.machine.events import Event, EventType
 from flowserver.operations.operations import Operations
 from flowserver.store.database import Database
 from flowserver.store.executions import ExecutionRow
+from flowserver.store.tables import nodes
 from tests.engine.functions import Functions
 from tests.support.clock import ManualClock
 
@@ -112,6 +113,21 @@ class Node:
         """Let so much time pass, and let the engine notice."""
         clock.advance(seconds=seconds)
         self.engine.timekeeper.notice(0)
+
+    async def beat(self, clock: ManualClock) -> None:
+        """Return when the node's heart has beaten once more; the clock moves by a millisecond."""
+        beaten = threading.Event()
+        clock.advance(ms=1)
+        query = select(nodes.c.heartbeat_at).where(nodes.c.node_id == self.engine.node_id)
+
+        def watch(connection: Connection) -> bool:
+            if connection.execute(query).scalar_one() == clock.now_ms():
+                beaten.set()
+            return False
+
+        self.database.refuses = watch
+        assert await asyncio.to_thread(beaten.wait, PATIENCE_SECONDS)
+        self.database.refuses = lambda _: False
 
     async def reached(self, flow: str, name: str, type: EventType, step: str = "") -> Event:
         """The first event of that type (and step), once it has happened."""

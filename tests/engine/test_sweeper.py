@@ -1,13 +1,11 @@
 """The sweeper: what should go on and does not is found by the rows alone."""
 
-import asyncio
-import threading
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import asdict
 
 import pytest
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import insert, select, update
 
 from flowserver.base.limits import Limits
 from flowserver.machine.events import EventType
@@ -175,7 +173,7 @@ async def test_a_node_that_goes_is_noticed_by_its_heartbeat(
         other = await leaving.enter_async_context(running_node(open_database(), clock, node_id="node-2"))
         async with running_node(open_database(), clock, node_id="node-3") as survivor:
             for _ in range(2):  # with its second beat it has surely looked around
-                await _beat(survivor, clock)
+                await survivor.beat(clock)
             await other.start("f", "e")
             first = await functions.next_call("shop/pay")
             with node.database.read() as connection:
@@ -208,22 +206,6 @@ async def test_a_parked_execution_is_left_alone(node: Node, functions: Functions
         await node.engine.sweeper.sweep()
     assert len(functions.calls) == 1
     assert [event.type for event in await node.history("f", "e")][-1] is EventType.TASK_STARTED
-
-
-async def _beat(node: Node, clock: ManualClock) -> None:
-    """Return when the node's heart has beaten once more."""
-    beaten = threading.Event()
-    clock.advance(ms=1)
-    query = select(nodes.c.heartbeat_at).where(nodes.c.node_id == node.engine.node_id)
-
-    def watch(connection: Connection) -> bool:
-        if connection.execute(query).scalar_one() == clock.now_ms():
-            beaten.set()
-        return False
-
-    node.database.refuses = watch
-    assert await asyncio.to_thread(beaten.wait, 20)
-    node.database.refuses = lambda _: False
 
 
 def _key(database: Database) -> tuple[str, int, int]:
