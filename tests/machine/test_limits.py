@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from flowserver.base.json_values import json_bytes
+from flowserver.base.json_values import DEPTH_MAX, json_bytes
 from flowserver.base.limits import Limits
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.events import EventType
@@ -58,6 +58,17 @@ def _sized(blob: int, limit: int, step: str) -> World:
     world = World(flow(step, attributes), input={"blob": "x" * blob}, limits=Limits(step_data_bytes_max=limit))
     world.run()
     return world
+
+
+def test_a_loop_that_wraps_its_data_ends_before_the_data_is_too_deep_to_read() -> None:
+    wrap = """
+- {type: pass, name: wrap, outputMappings: [{target: inner, source: $local}]}
+- {type: choice, name: again, inputMappings: [], default: {goto: wrap}}
+"""
+    world = World(flow(wrap))
+    world.run()
+    assert (world.execution.status, world.execution.error) == (Status.FAILED, "FnF.RuntimeError")
+    assert str(world.execution.cause).endswith(f"nested deeper than {DEPTH_MAX} levels")
 
 
 def test_input_output_and_local_count_together_to_the_byte() -> None:
