@@ -62,7 +62,10 @@ def _sized(blob: int, limit: int, step: str) -> World:
 
 def test_a_loop_that_wraps_its_data_ends_before_the_data_is_too_deep_to_read() -> None:
     wrap = """
-- {type: pass, name: wrap, outputMappings: [{target: inner, source: $local}]}
+- type: pass
+  name: wrap
+  inputMappings: [{target: inner, source: $local}]
+  outputMappings: [{target: inner, source: $input.inner}]
 - {type: choice, name: again, inputMappings: [], default: {goto: wrap}}
 """
     world = World(flow(wrap))
