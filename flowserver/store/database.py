@@ -4,6 +4,7 @@ SQLite: WAL, full fsync, one writer, many readers, incremental vacuum from the f
 PostgreSQL: READ COMMITTED; the rows that a turn changes are locked when they are loaded.
 """
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from sqlalchemy.exc import ArgumentError
 READERS_MAX = 8
 BUSY_TIMEOUT_MS = 30_000
 AUTO_VACUUM_INCREMENTAL = 2
+CLOSE_SECONDS = 10.0
+"""How long closing waits for transactions under way; those of this server take milliseconds."""
 
 T = TypeVar("T")
 
@@ -44,6 +47,8 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._writer = self._sqlite_engine("BEGIN IMMEDIATE", 1) if self.is_sqlite else self._postgres_engine()
         self._reader = self._sqlite_engine("BEGIN", READERS_MAX) if self.is_sqlite else self._writer
+        self._transactions = 0
+        self._changed = threading.Condition()
 
     @property
     def sqlite_file(self) -> Path | None:
@@ -58,13 +63,13 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that may write; committed durably when the block ends, rolled back if it raises."""
-        with self._writer.begin() as connection:
+        with self._under_way(), self._writer.begin() as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that only reads, from one consistent snapshot on SQLite."""
-        with self._reader.begin() as connection:
+        with self._under_way(), self._reader.begin() as connection:
             yield connection
 
     def run_read(self, query: Callable[[Connection], T]) -> T:
@@ -73,9 +78,23 @@ class Database:
             return query(connection)
 
     def close(self) -> None:
-        """Give all connections back to the system."""
+        """Give all connections back to the system, once the transactions of other threads have ended."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._transactions == 0, CLOSE_SECONDS)
         self._writer.dispose()
         self._reader.dispose()
+
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        """Count a transaction: a connection that comes back after the pool was closed would stay open."""
+        with self._changed:
+            self._transactions += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._transactions -= 1
+                self._changed.notify_all()
 
     def _sqlite_engine(self, begin: str, connections: int) -> Engine:
         engine = create_engine(

@@ -106,6 +106,27 @@ def test_a_second_sqlite_writer_waits_its_turn(sqlite_url: str) -> None:
     second.close()
 
 
+def test_closing_waits_for_readers_of_other_threads(sqlite_url: str) -> None:
+    """Else their connections would be left open, which Python 3.13 warns of."""
+    database = Database(sqlite_url)
+    reading, closing = threading.Event(), threading.Event()
+    results: list[int] = []
+
+    def read() -> None:
+        with database.read() as connection:
+            reading.set()
+            assert closing.wait(20)
+            results.append(connection.execute(select(func.count(secrets.c.name))).scalar_one())
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    assert reading.wait(20)
+    closing.set()
+    database.close()
+    assert results == [0]
+    thread.join()
+
+
 def test_what_was_committed_is_in_the_file_when_all_is_closed(sqlite_url: str, tmp_path: Path) -> None:
     database = Database(sqlite_url)
     with database.write() as connection:
