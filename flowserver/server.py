@@ -82,7 +82,8 @@ def sole_use(database: Database) -> Iterator[None]:
     if database.sqlite_file is None:
         yield
         return
-    lock = FileLock(f"{database.sqlite_file}.lock", timeout=0)
+    database.make_folder()
+    lock = FileLock(f"{database.sqlite_file}.lock", timeout=0, mode=0o600)
     try:
         lock.acquire()
     except Timeout:

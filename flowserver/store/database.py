@@ -55,6 +55,11 @@ class Database:
         """The database file; None on PostgreSQL."""
         return Path(self.url.database or "") if self.is_sqlite else None
 
+    def make_folder(self) -> None:
+        """Create the folder of the SQLite file if there is none, for its owner only: keys and secrets will be in it."""
+        if self.sqlite_file is not None:
+            self.sqlite_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+
     @property
     def engine(self) -> Engine:
         """The engine that writes, for migrations."""
@@ -103,6 +108,7 @@ class Database:
             max_overflow=0,
             connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
         )
+        event.listen(engine, "do_connect", _make_private_file)
         event.listen(engine, "connect", _prepare_sqlite)
 
         def begin_transaction(connection: Connection) -> None:
@@ -113,6 +119,16 @@ class Database:
 
     def _postgres_engine(self) -> Engine:
         return create_engine(self.url, pool_size=READERS_MAX + 2, max_overflow=0, pool_pre_ping=True)
+
+
+def _make_private_file(_dialect: object, _record: object, arguments: list[str], _options: object) -> None:
+    """Create a missing database file readable by its owner only; SQLite gives -wal and -shm the file's own mode.
+
+    A file that exists keeps its mode. A folder that is missing is SQLite's to complain of.
+    """
+    file = Path(arguments[0])
+    if file.parent.is_dir() and not file.exists():
+        file.touch(mode=0o600)
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:

@@ -28,8 +28,7 @@ def migrate(database: Database) -> list[str]:
 
     Raises SchemaTooNew when the database holds a revision that this version does not know.
     """
-    if database.sqlite_file is not None:
-        database.sqlite_file.parent.mkdir(parents=True, exist_ok=True)
+    database.make_folder()
     config = _config()
     scripts = ScriptDirectory.from_config(config)
     with database.write() as connection:

@@ -1,5 +1,6 @@
 """`flowserver migrate`: what was applied, and every way it can refuse."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,29 @@ def test_file_that_is_no_database(run, tmp_path):
     result = run("migrate", "--database-url", f"sqlite:///{tmp_path}/notes.txt")
     assert result.exit_code == 1
     assert one_line(result) == "flowserver: the database refuses: file is not a database"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_what_it_creates_is_for_its_owner_only(run, tmp_path, umask):
+    file = tmp_path / "data" / "flows.db"
+    before = os.umask(umask)
+    try:
+        assert run("migrate", "--database-url", f"sqlite:///{file}").exit_code == 0
+        database = Database(f"sqlite:///{file}")
+        with database.write() as connection:
+            connection.execute(text("SELECT 1"))
+            modes = {each.name: each.stat().st_mode & 0o777 for each in file.parent.iterdir()}
+        database.close()
+    finally:
+        os.umask(before)
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert {"flows.db", "flows.db-wal", "flows.db-shm"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_file_that_exists_keeps_its_mode(run, tmp_path):
+    file = tmp_path / "flows.db"
+    file.touch()
+    file.chmod(0o640)
+    assert run("migrate", "--database-url", f"sqlite:///{file}").exit_code == 0
+    assert file.stat().st_mode & 0o777 == 0o640
