@@ -55,4 +55,5 @@ def _open(address: str, port: int) -> socket.socket | None:
         if error.errno in _ABSENT:
             return None
         reason = os.strerror(error.errno or 0)  # the error's own text names the address once more
-        raise CommandFailed(f"cannot listen on {address} port {port}: {reason}") from None
+        advice = "; choose another with --port or FLOWSERVER_PORT" if error.errno == errno.EADDRINUSE else ""
+        raise CommandFailed(f"cannot listen on {address} port {port}: {reason}{advice}") from None

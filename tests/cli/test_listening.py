@@ -41,7 +41,8 @@ def test_port_in_use_leaves_nothing_open(names):
     names["both"] = ["127.0.0.2", "127.0.0.1"]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(CommandFailed, match=f"cannot listen on 127.0.0.1 port {port}: Address already in use"):
+        words = f"cannot listen on 127.0.0.1 port {port}: Address already in use; choose another with --port or"
+        with pytest.raises(CommandFailed, match=words):
             _addresses("both", port, has_keys=False)
         with socket.create_server(("127.0.0.2", port)):
             pass
