@@ -42,17 +42,14 @@ class StartRequest:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The execution that runs under the name; `execution` is None if it ran already, under that id."""
+    """The execution that runs under the name."""
 
     flow: FlowRow
     execution_id: str
     execution: Execution | None
-    """The new execution as its first turn left it."""
-
-    @property
-    def is_new(self) -> bool:
-        """Whether this start made it."""
-        return self.execution is not None
+    """A new execution as its first turn left it; None if that has to be read."""
+    is_new: bool
+    """Whether this start, or an earlier try of it, made the execution."""
 
 
 class Starter:
@@ -90,14 +87,16 @@ class Starter:
             raise FlowNotExists(f"flow {request.flow_name} does not exist")
         if receipt.flow is not None and receipt.kind is ReceiptKind.APPLIED:
             self._running += 1
-            return Started(receipt.flow, request.execution_id, receipt.started)
+            return Started(receipt.flow, request.execution_id, receipt.started, is_new=True)
         if receipt.flow is None or receipt.existing is None:
             raise InternalServerError("the execution could not be started; the server's log says why")
         execution_id, status = receipt.existing
-        if execution_id != request.execution_id and status is not Status.RUNNING:
+        if execution_id == request.execution_id:
+            return Started(receipt.flow, execution_id, None, is_new=True)
+        if status is not Status.RUNNING:
             name = f"execution {request.execution_name} of flow {request.flow_name}"
             raise ExecutionAlreadyExists(f"{name} has already ended")
-        return Started(receipt.flow, execution_id, None)
+        return Started(receipt.flow, execution_id, None, is_new=False)
 
     async def _check_room(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -128,7 +127,9 @@ def parse_input(text: str, limits: Limits, name: str = "Input") -> JsonObject:
         raise InvalidArgument(f"{name} must be the JSON text of an object: {error}") from None
     size = json_bytes(value)
     if size > limits.step_data_bytes_max:
-        raise InvalidArgument(f"{name} holds {size} bytes; the limit is {limits.step_data_bytes_max}")
+        raise InvalidArgument(
+            f"{name} holds {size} bytes; the limit step_data_bytes_max is {limits.step_data_bytes_max}"
+        )
     return value
 
 

@@ -73,8 +73,8 @@ def _receive(turn: Turn, message: Message) -> None:
             _fire_timer(turn, _waiting(turn, scope_id, wait_id))
         case TaskReplied(scope_id, wait_id):
             _reply(turn, _waiting(turn, scope_id, wait_id), message)
-        case Redeliver(scope_id, wait_id):
-            _redeliver(turn, _waiting(turn, scope_id, wait_id))
+        case Redeliver(scope_id, wait_id, attempt):
+            _redeliver(turn, _waiting(turn, scope_id, wait_id), attempt)
         case TaskReported():
             _report(turn, message)
         case _:  # pragma: no cover - the type checker proves it
@@ -146,10 +146,10 @@ def _reply(turn: Turn, scope: Scope | None, message: TaskReplied) -> None:
         turn.outcome = STALE
 
 
-def _redeliver(turn: Turn, scope: Scope | None) -> None:
+def _redeliver(turn: Turn, scope: Scope | None, attempt: int) -> None:
     if scope is None:
         return
-    step = turn.step_of(scope) if scope.wait is WaitKind.TASK else None
+    step = turn.step_of(scope) if scope.wait is WaitKind.TASK and scope.attempt == attempt else None
     if isinstance(step, TaskStep):
         redeliver(turn, scope, step)
     else:

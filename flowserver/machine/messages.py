@@ -73,10 +73,14 @@ class TaskReported:
 
 @dataclass(frozen=True, slots=True)
 class Redeliver:
-    """The node that made this call is gone; order the call again."""
+    """The call number `attempt` of this wait is lost, with its node or on it: order it again.
+
+    Whoever finds the loss says so, and several may find it: only the first who says so has an effect.
+    """
 
     scope_id: int
     wait_id: int
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)

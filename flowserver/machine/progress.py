@@ -37,7 +37,7 @@ def _step_input(turn: Turn, scope: Scope, step: Step, parent_input: JsonObject) 
         step_input = turn.map(step.input_mappings, parent_input, scope.local, step_context(turn, scope, step))
     if isinstance(step_input, Failure):
         return step_input
-    return check_size(turn, "the step's input", step_input) or step_input
+    return check_size(turn, f"the input of step {step.name}", step_input) or step_input
 
 
 def step_context(turn: Turn, scope: Scope, step: Step) -> JsonObject:
@@ -169,8 +169,9 @@ def _open_children(turn: Turn, scope: Scope) -> list[Scope]:
 def check_sizes(turn: Turn, scope: Scope, output: JsonObject, local: Json) -> Failure | None:
     """The size rule for a step that is about to end, and for the local of its list after it."""
     assert scope.step_input is not None
-    failure = check_size(turn, "the step's input, output and local", scope.step_input, output, local)
-    return failure or check_size(turn, "the local of the step's list", {**scope.local, **output})
+    name = turn.step_of(scope).name
+    failure = check_size(turn, f"input, output and local of step {name}", scope.step_input, output, local)
+    return failure or check_size(turn, f"the local of the list after step {name}", {**scope.local, **output})
 
 
 def check_size(turn: Turn, what: str, *documents: Json) -> Failure | None:
@@ -180,7 +181,7 @@ def check_size(turn: Turn, what: str, *documents: Json) -> Failure | None:
     """
     bytes_max = turn.environment.limits.step_data_bytes_max
     if not fits(bytes_max, *documents):
-        return Failure(RUNTIME_ERROR, f"{what}: more than {bytes_max} bytes")
+        return Failure(RUNTIME_ERROR, f"{what}: more than {bytes_max} bytes, the limit step_data_bytes_max")
     if any(depth_exceeds(document, DEPTH_MAX) for document in documents):
         return Failure(RUNTIME_ERROR, f"{what}: nested deeper than {DEPTH_MAX} levels")
     return None

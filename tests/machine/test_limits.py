@@ -82,7 +82,7 @@ def test_input_output_and_local_count_together_to_the_byte() -> None:
     world = _sized(100, exact - 1, step)
     assert (world.execution.error, world.execution.cause) == (
         "FnF.RuntimeError",
-        f"the step's input, output and local: more than {exact - 1} bytes",
+        f"input, output and local of step p: more than {exact - 1} bytes, the limit step_data_bytes_max",
     )
     assert _types(world)[2:] == ["StepStarted", "StepFailed", "StepExited", "ExecutionFailed"]
 
@@ -90,7 +90,7 @@ def test_input_output_and_local_count_together_to_the_byte() -> None:
 def test_an_input_over_the_limit_fails_the_step_before_it_starts() -> None:
     mapping = "[{target: a, source: $input.blob}, {target: b, source: $input.blob}]"
     world = _sized(100, 200, f"- {{type: pass, name: p, inputMappings: {mapping}}}")
-    assert world.execution.cause == "the step's input: more than 200 bytes"
+    assert world.execution.cause == "the input of step p: more than 200 bytes, the limit step_data_bytes_max"
     assert EventType.STEP_STARTED not in _types(world)
 
 
@@ -102,7 +102,7 @@ def test_what_a_list_puts_out_counts_together() -> None:
     world = _sized(1, 250, steps)
     assert (world.entered, world.execution.cause) == (
         ["a", "b", "c"],
-        "the local of the step's list: more than 250 bytes",
+        "the local of the list after step c: more than 250 bytes, the limit step_data_bytes_max",
     )
 
 
@@ -113,13 +113,14 @@ def test_the_flow_s_own_data_counts_at_its_start_and_at_its_end() -> None:
         input={"blob": "x" * 100},
         limits=Limits(step_data_bytes_max=200),
     )
-    assert (world.run().cause, world.entered) == ("the flow's input: more than 200 bytes", [])
+    assert world.run().cause == "the flow's input: more than 200 bytes, the limit step_data_bytes_max"
+    assert world.entered == []
     world = World(
         flow("- {type: pass, name: p}", f"outputMappings: {double}"),
         input={"blob": "x" * 100},
         limits=Limits(step_data_bytes_max=300),
     )
-    assert world.run().cause == "the flow's input, output and local: more than 300 bytes"
+    assert world.run().cause == "the flow's input, output and local: more than 300 bytes, the limit step_data_bytes_max"
 
 
 @pytest.mark.parametrize("reply", [Reply(returns={"blob": "x" * 300}), Reply(raises="Bad", cause="x" * 300)])
@@ -146,7 +147,8 @@ def test_service_params_are_bounded_as_requests_are() -> None:
         input={"blob": "x" * 100},
         limits=Limits(request_bytes_max=1_000),
     )
-    assert (world.run().cause, world.calls) == ("serviceParams: more than 1000 bytes", [])
+    assert world.run().cause == "serviceParams of step t: more than 1000 bytes, the limit request_bytes_max"
+    assert world.calls == []
 
 
 # Events

@@ -100,6 +100,12 @@ def test_values_that_are_no_instant_or_too_far(value: Any) -> None:
     assert (execution.status, execution.error) == (Status.FAILED, "FnF.RuntimeError")
 
 
+@pytest.mark.parametrize(("value", "text"), [(True, "true"), (None, "null"), ("2", '"2"'), ({"a": "é"}, '{"a":"é"}')])
+@pytest.mark.parametrize("attribute", ["duration: $.v", "timestamp: $.v"])
+def test_a_value_that_is_no_time_is_shown_as_json(attribute: str, value: Any, text: str) -> None:
+    assert (_wait(attribute, v=value).execution.cause or "").endswith(f": {text}")
+
+
 @pytest.mark.parametrize("attribute", ["duration: $.gone", "timestamp: $.gone"])
 def test_a_path_that_finds_nothing(attribute: str) -> None:
     execution = _wait(attribute).execution

@@ -33,7 +33,10 @@ def enter_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
     params = _params(scope, step)
     bytes_max = turn.environment.limits.request_bytes_max
     if params is not None and not isinstance(params, Failure) and not fits(bytes_max, params):
-        params = Failure(RUNTIME_ERROR, f"serviceParams: more than {bytes_max} bytes")
+        params = Failure(
+            RUNTIME_ERROR,
+            f"serviceParams of step {step.name}: more than {bytes_max} bytes, the limit request_bytes_max",
+        )
     if isinstance(params, Failure):
         fail_step(turn, scope, params)
     else:

@@ -1,8 +1,8 @@
 """`wait`: until an instant or for a number of seconds; a time that has passed ends the step at once."""
 
 from flowserver.base.clock import parse_instant
-from flowserver.base.json_values import Json
-from flowserver.expressions.paths import MISSING, Path, find
+from flowserver.base.json_values import Json, dump_json
+from flowserver.expressions.paths import Missing, Path, find
 from flowserver.language.graph import WaitStep
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
@@ -42,7 +42,7 @@ def _wake_at(step: WaitStep, step_input: Json, now_ms: int) -> int | Failure:
     return now_ms + step.duration * 1000
 
 
-def _instant(value: object, source: str) -> int | Failure:
+def _instant(value: Json | Missing, source: str) -> int | Failure:
     try:
         if isinstance(value, str):
             return parse_instant(value)
@@ -51,11 +51,12 @@ def _instant(value: object, source: str) -> int | Failure:
     return Failure(RUNTIME_ERROR, f"timestamp: {source} is not an RFC 3339 instant: {_shown(value)}")
 
 
-def _after(now_ms: int, value: object, source: str) -> int | Failure:
+def _after(now_ms: int, value: Json | Missing, source: str) -> int | Failure:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
         return now_ms + round(min(value, 10**12) * 1000)
     return Failure(RUNTIME_ERROR, f"duration: {source} is not a number of seconds, 0 or more: {_shown(value)}")
 
 
-def _shown(value: object) -> str:
-    return "not found" if value is MISSING else repr(value)[:60]
+def _shown(value: Json | Missing) -> str:
+    """The value as JSON, cut; or that there is none."""
+    return "not found" if isinstance(value, Missing) else dump_json(value)[:60]
