@@ -81,6 +81,10 @@ class Diagnostic:
         assert self.id in DIAGNOSTICS, self.id
 
 
+SUMMARY_MAX: Final = 5
+"""Errors that the message of a refusal tells; for clients that see nothing but a message."""
+
+
 class DefinitionRejected(InvalidArgument):
     """The definition is not valid; `diagnostics` holds everything found, warnings too, in order of place."""
 
@@ -90,9 +94,9 @@ class DefinitionRejected(InvalidArgument):
 
 
 def _summary(errors: list[Diagnostic]) -> str:
-    first = errors[0]
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"line {first.span.line}, column {first.span.column}: {first.message}{more}"
+    told = [f"line {item.span.line}, column {item.span.column}: {item.message}" for item in errors[:SUMMARY_MAX]]
+    rest = len(errors) - len(told)
+    return "; ".join(told) + (f" (and {rest} more; flowserver validate shows all)" if rest else "")
 
 
 class Report:

@@ -28,13 +28,24 @@ def hints(text: str) -> list[str | None]:
     return [diagnostic.hint for diagnostic in diagnostics_of(text)]
 
 
-def test_a_rejection_is_an_invalid_argument_that_names_the_first_mistake() -> None:
+def test_a_rejection_is_an_invalid_argument_that_names_the_first_mistakes() -> None:
     with pytest.raises(InvalidArgument) as caught:
         parse(TYPO, LIMITS)
     assert isinstance(caught.value, DefinitionRejected)
     assert (caught.value.code, caught.value.status) == ("InvalidArgument", 400)
-    assert caught.value.message == "line 6, column 3: `inputMapping` is not an attribute of a pass step (and 1 more)"
+    told = caught.value.message.split("; ")
+    assert told[0] == "line 6, column 3: `inputMapping` is not an attribute of a pass step"
+    assert len(told) == 2
     assert [diagnostic.id for diagnostic in caught.value.diagnostics] == ["unknown-attribute"] * 2
+
+
+def test_a_rejection_tells_five_mistakes_and_counts_the_others() -> None:
+    text = "version: v1\ntype: flow\nsteps:\n" + "  - 1\n" * 8
+    with pytest.raises(DefinitionRejected) as caught:
+        parse(text, LIMITS)
+    message = caught.value.message
+    assert [f"line {line}, column 5: " in message for line in range(4, 12)] == [True] * 5 + [False] * 3
+    assert message.endswith(" (and 3 more; flowserver validate shows all)")
 
 
 def test_warnings_come_along_but_are_not_counted() -> None:
