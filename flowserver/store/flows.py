@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select,
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.store.tables import definitions, flows
+from flowserver.store.upserts import insert_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +49,12 @@ _FIND_FLOWS = _live().where(flows.c.name.in_(bindparam("names", expanding=True))
 
 def find_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowRow | None:
     """The live flow of that name; with `lock` nobody else changes it until the transaction ends."""
-    query = _live().where(flows.c.name == name)
-    row = connection.execute(query.with_for_update(of=flows) if lock else query).one_or_none()
+    if lock:
+        # A statement of its own: one that joined would, after waiting for somebody else's change of definition_id,
+        # hold the changed flow against the old definition and find nothing (PostgreSQL; SQLite has one writer).
+        live = (flows.c.name == name) & flows.c.deleted_at.is_(None)
+        connection.execute(select(flows.c.flow_id).where(live).with_for_update())
+    row = connection.execute(_live().where(flows.c.name == name)).one_or_none()
     return None if row is None else _flow(row)
 
 
@@ -97,16 +102,14 @@ def update_flow(connection: Connection, flow: FlowRow) -> bool:
 
 
 def put_definition(connection: Connection, flow: FlowRow) -> None:
-    """Keep the flow's definition text unless it is kept already."""
-    known = select(definitions.c.definition_id).where(definitions.c.definition_id == flow.definition_id)
-    if connection.execute(known).one_or_none() is None:
-        row = {
-            "definition_id": flow.definition_id,
-            "flow_id": flow.flow_id,
-            "text": flow.definition,
-            "created_at": flow.modified_at,
-        }
-        connection.execute(insert(definitions), row)
+    """Keep the flow's definition text unless it is kept already, perhaps since a moment ago by another node."""
+    row = {
+        "definition_id": flow.definition_id,
+        "flow_id": flow.flow_id,
+        "text": flow.definition,
+        "created_at": flow.modified_at,
+    }
+    connection.execute(insert_of(connection)(definitions).values(row).on_conflict_do_nothing())
 
 
 def delete_flow(connection: Connection, name: str, now_ms: int) -> bool:

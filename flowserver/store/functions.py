@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, delete, func, select, tuple_, update
 
 from flowserver.base.json_values import dump_json, load_stored_json
 from flowserver.store.tables import functions, invocations
+from flowserver.store.upserts import insert_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +55,15 @@ def list_functions(connection: Connection, *, after: tuple[str, str] | None, lim
 def put_function(connection: Connection, row: FunctionRow) -> bool:
     """Register or replace a function; True if it is new. A replaced one keeps its `created_at`."""
     values = {"url": row.url, "headers": dump_json(row.headers), "timeout_seconds": row.timeout_seconds}
-    key = _key(row.service, row.function)
-    changed = connection.execute(update(functions).where(key).values(**values, modified_at=row.modified_at))
-    if changed.rowcount > 0:
-        return False
-    key_values = {"service": row.service, "function": row.function}
-    instants = {"created_at": row.created_at, "modified_at": row.modified_at}
-    connection.execute(insert(functions).values(**key_values, **values, **instants))
-    return True
+    changing = {**values, "modified_at": row.modified_at}
+    key = {"service": row.service, "function": row.function}
+    statement = insert_of(connection)(functions).values(**key, **changing, created_at=row.created_at)
+    added = statement.on_conflict_do_nothing().returning(functions.c.service)
+    if connection.execute(added).one_or_none() is not None:
+        return True
+    # Not an update, which would change nothing if another node has just deleted the function.
+    connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=changing))
+    return False
 
 
 def delete_function(connection: Connection, service: str, function: str) -> bool:

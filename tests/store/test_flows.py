@@ -1,6 +1,7 @@
 """Flows: one live holder of a name, definitions that stay, listings in one order on every database."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from flowserver.store.flows import (
     insert_flow,
     list_flows,
     load_definition,
+    put_definition,
     update_flow,
 )
 from flowserver.store.tables import definitions, flows
@@ -102,6 +104,50 @@ def test_a_flow_that_is_being_changed_is_locked(postgres_database: Database) -> 
         assert find_flow(ours, "f", lock=True) == row
         assert theirs.execute(select(flows.c.name).with_for_update(skip_locked=True)).all() == []
         assert find_flow(theirs, "f") == row  # reading goes on
+
+
+def test_a_flow_is_found_after_waiting_for_its_change(postgres_database: Database) -> None:
+    """A lock that joined the definition would find the flow gone, because the change gave it another one."""
+    with postgres_database.write() as connection:
+        first = keep_flow(connection, "f")
+    second = replace(first, definition=AWKWARD, definition_id=definition_id_of(first.flow_id, AWKWARD))
+    with ThreadPoolExecutor(1) as threads:
+        with postgres_database.write() as ours:
+            find_flow(ours, "f", lock=True)
+            waiting = threads.submit(find_locked, postgres_database, "f")
+            await_lock_wait(postgres_database)
+            assert update_flow(ours, second)
+        assert waiting.result() == second
+
+
+def test_two_nodes_keep_one_definition(database_url: str) -> None:
+    databases = [Database(database_url), Database(database_url)]
+    row, start = flow_row("f"), threading.Barrier(2)
+
+    def put(database: Database) -> None:
+        start.wait()
+        with database.write() as connection:
+            put_definition(connection, row)
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(put, database) for database in databases]:
+            done.result()
+    with databases[0].read() as connection:
+        assert load_definition(connection, row.definition_id) == row.definition
+    for each in databases:
+        each.close()
+
+
+def find_locked(database: Database, name: str) -> FlowRow | None:
+    with database.write() as connection:
+        return find_flow(connection, name, lock=True)
+
+
+def await_lock_wait(database: Database) -> None:
+    """Return once a transaction waits for a lock that another holds."""
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    while not database.run_read(lambda connection: connection.execute(waiting).scalar_one()):
+        pass
 
 
 def test_equal_texts_of_different_flows_are_different_definitions() -> None:

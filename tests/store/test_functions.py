@@ -1,5 +1,7 @@
 """The registry of functions and the asynchronous calls that wait to be made."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 
 from sqlalchemy import insert, select
@@ -32,6 +34,21 @@ def test_registering_replacing_and_deleting(database: Database) -> None:
         assert delete_function(connection, "s", "f")
         assert not delete_function(connection, "s", "f")
         assert find_function(connection, "s", "f") is None
+
+
+def test_of_two_registrations_at_once_one_is_new(database_url: str) -> None:
+    databases = [Database(database_url), Database(database_url)]
+    start = threading.Barrier(2)
+
+    def put(database: Database) -> bool:
+        start.wait()
+        with database.write() as connection:
+            return put_function(connection, function_row("s", "f"))
+
+    with ThreadPoolExecutor(2) as threads:
+        assert sorted(threads.map(put, databases)) == [False, True]
+    for each in databases:
+        each.close()
 
 
 def test_a_service_is_known_by_any_of_its_functions(database: Database) -> None:
