@@ -4,10 +4,13 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.store.tables import access_keys, nonces, secrets
+
+FORGOTTEN_AT_ONCE = 1_000
+"""How many nonces one call drops: everybody else's writes wait for it, and it is called again soon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +82,11 @@ def use_nonce(connection: Connection, access_key_id: str, nonce: str, expires_at
 
 
 def forget_nonces(connection: Connection, now_ms: int) -> int:
-    """Drop nonces whose window is over; returns how many."""
-    return connection.execute(delete(nonces).where(nonces.c.expires_at < now_ms)).rowcount
+    """Drop the oldest nonces whose window is over, FORGOTTEN_AT_ONCE at most; returns how many."""
+    key = (nonces.c.access_key_id, nonces.c.nonce)
+    over = select(*key).where(nonces.c.expires_at < now_ms).order_by(nonces.c.expires_at).limit(FORGOTTEN_AT_ONCE)
+    over = over.with_for_update(skip_locked=True)  # what another node is just dropping is left to it (PostgreSQL)
+    return connection.execute(delete(nonces).where(tuple_(*key).in_(over))).rowcount
 
 
 def keep_secret(connection: Connection, name: str, fresh: str) -> str:
