@@ -42,8 +42,9 @@ def run(file: Path, server: str | None, listen: str | None, token: str | None) -
 
 async def serve(hosted: HostedFunctions, listener: socket.socket, server_url: str | None, token: str | None) -> None:
     """Serve on a bound socket and register, until a signal comes; raises HostingError if registering fails."""
+    host, port = listener.getsockname()[:2]
     config = uvicorn.Config(
-        build_app(hosted),
+        build_app(hosted, for_local_programs=ip_address(host).is_loopback),
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -52,7 +53,7 @@ async def serve(hosted: HostedFunctions, listener: socket.socket, server_url: st
     server = uvicorn.Server(config)
     with _stopped_by_signals(server):
         serving = asyncio.create_task(server.serve(sockets=[listener]))
-        announcing = asyncio.create_task(_announce(hosted, base_url(*listener.getsockname()[:2]), server_url, token))
+        announcing = asyncio.create_task(_announce(hosted, base_url(host, port), server_url, token))
         await asyncio.wait({serving, announcing}, return_when=asyncio.FIRST_COMPLETED)
         if not announcing.done():
             announcing.cancel()  # told to stop while the server was not up yet

@@ -109,6 +109,17 @@ def test_serves_without_a_server(start):
     assert process.wait(WAIT_SECONDS) == 0
 
 
+def test_no_web_page_can_run_a_function(start):
+    process = start()
+    url = process.stdout.readline().split()[1]
+    for foreign in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        reply = httpx.post(url, content=b"x", headers=foreign, trust_env=False)
+        assert (reply.status_code, reply.json()["ErrorCode"]) == (403, "AccessDenied")
+    process.terminate()
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
+    assert "FC Invoke Start" not in output
+
+
 def test_stops_while_the_server_does_not_answer(start):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         process = start(f"http://127.0.0.1:{silent.getsockname()[1]}")
