@@ -16,6 +16,7 @@ from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied
 from flowserver.invokers.replies import body_too_large, classify_reply, failed
 from flowserver.invokers.requests import request_headers
+from flowserver.invokers.resolving import OwnThreadsResolver
 
 log = logging.getLogger(__name__)
 
@@ -54,8 +55,9 @@ class HttpInvoker:
     ) -> None:
         self._limits = limits
         self._stale_seconds = stale_seconds
-        self._pooled = _open_session(_pooled_connector(resolver))
-        self._unpooled = _open_session(_unpooled_connector(resolver))
+        self._resolver = resolver or OwnThreadsResolver()
+        self._pooled = _open_session(_pooled_connector(self._resolver))
+        self._unpooled = _open_session(_unpooled_connector(self._resolver))
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
         """Make the call and say what came of it. Raises nothing but CancelledError, which ends the call."""
@@ -76,9 +78,10 @@ class HttpInvoker:
             return broken_off(invocation, error, self._limits)
 
     async def close(self) -> None:
-        """Close all connections; calls under way fail."""
+        """Close all connections and the resolver; calls under way fail."""
         await self._pooled.close()
         await self._unpooled.close()
+        await self._resolver.close()
 
     async def _send_surely(self, invocation: Invocation, endpoint: Endpoint, exchange: _Exchange) -> Replied | Failed:
         try:
@@ -126,12 +129,12 @@ async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes 
     return bytes(body)
 
 
-def _pooled_connector(resolver: AbstractResolver | None) -> aiohttp.TCPConnector:
+def _pooled_connector(resolver: AbstractResolver) -> aiohttp.TCPConnector:
     # limit=0: the engine already bounds the calls under way.
     return aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, resolver=resolver, socket_factory=open_socket)
 
 
-def _unpooled_connector(resolver: AbstractResolver | None) -> aiohttp.TCPConnector:
+def _unpooled_connector(resolver: AbstractResolver) -> aiohttp.TCPConnector:
     return aiohttp.TCPConnector(limit=0, force_close=True, resolver=resolver, socket_factory=open_socket)
 
 

@@ -4,12 +4,14 @@ import asyncio
 import gzip
 import json
 import socket
+import threading
 from uuid import UUID
 
 import pytest
 
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.invocation import Endpoint, Failed, Replied
+from flowserver.invokers.resolving import THREADS_MAX, OwnThreadsResolver
 from tests.invokers.wire_server import FixedResolver, head, reply_with
 
 
@@ -239,6 +241,33 @@ async def test_name_that_is_never_resolved(limits, invocation):
     result = await invoker.invoke(invocation(), Endpoint("http://slow.example/", {}, 0.05))
     await invoker.close()
     assert result == Failed("FC.ServerError", "shop/charge accepted no connection within 0.05 s.")
+
+
+async def test_names_that_are_slow_to_resolve_hold_up_nothing_else(limits, invocation):
+    """Database reads run on the event loop's own threads."""
+    asked, answered = threading.Semaphore(0), threading.Event()
+
+    def look_up(*_):
+        asked.release()
+        answered.wait()
+        raise OSError("no such name")
+
+    invoker = HttpInvoker(limits, OwnThreadsResolver(look_up))
+    urls = [f"http://slow-{number}.example/" for number in range(100)]
+    calls = [asyncio.create_task(invoker.invoke(invocation(), Endpoint(url, {}, 30))) for url in urls]
+    for _ in range(THREADS_MAX):
+        await asyncio.to_thread(asked.acquire)
+    assert not any(call.done() for call in calls)
+    answered.set()
+    assert {result.error for result in await asyncio.gather(*calls)} == {"FC.ServerError"}
+    await invoker.close()
+
+
+async def test_a_name_is_resolved_by_the_system(limits, invocation, server):
+    invoker = HttpInvoker(limits)
+    url = server.url.replace("127.0.0.1", "localhost")
+    assert await invoker.invoke(invocation(), Endpoint(url, {}, 30)) == Replied({})
+    await invoker.close()
 
 
 async def test_largest_body(invoker, invocation, endpoint, server, limits):

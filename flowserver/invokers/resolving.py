@@ -1,0 +1,46 @@
+"""Looking up the names of functions' hosts, on threads that nothing else needs.
+
+The system's look-up blocks its thread, for seconds if a name server does not answer. On the event loop's own threads,
+which also read the database, calls to a few such names would stop the whole server.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+THREADS_MAX = 8
+"""How many names are looked up at once; further ones wait, and their calls' time-outs bound how long."""
+
+_NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+
+
+class OwnThreadsResolver(AbstractResolver):
+    """The system's resolver; `look_up` is `socket.getaddrinfo` or stands in for it."""
+
+    def __init__(self, look_up: Callable[..., list[Any]] = socket.getaddrinfo) -> None:
+        self._look_up = look_up
+        self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="resolver")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The addresses of a host; raises OSError if it has none."""
+        loop = asyncio.get_running_loop()
+        kind, flags = socket.SOCK_STREAM, socket.AI_ADDRCONFIG
+        found = await loop.run_in_executor(self._threads, self._look_up, host, port, family, kind, 0, flags)
+        return [_result(host, *info) for info in found]
+
+    async def close(self) -> None:
+        """Take no more names; look-ups under way are left to end by themselves."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _result(
+    name: str, family: socket.AddressFamily, _: int, protocol: int, __: str, target: tuple[Any, ...]
+) -> ResolveResult:
+    # A link-local IPv6 address would lose its zone here, but such addresses are never called.
+    return ResolveResult(hostname=name, host=target[0], port=target[1], family=family, proto=protocol, flags=_NUMERIC)
