@@ -1,4 +1,4 @@
-"""The one error of this package: an expression's text is not in the language. Evaluation has no errors."""
+"""The one error of this package: an expression's text is not in the language. Evaluation can only run out of fuel."""
 
 
 class ExpressionError(ValueError):

@@ -18,6 +18,7 @@ from jsonpath_ng.parser import JsonPathParser
 
 from flowserver.base.json_values import Json
 from flowserver.expressions.errors import ExpressionError
+from flowserver.expressions.fuel import Fuel
 from flowserver.expressions.path_tokens import Token, path_tokens
 
 PATH_CHARACTERS_MAX: Final = 4_096
@@ -59,15 +60,17 @@ class Path:
         return not self.segments
 
 
-def find(path: Path, value: Json) -> Json | Missing:
+def find(path: Path, value: Json, fuel: Fuel | None = None) -> Json | Missing:
     """What `path` selects in `value`, or MISSING.
 
     An index out of range, a key of something that is no object, and `[*]` of something that is no list are
     missing. With `[*]` the result is one flat list; elements that lack what follows are skipped.
+    Every element that a `[*]` selects is counted on `fuel`, if given: raises OutOfFuel. One path never counts
+    more elements than `value` has.
     """
     for position, segment in enumerate(path.segments):
         if segment is EVERY:
-            return _find_each(path.segments[position:], value)
+            return _find_each(path.segments[position:], value, fuel)
         value = _step(segment, value)
         if value is MISSING:
             return MISSING
@@ -82,13 +85,15 @@ def _step(segment: str | int, value: Json) -> Json | Missing:
     return MISSING
 
 
-def _find_each(segments: tuple[Segment, ...], value: Json) -> list[Json] | Missing:
+def _find_each(segments: tuple[Segment, ...], value: Json, fuel: Fuel | None) -> list[Json] | Missing:
     if not isinstance(value, list):
         return MISSING
     found: list[Json] = [value]
     for segment in segments:
         if segment is EVERY:
             found = [element for item in found if isinstance(item, list) for element in item]
+            if fuel is not None:
+                fuel.spend(len(found))
         else:
             found = [part for item in found if (part := _step(segment, item)) is not MISSING]
     return found

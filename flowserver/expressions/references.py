@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from flowserver.base.json_values import Json
 from flowserver.expressions.errors import ExpressionError
+from flowserver.expressions.fuel import Fuel
 from flowserver.expressions.paths import Missing, Path, compile_path, find
 
 
@@ -55,10 +56,13 @@ def compile_source(value: Json) -> Source:
         raise error.shifted(len(found[1])) from None
 
 
-def resolve(source: Source, *, input: Json, local: Json, context: Json) -> Json | Missing:
-    """The value of a source, or MISSING if its path selects nothing; the caller decides what that means."""
+def resolve(source: Source, *, input: Json, local: Json, context: Json, fuel: Fuel | None = None) -> Json | Missing:
+    """The value of a source, or MISSING if its path selects nothing; the caller decides what that means.
+
+    What `[*]` selects is counted on `fuel`, if given: raises OutOfFuel.
+    """
     if isinstance(source, Constant):
         return source.value
     if source.root is Root.INPUT:
-        return find(source.path, input)
-    return find(source.path, local if source.root is Root.LOCAL else context)
+        return find(source.path, input, fuel)
+    return find(source.path, local if source.root is Root.LOCAL else context, fuel)

@@ -14,7 +14,7 @@ from flowserver.language.graph import (
     WaitStep,
 )
 from flowserver.machine.events import EventType
-from flowserver.machine.mappings import RUNTIME_ERROR, Environment
+from flowserver.machine.mappings import RUNTIME_ERROR, Environment, fuel_for
 from flowserver.machine.messages import (
     Continue,
     DeadlineReached,
@@ -91,7 +91,7 @@ def _start(turn: Turn) -> None:
     execution.started_at = turn.environment.now_ms
     execution.deadline_at = execution.started_at + seconds * 1000
     started = turn.record(EventType.EXECUTION_STARTED, "", 0, input=execution.input)
-    mapped = turn.flow_input(turn.environment.missing_source)
+    mapped = turn.flow_input(turn.environment.missing_source, fuel_for(limits.step_data_bytes_max))
     failure = mapped if isinstance(mapped, Failure) else check_size(turn, "the flow's input", mapped)
     if failure is not None:
         turn.end(Status.FAILED, failure=failure)

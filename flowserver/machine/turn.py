@@ -11,11 +11,12 @@ from enum import Enum, auto
 
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import Json, JsonObject, dump_json
+from flowserver.expressions.fuel import Fuel
 from flowserver.expressions.paths import find
 from flowserver.language.graph import Flow, ForeachStep, Mappings, Step
 from flowserver.machine.commands import CancelInvocation, Command, ReportCallback
 from flowserver.machine.events import Event, EventType
-from flowserver.machine.mappings import Environment, MissingSource, apply_mappings
+from flowserver.machine.mappings import Environment, MissingSource, apply_mappings, fuel_for
 from flowserver.machine.messages import Failure
 from flowserver.machine.results import result_of_end
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
@@ -68,6 +69,7 @@ class Turn:
         self.removed: set[int] = set()
         self.outcome = APPLIED
         self.more = False
+        self.steps_left = environment.limits.turn_steps_max
         self.ready: deque[int] = deque()
         self._first_new_id = execution.next_scope_id
         self._inputs: dict[int, JsonObject] = {}
@@ -167,9 +169,8 @@ class Turn:
 
     def take_ready(self) -> Iterator[Scope]:
         """The ready scopes in order, those that become ready meanwhile included, up to the turn's bound."""
-        budget = self.environment.limits.turn_steps_max
-        while self.ready and budget > 0:
-            budget -= 1
+        while self.ready and self.steps_left > 0:
+            self.steps_left -= 1
             yield self.execution.scopes[self.ready.popleft()]
         self.more = any(scope.wait is WaitKind.READY for scope in self.execution.scopes.values())
 
@@ -189,7 +190,7 @@ class Turn:
     def _find_input(self, scope: Scope) -> JsonObject:
         parent = self.parent_of(scope)
         if parent is None:
-            mapped = self.flow_input("null")  # what `fail` refuses was refused at the start
+            mapped = self.flow_input("null", None)  # what is refused was refused at the start
             assert not isinstance(mapped, Failure), "an execution whose input cannot be mapped never gets a scope"
             return mapped
         step, step_input = self.step_of(parent), parent.step_input
@@ -201,18 +202,24 @@ class Turn:
             iteration[step.index] = scope.item
         return iteration
 
-    def flow_input(self, missing_source: MissingSource) -> JsonObject | Failure:
+    def flow_input(self, missing_source: MissingSource, fuel: Fuel | None) -> JsonObject | Failure:
         """The execution's input after the flow's inputMappings."""
         given = self.execution.input
         mappings = self.flow.input_mappings
         if mappings is None:
             return given
-        return apply_mappings(mappings, input=given, local={}, context=self.context(), missing_source=missing_source)
+        context = self.context()
+        return apply_mappings(
+            mappings, input=given, local={}, context=context, missing_source=missing_source, fuel=fuel
+        )
 
     def map(self, mappings: Mappings, input: Json, local: Json, context: JsonObject) -> JsonObject | Failure:
-        """Apply a mapping list under the server's `missing_source` setting."""
+        """Apply a mapping list under the server's `missing_source` setting and its size limit."""
         missing_source = self.environment.missing_source
-        return apply_mappings(mappings, input=input, local=local, context=context, missing_source=missing_source)
+        fuel = fuel_for(self.environment.limits.step_data_bytes_max)
+        return apply_mappings(
+            mappings, input=input, local=local, context=context, missing_source=missing_source, fuel=fuel
+        )
 
     def context(self) -> JsonObject:
         """`$context` as the flow's own mappings see it."""

@@ -5,11 +5,12 @@ same wait id until a report comes (TOKEN, CHILD). A retry pause is a TIMER.
 """
 
 from flowserver.base.json_values import Json, JsonObject
+from flowserver.expressions.fuel import Fuel
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, TaskStep
 from flowserver.machine.commands import InvokeTask, SubmitInvocation
 from flowserver.machine.events import EventType
 from flowserver.machine.failures import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
-from flowserver.machine.mappings import RUNTIME_ERROR, evaluate_params
+from flowserver.machine.mappings import RUNTIME_ERROR, evaluate_params, fuel_for
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.progress import (
     check_size,
@@ -30,8 +31,8 @@ INVOCATION_TYPES = ("Sync", ASYNC)
 
 def enter_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
     """Make the first attempt; serviceParams that cannot be evaluated fail the step, as a mapping would."""
-    params = _params(scope, step)
     bytes_max = turn.environment.limits.request_bytes_max
+    params = _params(scope, step, fuel_for(bytes_max))
     if params is not None and not isinstance(params, Failure) and not fits(bytes_max, params):
         params = Failure(
             RUNTIME_ERROR,
@@ -104,9 +105,9 @@ def _submits(step: TaskStep) -> bool:
     return step.pattern is Pattern.WAIT_FOR_CALLBACK or (_is_sync(step) and isinstance(step.target, FlowTarget))
 
 
-def _params(scope: Scope, step: TaskStep) -> dict[str, Json] | Failure | None:
+def _params(scope: Scope, step: TaskStep, fuel: Fuel | None = None) -> dict[str, Json] | Failure | None:
     assert scope.step_input is not None
-    return None if step.service_params is None else evaluate_params(step.service_params, scope.step_input)
+    return None if step.service_params is None else evaluate_params(step.service_params, scope.step_input, fuel)
 
 
 def _attempt(turn: Turn, scope: Scope, step: TaskStep) -> None:
