@@ -3,16 +3,21 @@
 Numbers compare as doubles, texts by their bytes in UTF-8 (which is Python's order of code points).
 A number and a numeric text, or a boolean and the text `true` or `false`, compare after conversion.
 `null` counts as missing. Every other mix of types is unequal and unordered.
+What is compared is counted on a fuel, whose end is the only thing that is ever raised.
 """
 
 import re
 from collections.abc import Callable
 from operator import ge, gt, le, lt
-from typing import Any
+from typing import Any, Final
 
 from flowserver.base.json_values import Json
 from flowserver.expressions.condition_nodes import Operator
+from flowserver.expressions.fuel import Fuel
 from flowserver.expressions.paths import MISSING, Missing
+
+TEXT_PIECE: Final = 64
+"""So many characters of a text cost as much as one value: a text may have to be read as a number."""
 
 _NUMERIC = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _BOOLEANS = {"true": True, "false": False}
@@ -24,17 +29,18 @@ _ORDERS: dict[Operator, Callable[[Any, Any], bool]] = {
 }
 
 
-def compare(operator: Operator, left: Json | Missing, right: Json | Missing) -> bool:
-    """Whether `left operator right`; with a missing or null operand only `!=` is true."""
+def compare(operator: Operator, left: Json | Missing, right: Json | Missing, fuel: Fuel) -> bool:
+    """Whether `left operator right`; with a missing or null operand only `!=` is true. Raises OutOfFuel."""
     if operator is Operator.IN:
-        return contains(right, left)
+        return contains(right, left, fuel)
+    fuel.spend(1 + _pieces(left) + _pieces(right))
     if left is MISSING or right is MISSING or left is None or right is None:
         return operator is Operator.NOT_EQUAL
     left, right = _converted(left, right)
     if operator is Operator.EQUAL:
-        return equal(left, right)
+        return equal(left, right, fuel)
     if operator is Operator.NOT_EQUAL:
-        return not equal(left, right)
+        return not equal(left, right, fuel)
     return _orderable(left, right) and _ORDERS[operator](left, right)
 
 
@@ -53,25 +59,30 @@ def negative(value: Json | Missing) -> float | Missing:
     return MISSING if number is None else -number
 
 
-def contains(collection: Json | Missing, item: Json | Missing) -> bool:
-    """Whether an element of a list equals `item`, or `item` is a key of an object."""
+def contains(collection: Json | Missing, item: Json | Missing, fuel: Fuel) -> bool:
+    """Whether an element of a list equals `item`, or `item` is a key of an object. Raises OutOfFuel."""
     if isinstance(collection, list):
-        return any(compare(Operator.EQUAL, item, element) for element in collection)
+        return any(compare(Operator.EQUAL, item, element, fuel) for element in collection)
     return isinstance(collection, dict) and isinstance(item, str) and item in collection
 
 
-def equal(left: Json, right: Json) -> bool:
-    """Equality by content: numbers as doubles, nothing converted. Not recursive, so depth cannot hurt."""
+def equal(left: Json, right: Json, fuel: Fuel) -> bool:
+    """Equality by content: numbers as doubles, nothing converted. Not recursive, so depth cannot hurt.
+
+    Raises OutOfFuel, before the members that the fuel has no room for are looked at.
+    """
     pairs = [(left, right)]
     while pairs:
         one, other = pairs.pop()
         if isinstance(one, dict) and isinstance(other, dict):
+            fuel.spend(len(one))
             if one.keys() != other.keys():
                 return False
             pairs.extend((one[key], other[key]) for key in one)
         elif isinstance(one, list) and isinstance(other, list):
             if len(one) != len(other):
                 return False
+            fuel.spend(len(one))
             pairs.extend(zip(one, other, strict=True))
         elif not _equal_scalars(one, other):
             return False
@@ -82,6 +93,10 @@ def _equal_scalars(left: Json, right: Json) -> bool:
     if _is_number(left) and _is_number(right):
         return _double(left) == _double(right)
     return type(left) is type(right) and bool(left == right)
+
+
+def _pieces(value: Json | Missing) -> int:
+    return len(value) // TEXT_PIECE if isinstance(value, str) else 0
 
 
 def _orderable(left: Json, right: Json) -> bool:

@@ -25,11 +25,17 @@ from flowserver.expressions.errors import ExpressionError
 NESTING_MAX: Final = 50
 """Deepest nesting of parentheses and prefix operators; bounds the recursion of parsing and of evaluation."""
 
+CONDITION_CHARACTERS_MAX: Final = 4_096
+"""Longest condition text; bounds its tree, and so the time that parsing and evaluation take."""
+
 _OPERATORS = frozenset(Operator)
 
 
 def parse_condition(text: str) -> Node:
     """The tree of a condition; raises ExpressionError with the place of the mistake."""
+    if len(text) > CONDITION_CHARACTERS_MAX:
+        message = f"a condition has at most {CONDITION_CHARACTERS_MAX} characters"
+        raise ExpressionError(message, CONDITION_CHARACTERS_MAX)
     parser = _Parser(condition_tokens(text))
     node = parser.disjunction(0)
     parser.expect_end()

@@ -4,12 +4,17 @@ The grammar is in `condition_parser`, the meaning of operators on values in `com
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from flowserver.base.json_values import Json
 from flowserver.expressions.comparisons import compare, negative, truth
 from flowserver.expressions.condition_nodes import And, Compare, Literal, Node, Not, Or, Select
 from flowserver.expressions.condition_parser import parse_condition
+from flowserver.expressions.fuel import Fuel, OutOfFuel
 from flowserver.expressions.paths import Missing, find
+
+CONDITION_VALUES_MAX: Final = 100_000
+"""The fuel of a condition: no comparison of documents of 262,144 bytes needs so much, thousands of them do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,34 +30,40 @@ def compile_condition(text: str) -> Condition:
     return Condition(text, parse_condition(text))
 
 
-def holds(condition: Condition, value: Json) -> bool:
+def holds(condition: Condition, value: Json, fuel: Fuel | None = None) -> bool:
     """Whether the condition is true for the step's input `value`.
 
-    Never raises, for any JSON value; takes time in proportion to the condition's text times the input's size.
+    Never raises, for any JSON value. Every part of the condition that is evaluated, every element that `[*]`
+    selects and every value that is compared (a long text is several) counts on `fuel`, which is
+    CONDITION_VALUES_MAX if none is given; a condition that uses it up is false, and then `fuel.is_spent`.
     """
-    return truth(_evaluate(condition.tree, value))
+    try:
+        return truth(_evaluate(condition.tree, value, fuel or Fuel(CONDITION_VALUES_MAX)))
+    except OutOfFuel:
+        return False
 
 
-def _evaluate(node: Node, value: Json) -> Json | Missing:
+def _evaluate(node: Node, value: Json, fuel: Fuel) -> Json | Missing:
+    fuel.spend(1)
     match node:
         case Literal():
             return node.value
         case Select():
-            return find(node.path, value)
+            return find(node.path, value, fuel)
         case Compare():
-            return _compare(node, value)
+            return _compare(node, value, fuel)
         case And():
-            return all(truth(_evaluate(operand, value)) for operand in node.operands)
+            return all(truth(_evaluate(operand, value, fuel)) for operand in node.operands)
         case Or():
-            return any(truth(_evaluate(operand, value)) for operand in node.operands)
+            return any(truth(_evaluate(operand, value, fuel)) for operand in node.operands)
         case Not():
-            return not truth(_evaluate(node.operand, value))
-    return negative(_evaluate(node.operand, value))
+            return not truth(_evaluate(node.operand, value, fuel))
+    return negative(_evaluate(node.operand, value, fuel))
 
 
-def _compare(node: Compare, value: Json) -> bool:
+def _compare(node: Compare, value: Json, fuel: Fuel) -> bool:
     (operator, operand), *more = node.rest
-    result = compare(operator, _evaluate(node.first, value), _evaluate(operand, value))
+    result = compare(operator, _evaluate(node.first, value, fuel), _evaluate(operand, value, fuel), fuel)
     for next_operator, next_operand in more:
-        result = compare(next_operator, result, _evaluate(next_operand, value))
+        result = compare(next_operator, result, _evaluate(next_operand, value, fuel), fuel)
     return result

@@ -19,7 +19,8 @@ from flowserver.base.json_values import DEPTH_MAX as JSON_DEPTH_MAX
 from flowserver.base.limits import Limits
 from flowserver.cli.options import flag_of, variable_of
 from flowserver.engine.tokens import TOKEN_CHARACTERS_MAX
-from flowserver.expressions.condition_parser import NESTING_MAX
+from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
+from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
 from flowserver.invokers.addresses import REFUSED_NETWORKS
 from flowserver.invokers.endpoints import TIMEOUT_SECONDS_MAX
@@ -61,7 +62,9 @@ def fixed_limits() -> str:
         ("nesting of JSON documents", f"{JSON_DEPTH_MAX:,} levels"),
         ("a number in a definition", f"{NUMBER_CHARACTERS_MAX:,} characters"),
         ("a path in a definition", f"{PATH_CHARACTERS_MAX:,} characters"),
+        ("a condition in a definition", f"{CONDITION_CHARACTERS_MAX:,} characters"),
         ("parentheses and prefixes in a condition", f"{NESTING_MAX:,} levels"),
+        ("what the conditions of a choice step compare, all together", f"{CONDITION_VALUES_MAX:,} values"),
         ("a flow's description", f"{DESCRIPTION_CHARACTERS_MAX:,} characters"),
         ("parameters of an RPC request", f"{FIELDS_MAX:,}"),
         (

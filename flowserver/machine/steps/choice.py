@@ -1,17 +1,34 @@
 """`choice`: the first option whose condition holds, else the default, else nothing."""
 
-from flowserver.expressions.conditions import holds
+from typing import Final
+
+from flowserver.expressions.conditions import CONDITION_VALUES_MAX, holds
+from flowserver.expressions.fuel import Fuel
 from flowserver.language.graph import ChoiceStep, Option
-from flowserver.machine.progress import complete_step
+from flowserver.machine.mappings import RUNTIME_ERROR
+from flowserver.machine.messages import Failure
+from flowserver.machine.progress import complete_step, fail_step
 from flowserver.machine.state import Scope, WaitKind
 from flowserver.machine.turn import Turn
 
 DEFAULT_OPTION = -1
 
+STEP_VALUES: Final = 1_000
+"""So many values compared take about as long as one more step, and count as one in the turn."""
+
 
 def enter_choice(turn: Turn, scope: Scope, step: ChoiceStep) -> None:
-    """Pick the option; run its steps in a scope of their own, or go on at once if it has none."""
-    scope.option = _choose(step, scope)
+    """Pick the option; run its steps in a scope of their own, or go on at once if it has none.
+
+    The conditions share one fuel, since a definition has room for thousands; without it nothing is picked by mistake.
+    """
+    fuel = Fuel(CONDITION_VALUES_MAX)
+    scope.option = _choose(step, scope, fuel)
+    turn.steps_left -= fuel.used // STEP_VALUES
+    if fuel.is_spent:
+        cause = f"the conditions compare more than {fuel.limit} values of the step's input"
+        fail_step(turn, scope, Failure(RUNTIME_ERROR, cause))
+        return
     option = _option(step, scope)
     if option is None or option.steps is None:
         complete_step(turn, scope, {}, {}, goto=None if option is None else option.goto)
@@ -29,9 +46,9 @@ def finish_option(turn: Turn, scope: Scope, step: ChoiceStep, child: Scope) -> N
     complete_step(turn, scope, child.local, child.local, goto=option.goto)
 
 
-def _choose(step: ChoiceStep, scope: Scope) -> int | None:
+def _choose(step: ChoiceStep, scope: Scope, fuel: Fuel) -> int | None:
     for number, option in enumerate(step.options):
-        if option.condition is not None and holds(option.condition, scope.step_input):
+        if option.condition is not None and holds(option.condition, scope.step_input, fuel):
             return number
     return None if step.default is None else DEFAULT_OPTION
 
