@@ -14,6 +14,12 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 READERS_MAX = 8
+POSTGRES_WRITERS_MAX = 3
+"""Connections that readers cannot take, however many there are: every execution waits for the writer."""
+
+CONNECT_SECONDS = 10
+"""How long connecting to PostgreSQL may take; the driver would wait for minutes for a machine that is gone."""
+
 BUSY_TIMEOUT_MS = 30_000
 AUTO_VACUUM_INCREMENTAL = 2
 CLOSE_SECONDS = 10.0
@@ -45,8 +51,12 @@ class Database:
     def __init__(self, url_text: str) -> None:
         self.url = parse_url(url_text)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self._writer = self._sqlite_engine("BEGIN IMMEDIATE", 1) if self.is_sqlite else self._postgres_engine()
-        self._reader = self._sqlite_engine("BEGIN", READERS_MAX) if self.is_sqlite else self._writer
+        if self.is_sqlite:
+            self._writer = self._sqlite_engine("BEGIN IMMEDIATE", 1)
+            self._reader = self._sqlite_engine("BEGIN", READERS_MAX)
+        else:
+            self._writer = self._postgres_engine(POSTGRES_WRITERS_MAX)
+            self._reader = self._postgres_engine(READERS_MAX)
         self._transactions = 0
         self._changed = threading.Condition()
 
@@ -117,8 +127,10 @@ class Database:
         event.listen(engine, "begin", begin_transaction)
         return engine
 
-    def _postgres_engine(self) -> Engine:
-        return create_engine(self.url, pool_size=READERS_MAX + 2, max_overflow=0, pool_pre_ping=True)
+    def _postgres_engine(self, connections: int) -> Engine:
+        # An option in the URL wins, so that an operator can have another time-out.
+        options = {} if "connect_timeout" in self.url.query else {"connect_timeout": CONNECT_SECONDS}
+        return create_engine(self.url, pool_size=connections, max_overflow=0, pool_pre_ping=True, connect_args=options)
 
 
 def _make_private_file(_dialect: object, _record: object, arguments: list[str], _options: object) -> None:

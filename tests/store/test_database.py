@@ -2,16 +2,17 @@
 
 import sqlite3
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import Insert, func, insert, select, text
 
-from flowserver.store.database import Database, DatabaseUrlInvalid, parse_url
+from flowserver.store.database import READERS_MAX, Database, DatabaseUrlInvalid, parse_url
 from flowserver.store.tables import secrets
 
 
-def keep(name: str):
+def keep(name: str) -> Insert:
     return insert(secrets).values(name=name, value="v")
 
 
@@ -72,6 +73,27 @@ def test_readers_do_not_wait_for_the_writer(database: Database) -> None:
         connection.execute(keep("a"))
         assert count(database) == 0
     assert count(database) == 1
+
+
+def test_the_writer_does_not_wait_for_readers(database: Database) -> None:
+    with ExitStack() as readers:
+        for _ in range(READERS_MAX):
+            readers.enter_context(database.read()).execute(select(1))
+        with database.write() as connection:
+            connection.execute(keep("a"))
+    assert count(database) == 1
+
+
+@pytest.mark.parametrize(("query", "expected"), [("", b"10"), ("&connect_timeout=3", b"3")])
+def test_connecting_to_postgres_takes_a_bounded_time(shared_postgres_url: str, query: str, expected: bytes) -> None:
+    database = Database(shared_postgres_url + query)
+    with database.write() as writer, database.read() as reader:
+        for connection in (writer, reader):
+            driver = connection.connection.driver_connection
+            assert driver is not None
+            given = {option.keyword: option.val for option in driver.pgconn.info}
+            assert given[b"connect_timeout"] == expected
+    database.close()
 
 
 def test_a_sqlite_reader_sees_one_snapshot(sqlite_url: str) -> None:
