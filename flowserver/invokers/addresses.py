@@ -40,6 +40,15 @@ class AddressRefused(OSError):
         super().__init__("the server does not call link-local, metadata, multicast or unspecified addresses")
 
 
+def is_address(host: str) -> bool:
+    """Whether the host is a plain address, not a name that stands for one."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def is_refused(host: str) -> bool:
     """Whether an address that a socket is about to connect to is refused; anything but a plain address is."""
     try:

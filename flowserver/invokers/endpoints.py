@@ -1,4 +1,4 @@
-"""What may be registered as a function's address. Pure; where it leads is checked at call time (`addresses`)."""
+"""What may be registered as a function's address. Pure: where a name leads is checked at call time (`addresses`)."""
 
 import re
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from yarl import URL
 
 from flowserver.base.errors import InvalidArgument
+from flowserver.invokers.addresses import AddressRefused, is_address, is_refused
 
 TIMEOUT_SECONDS_MAX = 86_400
 
@@ -72,6 +73,8 @@ def _check_url(text: str) -> None:
         raise InvalidArgument("url must begin with http:// or https://.")
     if not url.host:
         raise InvalidArgument("url must name a host.")
+    if is_address(url.host) and is_refused(url.host):
+        raise InvalidArgument(f"url is refused: {AddressRefused()}.")
     if url.raw_user or url.raw_password:
         raise InvalidArgument("url must not carry credentials; send them as a header.")
     if "#" in text:

@@ -67,6 +67,10 @@ async def test_listing_goes_by_service_and_name_in_pages(client: httpx.AsyncClie
         ({"url": URL, "headers": {"X-A": 1}}, "InvalidArgument"),
         ({"url": URL, "timeoutSeconds": 0}, "InvalidArgument"),
         ({"url": URL, "method": "GET"}, "InvalidArgument"),
+        ({"url": "http://169.254.169.254/latest"}, "InvalidArgument"),
+        ({"url": "http://[::ffff:169.254.169.254]:80/"}, "InvalidArgument"),
+        ({"url": "http://[fe80::1]/"}, "InvalidArgument"),
+        ({"url": "http://0.0.0.0:9000/f"}, "InvalidArgument"),
     ],
 )
 async def test_wrong_registrations(client: httpx.AsyncClient, body: dict, code: str) -> None:
