@@ -35,7 +35,7 @@ def read_settings(flags: Mapping[str, Any]) -> Settings:
         mistake = error.errors()[0]
         name = str(mistake["loc"][0])
         source = flag_of(name) if name in given else variable_of(name)
-        raise typer.BadParameter(mistake["msg"], param_hint=source) from None
+        raise typer.BadParameter(mistake["msg"].replace("Input should", "must", 1), param_hint=source) from None
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:

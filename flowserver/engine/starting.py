@@ -13,7 +13,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, load_json_object
 from flowserver.base.limits import Limits
-from flowserver.base.names import is_name
+from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.batches import Envelope, NewExecution, Receipt, ReceiptKind
 from flowserver.engine.committer import Committer
 from flowserver.machine.messages import Start
@@ -114,7 +114,7 @@ class Starter:
 def check_execution_name(name: str) -> None:
     """Raises InvalidArgument unless a name that a user chose follows the rule for names."""
     if not is_name(name):
-        raise InvalidArgument("ExecutionName must be 1-128 letters, digits, '_' or '-', and not start with a digit")
+        raise InvalidArgument(f"ExecutionName {NAME_RULE}")
 
 
 def parse_input(text: str, limits: Limits, name: str = "Input") -> JsonObject:

@@ -9,7 +9,7 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from flowserver.base.errors import FlowAlreadyExists, FlowNotExists, InvalidArgument, ResourceThrottled
-from flowserver.base.names import is_name
+from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
 from flowserver.language.parser import parse
@@ -65,7 +65,7 @@ class FlowOperations:
     ) -> FlowRow:
         """Create a flow. Raises InvalidArgument, DefinitionRejected, FlowAlreadyExists, ResourceThrottled."""
         if not is_name(name):
-            raise InvalidArgument("Name must be 1-128 letters, digits, '_' or '-', and not start with a digit or '-'")
+            raise InvalidArgument(f"Name {NAME_RULE}")
         if execution_mode not in EXECUTION_MODES:
             raise InvalidArgument("ExecutionMode must be Standard or Express")
         _check_fields(type, description)

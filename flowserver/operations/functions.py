@@ -3,7 +3,7 @@
 import asyncio
 
 from flowserver.base.errors import FunctionNotExists, InvalidArgument
-from flowserver.base.names import is_name
+from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
 from flowserver.invokers.endpoints import check_endpoint
 from flowserver.operations.paging import Page, check_limit
@@ -83,9 +83,9 @@ def _check_names(service: str, function: str) -> None:
     plain, _, qualifier = service.partition(".")
     service_ok = service == WITHOUT_SERVICE or (is_name(plain) and ("." not in service or _is_qualifier(qualifier)))
     if not service_ok:
-        raise InvalidArgument("the service must be a name of 1-128 letters, digits, '_' or '-', '.qualifier' allowed")
+        raise InvalidArgument(f"the service {NAME_RULE}; '.qualifier' may follow")
     if not is_name(function):
-        raise InvalidArgument("the function must be a name of 1-128 letters, digits, '_' or '-'")
+        raise InvalidArgument(f"the function {NAME_RULE}")
 
 
 def _is_qualifier(text: str) -> bool:

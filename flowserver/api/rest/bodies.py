@@ -12,12 +12,15 @@ from starlette.requests import Request
 from flowserver.api.rest.models.base import RequestBody
 from flowserver.api.rest.models.flows import DEFINITION
 from flowserver.api.rest.validation import M, validated
-from flowserver.base.errors import InvalidArgument, UnsupportedMediaType
+from flowserver.base.errors import InvalidArgument, MissingParameter, UnsupportedMediaType
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
 
 JSON_TYPE = "application/json"
 DEFINITION_TYPES = ("application/yaml", "text/yaml", "application/x-yaml", "text/plain")
 """Media types under which a body is a definition and nothing else."""
+
+DEFINITION_KEYS = frozenset({"version", "steps"})
+"""What tells a definition, sent as JSON, from a body that has one in its field `definition`."""
 
 CHARSETS = (None, "utf-8", "us-ascii")
 
@@ -36,12 +39,23 @@ def json_body(model: type[M]) -> Callable[[Request], Awaitable[M]]:
 
 
 async def read_definition(request: Request, model: type[M], query: JsonObject) -> M:
-    """A JSON body, or a bare definition with its other fields in the query."""
+    """A JSON body, or a bare definition (as JSON too) with its other fields in the query.
+
+    A bare definition is taken as the text that it is.
+    """
     body = await request.body()
     media_type = _check_media_type(request, (JSON_TYPE, *DEFINITION_TYPES))
-    values = _json(body) if media_type == JSON_TYPE else {"definition": _text(body)}
     given = {name: value for name, value in query.items() if value is not None}
-    return validated(model, given | values)
+    values = _json(body) if media_type == JSON_TYPE else None
+    if values is not None and not _is_definition(values):
+        return validated(model, given | values)
+    if "name" in model.model_fields and "name" not in given:
+        raise MissingParameter("`name` is required: give it as ?name=… when the body is the bare definition")
+    return validated(model, {**given, "definition": _text(body)})
+
+
+def _is_definition(values: JsonObject) -> bool:
+    return "definition" not in values and values.keys() >= DEFINITION_KEYS
 
 
 def _check_media_type(request: Request, media_types: tuple[str, ...]) -> str:
@@ -49,7 +63,8 @@ def _check_media_type(request: Request, media_types: tuple[str, ...]) -> str:
     header["content-type"] = request.headers.get("content-type", "")
     media_type = header.get_content_type() if "content-type" in request.headers else ""
     if media_type not in media_types:
-        raise UnsupportedMediaType(f"send the header `Content-Type: {JSON_TYPE}`, or one of {', '.join(media_types)}")
+        known = " or ".join(f"`{each}`" for each in media_types)
+        raise UnsupportedMediaType(f"send the header `Content-Type` with the value {known}")
     if header.get_content_charset() not in CHARSETS:
         raise UnsupportedMediaType("the body must be UTF-8")
     return media_type
@@ -79,6 +94,9 @@ def json_request(model: type[RequestBody], *, required: bool = True) -> dict[str
 def definition_request(model: type[RequestBody]) -> dict[str, Any]:
     """How the OpenAPI document shows a body that is JSON or a bare definition."""
     shown = json_request(model)
+    in_json = shown["requestBody"]["content"][JSON_TYPE]
+    bare = {"type": "object", "required": sorted(DEFINITION_KEYS), "description": "The bare definition."}
+    in_json["schema"] = {"anyOf": [in_json["schema"], bare]}
     for media_type in DEFINITION_TYPES:
         shown["requestBody"]["content"][media_type] = {"schema": {"type": "string"}, "example": DEFINITION}
     return shown

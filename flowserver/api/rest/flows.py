@@ -21,7 +21,13 @@ from flowserver.api.rest.models.flows import (
 from flowserver.api.rest.parameters import FlowName
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.routing import Ops, rest_router
-from flowserver.base.errors import FlowAlreadyExists, FlowNotExists, MissingParameter, UnsupportedMediaType
+from flowserver.base.errors import (
+    FlowAlreadyExists,
+    FlowNotExists,
+    InvalidArgument,
+    MissingParameter,
+    UnsupportedMediaType,
+)
 from flowserver.operations.flows import FlowChange
 
 router = rest_router("/flows", "flows")
@@ -43,9 +49,9 @@ async def list_flows(operations: Ops, page: Annotated[PageQuery, Query()]) -> Re
     openapi_extra=definition_request(CreateFlow),
 )
 async def create_flow(request: Request, operations: Ops, query: Annotated[NewFlowQuery, Query()]) -> Response:
-    """Create a flow from JSON, or from a bare definition with `?name=` (and `?description=`).
+    """Create a flow from JSON, or from a bare definition, YAML or JSON, with `?name=` (and `?description=`).
 
-    The definition is kept byte for byte. One that is not valid is refused with all its `diagnostics`.
+    A definition that is text is kept byte for byte. One that is not valid is refused with all its `diagnostics`.
     """
     wanted = await read_definition(request, CreateFlow, query.model_dump())
     flow = await operations.flows.create(wanted.name, wanted.definition, description=wanted.description)
@@ -90,6 +96,8 @@ async def update_flow(
 ) -> Response:
     """Change what the body names and leave the rest. Executions that run keep their definition."""
     wanted = FlowChange(definition=change.definition, description=change.description)
+    if wanted == FlowChange():
+        raise InvalidArgument("there is nothing to change: give `definition` or `description`")
     return answer(Flow.of(await operations.flows.update(flow, wanted)))
 
 

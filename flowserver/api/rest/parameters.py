@@ -6,15 +6,20 @@ from fastapi import Path
 
 from flowserver.api.rest.models.base import NAME_PATTERN
 
+EXECUTION_PATTERN = r"^[A-Za-z0-9_:-]{1,165}$"
+"""Executions that schedules and flows start have longer names than people may choose."""
+
+SERVICE_PATTERN = r"^(-|[A-Za-z_][A-Za-z0-9_-]{0,127}(\.[A-Za-z0-9_-]{1,128})?)$"
+
 FlowName = Annotated[str, Path(pattern=NAME_PATTERN, description="The flow's name.", examples=["order"])]
 ExecutionName = Annotated[
     str,
-    Path(pattern=r"^[A-Za-z0-9_:-]{1,165}$", description="The execution's name.", examples=["order-4711"]),
+    Path(pattern=EXECUTION_PATTERN, description="The execution's name.", examples=["order-4711"]),
 ]
 ServiceName = Annotated[
     str,
     Path(
-        pattern=r"^(-|[A-Za-z_][A-Za-z0-9_-]{0,127}(\.[A-Za-z0-9_-]{1,128})?)$",
+        pattern=SERVICE_PATTERN,
         description="The service, with its qualifier if it has one: `shop` or `shop.prod`. "
         "`-` stands for functions without a service.",
         examples=["shop"],

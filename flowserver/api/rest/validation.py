@@ -5,15 +5,34 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from flowserver.api.rest.models.base import RequestBody
+from flowserver.api.rest.models.base import NAME_PATTERN, TOKEN_PATTERN, RequestBody
+from flowserver.api.rest.parameters import EXECUTION_PATTERN, SERVICE_PATTERN
 from flowserver.base.errors import FlowServerError, InvalidArgument, MissingParameter
 from flowserver.base.json_values import JsonObject
+from flowserver.base.names import NAME_RULE
 from flowserver.language.diagnostics import shown
 
 FINDINGS_MAX = 5
 """Findings one message lists; the others show when these are mended."""
 
 PLACES = frozenset({"query", "path", "header", "body"})
+
+KINDS = {
+    "dict_type": "must be a JSON object",
+    "list_type": "must be a JSON array",
+    "string_type": "must be a JSON string",
+    "int_type": "must be a whole number",
+    "bool_type": "must be true or false",
+}
+"""Findings of pydantic whose words name Python's types, in those of JSON."""
+
+RULES = {
+    NAME_PATTERN: NAME_RULE,
+    EXECUTION_PATTERN: "must be 1-165 letters, digits, '_', '-' or ':'",
+    SERVICE_PATTERN: f"{NAME_RULE}; '.qualifier' may follow, and '-' alone stands for none",
+    TOKEN_PATTERN: "must be letters, digits, '_', ':', '.', '/' or '-'",
+}
+"""What the patterns mean, for people."""
 
 M = TypeVar("M", bound=RequestBody)
 
@@ -40,7 +59,15 @@ def _sentence(finding: Mapping[str, Any], known: str) -> str:
         return f"{name} is required"
     if finding["type"] == "extra_forbidden":
         return f"{name} is not known here{known}"
-    return f"{name}: {finding['msg'].removeprefix('Input ')}"
+    return f"{name} {_rule(finding)}"
+
+
+def _rule(finding: Mapping[str, Any]) -> str:
+    """What the value must be; pydantic's own words are `Input should be greater than …`."""
+    if finding["type"] == "string_pattern_mismatch":
+        return RULES[finding["ctx"]["pattern"]]
+    words = str(finding["msg"]).removeprefix("Input ").removeprefix("String ")
+    return KINDS.get(finding["type"], words.replace("should", "must", 1))
 
 
 def _known(model: type[RequestBody]) -> str:

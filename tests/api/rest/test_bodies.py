@@ -110,6 +110,10 @@ async def test_a_body_without_a_media_type_is_refused(client: httpx.AsyncClient)
 
 
 async def test_a_definition_has_further_media_types(client: httpx.AsyncClient) -> None:
+    response = await client.post("/v1/flows?name=x", content=PASS.encode(), headers={"Content-Type": "text/html"})
+    detail = assert_problem(response, 415, "UnsupportedMediaType")["detail"]
+    for media_type in ("application/json", "application/yaml", "text/yaml", "application/x-yaml", "text/plain"):
+        assert detail.count(f"`{media_type}`") == 1
     for media_type in ("application/x-www-form-urlencoded", "text/html", "text/yaml; charset=gbk"):
         response = await client.post("/v1/flows?name=x", content=PASS.encode(), headers={"Content-Type": media_type})
         assert_problem(response, 415, "UnsupportedMediaType")

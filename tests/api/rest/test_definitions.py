@@ -55,5 +55,6 @@ async def test_nothing_that_is_sent_breaks_it(client: httpx.AsyncClient) -> None
 
 async def test_it_needs_a_definition(client: httpx.AsyncClient) -> None:
     assert_problem(await client.post(HERE, json={}), 400, "MissingRequiredParams")
-    assert_problem(await client.post(HERE, json={"definition": {"version": "v1"}}), 400, "InvalidArgument")
+    report = (await client.post(HERE, json={"definition": {"version": "v1"}})).json()
+    assert [found["id"] for found in report["diagnostics"]] == ["missing-attribute"] * 2
     assert_problem(await client.post(HERE, json={"definition": PASS, "name": "x"}), 400, "InvalidArgument")

@@ -61,7 +61,7 @@ async def test_a_name_is_used_once(client: httpx.AsyncClient) -> None:
     [
         ({"name": "1a"}, "`name`"),
         ({"name": "a:b"}, "`name`"),
-        ({"input": []}, "`input`: should be a valid dictionary"),
+        ({"input": []}, "`input` must be a JSON object"),
         ({"input": "{}"}, "`input`"),
         ({"Input": {}}, "`Input` is not known here"),
         ({"callbackTaskToken": "made up"}, "token"),

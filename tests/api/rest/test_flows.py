@@ -1,12 +1,14 @@
 """Flows: created, put, changed, listed, deleted; from JSON and from bare definitions."""
 
 import asyncio
+import json
 from dataclasses import replace
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
+from flowserver.base.names import NAME_RULE
 from tests.api.rest.conftest import PASS, WAIT, assert_problem, client_of
 
 YAML = {"Content-Type": "application/yaml"}
@@ -59,6 +61,30 @@ async def test_a_bare_definition_may_be_json(client: httpx.AsyncClient) -> None:
     assert response.json()["definition"] == definition
 
 
+DOCUMENT = {"version": "v1", "type": "flow", "steps": [{"type": "pass", "name": "p"}]}
+
+
+async def test_a_definition_may_be_a_json_object(client: httpx.AsyncClient) -> None:
+    created = await client.post("/v1/flows", json={"name": "order", "definition": DOCUMENT})
+    assert created.status_code == 201
+    text = '{"version":"v1","type":"flow","steps":[{"type":"pass","name":"p"}]}'
+    assert created.json()["definition"] == text
+    for method in ("PUT", "PATCH"):
+        changed = await client.request(method, "/v1/flows/order", json={"definition": DOCUMENT})
+        assert (changed.status_code, changed.json()["definition"]) == (200, text)
+
+
+async def test_a_bare_definition_may_be_sent_as_json(client: httpx.AsyncClient) -> None:
+    text = json.dumps(DOCUMENT, indent=2) + "\n"
+    headers = {"Content-Type": "application/json"}
+    created = await client.post("/v1/flows?name=order&description=sells", content=text, headers=headers)
+    assert (created.status_code, created.json()["name"], created.json()["description"]) == (201, "order", "sells")
+    put = await client.put("/v1/flows/order", content=text, headers=headers)
+    checked = await client.post("/v1/definitions/validate", content=text, headers=headers)
+    assert (created.json()["definition"], put.json()["definition"]) == (text, text)
+    assert checked.json() == {"valid": True, "diagnostics": []}
+
+
 @pytest.mark.parametrize(
     ("body", "code", "words"),
     [
@@ -68,11 +94,9 @@ async def test_a_bare_definition_may_be_json(client: httpx.AsyncClient) -> None:
         ({"name": "a/b", "definition": PASS}, "InvalidArgument", "`name`"),
         ({"name": "a" * 129, "definition": PASS}, "InvalidArgument", "`name`"),
         ({"name": "order\n", "definition": PASS}, "InvalidArgument", "`name`"),
-        (
-            {"name": "order", "definition": {"version": "v1"}},
-            "InvalidArgument",
-            "`definition`: should be a valid string",
-        ),
+        ({"name": "order", "definition": {"version": "v1"}}, "InvalidArgument", "line 1, column 2: "),
+        ({"name": "order", "definition": []}, "InvalidArgument", "`definition` must be a JSON string"),
+        ({"version": "v1", "steps": []}, "MissingRequiredParams", "give it as ?name=…"),
         ({"name": "order", "definition": PASS, "descripton": ""}, "InvalidArgument", "`descripton` is not known here"),
         ({"name": "order", "definition": PASS, "description": "x" * 4097}, "InvalidArgument", "`description`"),
         ({"name": "order", "definition": PASS, "description": "\0"}, "InvalidArgument", "NUL"),
@@ -89,7 +113,8 @@ async def test_what_is_wrong_with_a_new_flow_is_said(
 
 async def test_a_bare_definition_needs_a_name(client: httpx.AsyncClient) -> None:
     response = await client.post("/v1/flows", content=PASS, headers=YAML)
-    assert_problem(response, 400, "MissingRequiredParams")
+    problem = assert_problem(response, 400, "MissingRequiredParams")
+    assert problem["detail"] == "`name` is required: give it as ?name=… when the body is the bare definition"
 
 
 async def test_a_rejected_definition_is_answered_with_its_diagnostics(client: httpx.AsyncClient) -> None:
@@ -165,8 +190,11 @@ class TestPatch:
         assert (response.json()["description"], response.json()["definition"]) == ("sells", WAIT)
 
     async def test_refuses(self, client: httpx.AsyncClient) -> None:
-        assert_problem(await client.patch("/v1/flows/order", json={}), 404, "FlowNotExists")
+        assert_problem(await client.patch("/v1/flows/order", json={"description": ""}), 404, "FlowNotExists")
         await create(client, "order")
+        for nothing in ({}, {"description": None, "definition": None}):
+            problem = assert_problem(await client.patch("/v1/flows/order", json=nothing), 400, "InvalidArgument")
+            assert "nothing to change" in problem["detail"]
         response = await client.patch("/v1/flows/order", json={"definition": "a: 1"})
         assert assert_problem(response, 400, "InvalidArgument")["diagnostics"]
         assert_problem(await client.patch("/v1/flows/order", json={"name": "x"}), 400, "InvalidArgument")
@@ -207,4 +235,4 @@ async def test_a_listing_refuses_a_wrong_query(client: httpx.AsyncClient, query:
 async def test_an_impossible_name_is_refused_before_anything_is_looked_up(client: httpx.AsyncClient, name: str) -> None:
     for method in ("GET", "PUT", "DELETE"):
         response = await client.request(method, f"/v1/flows/{name}", content=PASS, headers=YAML)
-        assert_problem(response, 400, "InvalidArgument")
+        assert assert_problem(response, 400, "InvalidArgument")["detail"] == f"`flow` {NAME_RULE}"

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from flowserver.api.rest.models.base import RequestBody, Resource, with_examples
-from flowserver.api.rest.models.flows import DEFINITION, Definition
+from flowserver.api.rest.models.flows import DEFINITION, GivenDefinition
 from flowserver.language.diagnostics import Diagnostic as Finding
 from flowserver.language.diagnostics import Severity
 
@@ -15,7 +15,7 @@ class ValidateDefinition(RequestBody):
 
     model_config = with_examples({"definition": DEFINITION})
 
-    definition: Definition
+    definition: GivenDefinition
 
 
 class Diagnostic(Resource):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from flowserver.api.rest.models.base import (
     Instant,
@@ -14,6 +14,7 @@ from flowserver.api.rest.models.base import (
     with_examples,
 )
 from flowserver.base.clock import format_instant
+from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.paging import Page
 from flowserver.store.flows import FlowRow
@@ -29,6 +30,20 @@ steps:
 
 Definition = Annotated[
     str, Field(description="The flow in the definition language, version v1: the text of a YAML or JSON document.")
+]
+
+
+def _as_text(given: object) -> object:
+    return dump_json(given) if isinstance(given, dict) else given
+
+
+GivenDefinition = Annotated[
+    str,
+    BeforeValidator(_as_text, json_schema_input_type=str | JsonObject),
+    Field(
+        description="The flow in the definition language, version v1: the text of a YAML or JSON document, which is "
+        "kept byte for byte; or the document itself as a JSON object, which is kept as its compact text."
+    ),
 ]
 Description = Annotated[
     str, Field(max_length=DESCRIPTION_CHARACTERS_MAX, description="What the flow is for, in the caller's words.")
@@ -105,7 +120,7 @@ class CreateFlow(RequestBody):
     )
 
     name: Name
-    definition: Definition
+    definition: GivenDefinition
     description: Description = ""
 
 
@@ -114,7 +129,7 @@ class PutFlow(RequestBody):
 
     model_config = with_examples({"description": "Takes the money, then ships.", "definition": DEFINITION})
 
-    definition: Definition
+    definition: GivenDefinition
     description: Description | None = None
 
 
@@ -123,7 +138,7 @@ class UpdateFlow(RequestBody):
 
     model_config = with_examples({"description": "Takes the money, then ships."})
 
-    definition: Definition | None = None
+    definition: GivenDefinition | None = None
     description: Description | None = None
 
 
