@@ -21,10 +21,10 @@ from flowserver.engine.tokens import TaskTokens
 from flowserver.language.graph import Flow
 from flowserver.machine.advance import advance
 from flowserver.machine.mappings import Environment, MissingSource
-from flowserver.machine.messages import Message, Stop
+from flowserver.machine.messages import DeadlineReached, Message, Stop
 from flowserver.machine.state import Execution, Status
 from flowserver.machine.turn import OutcomeKind
-from flowserver.store.executions import find_names
+from flowserver.store.executions import find_names, find_statuses
 from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.loading import StoredExecution, load_executions
 from flowserver.store.saving import Changes, clear_callback, park_execution, save_changes
@@ -50,6 +50,9 @@ class ReceiptKind(Enum):
 
 
 EMPTY_FLOW = Flow(version="v1", lists=())
+
+ENDING = (Stop, DeadlineReached)
+"""Messages that end an execution from its header alone, so that a parked one does not stay for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,23 +159,29 @@ class Batch:
         self._more: set[str] = set()
         self._flows: dict[str, FlowRow] = {}
         self._taken: dict[tuple[str, str], tuple[str, Status]] = {}
+        self._begun: dict[str, Status] = {}
 
     def run(self, items: Sequence[Item]) -> BatchResult:
         """Do all items in order and save; the caller commits, and only then acts on the result."""
         envelopes = [item for item in items if isinstance(item, Envelope)]
         ids = [envelope.execution_id for envelope in envelopes if envelope.new is None]
-        self._stored, self._broken = load_executions(self._connection, ids) if ids else ({}, {})
+        self._load(ids)
         self._look_up_starts([envelope.new for envelope in envelopes if envelope.new is not None])
-        for execution_id, error in self._broken.items():
-            park_execution(self._connection, execution_id, error)
         answers = [self._do(item) for item in items]
         answers = [self._revise(item, answer) for item, answer in zip(items, answers, strict=True)]
         changes = [each for each in self._changes.values() if each.events or each.touched or each.removed]
         save_changes(self._connection, changes, self._workshop.node_id)
-        settled = [envelope.settles for envelope in envelopes if envelope.settles is not None]
-        clear_callback(self._connection, settled)
+        clear_callback(self._connection, _settled(items, answers))
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
         return BatchResult(answers, changes, continuing)
+
+    def _load(self, execution_ids: list[str]) -> None:
+        if not execution_ids:
+            return
+        self._stored, broken = load_executions(self._connection, execution_ids)
+        for execution_id, error in broken.items():
+            self._stored[execution_id].parked_error = error
+            park_execution(self._connection, execution_id, error)
 
     def _do(self, item: Item) -> Any:
         if isinstance(item, Write):
@@ -190,12 +199,15 @@ class Batch:
             if not new.name_is_unique and (flow := self._flows.get(new.flow_name)) is not None
         ]
         self._taken = find_names(self._connection, asked) if asked else {}
+        self._begun = find_statuses(self._connection, [new.execution_id for new in news if not new.name_is_unique])
 
     def _start(self, envelope: Envelope, new: NewExecution) -> Receipt:
         flow = self._flows.get(new.flow_name)
         if flow is None:
             return Receipt(ReceiptKind.NO_FLOW)
         key = (flow.flow_id, new.name)
+        if new.execution_id in self._begun:  # the same start again: its first commit came through after all
+            return Receipt(ReceiptKind.EXISTS, existing=(new.execution_id, self._begun[new.execution_id]), flow=flow)
         if key in self._taken:
             return Receipt(ReceiptKind.EXISTS, existing=self._taken[key], flow=flow)
         stored = new.stored(flow)
@@ -219,7 +231,7 @@ class Batch:
         if stored is None:
             parked = envelope.execution_id in self._broken
             return Receipt(ReceiptKind.PARKED if parked else ReceiptKind.UNKNOWN)
-        if stored.parked_error is not None and not isinstance(envelope.message, Stop):
+        if stored.parked_error is not None and not isinstance(envelope.message, ENDING):
             return Receipt(ReceiptKind.PARKED)
         try:
             return self._advance(stored, envelope.message)
@@ -229,8 +241,8 @@ class Batch:
             return Receipt(ReceiptKind.PARKED)
 
     def _advance(self, stored: StoredExecution, message: Message) -> Receipt:
-        flow = EMPTY_FLOW  # stopping needs none, and must work where the definition is what is broken
-        if not isinstance(message, Stop):
+        flow = EMPTY_FLOW  # ending needs none, and must work where the definition is what is broken
+        if not isinstance(message, ENDING):
             flow = self._workshop.definitions.get(self._connection, stored.definition_id)
         execution_id = stored.execution.execution_id
         turn = advance(flow, stored.execution, message, self._environment)
@@ -255,6 +267,15 @@ class Batch:
         if isinstance(item, Envelope) and item.execution_id in self._broken:
             return Receipt(ReceiptKind.PARKED)
         return answer
+
+
+def _settled(items: Sequence[Item], answers: Sequence[Any]) -> list[str]:
+    """Ended executions whose waiting task has been told; one that could not take the word now is told again later."""
+    return [
+        item.settles
+        for item, answer in zip(items, answers, strict=True)
+        if isinstance(item, Envelope) and item.settles is not None and answer.kind is not ReceiptKind.NOT_NOW
+    ]
 
 
 _KINDS = {

@@ -17,7 +17,9 @@ class Callbacks:
         self._tokens = tokens
 
     async def deliver(self, ended_execution_id: str, token: str, result: Result) -> None:
-        """Report to the waiting task. Whatever its state (it may have timed out long ago), it counts as told."""
+        """Report to the waiting task. It counts as told even if it timed out long ago; only between two attempts, when
+        nothing can take a report, it is told again by the sweeper.
+        """
         claim = self._tokens.read(token)
         if claim is None:
             await self._committer.write(lambda connection: _clear(connection, ended_execution_id))

@@ -9,10 +9,11 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, OperationalError, SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
@@ -26,6 +27,9 @@ BATCH_MAX = 200
 
 CONFLICT_TRIES_MAX = 5
 """How often an item that met another node's commit is tried again, alone."""
+
+AWAY_AFTER = 2
+"""So many failures of the database in a row mean that it is away, not that one item is at fault."""
 
 T = TypeVar("T")
 
@@ -122,9 +126,23 @@ class Committer:
             return [self._transact(items)]
         except Exception as error:
             if len(items) == 1:
-                return [self._commit_alone(items[0], error)]
+                return [self._commit_alone(_once_more(items[0]), error)]
             log.warning("a batch of %d failed and is taken apart: %r", len(items), error)
-            return [self._commit_alone(item, None) for item in items]
+            return self._commit_apart([_once_more(item) for item in items])
+
+    def _commit_apart(self, items: Sequence[Item]) -> list[BatchResult]:
+        """Each item alone, until the database proves to be away: the rest would only wait for it one after another."""
+        results: list[BatchResult] = []
+        failures: list[Exception] = []
+        for item in items:
+            if len(failures) >= AWAY_AFTER:
+                results.append(BatchResult(answers=[failures[-1]]))
+                continue
+            result = self._commit_alone(item, None)
+            results.append(result)
+            answer = result.answers[0]
+            failures = [*failures, answer] if isinstance(answer, OperationalError) else []
+        return results
 
     def _commit_alone(self, item: Item, error: Exception | None) -> BatchResult:
         for _ in range(CONFLICT_TRIES_MAX):
@@ -134,7 +152,7 @@ class Committer:
                 return self._transact([item])
             except Exception as again:
                 error = again
-        if isinstance(item, Envelope) and _is_ours(error):
+        if isinstance(item, Envelope) and item.new is None and _is_ours(error):
             return self._park(item, error)
         return BatchResult(answers=[error])
 
@@ -152,6 +170,13 @@ class Committer:
     def _transact(self, items: Sequence[Item]) -> BatchResult:
         with self._database.write() as connection:
             return Batch(connection, self._workshop).run(items)
+
+
+def _once_more(item: Item) -> Item:
+    """The item for another try: the first may have been committed after all, so even a start of a unique name looks."""
+    if isinstance(item, Envelope) and item.new is not None:
+        return replace(item, new=replace(item.new, name_is_unique=False))
+    return item
 
 
 def _is_ours(error: Exception | None) -> bool:

@@ -121,6 +121,8 @@ class Dispatcher:
 
     async def _call(self, caller: Caller, command: InvokeTask) -> None:
         async with self._places:
+            if self._draining:
+                return  # whoever comes after this node makes the call
             try:
                 result = await _persist(lambda: self._result(caller, command))
             except Exception as error:  # a call must not end without a word: the step would wait for ever

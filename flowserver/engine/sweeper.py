@@ -148,7 +148,7 @@ class Sweeper:
     def _envelopes(self, found: Found) -> Iterator[Envelope]:
         lost = {ref for ref in found.own if not self._dispatcher.is_calling(_key(ref))}
         for ref in [*found.orphans, *(lost & self._suspects)]:
-            yield Envelope(ref.execution_id, Redeliver(ref.scope_id, ref.wait_id))
+            yield Envelope(ref.execution_id, Redeliver(ref.scope_id, ref.wait_id, ref.attempt))
         # A call may be between its commit and its dispatch: it is lost only if the next sweep misses it too.
         self._suspects = lost
         for execution_id in found.ready:

@@ -15,6 +15,10 @@ from flowserver.store.wakeups import due_deadlines, due_timers, next_due
 log = logging.getLogger(__name__)
 
 DUE_PER_ROUND = 500
+
+CANNOT_FIRE = (ReceiptKind.PARKED, ReceiptKind.UNKNOWN)
+"""What is due for such an execution is left until the next look, or the loop would never rest."""
+
 LOOK_AGAIN_SECONDS = 5.0
 """Longest sleep: a safety net for timers that another node set and for clocks that are stepped."""
 
@@ -61,16 +65,16 @@ class Timekeeper:
         self._next_due = None
         envelopes, due_at = await asyncio.to_thread(self._look)
         receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope in envelopes))
-        if any(receipt.kind is ReceiptKind.APPLIED for receipt in receipts):
-            return
-        if due_at is not None and not receipts:  # what is due and cannot be fired is left until the next look
+        if any(receipt.kind not in CANNOT_FIRE for receipt in receipts):
+            return  # there may be more that is due
+        if due_at is not None:
             self.notice(due_at)
         await self._sleep()
 
     def _look(self) -> tuple[list[Envelope], int | None]:
         with self._database.read() as connection:
             envelopes = self._due(connection)
-            return envelopes, next_due(connection)
+            return envelopes, next_due(connection, self._clock.now_ms())
 
     def _due(self, connection: Connection) -> list[Envelope]:
         now = self._clock.now_ms()

@@ -25,7 +25,14 @@ from flowserver.machine.state import Execution, Status
 from flowserver.operations.flows import require_flow
 from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
-from flowserver.store.executions import ExecutionFilter, ExecutionRow, find_execution, list_events, list_executions
+from flowserver.store.executions import (
+    ExecutionFilter,
+    ExecutionRow,
+    find_execution,
+    list_events,
+    list_events_page,
+    list_executions,
+)
 from flowserver.store.flows import FlowRow
 
 LOOK_AGAIN_SECONDS = 1.0
@@ -70,7 +77,7 @@ class ExecutionOperations:
         )
         started = await self._engine.starter.start(request)
         if started.execution is None:
-            return await self._find(flow_name, request.execution_name), False
+            return await self._find(flow_name, request.execution_name), started.is_new
         return _started_row(started.flow, started.execution, input_text), True
 
     async def start_sync(self, flow_name: str, *, name: str | None = None, input_text: str = "") -> ExecutionRow:
@@ -90,8 +97,10 @@ class ExecutionOperations:
         )
         with self._engine.watchers.watch_end(request.execution_id) as ended:
             started = await self._engine.starter.start(request)
-            assert started.execution is not None, "its name was new"
-            row = _started_row(started.flow, started.execution, input_text)
+            if started.execution is None:
+                row = await self._find(flow_name, request.execution_name)
+            else:
+                row = _started_row(started.flow, started.execution, input_text)
             return await self._await_event(ended, row, self._engine.limits.sync_wait_seconds_max)
 
     async def stop(
@@ -133,15 +142,18 @@ class ExecutionOperations:
 
     async def history(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> Page[Event]:
         """Events in order; the token is the id of the event the next page starts with."""
-        size = check_limit(limit, self._engine.limits.page_max)
+        limits = self._engine.limits
+        size = check_limit(limit, limits.page_max)
         first = _event_id(next_token)
 
-        def read(connection: Connection) -> Sequence[Event]:
+        def read(connection: Connection) -> tuple[Sequence[Event], int | None]:
             row = _require_execution(connection, flow_name, name)
-            return list_events(connection, row.execution_id, from_event_id=first, limit=size + 1)
+            return list_events_page(
+                connection, row.execution_id, from_event_id=first, limit=size, bytes_max=limits.page_bytes_max
+            )
 
-        events = await self._read(read)
-        return Page(events[:size], str(events[size].event_id) if len(events) > size else None)
+        events, following = await self._read(read)
+        return Page(events, None if following is None else str(following))
 
     async def follow(self, flow_name: str, name: str, *, after_event_id: int = 0) -> AsyncGenerator[Event, None]:
         """Events as they happen, from the one after `after_event_id` to the execution's last; raises as `history`.

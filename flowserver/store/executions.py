@@ -10,6 +10,9 @@ from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Status
 from flowserver.store.tables import RUNNING, definitions, events, execution_documents, executions
 
+ROWS_AT_ONCE = 16
+"""How many events a page of the history reads ahead of its bound; each has some 256 KiB of detail at most."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRow:
@@ -83,6 +86,14 @@ def find_names(connection: Connection, asked: list[tuple[str, str]]) -> dict[tup
     return {(row.flow_id, row.name): (row.execution_id, Status(row.status)) for row in connection.execute(query)}
 
 
+def find_statuses(connection: Connection, execution_ids: list[str]) -> dict[str, Status]:
+    """Of those executions the ones that exist, with their status."""
+    if not execution_ids:
+        return {}
+    query = select(executions.c.execution_id, executions.c.status).where(executions.c.execution_id.in_(execution_ids))
+    return {row.execution_id: Status(row.status) for row in connection.execute(query)}
+
+
 def list_executions(
     connection: Connection, flow_id: str, wanted: ExecutionFilter, *, from_name: str | None, limit: int
 ) -> list[ExecutionRow]:
@@ -123,13 +134,34 @@ def count_running(connection: Connection) -> int:
 
 def list_events(connection: Connection, execution_id: str, *, from_event_id: int, limit: int) -> Sequence[Event]:
     """History in order, starting at `from_event_id`."""
-    page = (
+    return [_event(row) for row in connection.execute(_history(execution_id, from_event_id).limit(limit))]
+
+
+def list_events_page(
+    connection: Connection, execution_id: str, *, from_event_id: int, limit: int, bytes_max: int
+) -> tuple[Sequence[Event], int | None]:
+    """A page of the history in order, and the id of the event that the next page starts with, if there is one.
+
+    The page has at most `limit` events and, from the second on, `bytes_max` bytes of detail; no more is read.
+    """
+    page: list[Event] = []
+    query = _history(execution_id, from_event_id).limit(limit + 1).execution_options(yield_per=ROWS_AT_ONCE)
+    with connection.execute(query) as rows:
+        for row in rows:
+            bytes_max -= len(row.detail.encode())
+            if len(page) == limit or (page and bytes_max < 0):
+                return page, row.event_id
+            page.append(_event(row))
+    return page, None
+
+
+def _history(execution_id: str, from_event_id: int) -> Select[Any]:
+    return (
         select(events)
         .where(events.c.execution_id == execution_id, events.c.event_id >= from_event_id)
         .order_by(events.c.event_id)
-        .limit(limit)
     )
-    return [
-        Event(row.event_id, row.schedule_event_id, EventType(row.type), row.step_name, row.time, row.detail)
-        for row in connection.execute(page)
-    ]
+
+
+def _event(row: Row[Any]) -> Event:
+    return Event(row.event_id, row.schedule_event_id, EventType(row.type), row.step_name, row.time, row.detail)

@@ -32,24 +32,26 @@ def load_executions(
 ) -> tuple[dict[str, StoredExecution], dict[str, str]]:
     """The executions with all their scopes, locked until the transaction ends; unknown ids are left out.
 
-    Second, those whose rows make no sense, with what is wrong: they must not keep the others from going on.
+    Second, those whose rows make no sense, with what is wrong: they must not keep the others from going on. Their
+    header is loaded without scopes, which is enough to end them.
     """
     found: dict[str, StoredExecution] = {}
     broken: dict[str, str] = {}
     for chunk in chunks(sorted(set(execution_ids))):
         for row in connection.execute(_LOAD_HEADERS, {"ids": chunk}):
             try:
-                found[row.execution_id] = _stored_execution(row)
+                execution_input = _document(row.input) if row.input else {}
             except ValueError as error:
-                broken[row.execution_id] = f"the stored execution cannot be read: {error}"
+                execution_input = {}
+                broken[row.execution_id] = f"the stored input cannot be read: {error}"
+            found[row.execution_id] = _stored_execution(row, execution_input)
         for row in connection.execute(_LOAD_SCOPES, {"ids": chunk}):
-            if row.execution_id not in found:
-                continue
             try:
                 found[row.execution_id].execution.scopes[row.scope_id] = _scope(row)
             except (ValueError, AttributeError) as error:
                 broken[row.execution_id] = f"scope {row.scope_id} cannot be read: {error}"
-                del found[row.execution_id]
+    for execution_id in broken:
+        found[execution_id].execution.scopes.clear()
     return found, broken
 
 
@@ -67,12 +69,12 @@ _LOAD_SCOPES = (
 )
 
 
-def _stored_execution(row: Row[Any]) -> StoredExecution:
+def _stored_execution(row: Row[Any], execution_input: JsonObject) -> StoredExecution:
     execution = Execution(
         execution_id=row.execution_id,
         flow_name=row.flow_name,
         name=row.name,
-        input=_document(row.input) if row.input else {},
+        input=execution_input,
         started_at=row.started_at,
         deadline_at=row.deadline_at,
         callback_token=row.callback_token,

@@ -124,8 +124,14 @@ def _storable(text: str | None) -> str | None:
 
 
 def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
+    ended = [changes.stored.execution.execution_id for changes in batch if not changes.stored.execution.is_running]
+    for chunk in chunks(ended):
+        connection.execute(delete(scopes).where(scopes.c.execution_id.in_(chunk)))
     gone = [
-        (changes.stored.execution.execution_id, scope_id) for changes in batch for scope_id in sorted(changes.removed)
+        (changes.stored.execution.execution_id, scope_id)
+        for changes in batch
+        if changes.stored.execution.is_running
+        for scope_id in sorted(changes.removed)
     ]
     for chunk in chunks(gone):
         connection.execute(delete(scopes).where(tuple_(scopes.c.execution_id, scopes.c.scope_id).in_(chunk)))

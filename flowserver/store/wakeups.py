@@ -23,11 +23,12 @@ from flowserver.store.tables import (
 
 @dataclass(frozen=True, slots=True)
 class ScopeRef:
-    """A scope's wait."""
+    """A scope's wait, and how often its call had been ordered when this was read."""
 
     execution_id: str
     scope_id: int
     wait_id: int
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class DueCallback:
 def due_timers(connection: Connection, until_ms: int, limit: int) -> list[ScopeRef]:
     """Waits that are due by `until_ms`, earliest first; of executions that are not parked."""
     query = (
-        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id)
+        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.attempt)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
         .where(WAKES, scopes.c.wake_at <= until_ms, executions.c.parked_error.is_(None))
         .order_by(scopes.c.wake_at)
@@ -55,27 +56,32 @@ def due_timers(connection: Connection, until_ms: int, limit: int) -> list[ScopeR
 
 
 def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[str]:
-    """Running executions whose time is up by `until_ms`, earliest first."""
+    """Running executions whose time is up by `until_ms`, earliest first; parked ones too, for they must end."""
     query = (
         select(executions.c.execution_id)
-        .where(RUNNING, executions.c.deadline_at <= until_ms, executions.c.parked_error.is_(None))
+        .where(RUNNING, executions.c.deadline_at <= until_ms)
         .order_by(executions.c.deadline_at)
         .limit(limit)
     )
     return list(connection.execute(query).scalars())
 
 
-def next_due(connection: Connection) -> int | None:
-    """The earliest instant (ms) at which a wait or an execution's time is up; None if there is none."""
+def next_due(connection: Connection, after_ms: int) -> int | None:
+    """The earliest instant (ms) after `after_ms` when a wait or an execution's time is up; None if there is none."""
     unparked = executions.c.parked_error.is_(None)
     timer = (
         select(scopes.c.wake_at)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
-        .where(WAKES, unparked)
+        .where(WAKES, scopes.c.wake_at > after_ms, unparked)
         .order_by(scopes.c.wake_at)
         .limit(1)
     )
-    deadline = select(executions.c.deadline_at).where(RUNNING, unparked).order_by(executions.c.deadline_at).limit(1)
+    deadline = (
+        select(executions.c.deadline_at)
+        .where(RUNNING, executions.c.deadline_at > after_ms)
+        .order_by(executions.c.deadline_at)
+        .limit(1)
+    )
     found = [connection.execute(query).scalar_one_or_none() for query in (timer, deadline)]
     return min((instant for instant in found if instant is not None), default=None)
 
@@ -95,7 +101,7 @@ def ready_executions(connection: Connection, limit: int) -> list[str]:
 def tasks_of_other_nodes(connection: Connection, living: list[str], limit: int) -> list[ScopeRef]:
     """Calls leased to nodes that are not among the living."""
     query = (
-        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id)
+        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.attempt)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
         .where(TASK, scopes.c.node_id.not_in(living), executions.c.parked_error.is_(None))
         .limit(limit)
@@ -105,7 +111,9 @@ def tasks_of_other_nodes(connection: Connection, living: list[str], limit: int) 
 
 def tasks_of_node(connection: Connection, node_id: str) -> list[ScopeRef]:
     """Calls leased to a node: as many as it has under way."""
-    query = select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id).where(TASK, scopes.c.node_id == node_id)
+    query = select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.attempt).where(
+        TASK, scopes.c.node_id == node_id
+    )
     return [ScopeRef(*row) for row in connection.execute(query)]
 
 
@@ -132,11 +140,7 @@ def due_callbacks(connection: Connection, limit: int) -> list[DueCallback]:
 
 
 def running_of_deleted_flows(connection: Connection, limit: int) -> list[str]:
-    """Running executions whose flow has been deleted."""
+    """Running executions whose flow has been deleted; parked ones too."""
     deleted = select(flows.c.flow_id).where(flows.c.deleted_at.is_not(None))
-    query = (
-        select(executions.c.execution_id)
-        .where(RUNNING, executions.c.flow_id.in_(deleted), executions.c.parked_error.is_(None))
-        .limit(limit)
-    )
+    query = select(executions.c.execution_id).where(RUNNING, executions.c.flow_id.in_(deleted)).limit(limit)
     return list(connection.execute(query).scalars())

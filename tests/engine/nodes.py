@@ -32,7 +32,8 @@ class FragileDatabase(Database):
     """A database that can fail, and whose owner can crash.
 
     While `broken`, every transaction fails; while `unreadable`, those that only read; and writing ones that `refuses`
-    points at, looking at them just before they would be committed. `crashed` is for good: whatever its owner still
+    points at, looking at them just before they would be committed. With `lies_once` the next commit comes through and
+    fails all the same, as if its answer were lost. `crashed` is for good: whatever its owner still
     does on its way out never reaches the database, so the rows stay as the crash left them.
     """
 
@@ -42,6 +43,7 @@ class FragileDatabase(Database):
         self.unreadable = False
         self.crashed = False
         self.refuses: Callable[[Connection], bool] = lambda _: False
+        self.lies_once = False
         self._has_failed = threading.Event()
 
     @contextmanager
@@ -49,6 +51,8 @@ class FragileDatabase(Database):
         with super().write() as connection:
             yield connection
             self._check(self.broken or self.crashed or self.refuses(connection))
+            lies, self.lies_once = self.lies_once, False
+        self._check(lies)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

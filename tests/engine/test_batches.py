@@ -21,7 +21,7 @@ from flowserver.engine.batches import (
 from flowserver.engine.definitions import CACHED_FLOWS_MAX, Definitions, DefinitionUnusable
 from flowserver.machine.messages import (
     Continue,
-    DeadlineReached,
+    Failure,
     Message,
     Start,
     Stop,
@@ -42,6 +42,13 @@ from tests.store.rows import flow_row, insert_flow
 from tests.support.clock import ManualClock
 
 FLOWS = {
+    "patient": """
+        - type: task
+          name: t
+          resourceArn: acs:fc:::services/s/functions/f
+          pattern: waitForCallback
+          retry: [{errors: [FnF.ALL], intervalSeconds: 60}]
+    """,
     "pass": "- {type: pass, name: p}",
     "wait": "- {type: wait, name: w, duration: 60}",
     "ask": "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}",
@@ -216,6 +223,15 @@ def test_a_callback_is_settled_with_its_report_even_if_that_is_stale(bench: Benc
         assert due_callbacks(connection, 9) == []
 
 
+def test_a_callback_that_meets_a_pause_is_told_again_later(bench: Bench) -> None:
+    bench.run(start("patient"), start("pass", callback_token="token"))
+    bench.run(tell("patient-e", TaskReplied(*WAITS, Failure("E"))))
+    report = TaskReported(1, 2, None, Success({}))
+    assert bench.kinds(tell("patient-e", report, settles="pass-e")) == [ReceiptKind.NOT_NOW]
+    with bench.database.read() as connection:
+        assert [due.execution_id for due in due_callbacks(connection, 9)] == ["pass-e"]
+
+
 DAMAGE = {
     "scope": update(scopes).where(scopes.c.execution_id == "wait-bad").values(local="{"),
     "scope that is no object": update(scopes).where(scopes.c.execution_id == "wait-bad").values(local="[]"),
@@ -248,12 +264,12 @@ def test_a_poisoned_execution_is_parked_and_the_others_go_on(bench: Bench, clock
     with bench.database.read() as connection:  # nothing brings it back by itself
         later = clock.now_ms() + 10**12
         assert due_timers(connection, later, 9) == []
-        assert due_deadlines(connection, later, 9) == []
-    for message in (TimerFired(*WAITS), DeadlineReached(), Continue()):
+        assert due_deadlines(connection, later, 9) == ["wait-bad"]  # but it ends when its time is up
+    for message in (TimerFired(*WAITS), Continue()):
         assert bench.kinds(tell("wait-bad", message)) == [ReceiptKind.PARKED]
 
 
-@pytest.mark.parametrize("damage", ["scope that stands nowhere", "definition that is gone"])
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_a_parked_execution_can_be_stopped(bench: Bench, clock: ManualClock, damage: str) -> None:
     bench.run(start("wait", "bad"))
     bench.change(DAMAGE[damage])

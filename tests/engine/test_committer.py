@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -109,6 +110,12 @@ def kept(database: Database) -> int:
 def start(name: str, execution_id: str = "") -> Envelope:
     execution_id = execution_id or f"id-{name}"
     return Envelope(execution_id, Start(), NewExecution(execution_id, "f", name, "", {}))
+
+
+def sure(envelope: Envelope) -> Envelope:
+    """The start, sure that nobody has taken its name."""
+    assert envelope.new is not None
+    return replace(envelope, new=replace(envelope.new, name_is_unique=True))
 
 
 async def busy(committer: Committer) -> tuple[Gate, asyncio.Task[str]]:
@@ -217,7 +224,7 @@ async def test_a_listener_that_fails_does_not_undo_the_commit(committer: Committ
 async def test_a_batch_that_cannot_be_committed_is_taken_apart(
     committer: Committer, listener: Listener, fragile: Database
 ) -> None:
-    """A row that only the insert refuses: its execution id is taken by another flow's execution."""
+    """A row that only the insert refuses: a start that is sure of its name, and that was committed before."""
     with fragile.write() as connection:
         insert_flow(connection, flow_row("g", definition=WAIT))
     taken = NewExecution("id-taken", "g", "taken", "", {})
@@ -225,18 +232,32 @@ async def test_a_batch_that_cannot_be_committed_is_taken_apart(
     gate, _ = await busy(committer)
     tasks = await queue(
         committer.submit(start("a")),
-        committer.submit(start("b", "id-taken")),
+        committer.submit(sure(start("b", "id-taken"))),
         committer.write(keep("c")),
         committer.submit(start("d")),
     )
     gate.open()
     kinds = [getattr(await task, "kind", None) for task in tasks]
-    assert kinds == [ReceiptKind.APPLIED, ReceiptKind.PARKED, None, ReceiptKind.APPLIED]
+    assert kinds == [ReceiptKind.APPLIED, ReceiptKind.EXISTS, None, ReceiptKind.APPLIED]
     assert listener.sizes == [1, 1, 1, 1, 1, 1]
     with fragile.read() as connection:
         names = find_names(connection, [("flow-f", name) for name in "abd"])
         assert {name for _, name in names} == {"a", "d"}
         assert connection.execute(select(func.count()).select_from(execution_documents)).scalar_one() == 3
+
+
+async def test_a_commit_that_came_through_though_it_failed_is_found(committer: Committer, fragile: Any) -> None:
+    """The answer to COMMIT is lost on its way: trying again finds what is there and parks nothing."""
+    gate, _ = await busy(committer)
+    tasks = await queue(committer.submit(sure(start("a"))), committer.submit(start("b")))
+    fragile.lies_once = True
+    gate.open()
+    receipts = [await task for task in tasks]
+    assert [receipt.kind for receipt in receipts] == [ReceiptKind.EXISTS, ReceiptKind.EXISTS]
+    assert [receipt.existing for receipt in receipts] == [("id-a", Status.RUNNING), ("id-b", Status.RUNNING)]
+    with fragile.read() as connection:
+        parked = connection.execute(select(executions.c.parked_error)).scalars()
+        assert list(parked) == [None, None]
 
 
 async def test_an_execution_that_cannot_be_saved_is_parked(committer: Committer, fragile: Database) -> None:

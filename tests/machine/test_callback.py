@@ -151,7 +151,7 @@ def test_a_submission_under_way_is_dropped_when_the_time_is_up() -> None:
 def test_a_submitted_task_is_not_submitted_again() -> None:
     world = _started(CALLBACK)
     world.reply(SUBMITTED)
-    assert world.ignores(Redeliver(1, 1))
+    assert world.ignores(Redeliver(1, 1, 1))
     assert world.ignores(TaskReplied(1, 1, SUBMITTED))
 
 

@@ -146,14 +146,22 @@ def test_redelivery_repeats_the_call_under_the_same_wait_and_key() -> None:
     assert world.execution.status is Status.SUCCEEDED
 
 
+def test_of_several_who_find_a_call_lost_the_first_has_it_made_again() -> None:
+    world = _task()
+    assert world.tell(Redeliver(1, 1, 1)).commands
+    assert world.ignores(Redeliver(1, 1, 1))
+
+
 def test_the_second_answer_changes_nothing() -> None:
     world = _task(more="- {type: wait, name: w, duration: 5}")
     world.reply(Success({"a": 1}))
     assert world.ignores(TaskReplied(1, 1, Success({"a": 2})))
-    assert world.ignores(Redeliver(1, 1))
+    assert world.ignores(Redeliver(1, 1, 1))
 
 
-@pytest.mark.parametrize("message", [TaskReplied(9, 1, Success({})), TaskReplied(1, 9, Success({})), Redeliver(1, 9)])
+@pytest.mark.parametrize(
+    "message", [TaskReplied(9, 1, Success({})), TaskReplied(1, 9, Success({})), Redeliver(1, 9, 1)]
+)
 def test_messages_for_waits_that_never_were(message: Any) -> None:
     assert _task().ignores(message)
 
@@ -168,7 +176,7 @@ def test_a_wait_step_takes_no_answers() -> None:
     world = World(flow("- {type: wait, name: w, duration: 5}"))
     world.start()
     assert world.ignores(TaskReplied(1, 1, Success({})))
-    assert world.ignores(Redeliver(1, 1))
+    assert world.ignores(Redeliver(1, 1, 1))
 
 
 def test_an_answer_for_a_scope_that_is_ready_changes_nothing() -> None:
@@ -239,20 +247,21 @@ def test_an_asynchronous_call_that_somebody_waits_for_is_a_call(pattern: str) ->
     assert (world.scope.wait, world.calls[0].params) == (WaitKind.TASK, {"InvocationType": "Async"})
 
 
-@pytest.mark.parametrize("value", ["async", "''", "1", "null", "[Async]", "$.n"])
+@pytest.mark.parametrize("value", ["async", "''", "1", "null", "[Async]"])
 @pytest.mark.parametrize(
     ("pattern", "event"),
     [("requestResponse", "TaskFailed"), ("sync", "TaskFailed"), ("waitForCallback", "TaskSubmitFailed")],
 )
 def test_an_unknown_invocation_type_fails_the_attempt(value: str, pattern: str, event: str) -> None:
-    world = _task(f"pattern: {pattern}", f"serviceParams: {{InvocationType: {value}}}")
+    given = f"inputMappings: [{{target: kind, source: {value}}}]"
+    world = _task(f"pattern: {pattern}", given, "serviceParams: {InvocationType: $.kind}")
     assert (world.execution.error, world.commands) == ("FC.InvalidArgument", [])
     assert world.events[5].type == event
 
 
 def test_an_unknown_invocation_type_can_be_retried_and_caught() -> None:
     world = _task(
-        "serviceParams: {InvocationType: async}",
+        "serviceParams: {InvocationType: $.n}",
         "retry: [{errors: [FC.InvalidArgument], intervalSeconds: 2, maxAttempts: 1}]",
         "catch: [{errors: [FC.InvalidArgument], goto: z}]",
         more="- {type: pass, name: z}",
@@ -261,6 +270,6 @@ def test_an_unknown_invocation_type_can_be_retried_and_caught() -> None:
     assert (world.pauses_seconds, world.execution.status) == ([2], Status.SUCCEEDED)
 
 
-def test_a_sub_flow_has_no_invocation_type() -> None:
-    world = _task("resourceArn: acs:fnf:::flow/child", "serviceParams: {InvocationType: async}")
+def test_the_invocation_type_of_another_product_s_action_is_its_own() -> None:
+    world = _task("action: ocr:ReadCard", "serviceParams: {InvocationType: async}")
     assert world.scope.wait is WaitKind.TASK

@@ -162,7 +162,7 @@ class Simulation:
         for scope in self.execution.scopes.values():
             if scope.wait is WaitKind.TASK and self._chance(self._disorder.lost_call):
                 self._lose_call((scope.scope_id, scope.wait_id))
-                self._inbox.append(Redeliver(scope.scope_id, scope.wait_id))
+                self._inbox.append(Redeliver(scope.scope_id, scope.wait_id, scope.attempt))
 
     def _lose_call(self, key: WaitKey) -> None:
         self._inbox = [each for each in self._inbox if not (isinstance(each, TaskReplied) and _key(each) == key)]

@@ -1,6 +1,7 @@
 """Executions as readers see them: finding, listing page by page, filters."""
 
 import pytest
+from sqlalchemy import insert
 
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
@@ -9,8 +10,10 @@ from flowserver.store.executions import (
     count_running,
     find_execution,
     find_names,
+    list_events_page,
     list_executions,
 )
+from flowserver.store.tables import events
 from tests.store.rows import end, keep_flow, new_execution, save_new
 
 EVERYTHING = ExecutionFilter()
@@ -124,3 +127,35 @@ def test_taken_names_are_found_in_one_question(listed: Database) -> None:
 def test_running_ones_are_counted(listed: Database) -> None:
     with listed.read() as connection:
         assert count_running(connection) == 6
+
+
+@pytest.mark.parametrize(
+    ("limit", "bytes_max", "pages"),
+    [
+        (9, 99, [[1, 2, 3, 4, 5]]),
+        (5, 99, [[1, 2, 3, 4, 5]]),
+        (2, 99, [[1, 2], [3, 4], [5]]),
+        (9, 8, [[1, 2], [3, 4], [5]]),  # to the byte
+        (9, 7, [[1], [2], [3], [4], [5]]),
+        (9, 1, [[1], [2], [3], [4], [5]]),  # one event at least
+    ],
+)
+def test_pages_of_a_history_are_bounded(database: Database, limit: int, bytes_max: int, pages: list[list[int]]) -> None:
+    with database.write() as connection:
+        rows = [
+            {"execution_id": "e", "event_id": number, "schedule_event_id": 0, "type": "StepEntered", "step_name": "s"}
+            | {"time": 1, "detail": '"é"'}
+            for number in range(1, 6)
+        ]
+        connection.execute(insert(events), rows)
+    seen: list[list[int]] = []
+    following: int | None = 1
+    while following is not None:
+        with database.read() as connection:
+            page, following = list_events_page(
+                connection, "e", from_event_id=following, limit=limit, bytes_max=bytes_max
+            )
+        seen.append([event.event_id for event in page])
+    assert seen == pages
+    with database.read() as connection:
+        assert list_events_page(connection, "e", from_event_id=6, limit=9, bytes_max=99) == ([], None)

@@ -74,9 +74,10 @@ def test_due_timers(waiting: Database) -> None:
 
 def test_due_deadlines(waiting: Database) -> None:
     with waiting.read() as connection:
-        assert due_deadlines(connection, 149, 9) == []
-        assert due_deadlines(connection, 500, 9) == ["deadlines", "timers"]
-        assert due_deadlines(connection, 500, 1) == ["deadlines"]
+        assert due_deadlines(connection, 0, 9) == []
+        assert due_deadlines(connection, 149, 9) == ["parked"]  # it is never found to go on, but it must end
+        assert due_deadlines(connection, 500, 9) == ["parked", "deadlines", "timers"]
+        assert due_deadlines(connection, 500, 2) == ["parked", "deadlines"]
 
 
 @pytest.mark.parametrize(
@@ -84,13 +85,14 @@ def test_due_deadlines(waiting: Database) -> None:
 )
 def test_the_next_instant(database: Database, wake_at: int | None, deadline_at: int, due: int) -> None:
     with database.write() as connection:
-        assert next_due(connection) is None
+        assert next_due(connection, 0) is None
         save_new(connection, new_execution("later", deadline_at=900), timer(1, 901))
         scopes = [] if wake_at is None else [timer(1, wake_at)]
         save_new(connection, new_execution("first", deadline_at=deadline_at), *scopes)
-        assert next_due(connection) == due
+        assert next_due(connection, 0) == due
         park_execution(connection, "first", "a bug")
-        assert next_due(connection) == 900
+        assert next_due(connection, 0) == 70
+        assert next_due(connection, 70) == 900
 
 
 def test_ready_executions(waiting: Database) -> None:
@@ -138,14 +140,14 @@ def test_running_executions_of_deleted_flows(database: Database) -> None:
         park_execution(connection, "parked", "a bug")
         assert running_of_deleted_flows(connection, 9) == []
         delete_flow(connection, "gone", 5)
-        assert running_of_deleted_flows(connection, 9) == ["gone-running"]
+        assert sorted(running_of_deleted_flows(connection, 9)) == ["gone-running", "parked"]
         assert running_of_deleted_flows(connection, 0) == []
 
 
 QUERIES: dict[str, tuple[Callable[[Connection], Any], set[str]]] = {
     "due_timers": (lambda c: due_timers(c, 1, 9), {"ix_scopes_wake_at"}),
     "due_deadlines": (lambda c: due_deadlines(c, 1, 9), {"ix_executions_deadline_at"}),
-    "next_due": (next_due, {"ix_scopes_wake_at", "ix_executions_deadline_at"}),
+    "next_due": (lambda c: next_due(c, 0), {"ix_scopes_wake_at", "ix_executions_deadline_at"}),
     "ready_executions": (lambda c: ready_executions(c, 9), {"ix_scopes_ready"}),
     "tasks_of_node": (lambda c: tasks_of_node(c, "n"), {"ix_scopes_node_id"}),
     "tasks_of_other_nodes": (lambda c: tasks_of_other_nodes(c, ["n"], 9), {"ix_scopes_node_id"}),

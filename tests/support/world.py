@@ -159,7 +159,7 @@ class World:
     def redeliver(self, call: InvokeTask | None = None) -> Turn:
         """The node that makes a call is gone."""
         call = call or self.calls[-1]
-        return self.tell(Redeliver(call.scope_id, call.wait_id))
+        return self.tell(Redeliver(call.scope_id, call.wait_id, call.attempt))
 
     def ignores(self, message: Message, kind: OutcomeKind = OutcomeKind.STALE) -> bool:
         """Whether the message changes nothing and is answered so."""
