@@ -172,6 +172,12 @@ class Limits:
         reason="ListFlows and GetExecutionHistory",
         error="400 InvalidArgument",
     )
+    page_bytes_max: int = _limit(
+        4_194_304,
+        unit="bytes",
+        reason="event details on one page of GetExecutionHistory, which is held in memory whole",
+        error="none: the page ends early, after one event at least, and NextToken names the next",
+    )
     executions_page_max: int = _limit(
         100,
         unit="items",

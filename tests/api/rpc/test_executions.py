@@ -293,6 +293,20 @@ async def test_pages_of_a_history(rpc: Rpc) -> None:
     assert (await rpc.call("GetExecutionHistory", **name, NextToken="7"))["Events"] == []
 
 
+async def test_a_page_of_a_history_has_some_4_mib_at_most(rpc: Rpc) -> None:
+    steps = "".join(f"  - {{type: pass, name: p{number}}}\n" for number in range(15))
+    await rpc.create_flow("f", f"version: v1\ntype: flow\nsteps:\n{steps}")
+    name = {"FlowName": "f", "ExecutionName": "e"}
+    await rpc.call("StartExecution", **name, Input=json.dumps({"a": "x" * 200_000}))
+    first = await rpc.call("GetExecutionHistory", **name, Limit=1000)
+    size = sum(len(event["EventDetail"]) for event in first["Events"])
+    assert 3_900_000 < size <= 4_194_304
+    assert first["NextToken"] == str(len(first["Events"]) + 1)
+    rest = await rpc.call("GetExecutionHistory", **name, Limit=1000, NextToken=first["NextToken"])
+    assert rest["Events"][0]["EventId"] == len(first["Events"]) + 1
+    assert rest["Events"][-1]["Type"] == "ExecutionSucceeded"
+
+
 async def test_the_history_of_a_running_execution_is_polled_on(rpc: Rpc, function: Functions) -> None:
     await rpc.create_flow("f", ASK)
     name = {"FlowName": "f", "ExecutionName": "e"}
