@@ -6,6 +6,7 @@ not delivered, a call was lost, or a flow was deleted.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
@@ -83,6 +84,7 @@ class Sweeper:
         self._node_id = node_id
         self._living: set[str] = {node_id}
         self._suspects: set[ScopeRef] = set()
+        self._has_swept = False
         self._sweep_now = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -134,14 +136,19 @@ class Sweeper:
     async def sweep(self) -> None:
         """Look once and set going whatever was found."""
         found = await asyncio.to_thread(self._look)
-        receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope in self._envelopes(found)))
+        envelopes = list(self._envelopes(found))
+        receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope in envelopes))
         await asyncio.gather(
             *(self._callbacks.deliver(due.execution_id, due.token, _result(due)) for due in found.callbacks)
         )
         invocations = await self._committer.write(self._tidy)
         for invocation in invocations:
             self._dispatcher.dispatch_asynchronous(invocation)
-        applied = any(receipt.kind is ReceiptKind.APPLIED for receipt in receipts)
+        kinds = zip(envelopes, receipts, strict=True)
+        applied = Counter(type(sent.message) for sent, receipt in kinds if receipt.kind is ReceiptKind.APPLIED)
+        if not self._has_swept or found.orphans:  # at start, and when another node is gone
+            _log_resumed(applied[Redeliver] + len(invocations), applied[Continue], len(found.callbacks))
+        self._has_swept = True
         if (found.is_full and applied) or len(invocations) == FOUND_PER_SWEEP:
             self._sweep_now.set()  # there may be more
 
@@ -178,6 +185,13 @@ class Sweeper:
         remove_dead_nodes(connection, now - NODE_FORGOTTEN_MS)
         living = [*living_nodes(connection, now - NODE_SILENT_MS), self._node_id]
         return take_over_invocations(connection, living, self._node_id, FOUND_PER_SWEEP)
+
+
+def _log_resumed(calls: int, continued: int, callbacks: int) -> None:
+    if calls or continued or callbacks:
+        log.info(
+            "resumed: %d calls made again, %d executions continued, %d callbacks delivered", calls, continued, callbacks
+        )
 
 
 def _key(ref: ScopeRef) -> tuple[str, int, int]:

@@ -1,6 +1,7 @@
 """Who may call: access keys and bearer tokens, and whether the server is open."""
 
 import asyncio
+import logging
 import secrets
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from flowserver.store.keys import (
     token_digest,
     use_nonce,
 )
+
+log = logging.getLogger(__name__)
 
 REMEMBER_SECONDS = 1.0
 """How long a key that was just disabled may still be accepted, and how soon a first key closes an open server."""
@@ -41,6 +44,7 @@ class AccessOperations:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._remembered: TTLCache[tuple[str, str], AccessKey | bool] = TTLCache(10_000, REMEMBER_SECONDS)
+        self._was_open = False
 
     async def is_open(self) -> bool:
         """Whether no key was ever configured, so that callers need none."""
@@ -48,6 +52,9 @@ class AccessOperations:
         if known is None:
             known = not await asyncio.to_thread(self._engine.database.run_read, any_access_key)
             self._remembered[("open", "")] = known
+            if self._was_open and not known:
+                log.info("there is an access key now: callers without one are refused")
+            self._was_open = known
         return bool(known)
 
     async def secret_of(self, access_key_id: str) -> str:

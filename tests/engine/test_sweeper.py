@@ -1,5 +1,6 @@
 """The sweeper: what should go on and does not is found by the rows alone."""
 
+import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import asdict
@@ -42,7 +43,7 @@ def register(database: Database, node_id: str, heartbeat_at: int) -> None:
 
 
 async def test_calls_of_a_node_that_is_gone_are_made_again(
-    node: Node, functions: Functions, clock: ManualClock
+    node: Node, functions: Functions, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     register(node.database, "gone", clock.now_ms())
     await node.create_flow("f", PAY)
@@ -54,7 +55,9 @@ async def test_calls_of_a_node_that_is_gone_are_made_again(
     await node.engine.sweeper.sweep()
     assert functions.called("shop/pay") == [(first.key, 1)]  # it lives
     clock.advance(seconds=2.001)
-    await node.engine.sweeper.sweep()
+    with caplog.at_level(logging.INFO, "flowserver.engine.sweeper"):
+        await node.engine.sweeper.sweep()
+    assert "resumed: 1 calls made again, 0 executions continued, 0 callbacks delivered" in caplog.text
     again = await functions.next_call("shop/pay")
     assert (again.key, again.attempt) == (first.key, 2)
     with node.database.read() as connection:

@@ -1,5 +1,6 @@
 """Who may use REST: every route asks, except those on one short list."""
 
+import logging
 import re
 
 import httpx
@@ -8,10 +9,11 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
 from flowserver.api.rest.router import ROUTERS
+from flowserver.operations import access
 from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.database import Database
-from flowserver.store.keys import disable_access_key, list_access_keys
+from flowserver.store.keys import disable_access_key, insert_access_key, list_access_keys
 from tests.api.rest.conftest import PASS, assert_problem, client_of
 
 PUBLIC = {"/healthz", "/docs", "/docs/assets", "/v1/openapi.json"}
@@ -144,6 +146,23 @@ class TestOpenServer:
         )
         assert_problem(response, 403, "AccessDenied")
         assert (await client.get("/v1/flows")).json()["flows"] == []
+
+    async def test_is_closed_by_the_first_key_and_says_so(
+        self, sqlite_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        monkeypatch.setattr(access, "REMEMBER_SECONDS", 0)
+        app = create_app(Settings(database_url=sqlite_url, drain_seconds=0))
+        async with app.router.lifespan_context(app), client_of(app) as client:
+            with caplog.at_level(logging.INFO, "flowserver.operations.access"):
+                assert (await client.get("/v1/flows")).status_code == 200
+                database = Database(sqlite_url)
+                with database.write() as connection:
+                    insert_access_key(connection, access.make_access_key("tests", 0).key)
+                database.close()
+                for _ in range(2):
+                    assert_problem(await client.get("/v1/flows"), 401, "AccessDenied")
+        said = [record.getMessage() for record in caplog.records if record.name == access.__name__]
+        assert said == ["there is an access key now: callers without one are refused"]
 
     async def test_answers_to_the_names_it_is_given(self, sqlite_url: str) -> None:
         app = create_app(Settings(database_url=sqlite_url, allowed_hosts=["flows.example"], drain_seconds=0))
