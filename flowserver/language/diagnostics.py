@@ -50,6 +50,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "too-many-steps": "The definition has more steps than the server accepts.",
     "unknown-attribute": "An attribute is not known in this place.",
     "unknown-goto": "A goto does not name a step of the list that it stands in.",
+    "unknown-parameter": "A parameter in serviceParams is not one that the target takes.",
     "unknown-step-type": "A step's type is not one of the eight.",
     "unreachable-step": "Warning: no way leads to this step.",
     "unsupported-action": "The action is known but not supported.",

@@ -23,6 +23,13 @@ START_EXECUTION: Final = "fnf:StartExecution"
 REQUIRED_PARAMETERS: Final = {START_EXECUTION: ("FlowName",)}
 """Parameters that serviceParams must hold, by action."""
 
+INVOCATION_TYPE: Final = "InvocationType"
+INVOCATION_TYPES: Final = ("Sync", "Async")
+"""What `InvocationType` can be."""
+
+_FLOW_PARAMETERS: Final = ("Input", "ExecutionName")
+_FUNCTION_PARAMETERS: Final = (INVOCATION_TYPE, "StatefulAsyncInvocationID")
+
 FORMS: Final = "acs:fc:::services/{service}/functions/{function} or acs:fnf:::flow/{flowName}"
 
 
@@ -92,3 +99,12 @@ def offered_patterns(target: FunctionTarget | FlowTarget | ActionTarget) -> froz
     if isinstance(target, ActionTarget):
         return frozenset({Pattern.REQUEST_RESPONSE})
     return frozenset(Pattern)
+
+
+def known_parameters(target: FunctionTarget | FlowTarget | ActionTarget) -> tuple[str, ...] | None:
+    """The parameters that serviceParams can hold, or None if any can: other products' actions have their own."""
+    if isinstance(target, FunctionTarget):
+        return _FUNCTION_PARAMETERS
+    if isinstance(target, FlowTarget):
+        return _FLOW_PARAMETERS
+    return ("FlowName", *_FLOW_PARAMETERS) if target.action == START_EXECUTION else None

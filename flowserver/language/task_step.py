@@ -3,24 +3,20 @@
 from collections.abc import Callable
 from typing import Any
 
-from flowserver.expressions.paths import compile_path
 from flowserver.language.attributes import AttributeReader, Attributes, similar
 from flowserver.language.diagnostics import shown
 from flowserver.language.fields import CATCH, RETRY
 from flowserver.language.graph import (
-    ActionTarget,
     CatchRule,
-    ParamPath,
-    ParamValue,
     Pattern,
     RetryPolicy,
     Target,
     TaskStep,
 )
-from flowserver.language.mappings import read_mappings, warn_if_like_a_path
-from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
+from flowserver.language.mappings import read_mappings
+from flowserver.language.nodes import ListNode, ScalarNode
+from flowserver.language.parameters import read_parameters
 from flowserver.language.resources import (
-    REQUIRED_PARAMETERS,
     ResourceError,
     expand_ref,
     offered_patterns,
@@ -37,7 +33,7 @@ def read_task(context: StepContext, attributes: Attributes, basics: StepBasics) 
     resource = _target(reader, attributes, "resourceArn", parse_resource)
     target = resource or _target(reader, attributes, "action", parse_action)
     pattern = _pattern(reader, attributes, target)
-    params = _service_params(reader, attributes, target)
+    params = read_parameters(reader, attributes, target)
     timeout = reader.whole(attributes, "timeoutSeconds", 1, reader.limits.execution_seconds_max)
     retry = [_retry_policy(reader, entry) for entry in reader.entries(attributes, "retry", RETRY)]
     catch = [_catch_rule(context, entry) for entry in reader.entries(attributes, "catch", CATCH)]
@@ -86,31 +82,6 @@ def _pattern(reader: AttributeReader, attributes: Attributes, target: Target | N
         message = f"an action does not offer the pattern `{pattern}`"
         reader.report.error("pattern-not-offered", node.span, message, "actions run with `requestResponse`")
     return pattern
-
-
-def _service_params(
-    reader: AttributeReader, attributes: Attributes, target: Target | None
-) -> dict[str, ParamValue] | None:
-    node = attributes.get("serviceParams", MapNode)
-    names = {entry.name for entry in node.entries} if node else set()
-    required = REQUIRED_PARAMETERS.get(target.action, ()) if isinstance(target, ActionTarget) else ()
-    for name in required:
-        if name not in names:
-            span = attributes.key_span("serviceParams")
-            reader.report.error("missing-parameter", span, f"`serviceParams` needs `{name}` for this action")
-    return {entry.name: _param(reader, entry.value) for entry in node.entries} if node else None
-
-
-def _param(reader: AttributeReader, node: Node) -> ParamValue:
-    if isinstance(node, ListNode):
-        return [_param(reader, item) for item in node.items]
-    if isinstance(node, MapNode):
-        return {entry.name: _param(reader, entry.value) for entry in node.entries}
-    if isinstance(node.value, str) and (node.text == "$" or node.text.startswith(("$.", "$["))):
-        path = reader.compiled(node, compile_path, "bad-path")
-        return ParamPath(path) if path else None
-    warn_if_like_a_path(reader, node, "parameters select from the step's input with `$` or `$.key`")
-    return node.value
 
 
 def _retry_policy(reader: AttributeReader, attributes: Attributes) -> RetryPolicy:

@@ -242,7 +242,7 @@ def test_task_parameters() -> None:
         """
 - type: task
   name: t
-  action: fnf:StartExecution
+  action: ocr:Read
   serviceParams:
     FlowName: child
     Input: $

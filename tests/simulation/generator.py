@@ -117,7 +117,7 @@ class Generator:
         return [self._handled(step)]
 
     def _asynchronous(self, _: int) -> list[JsonObject]:
-        invocation_type = self._random.choices(["Async", "Sync", "async"], (4, 1, 1))[0]
+        invocation_type = self._random.choices(["Async", "Sync", "$.a"], (4, 1, 1))[0]
         return [self._handled(self._call("calc", serviceParams={"InvocationType": invocation_type}))]
 
     def _action(self, _: int) -> list[JsonObject]:

@@ -1,0 +1,25 @@
+"""Hints: what a finding advises its reader to write instead."""
+
+import pytest
+
+from tests.language.definitions import HEADER, diagnostics_of
+
+
+def hints(steps: str) -> list[str | None]:
+    return [diagnostic.hint for diagnostic in diagnostics_of(HEADER + steps)]
+
+
+@pytest.mark.parametrize(
+    ("target", "params", "hint"),
+    [
+        ("resourceArn: 'acs:fnf:::flow/f'", "input: $", "did you mean `Input`?"),
+        ("resourceArn: 'acs:fnf:::flow/f'", "Execution: a", "did you mean `ExecutionName`?"),
+        ("resourceArn: 'acs:fnf:::flow/f'", "order: $", "a flow gets its `Input`"),
+        ("resourceArn: 'acs:fc:::functions/f'", "InvokationType: Async", "did you mean `InvocationType`?"),
+        ("resourceArn: 'acs:fc:::functions/f'", "n: 1", "a function gets the step's input: use `inputMappings`"),
+        ("resourceArn: 'acs:fc:::functions/f'", "InvocationType: async", "did you mean `Async`?"),
+        ("resourceArn: 'acs:fc:::functions/f'", "InvocationType: [Async]", None),
+    ],
+)
+def test_parameters(target: str, params: str, hint: str | None) -> None:
+    assert hints(f"- {{type: task, name: a, {target}, serviceParams: {{{params}}}}}") == [hint]
