@@ -35,7 +35,7 @@ flows = Table(
     Column("modified_at", BigInteger, nullable=False),
     Column("deleted_at", BigInteger),
 )
-"""The holder of a name. A deleted flow stays until its executions are gone; its name is free at once."""
+"""The holder of a name. A deleted flow stays, because executions refer to it; its name is free at once."""
 Index(
     "uq_flows_live_name",
     flows.c.name,
