@@ -129,8 +129,7 @@ class Simulation:
             self._now_ms = max(self._now_ms, wake_at)
         else:
             return Continue()
-        if not isinstance(message, Redeliver):
-            self._spent.append(message)
+        self._spent.append(message)
         return message
 
     def _timers(self) -> list[tuple[int, Message]]:
