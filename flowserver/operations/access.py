@@ -24,9 +24,6 @@ log = logging.getLogger(__name__)
 REMEMBER_SECONDS = 1.0
 """How long a key that was just disabled may still be accepted, and how soon a first key closes an open server."""
 
-NONCE_MS = 31 * 60 * 1000
-"""How long a nonce is remembered: both sides of the 15-minute window, and a little more."""
-
 TOKEN_PREFIX = "fls_"  # noqa: S105 - a prefix, so that scanners can tell such tokens, no secret
 
 
@@ -69,9 +66,9 @@ class AccessOperations:
         if await self._find("token", token_digest(token)) is None:
             raise AccessDenied("the bearer token is unknown or disabled")
 
-    async def use_nonce(self, access_key_id: str, nonce: str) -> None:
-        """Accept a signature nonce once, durably; raises SignatureNonceUsed."""
-        expires_at = self._engine.clock.now_ms() + NONCE_MS
+    async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> None:
+        """Accept a signature nonce once in `kept_ms`, durably; raises SignatureNonceUsed."""
+        expires_at = self._engine.clock.now_ms() + kept_ms
 
         def change(connection: Connection) -> bool:
             return use_nonce(connection, access_key_id, nonce, expires_at)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from flowserver.api.guard import check_open_request
 from flowserver.api.rpc.actions import ACTIONS
 from flowserver.api.rpc.parameters import Parameters
-from flowserver.api.rpc.signature import SignedRequest, read_claim, verify
+from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify
 from flowserver.base.errors import (
     ActionNotSupported,
     EntityTooLarge,
@@ -94,7 +94,7 @@ class RpcRoute:
             raise MissingParameter("the request is not signed: AccessKeyId and Signature are missing")
         secret = await access.secret_of(claim.access_key_id)
         verify(received, claim, secret, self._clock.now_ms())
-        await access.use_nonce(claim.access_key_id, claim.nonce)
+        await access.use_nonce(claim.access_key_id, claim.nonce, NONCE_KEPT_MS)
 
 
 async def _receive(request: Request) -> SignedRequest:

@@ -26,8 +26,9 @@ from flowserver.base.errors import InvalidArgument, MissingParameter, RequestTim
 TIME_WINDOW_MS = 15 * 60 * 1000
 """How far a request's time may be from the server's, either way."""
 
-NONCE_KEPT_MS = 2 * TIME_WINDOW_MS
-"""A request dated at the far end of the window stays valid until it has reached the near end."""
+NONCE_KEPT_MS = 2 * TIME_WINDOW_MS + 60_000
+"""A request dated at the far end of the window stays valid until it has reached the near end; and a little more,
+because the clocks of nodes differ."""
 
 NONCE_CHARACTERS_MAX = 128
 

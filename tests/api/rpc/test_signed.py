@@ -6,11 +6,14 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import func, select
 
+from flowserver.api.rpc.signature import TIME_WINDOW_MS
 from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.database import Database
 from flowserver.store.keys import disable_access_key
+from flowserver.store.tables import nonces
 from tests.api.rpc.conftest import PASS, Rpc, fault, running_rpc, success
 from tests.api.rpc.signing import Signer
 from tests.support.access_key import ACCESS_KEY_ID, TOKEN, create_database_with_key
@@ -201,6 +204,17 @@ async def test_a_nonce_stays_used_after_a_restart(sqlite_url: str, clock: Manual
                 success(response)
             else:
                 fault(response, 400, "SignatureNonceUsed")
+
+
+async def test_a_nonce_is_kept_while_its_request_may_be_valid(
+    keyed: Rpc, signer: Signer, sqlite_url: str, clock: ManualClock
+) -> None:
+    success(await keyed.http.post("/", data=signer.v1("POST", LIST)))
+    database = Database(sqlite_url)
+    with database.read() as connection:
+        expires_at = connection.execute(select(func.min(nonces.c.expires_at))).scalar_one()
+    database.close()
+    assert expires_at > clock.now_ms() + 2 * TIME_WINDOW_MS
 
 
 async def test_a_nonce_that_is_too_long(keyed: Rpc, signer: Signer) -> None:
