@@ -19,7 +19,6 @@ FlowServerError
 ├── ExecutionNotExists         404
 ├── FunctionNotExists          404
 ├── FlowAlreadyExists          409
-├── ConcurrentUpdate           409  (code ConcurrentUpdateError)
 ├── TaskInvalidState           409
 ├── UnsupportedMediaType       415
 ├── ResourceThrottled          429
@@ -160,13 +159,6 @@ class FlowAlreadyExists(FlowServerError):
     """A flow of this name exists already."""
 
     code = "FlowAlreadyExists"
-    status = 409
-
-
-class ConcurrentUpdate(FlowServerError):
-    """Somebody else changed this at the same time; try again."""
-
-    code = "ConcurrentUpdateError"
     status = 409
 
 
