@@ -133,7 +133,8 @@ def test_port_in_use(run, sqlite_url):
         port = str(taken.getsockname()[1])
         result = run("serve", "--port", port, "--database-url", sqlite_url)
     assert result.exit_code == 1
-    assert one_line(result) == f"flowserver: cannot listen on 127.0.0.1 port {port}: Address already in use"
+    refusal = f"flowserver: cannot listen on 127.0.0.1 port {port}: Address already in use"
+    assert one_line(result) == f"{refusal}; choose another with --port or FLOWSERVER_PORT"
 
 
 @pytest.mark.parametrize(
