@@ -5,6 +5,7 @@ from flowserver.expressions.paths import compile_path
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.fields import BRANCH, DEFAULT, ITERATION, OPTION
 from flowserver.language.graph import ChoiceStep, ForeachStep, Option, ParallelStep
+from flowserver.language.mappings import warn_if_like_a_path
 from flowserver.language.nodes import ListNode, MapNode, ScalarNode
 from flowserver.language.step_context import StepBasics, StepContext
 
@@ -60,6 +61,9 @@ def read_foreach(context: StepContext, attributes: Attributes, basics: StepBasic
 
 
 def _keys(reader: AttributeReader, iteration: Attributes) -> tuple[str | None, str | None]:
+    for name in ("item", "index"):
+        if node := iteration.get(name, ScalarNode):
+            warn_if_like_a_path(reader, node, f"`{name}` is a plain key of the step's input, without `$`")
     item, index = reader.text(iteration, "item"), reader.text(iteration, "index")
     if item is not None and item == index:
         reader.report.error("bad-value", iteration.key_span("index"), "`item` and `index` must be different keys")

@@ -11,6 +11,7 @@ from flowserver.language.graph import Mapping, Mappings
 from flowserver.language.nodes import ListNode, Node, ScalarNode, to_json
 
 _LIKE_A_PATH = re.compile(r"\$(?:\Z|[.\[]|[A-Za-z_]+[.\[])")
+_HOLDS_A_REFERENCE = re.compile(r"\$(?:input|local|context)[.\[]")
 
 
 def read_mappings(reader: AttributeReader, attributes: Attributes, name: str) -> Mappings | None:
@@ -43,11 +44,25 @@ def _source(reader: AttributeReader, entry: Attributes) -> Source | None:
         reader.report.error("bad-path", expression_span(node, error.offset), error.message)
         return None
     if isinstance(source, Constant):
-        warn_if_like_a_path(reader, node, "references begin with `$input`, `$local` or `$context`")
+        _warn_if_it_holds_paths(reader, node)
     return source
+
+
+def _warn_if_it_holds_paths(reader: AttributeReader, node: Node) -> None:
+    """Warn of texts in a constant source, at any depth, that its writer may have meant as references."""
+    if isinstance(node, ScalarNode):
+        warn_if_like_a_path(reader, node, "a reference is a whole source: `$input`, `$local` or `$context` and a path")
+    elif isinstance(node, ListNode):
+        for item in node.items:
+            _warn_if_it_holds_paths(reader, item)
+    else:
+        for entry in node.entries:
+            _warn_if_it_holds_paths(reader, entry.value)
 
 
 def warn_if_like_a_path(reader: AttributeReader, node: Node, hint: str) -> None:
     """Warn of a constant text that its writer may have meant as a path."""
-    if isinstance(node, ScalarNode) and isinstance(node.value, str) and _LIKE_A_PATH.match(node.value):
+    if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
+        return
+    if _LIKE_A_PATH.match(node.value) or _HOLDS_A_REFERENCE.search(node.value):
         reader.report.warning("path-as-constant", node.span, "this text is a constant here, not a path", hint)
