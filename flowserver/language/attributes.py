@@ -21,6 +21,10 @@ _HINTED_MAX = 40  # longest unknown word for which similar ones are looked up
 _KNOWN_MAX = 100  # most known words that are compared with it
 
 
+# What YAML 1.1 took for booleans, and quoted ones.
+_BOOLEAN_WORDS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
+
+
 class Attributes:
     """The attributes of one object that are known and of the right shape.
 
@@ -165,7 +169,17 @@ def _type_hint(node: Node, field: Field) -> str | None:
     if Shape.TEXT in field.shapes and isinstance(node, ScalarNode) and node.text:
         return "write it in quotes if it is meant as a text"
     if isinstance(node, ScalarNode) and isinstance(node.value, str):
-        return "write it without quotes"
+        return _text_hint(node.text, field)
     if Shape.LIST in field.shapes and isinstance(node, MapNode):
         return "begin every entry of the list with `- `"
     return None
+
+
+def _text_hint(text: str, field: Field) -> str | None:
+    """What to write instead of a text where something else is wanted."""
+    word = text.lower()
+    if Shape.LIST in field.shapes:
+        return f"write a list: {shown(f'[{text}]')}"
+    if Shape.BOOLEAN in field.shapes and word in _BOOLEAN_WORDS:
+        return f"write {_BOOLEAN_WORDS[word]}, without quotes"
+    return "write it without quotes" if text.isdecimal() else None
