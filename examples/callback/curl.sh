@@ -22,7 +22,6 @@ token=
 for _ in 1 2 3 4 5 6 7 8 9 10; do
     events=$(call "$api/flows/$flow/executions/$run/events")
     token=$(printf '%s\n' "$events" | sed -n 's/.*"type":"TaskSubmitted".*"output":{"taskToken":"\([^"]*\)".*/\1/p')
-    case $token$events in "" | *'"type":"Execution'[FST]*'"'*) ;; esac
     [ -z "$token" ] || break
     sleep 1
 done
@@ -34,8 +33,11 @@ echo
 
 echo "5. How the execution ended"
 ended=$(call "$api/flows/$flow/executions/$run?wait=30")
-printf '%s\n' "$ended" | sed 's/.*"status":"\([A-Za-z]*\)","error":\(.*\),"parkedError".*"output":\(.*\),"definition":.*/   \1, output \3, error \2/'
+printf '%s\n' "$ended" | sed 's/.*"status":"\([A-Za-z]*\)".*"output":\(.*\),"definition":.*/   \1 \2/'
 case $ended in
 *'"output":{"s":"ok"}'*) ;;
-*) exit 1 ;;
+*)
+    printf '%s\n' "$ended" | sed 's/.*"error":\(.*\),"parkedError":.*/   error: \1/' >&2
+    exit 1
+    ;;
 esac

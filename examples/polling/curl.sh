@@ -22,8 +22,11 @@ call "$api/flows/$flow/executions/$run/events?limit=1000" |
     tr '{' '\n' | sed -n 's/.*"type":"StepEntered","stepName":"\([^"]*\)".*/   \1/p'
 
 echo "4. How it ended"
-printf '%s\n' "$ended" | sed 's/.*"status":"\([A-Za-z]*\)","error":\(.*\),"parkedError".*"output":\(.*\),"definition":.*/   \1, output \3, error \2/'
+printf '%s\n' "$ended" | sed 's/.*"status":"\([A-Za-z]*\)".*"output":\(.*\),"definition":.*/   \1 \2/'
 case $ended in
 *'"status":"Succeeded"'*) ;;
-*) exit 1 ;;
+*)
+    printf '%s\n' "$ended" | sed 's/.*"error":\(.*\),"parkedError":.*/   error: \1/' >&2
+    exit 1
+    ;;
 esac
