@@ -54,16 +54,16 @@ async def test_calls_of_a_node_that_is_gone_are_made_again(
     change(node.database, update(scopes).values(node_id="gone"))
     await node.engine.sweeper.sweep()
     assert functions.called("shop/pay") == [(first.key, 1)]  # it lives
+    caplog.set_level(logging.INFO, "flowserver.engine.sweeper")
     clock.advance(seconds=2.001)
-    with caplog.at_level(logging.INFO, "flowserver.engine.sweeper"):
-        await node.engine.sweeper.sweep()
-    assert "resumed: 1 calls made again, 0 executions continued, 0 callbacks delivered" in caplog.text
-    again = await functions.next_call("shop/pay")
+    await node.engine.sweeper.sweep()
+    again = await functions.next_call("shop/pay")  # ordered by this sweep, or by the node's own that was faster
     assert (again.key, again.attempt) == (first.key, 2)
     with node.database.read() as connection:
         assert len(tasks_of_node(connection, "node-1")) == 1
     again.reply({"paid": True})
     assert await node.output_of("f", "e") == {"paid": True}
+    assert "resumed: 1 calls made again, 0 executions continued, 0 callbacks delivered" in caplog.text
 
 
 async def test_a_lost_call_is_found_at_the_second_sweep(node: Node, functions: Functions) -> None:
