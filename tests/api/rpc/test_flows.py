@@ -184,13 +184,13 @@ async def test_pages_of_impossible_sizes(rpc: Rpc, limit: str) -> None:
     await rpc.refused("ListFlows", 400, "InvalidArgument", Limit=limit)
 
 
-async def test_five_hundred_flows(rpc: Rpc, app: FastAPI) -> None:
+async def test_five_thousand_flows(rpc: Rpc, app: FastAPI) -> None:
     flows = app.state.operations.flows
-    await asyncio.gather(*(flows.create(f"f{number:03}", PASS) for number in range(500)))
+    await asyncio.gather(*(flows.create(f"f{number:04}", PASS) for number in range(5_000)))
     pages = await rpc.names("ListFlows", "Flows")
-    assert [len(page) for page in pages] == [60] * 8 + [20]
-    assert [name for page in pages for name in page] == [f"f{number:03}" for number in range(500)]
-    assert len((await rpc.call("ListFlows", Limit=1000))["Flows"]) == 500
+    assert [len(page) for page in pages] == [60] * 83 + [20]
+    assert [name for page in pages for name in page] == [f"f{number:04}" for number in range(5_000)]
+    assert len((await rpc.call("ListFlows", Limit=1000))["Flows"]) == 1_000
 
 
 async def test_as_many_flows_as_there_may_be(app: FastAPI) -> None:
