@@ -71,6 +71,7 @@ class _Server(uvicorn.Server):
         """Stop serving."""
         log.info("stopping")
         self._app.state.engine.watchers.release()
+        await self._app.state.engine.leave()
         await super().shutdown(sockets=sockets)
 
     @contextmanager

@@ -17,16 +17,18 @@ from flowserver.base.clock import Clock
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.engine.definitions import Definitions
+from flowserver.engine.lease import Lease
 from flowserver.engine.tokens import TaskTokens
 from flowserver.language.graph import Flow
 from flowserver.machine.advance import advance
 from flowserver.machine.mappings import Environment, MissingSource
-from flowserver.machine.messages import DeadlineReached, Message, Stop
+from flowserver.machine.messages import DeadlineReached, Message, Stop, TaskReplied
 from flowserver.machine.state import Execution, Status
 from flowserver.machine.turn import OutcomeKind
 from flowserver.store.executions import find_names, find_statuses
 from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.loading import StoredExecution, load_executions
+from flowserver.store.nodes import hold_lease
 from flowserver.store.saving import Changes, clear_callback, park_execution, save_changes
 
 log = logging.getLogger(__name__)
@@ -109,6 +111,8 @@ class Envelope:
     new: NewExecution | None = None
     settles: str | None = None
     """The ended execution whose callback this message delivers."""
+    lease: str | None = None
+    """For the reply of a call: the node that made it. It counts only while the call is still that node's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,7 @@ class BatchResult:
     answers: list[Any] = field(default_factory=list)
     changes: list[Changes] = field(default_factory=list)
     continuing: list[str] = field(default_factory=list)
+    parked: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +143,7 @@ class Workshop:
     limits: Limits
     missing_source: MissingSource
     tokens: TaskTokens
-    node_id: str
+    lease: Lease
     definitions: Definitions
 
     def environment(self) -> Environment:
@@ -155,6 +160,7 @@ class Batch:
         self._environment = workshop.environment()
         self._stored: dict[str, StoredExecution] = {}
         self._broken: dict[str, str] = {}
+        self._parked: list[str] = []
         self._changes: dict[str, Changes] = {}
         self._more: set[str] = set()
         self._flows: dict[str, FlowRow] = {}
@@ -162,7 +168,11 @@ class Batch:
         self._begun: dict[str, Status] = {}
 
     def run(self, items: Sequence[Item]) -> BatchResult:
-        """Do all items in order and save; the caller commits, and only then acts on the result."""
+        """Do all items in order and save; the caller commits, and only then acts on the result.
+
+        Raises LeaseLost before anything is done if this node was taken for dead.
+        """
+        hold_lease(self._connection, self._workshop.lease.node_id)
         envelopes = [item for item in items if isinstance(item, Envelope)]
         ids = [envelope.execution_id for envelope in envelopes if envelope.new is None]
         self._load(ids)
@@ -170,10 +180,10 @@ class Batch:
         answers = [self._do(item) for item in items]
         answers = [self._revise(item, answer) for item, answer in zip(items, answers, strict=True)]
         changes = [each for each in self._changes.values() if each.events or each.touched or each.removed]
-        save_changes(self._connection, changes, self._workshop.node_id)
+        save_changes(self._connection, changes, self._workshop.lease.holder)
         clear_callback(self._connection, _settled(items, answers))
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
-        return BatchResult(answers, changes, continuing)
+        return BatchResult(answers, changes, continuing, self._parked)
 
     def _load(self, execution_ids: list[str]) -> None:
         if not execution_ids:
@@ -181,6 +191,7 @@ class Batch:
         self._stored, broken = load_executions(self._connection, execution_ids)
         for execution_id, error in broken.items():
             self._stored[execution_id].parked_error = error
+            self._parked.append(execution_id)
             park_execution(self._connection, execution_id, error)
 
     def _do(self, item: Item) -> Any:
@@ -233,12 +244,21 @@ class Batch:
             return Receipt(ReceiptKind.PARKED if parked else ReceiptKind.UNKNOWN)
         if stored.parked_error is not None and not isinstance(envelope.message, ENDING):
             return Receipt(ReceiptKind.PARKED)
+        if not self._is_leased(envelope, stored):
+            return Receipt(ReceiptKind.STALE)
         try:
             return self._advance(stored, envelope.message)
         except Exception as error:  # our bug or a damaged record: this execution stops here, the others go on
             log.exception("execution %s is parked", envelope.execution_id)
             self._park(stored.execution, f"{type(error).__name__}: {error}")
             return Receipt(ReceiptKind.PARKED)
+
+    def _is_leased(self, envelope: Envelope, stored: StoredExecution) -> bool:
+        """Whether a reply comes from the node that the call is leased to, and from this life of it."""
+        if envelope.lease is None or not isinstance(envelope.message, TaskReplied):
+            return True
+        holder = stored.leases.get(envelope.message.scope_id, envelope.lease)
+        return envelope.lease == holder == self._workshop.lease.node_id
 
     def _advance(self, stored: StoredExecution, message: Message) -> Receipt:
         flow = EMPTY_FLOW  # ending needs none, and must work where the definition is what is broken
@@ -260,6 +280,7 @@ class Batch:
         self._changes.pop(execution_id, None)
         self._broken[execution_id] = error
         if stored.version > 0:
+            self._parked.append(execution_id)
             park_execution(self._connection, execution_id, error)
 
     def _revise(self, item: Item, answer: Any) -> Any:

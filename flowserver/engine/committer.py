@@ -18,6 +18,7 @@ from sqlalchemy.exc import DataError, IntegrityError, OperationalError, SQLAlche
 from flowserver.base.errors import ResourceThrottled
 from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
 from flowserver.store.database import Database
+from flowserver.store.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.saving import VersionConflict, park_execution
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,10 @@ class CommitListener(Protocol):
         """The batch is durable: carry out its commands."""
         ...
 
+    def lease_lost(self) -> None:
+        """This node was taken for dead and has come back as another: its calls are others' now."""
+        ...
+
 
 class Committer:
     """Takes items from the event loop, commits them in batches in a thread of its own."""
@@ -55,6 +60,7 @@ class Committer:
         self._loop_task: asyncio.Task[None] | None = None
         self._stopping = False
         self._stopped = False
+        self._has_rejoined = False
 
     def start(self) -> None:
         """Begin to commit."""
@@ -100,6 +106,9 @@ class Committer:
                 taken = [self._queue.popleft() for _ in range(min(BATCH_MAX, len(self._queue)))]
                 items = [item for item, _ in taken]
                 results = await loop.run_in_executor(self._thread, self._commit, items)
+                if self._has_rejoined:
+                    self._has_rejoined = False
+                    self._listener.lease_lost()
                 futures = iter(future for _, future in taken)
                 for result in results:
                     self._deliver(result, futures)
@@ -162,14 +171,31 @@ class Committer:
         reason = f"{type(error).__name__}: {error}"
         try:
             with self._database.write() as connection:
+                hold_lease(connection, self._workshop.lease.node_id)
                 park_execution(connection, envelope.execution_id, reason)
         except Exception as failed:  # whatever it is, the writer must go on
             return BatchResult(answers=[failed])
-        return BatchResult(answers=[Receipt(ReceiptKind.PARKED)])
+        return BatchResult(answers=[Receipt(ReceiptKind.PARKED)], parked=[envelope.execution_id])
 
     def _transact(self, items: Sequence[Item]) -> BatchResult:
+        try:
+            return self._attempt(items)
+        except LeaseLost as lost:
+            log.warning("%s; it comes back as another", lost)
+            self._rejoin()
+            return self._attempt(items)
+
+    def _attempt(self, items: Sequence[Item]) -> BatchResult:
         with self._database.write() as connection:
             return Batch(connection, self._workshop).run(items)
+
+    def _rejoin(self) -> None:
+        """Take a new lease. Replies under the old one will be stale; whatever callers asked for is still good."""
+        workshop = self._workshop
+        node_id = workshop.lease.renew()
+        self._has_rejoined = True
+        with self._database.write() as connection:
+            register_node(connection, node_id, self._database.session_name, workshop.clock.now_ms())
 
 
 def _once_more(item: Item) -> Item:
@@ -183,4 +209,4 @@ def _is_ours(error: Exception | None) -> bool:
     """Whether our own code is to blame: the database is well, but refuses what it is told."""
     if isinstance(error, SQLAlchemyError):
         return isinstance(error, (DataError, IntegrityError))
-    return not isinstance(error, VersionConflict)
+    return not isinstance(error, (VersionConflict, LeaseLost))

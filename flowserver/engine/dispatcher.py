@@ -19,6 +19,7 @@ from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.batches import Envelope
 from flowserver.engine.committer import Committer
+from flowserver.engine.lease import Lease
 from flowserver.engine.registry import FunctionRegistry
 from flowserver.engine.starting import Started, Starter, StartRequest, as_failure, check_execution_name
 from flowserver.invokers.http import HttpInvoker
@@ -65,8 +66,10 @@ class Dispatcher:
         starter: Starter,
         clock: Clock,
         limits: Limits,
+        lease: Lease,
     ) -> None:
         self._committer = committer
+        self._lease = lease
         self._invoker = invoker
         self._registry = registry
         self._starter = starter
@@ -74,6 +77,7 @@ class Dispatcher:
         self._limits = limits
         self._places = asyncio.Semaphore(limits.invocations_in_flight_max)
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
+        self._waiting: dict[CallKey, asyncio.Task[None]] = {}
         self._asynchronous: dict[str, asyncio.Task[None]] = {}
         self._draining = False
 
@@ -83,8 +87,8 @@ class Dispatcher:
         if self._draining or key in self._calls:
             return
         call = asyncio.create_task(self._call(caller, command), name=f"call {command.idempotency_key}")
-        self._calls[key] = call
-        call.add_done_callback(lambda _: self._calls.pop(key, None))
+        self._calls[key] = self._waiting[key] = call
+        call.add_done_callback(lambda _: self._forget(key, call))
 
     def dispatch_asynchronous(self, row: InvocationRow) -> None:
         """Make a call that no step waits for."""
@@ -99,6 +103,30 @@ class Dispatcher:
         call = self._calls.get(key)
         if call is not None:
             call.cancel()
+
+    def _forget(self, key: CallKey, call: asyncio.Task[None]) -> None:
+        """The call is over; the same attempt may have been ordered again meanwhile."""
+        for calls in (self._calls, self._waiting):
+            if calls.get(key) is call:
+                del calls[key]
+
+    def abandon(self) -> None:
+        """The lease was lost: whatever is under way here is made again by others, and its replies count no more."""
+        for call in (*self._calls.values(), *self._asynchronous.values()):
+            call.cancel()
+        self._calls.clear()
+        self._waiting.clear()
+        self._asynchronous.clear()
+
+    def leave(self) -> None:
+        """Begin no more calls; those that wait for a place are left to others."""
+        self._draining = True
+        for call in list(self._waiting.values()):
+            call.cancel()
+
+    def has_begun(self, key: CallKey) -> bool:
+        """Whether the attempt's call has left this node and its answer is still to come."""
+        return key in self._calls and key not in self._waiting
 
     def is_calling(self, key: CallKey) -> bool:
         """Whether the attempt's call is under way here, or left to whoever comes after this node."""
@@ -120,15 +148,17 @@ class Dispatcher:
             await asyncio.wait(pending)
 
     async def _call(self, caller: Caller, command: InvokeTask) -> None:
+        lease = self._lease.node_id
         async with self._places:
             if self._draining:
                 return  # whoever comes after this node makes the call
+            self._waiting.pop((caller.execution_id, command.scope_id, command.wait_id), None)
             try:
                 result = await _persist(lambda: self._result(caller, command))
             except Exception as error:  # a call must not end without a word: the step would wait for ever
                 log.exception("the call %s failed inside the server", command.idempotency_key)
                 result = Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
-        envelope = Envelope(caller.execution_id, TaskReplied(command.scope_id, command.wait_id, result))
+        envelope = Envelope(caller.execution_id, TaskReplied(command.scope_id, command.wait_id, result), lease=lease)
         await _persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
 
     async def _result(self, caller: Caller, command: InvokeTask) -> Result:

@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from functools import partial
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.clock import Clock
@@ -14,6 +16,9 @@ from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.committer import Committer
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.dispatcher import Caller, Dispatcher
+from flowserver.engine.lease import Lease
+from flowserver.engine.membership import Membership
+from flowserver.engine.notices import Notice
 from flowserver.engine.registry import FunctionRegistry
 from flowserver.engine.starting import Starter
 from flowserver.engine.sweeper import Sweeper
@@ -25,8 +30,9 @@ from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCall
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
 from flowserver.store.database import Database
-from flowserver.store.nodes import register_node, remove_node
-from flowserver.store.saving import Changes, invocation_rows
+from flowserver.store.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
+from flowserver.store.saving import Changes, invocation_rows, release_tasks
+from flowserver.store.wakeups import tasks_of_node
 
 log = logging.getLogger(__name__)
 
@@ -48,42 +54,76 @@ class Engine:
         self.clock = clock
         self.limits = limits
         self.tokens = tokens
-        self.node_id = node_id
-        workshop = Workshop(clock, limits, missing_source, tokens, node_id, Definitions())
+        self.lease = Lease(node_id)
+        workshop = Workshop(clock, limits, missing_source, tokens, self.lease, Definitions())
         self.committer = Committer(database, workshop, self)
         self.watchers = Watchers()
         self.registry = FunctionRegistry(database)
         self.starter = Starter(database, self.committer, limits)
         self.invoker = HttpInvoker(limits)
-        self.dispatcher = Dispatcher(self.committer, self.invoker, self.registry, self.starter, clock, limits)
+        self.dispatcher = Dispatcher(
+            self.committer, self.invoker, self.registry, self.starter, clock, limits, self.lease
+        )
         self.callbacks = Callbacks(self.committer, tokens)
-        self.timekeeper = Timekeeper(database, self.committer, clock)
-        self.sweeper = Sweeper(database, self.committer, self.dispatcher, self.callbacks, clock, node_id)
+        self.membership = Membership(database, self.lease, clock, self)
+        self.timekeeper = Timekeeper(database, self.committer, clock, self.membership)
+        self.sweeper = Sweeper(
+            database, self.committer, self.dispatcher, self.callbacks, clock, self.lease, self.membership
+        )
         self._following: set[asyncio.Task[object]] = set()
 
     @contextlib.asynccontextmanager
     async def running(self, drain_seconds: float) -> AsyncIterator[None]:
         """The engine at work; on leaving it finishes calls under way for `drain_seconds` and gives the rest away."""
-        now = self.clock.now_ms()
         async with contextlib.AsyncExitStack() as leaving:
             leaving.push_async_callback(self.invoker.close)
             leaving.push_async_callback(self._abandon_messages)
+            await asyncio.to_thread(self._register)
             self.committer.start()
             leaving.push_async_callback(self.committer.stop)
-            await self.committer.write(lambda connection: register_node(connection, self.node_id, now))
             leaving.push_async_callback(self._unregister)
-            self.sweeper.start()
-            leaving.push_async_callback(self.sweeper.stop)
+            self.membership.start()
+            leaving.push_async_callback(self.membership.stop)
             leaving.push_async_callback(self.dispatcher.drain, drain_seconds)
+            self.sweeper.start()
             self.timekeeper.start()
-            leaving.push_async_callback(self.timekeeper.stop)
+            leaving.push_async_callback(self.leave)
             yield
+
+    async def leave(self) -> None:
+        """Take no more work and hand over what has not been begun; calls under way still come to their end."""
+        if self.lease.is_leaving:
+            return
+        self.lease.is_leaving = True
+        await self.timekeeper.stop()
+        await self.sweeper.stop()
+        self.dispatcher.leave()
+        try:
+            await self.committer.write(self._hand_over)
+        except SQLAlchemyError as error:
+            log.warning("the others find out by themselves that this node leaves: %s", error)
+        self.membership.announce().sweep = True
+
+    def _hand_over(self, connection: Connection) -> None:
+        node_id = self.lease.node_id
+        mark_leaving(connection, node_id)
+        tasks = [(ref.execution_id, ref.scope_id, ref.wait_id) for ref in tasks_of_node(connection, node_id)]
+        release_tasks(connection, [task for task in tasks if not self.dispatcher.has_begun(task)], node_id)
+
+    def _register(self) -> None:
+        with self.database.write() as connection:
+            node_id = self.lease.node_id
+            register_node(connection, node_id, self.database.session_name, self.clock.now_ms())
+            if self.database.is_sqlite:
+                remove_other_nodes(connection, node_id)
 
     async def _unregister(self) -> None:
         try:
-            await self.committer.write(lambda connection: remove_node(connection, self.node_id))
+            await self.committer.write(partial(remove_node, node_id=self.lease.node_id))
         except SQLAlchemyError as error:
             log.warning("this node stays registered until it has been silent for a while: %s", error)
+        self.membership.announce().sweep = True
+        await self.membership.sent()
 
     async def _abandon_messages(self) -> None:
         """Let go of messages that came too late to be committed; whoever sweeps next finds their reasons."""
@@ -98,6 +138,40 @@ class Engine:
             self._act(changes)
         for execution_id in result.continuing:
             self._follow(Envelope(execution_id, Continue()))
+        for execution_id in result.parked:
+            self._tell_watchers(execution_id, ended=True)
+
+    def lease_lost(self) -> None:
+        """Come back as another node: what was under way here is others' now."""
+        self.dispatcher.abandon()
+        self.sweeper.sweep_soon()
+
+    def nodes_changed(self) -> None:
+        """Look for whatever was left behind, or not heard of."""
+        self.sweeper.sweep_soon()
+        self.timekeeper.notice(0)
+
+    def heard(self, notice: Notice) -> None:
+        """Act on another node's news."""
+        for execution_id, over in notice.changed.items():
+            self.watchers.notify(execution_id, ended=over)
+        if notice.due_at is not None:
+            self.timekeeper.notice(notice.due_at)
+        if notice.sweep:
+            self.sweeper.sweep_soon()
+        if notice.functions:
+            self.registry.forget()
+
+    def lease_is_lost(self) -> None:
+        """Let the writer find out, who takes a new lease."""
+        if not self.lease.is_leaving:
+            self._keep(asyncio.create_task(self.committer.write(lambda _: None)))
+
+    def functions_changed(self) -> None:
+        """A function was registered or taken out."""
+        self.registry.forget()
+        if not self.membership.is_alone:
+            self.membership.announce().functions = True
 
     def _act(self, changes: Changes) -> None:
         execution = changes.stored.execution
@@ -112,15 +186,27 @@ class Engine:
                     pass  # made below, from the rows that the commit has kept
                 case ReportCallback(token, result):
                     self._report(execution.execution_id, token, result)
-        for invocation in invocation_rows(changes, self.node_id):
+        for invocation in invocation_rows(changes, self.lease.holder):
             self.dispatcher.dispatch_asynchronous(invocation)
         for scope_id in changes.touched:
             wake_at = execution.scopes[scope_id].wake_at
             if wake_at is not None:
-                self.timekeeper.notice(wake_at)
+                self._note_due(wake_at)
         if changes.stored.version == 0:
-            self.timekeeper.notice(execution.deadline_at)
-        self.watchers.notify(execution.execution_id, ended=not execution.is_running)
+            self._note_due(execution.deadline_at)
+        self._tell_watchers(execution.execution_id, ended=not execution.is_running)
+        if self.lease.is_leaving and changes.commands:
+            self.membership.announce().sweep = True
+
+    def _note_due(self, instant_ms: int) -> None:
+        self.timekeeper.notice(instant_ms)
+        if not self.membership.is_alone:
+            self.membership.announce().note_due(instant_ms)
+
+    def _tell_watchers(self, execution_id: str, *, ended: bool) -> None:
+        self.watchers.notify(execution_id, ended=ended)
+        if not self.membership.is_alone:
+            self.membership.announce().changed[execution_id] = ended
 
     def _report(self, execution_id: str, token: str, result: Result) -> None:
         self._keep(asyncio.create_task(self.callbacks.deliver(execution_id, token, result)))

@@ -7,7 +7,7 @@ not delivered, a call was lost, or a flow was deleted.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -18,29 +18,25 @@ from flowserver.engine.batches import Envelope, ReceiptKind
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.committer import Committer
 from flowserver.engine.dispatcher import Dispatcher
+from flowserver.engine.lease import Lease
+from flowserver.engine.membership import Membership
 from flowserver.machine.messages import Continue, Failure, Redeliver, Result, Stop
 from flowserver.machine.results import result_of_end
 from flowserver.store.database import Database
 from flowserver.store.functions import InvocationRow, take_over_invocations
 from flowserver.store.keys import forget_nonces
-from flowserver.store.nodes import beat, living_nodes, remove_dead_nodes
 from flowserver.store.wakeups import (
     DueCallback,
     ScopeRef,
     due_callbacks,
+    orphaned_tasks,
     ready_executions,
     running_of_deleted_flows,
     tasks_of_node,
-    tasks_of_other_nodes,
 )
 
 log = logging.getLogger(__name__)
 
-HEARTBEAT_SECONDS = 0.5
-NODE_SILENT_MS = 2_000
-"""A node not heard of for this long is taken for dead, and its calls are made by others."""
-
-NODE_FORGOTTEN_MS = 60_000
 SWEEP_SECONDS = 5.0
 FOUND_PER_SWEEP = 1_000
 
@@ -50,7 +46,7 @@ class Found:
     """What one look at the database found."""
 
     orphans: list[ScopeRef]
-    """Calls leased to nodes that are gone."""
+    """Calls leased to nobody that is there."""
     own: list[ScopeRef]
     """Calls leased to this node, under way or lost."""
     ready: list[str]
@@ -63,9 +59,20 @@ class Found:
         sizes = (len(self.orphans), len(self.ready), len(self.callbacks), len(self.of_deleted_flows))
         return max(sizes) == FOUND_PER_SWEEP
 
+    def only(self, membership: Membership) -> "Found":
+        """What of it falls to this node, so that several that sweep at once divide the work."""
+        owns = membership.share.owns
+        return Found(
+            orphans=[ref for ref in self.orphans if owns(ref.execution_id)],
+            own=self.own,
+            ready=[execution_id for execution_id in self.ready if owns(execution_id)],
+            callbacks=[due for due in self.callbacks if owns(due.execution_id)],
+            of_deleted_flows=[execution_id for execution_id in self.of_deleted_flows if owns(execution_id)],
+        )
+
 
 class Sweeper:
-    """Beats this node's heart and sweeps: at start, every few seconds, and as soon as another node is missing."""
+    """Sweeps at start, every few seconds, and as soon as there is a reason to."""
 
     def __init__(
         self,
@@ -74,68 +81,61 @@ class Sweeper:
         dispatcher: Dispatcher,
         callbacks: Callbacks,
         clock: Clock,
-        node_id: str,
+        lease: Lease,
+        membership: Membership,
     ) -> None:
         self._database = database
         self._committer = committer
         self._dispatcher = dispatcher
         self._callbacks = callbacks
         self._clock = clock
-        self._node_id = node_id
-        self._living: set[str] = {node_id}
+        self._lease = lease
+        self._membership = membership
         self._suspects: set[ScopeRef] = set()
         self._has_swept = False
         self._sweep_now = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to beat and to sweep."""
+        """Begin to sweep."""
         self._sweep_now.set()
-        self._tasks = [
-            asyncio.create_task(self._repeat(self._beat_round), name="heartbeat"),
-            asyncio.create_task(self._repeat(self._sweep_round), name="sweeper"),
-        ]
+        self._task = asyncio.create_task(self._run(), name="sweeper")
 
     def sweep_soon(self) -> None:
         """Something was left to the sweeper: do not wait for the next round."""
         self._sweep_now.set()
 
     async def stop(self) -> None:
-        """Stop both."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        """Stop sweeping."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
 
-    async def _repeat(self, one_round: Callable[[], Awaitable[None]]) -> None:
+    async def _run(self) -> None:
         while True:
             try:
-                await one_round()
+                await self._sweep_round()
             except Exception:
                 log.exception("the sweeper failed and goes on")
                 await asyncio.sleep(1)
 
-    async def _beat_round(self) -> None:
-        now = self._clock.now_ms()
-        await self._committer.write(lambda connection: beat(connection, self._node_id, now))
-        living = await asyncio.to_thread(self._look_for_nodes)
-        if self._living - living:
-            self._sweep_now.set()
-        self._living = living
-        await asyncio.sleep(HEARTBEAT_SECONDS)
-
     async def _sweep_round(self) -> None:
+        """Called for, all nodes sweep at once and each takes its share; now and then, one that is left takes all."""
+        called = True
         try:
             async with asyncio.timeout(SWEEP_SECONDS):
                 await self._sweep_now.wait()
         except TimeoutError:
-            pass
+            called = False
         self._sweep_now.clear()
-        await self.sweep()
+        await self.sweep(only_own_share=called)
 
-    async def sweep(self) -> None:
+    async def sweep(self, *, only_own_share: bool = False) -> None:
         """Look once and set going whatever was found."""
         found = await asyncio.to_thread(self._look)
+        is_full = found.is_full
+        if only_own_share:
+            found = found.only(self._membership)
         envelopes = list(self._envelopes(found))
         receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope in envelopes))
         await asyncio.gather(
@@ -149,7 +149,7 @@ class Sweeper:
         if not self._has_swept or found.orphans:  # at start, and when another node is gone
             _log_resumed(applied[Redeliver] + len(invocations), applied[Continue], len(found.callbacks))
         self._has_swept = True
-        if (found.is_full and applied) or len(invocations) == FOUND_PER_SWEEP:
+        if (is_full and applied) or len(invocations) == FOUND_PER_SWEEP:
             self._sweep_now.set()  # there may be more
 
     def _envelopes(self, found: Found) -> Iterator[Envelope]:
@@ -163,16 +163,11 @@ class Sweeper:
         for execution_id in found.of_deleted_flows:
             yield Envelope(execution_id, Stop("FnF.FlowDeleted", "the flow was deleted"))
 
-    def _look_for_nodes(self) -> set[str]:
-        with self._database.read() as connection:
-            return {*living_nodes(connection, self._clock.now_ms() - NODE_SILENT_MS), self._node_id}
-
     def _look(self) -> Found:
-        living = sorted(self._look_for_nodes())
         with self._database.read() as connection:
             return Found(
-                orphans=tasks_of_other_nodes(connection, living, FOUND_PER_SWEEP),
-                own=tasks_of_node(connection, self._node_id),
+                orphans=orphaned_tasks(connection, FOUND_PER_SWEEP),
+                own=tasks_of_node(connection, self._lease.node_id),
                 ready=ready_executions(connection, FOUND_PER_SWEEP),
                 callbacks=due_callbacks(connection, FOUND_PER_SWEEP),
                 of_deleted_flows=running_of_deleted_flows(connection, FOUND_PER_SWEEP),
@@ -180,11 +175,10 @@ class Sweeper:
 
     def _tidy(self, connection: Connection) -> list[InvocationRow]:
         """Housekeeping in one write; returns asynchronous calls taken over from nodes that are gone."""
-        now = self._clock.now_ms()
-        forget_nonces(connection, now)
-        remove_dead_nodes(connection, now - NODE_FORGOTTEN_MS)
-        living = [*living_nodes(connection, now - NODE_SILENT_MS), self._node_id]
-        return take_over_invocations(connection, living, self._node_id, FOUND_PER_SWEEP)
+        forget_nonces(connection, self._clock.now_ms())
+        if self._lease.is_leaving:
+            return []
+        return take_over_invocations(connection, self._lease.node_id, FOUND_PER_SWEEP)
 
 
 def _log_resumed(calls: int, continued: int, callbacks: int) -> None:

@@ -1,13 +1,18 @@
-"""Fires what is due: waits of scopes, deadlines of executions. Sleeps until the next one or an earlier is noticed."""
+"""Fires what is due: waits of scopes, deadlines of executions. Sleeps until the next one or an earlier is noticed.
+
+Every node sees everything that is due. Each fires its own share at once, and what is overdue whosever it is.
+"""
 
 import asyncio
 import logging
+from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
 from flowserver.engine.batches import Envelope, ReceiptKind
 from flowserver.engine.committer import Committer
+from flowserver.engine.membership import Membership
 from flowserver.machine.messages import DeadlineReached, TimerFired
 from flowserver.store.database import Database
 from flowserver.store.wakeups import due_deadlines, due_timers, next_due
@@ -15,6 +20,9 @@ from flowserver.store.wakeups import due_deadlines, due_timers, next_due
 log = logging.getLogger(__name__)
 
 DUE_PER_ROUND = 500
+
+OVERDUE_MS = 1_000
+"""By then the node whose share it is should have fired it."""
 
 CANNOT_FIRE = (ReceiptKind.PARKED, ReceiptKind.UNKNOWN)
 """What is due for such an execution is left until the next look, or the loop would never rest."""
@@ -26,10 +34,11 @@ LOOK_AGAIN_SECONDS = 5.0
 class Timekeeper:
     """A loop over the partial indexes of due times."""
 
-    def __init__(self, database: Database, committer: Committer, clock: Clock) -> None:
+    def __init__(self, database: Database, committer: Committer, clock: Clock, membership: Membership) -> None:
         self._database = database
         self._committer = committer
         self._clock = clock
+        self._membership = membership
         self._wake = asyncio.Event()
         self._next_due: int | None = None
         self._task: asyncio.Task[None] | None = None
@@ -72,18 +81,26 @@ class Timekeeper:
         await self._sleep()
 
     def _look(self) -> tuple[list[Envelope], int | None]:
-        with self._database.read() as connection:
-            envelopes = self._due(connection)
-            return envelopes, next_due(connection, self._clock.now_ms())
-
-    def _due(self, connection: Connection) -> list[Envelope]:
+        """What to fire now, and when to look again at the latest."""
         now = self._clock.now_ms()
-        timers = [
-            Envelope(ref.execution_id, TimerFired(ref.scope_id, ref.wait_id))
-            for ref in due_timers(connection, now, DUE_PER_ROUND)
-        ]
-        deadlines = due_deadlines(connection, now, DUE_PER_ROUND)
-        return timers + [Envelope(execution_id, DeadlineReached()) for execution_id in deadlines]
+        with self._database.read() as connection:
+            due = list(self._due(connection, now))
+            due_at = next_due(connection, now)
+        mine = [envelope for envelope, at in due if self._is_mine(envelope, at, now)]
+        if len(mine) < len(due):
+            due_at = now + OVERDUE_MS if due_at is None else min(due_at, now + OVERDUE_MS)
+        return mine, due_at
+
+    def _due(self, connection: Connection, now: int) -> Iterator[tuple[Envelope, int]]:
+        """What is due with its instant, whosever it is; as much as leaves a full round of our own."""
+        limit = DUE_PER_ROUND * self._membership.share.nodes
+        for timer in due_timers(connection, now, limit):
+            yield Envelope(timer.execution_id, TimerFired(timer.scope_id, timer.wait_id)), timer.wake_at
+        for deadline in due_deadlines(connection, now, limit):
+            yield Envelope(deadline.execution_id, DeadlineReached()), deadline.deadline_at
+
+    def _is_mine(self, envelope: Envelope, due_at: int, now: int) -> bool:
+        return self._membership.share.owns(envelope.execution_id) or due_at <= now - OVERDUE_MS
 
     async def _sleep(self) -> None:
         seconds = LOOK_AGAIN_SECONDS

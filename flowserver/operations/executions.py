@@ -35,8 +35,8 @@ from flowserver.store.executions import (
 )
 from flowserver.store.flows import FlowRow
 
-LOOK_AGAIN_SECONDS = 1.0
-"""How often a waiter looks for itself, for executions that another node runs."""
+LOOK_AGAIN_SECONDS = 5.0
+"""How often a waiter looks for itself, should another node's notice not be heard."""
 
 EVENTS_PER_READ = 200
 

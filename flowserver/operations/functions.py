@@ -40,7 +40,7 @@ class FunctionOperations:
             modified_at=now,
         )
         is_new = await self._engine.committer.write(lambda connection: put_function(connection, row), bounded=True)
-        self._engine.registry.forget()
+        self._engine.functions_changed()
         return await self.describe(service, function), is_new
 
     async def describe(self, service: str, function: str) -> FunctionRow:
@@ -57,7 +57,7 @@ class FunctionOperations:
         deleted = await self._engine.committer.write(
             lambda connection: delete_function(connection, _service(service), function), bounded=True
         )
-        self._engine.registry.forget()
+        self._engine.functions_changed()
         if not deleted:
             raise FunctionNotExists(f"function {service}/{function} is not registered")
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
@@ -21,6 +22,15 @@ CONNECT_SECONDS = 10
 """How long connecting to PostgreSQL may take; the driver would wait for minutes for a machine that is gone."""
 
 BUSY_TIMEOUT_MS = 30_000
+KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
+"""A PostgreSQL machine that is gone without a word is noticed after about ten seconds (`tcp_user_timeout` in ms)."""
+
+SESSIONS_MAX = 2
+"""Connections of a node outside transactions: one listens and beats, one sends notices."""
+
+LOCK_TIMEOUT_MS = 2_000
+"""How long such a session may wait for a lock; it must come round to its next beat."""
+
 AUTO_VACUUM_INCREMENTAL = 2
 CLOSE_SECONDS = 10.0
 """How long closing waits for transactions under way; those of this server take milliseconds."""
@@ -51,12 +61,16 @@ class Database:
     def __init__(self, url_text: str) -> None:
         self.url = parse_url(url_text)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.session_name = f"flowserver {uuid4()}"
+        """What all sessions of this process are called in PostgreSQL, so that another node can end them."""
         if self.is_sqlite:
             self._writer = self._sqlite_engine("BEGIN IMMEDIATE", 1)
             self._reader = self._sqlite_engine("BEGIN", READERS_MAX)
         else:
             self._writer = self._postgres_engine(POSTGRES_WRITERS_MAX)
             self._reader = self._postgres_engine(READERS_MAX)
+            self._sessions = self._postgres_engine(SESSIONS_MAX).execution_options(isolation_level="AUTOCOMMIT")
+            event.listen(self._sessions, "connect", _prepare_session)
         self._transactions = 0
         self._changed = threading.Condition()
 
@@ -87,6 +101,12 @@ class Database:
         with self._under_way(), self._reader.begin() as connection:
             yield connection
 
+    @contextmanager
+    def session(self) -> Iterator[Connection]:
+        """A PostgreSQL connection on which every statement commits by itself, and without waiting for the disk."""
+        with self._under_way(), self._sessions.connect() as connection:
+            yield connection
+
     def run_read(self, query: Callable[[Connection], T]) -> T:
         """Run one query function in a reading transaction of its own."""
         with self.read() as connection:
@@ -98,6 +118,8 @@ class Database:
             self._changed.wait_for(lambda: self._transactions == 0, CLOSE_SECONDS)
         self._writer.dispose()
         self._reader.dispose()
+        if not self.is_sqlite:
+            self._sessions.dispose()
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
@@ -128,9 +150,17 @@ class Database:
         return engine
 
     def _postgres_engine(self, connections: int) -> Engine:
-        # An option in the URL wins, so that an operator can have another time-out.
-        options = {} if "connect_timeout" in self.url.query else {"connect_timeout": CONNECT_SECONDS}
+        # An option in the URL wins, so that an operator can have other time-outs.
+        defaults: dict[str, int | str] = {"connect_timeout": CONNECT_SECONDS, **KEEPALIVE}
+        options = {name: value for name, value in defaults.items() if name not in self.url.query}
+        options["application_name"] = self.session_name
         return create_engine(self.url, pool_size=connections, max_overflow=0, pool_pre_ping=True, connect_args=options)
+
+
+def _prepare_session(connection: Any, _record: object) -> None:
+    """What such a session writes is worth nothing after a power cut; nobody should wait for the disk on its account."""
+    connection.execute(f"SET synchronous_commit = off; SET lock_timeout = {LOCK_TIMEOUT_MS}")
+    connection.commit()
 
 
 def _make_private_file(_dialect: object, _record: object, arguments: list[str], _options: object) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, select, tuple_, update
 
 from flowserver.base.json_values import dump_json, load_stored_json
-from flowserver.store.tables import functions, invocations
+from flowserver.store.tables import functions, invocations, nodes
 from flowserver.store.upserts import insert_of
 
 
@@ -95,11 +95,12 @@ def find_invocation(connection: Connection, idempotency_key: str) -> InvocationR
     return None if row is None else InvocationRow(**row._mapping)
 
 
-def take_over_invocations(connection: Connection, living: list[str], node_id: str, limit: int) -> list[InvocationRow]:
-    """Lease calls of nodes that are not among the living to `node_id`, with their attempt numbers raised."""
-    orphaned = select(invocations.c.idempotency_key).where(invocations.c.node_id.not_in(living)).limit(limit)
+def take_over_invocations(connection: Connection, node_id: str, limit: int) -> list[InvocationRow]:
+    """Lease calls of nobody that is there to `node_id`, with their attempt numbers raised."""
+    abandoned = invocations.c.node_id.not_in(select(nodes.c.node_id))
+    orphaned = select(invocations.c.idempotency_key).where(abandoned).limit(limit)
     # What another node is just taking over is left to it (PostgreSQL; SQLite has one writer).
-    keys = list(connection.execute(orphaned.with_for_update(skip_locked=True)).scalars())
+    keys = list(connection.execute(orphaned.with_for_update(skip_locked=True, of=invocations)).scalars())
     mine = invocations.c.idempotency_key.in_(keys)
     connection.execute(update(invocations).where(mine).values(node_id=node_id, attempt=invocations.c.attempt + 1))
     return [InvocationRow(**row._mapping) for row in connection.execute(select(invocations).where(mine))]

@@ -1,7 +1,7 @@
 """Executions out of the database: a header and all scopes, in two statements per batch."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select
@@ -25,6 +25,8 @@ class StoredExecution:
     """The version in the database; 0 means that there is no row yet."""
     input_text: str
     parked_error: str | None = None
+    leases: dict[int, str] = field(default_factory=dict, compare=False)
+    """Which node makes the call of a scope, by scope id; as loaded."""
 
 
 def load_executions(
@@ -46,6 +48,8 @@ def load_executions(
                 broken[row.execution_id] = f"the stored input cannot be read: {error}"
             found[row.execution_id] = _stored_execution(row, execution_input)
         for row in connection.execute(_LOAD_SCOPES, {"ids": chunk}):
+            if row.node_id is not None:
+                found[row.execution_id].leases[row.scope_id] = row.node_id
             try:
                 found[row.execution_id].execution.scopes[row.scope_id] = _scope(row)
             except (ValueError, AttributeError) as error:

@@ -217,6 +217,20 @@ def invocation_rows(changes: Changes, node_id: str) -> list[InvocationRow]:
     ]
 
 
+def release_tasks(connection: Connection, tasks: list[tuple[str, int, int]], node_id: str) -> None:
+    """Let calls go that `node_id` has not begun, by (execution_id, scope_id, wait_id): any node may make them."""
+    rows = [{"b_id": each[0], "b_scope": each[1], "b_wait": each[2], "b_node": node_id} for each in tasks]
+    execute_many(connection, _RELEASE_TASK, rows)
+
+
+_RELEASE_TASK = (
+    update(scopes)
+    .where(scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope"))
+    .where(scopes.c.wait_id == bindparam("b_wait"), scopes.c.node_id == bindparam("b_node"))
+    .values({scopes.c.node_id: literal_column("''")})
+)
+
+
 def park_execution(connection: Connection, execution_id: str, error: str) -> None:
     """Set an execution aside that our own code could not run; it keeps its state and its error is visible."""
     parked = update(executions).where(executions.c.execution_id == execution_id)

@@ -228,10 +228,17 @@ nodes = Table(
     "nodes",
     metadata,
     Column("node_id", Text, primary_key=True),
+    Column("session_name", Text, nullable=False),
     Column("started_at", BigInteger, nullable=False),
     Column("heartbeat_at", BigInteger, nullable=False),
+    Column("beats", BigInteger, nullable=False),
+    Column("is_leaving", Boolean, nullable=False),
 )
-"""Server processes; the calls of one that is gone are made again by another."""
+"""Leases: a server process may write, and its calls are its own, as long as its row is here.
+
+`beats` rises while it lives; whoever sees it stand still deletes the row. `heartbeat_at` is for people only.
+`session_name` is the name its database sessions go by, so that they can be ended with it.
+"""
 
 secrets = Table(
     "secrets",

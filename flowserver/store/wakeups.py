@@ -17,6 +17,7 @@ from flowserver.store.tables import (
     execution_documents,
     executions,
     flows,
+    nodes,
     scopes,
 )
 
@@ -43,27 +44,45 @@ class DueCallback:
     cause: str | None
 
 
-def due_timers(connection: Connection, until_ms: int, limit: int) -> list[ScopeRef]:
+@dataclass(frozen=True, slots=True)
+class DueTimer:
+    """A scope's wait that is due."""
+
+    execution_id: str
+    scope_id: int
+    wait_id: int
+    wake_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class DueDeadline:
+    """A running execution whose time is up."""
+
+    execution_id: str
+    deadline_at: int
+
+
+def due_timers(connection: Connection, until_ms: int, limit: int) -> list[DueTimer]:
     """Waits that are due by `until_ms`, earliest first; of executions that are not parked."""
     query = (
-        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.attempt)
+        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.wake_at)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
         .where(WAKES, scopes.c.wake_at <= until_ms, executions.c.parked_error.is_(None))
         .order_by(scopes.c.wake_at)
         .limit(limit)
     )
-    return [ScopeRef(*row) for row in connection.execute(query)]
+    return [DueTimer(*row) for row in connection.execute(query)]
 
 
-def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[str]:
+def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[DueDeadline]:
     """Running executions whose time is up by `until_ms`, earliest first; parked ones too, for they must end."""
     query = (
-        select(executions.c.execution_id)
+        select(executions.c.execution_id, executions.c.deadline_at)
         .where(RUNNING, executions.c.deadline_at <= until_ms)
         .order_by(executions.c.deadline_at)
         .limit(limit)
     )
-    return list(connection.execute(query).scalars())
+    return [DueDeadline(*row) for row in connection.execute(query)]
 
 
 def next_due(connection: Connection, after_ms: int) -> int | None:
@@ -98,12 +117,12 @@ def ready_executions(connection: Connection, limit: int) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
-def tasks_of_other_nodes(connection: Connection, living: list[str], limit: int) -> list[ScopeRef]:
-    """Calls leased to nodes that are not among the living."""
+def orphaned_tasks(connection: Connection, limit: int) -> list[ScopeRef]:
+    """Calls leased to nobody that is there."""
     query = (
         select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.attempt)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
-        .where(TASK, scopes.c.node_id.not_in(living), executions.c.parked_error.is_(None))
+        .where(TASK, scopes.c.node_id.not_in(select(nodes.c.node_id)), executions.c.parked_error.is_(None))
         .limit(limit)
     )
     return [ScopeRef(*row) for row in connection.execute(query)]

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from textwrap import dedent, indent
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.clock import Clock
@@ -19,7 +19,7 @@ from flowserver.machine.events import Event, EventType
 from flowserver.operations.operations import Operations
 from flowserver.store.database import Database
 from flowserver.store.executions import ExecutionRow
-from flowserver.store.tables import nodes
+from flowserver.store.nodes import remove_node
 from tests.engine.functions import Functions
 from tests.support.clock import ManualClock
 
@@ -58,6 +58,12 @@ class FragileDatabase(Database):
     def read(self) -> Iterator[Connection]:
         self._check(self.broken or self.crashed or self.unreadable)
         with super().read() as connection:
+            yield connection
+
+    @contextmanager
+    def session(self) -> Iterator[Connection]:
+        self._check(self.broken or self.crashed)
+        with super().session() as connection:
             yield connection
 
     async def failed(self) -> None:
@@ -118,27 +124,18 @@ class Node:
         clock.advance(seconds=seconds)
         self.engine.timekeeper.notice(0)
 
-    async def beat(self, clock: ManualClock) -> None:
-        """Return when the node's heart has beaten once more; the clock moves by a millisecond."""
-        beaten = threading.Event()
-        clock.advance(ms=1)
-        query = select(nodes.c.heartbeat_at).where(nodes.c.node_id == self.engine.node_id)
-
-        def watch(connection: Connection) -> bool:
-            if connection.execute(query).scalar_one() == clock.now_ms():
-                beaten.set()
-            return False
-
-        self.database.refuses = watch
-        assert await asyncio.to_thread(beaten.wait, PATIENCE_SECONDS)
-        self.database.refuses = lambda _: False
-
     async def reached(self, flow: str, name: str, type: EventType, step: str = "") -> Event:
         """The first event of that type (and step), once it has happened."""
         async for event in self.operations.executions.follow(flow, name):
             if event.type is type and step in ("", event.step_name):
                 return event
         raise AssertionError(f"no {type} in the history of {flow}/{name}")
+
+
+def take_for_dead(database: Database, node_id: str) -> None:
+    """What other nodes do with one that is silent for a while."""
+    with database.write() as connection:
+        remove_node(connection, node_id)
 
 
 def definition(steps: str, attributes: str = "") -> str:

@@ -19,6 +19,7 @@ from flowserver.engine.batches import (
     Write,
 )
 from flowserver.engine.definitions import CACHED_FLOWS_MAX, Definitions, DefinitionUnusable
+from flowserver.engine.lease import Lease
 from flowserver.machine.messages import (
     Continue,
     Failure,
@@ -35,6 +36,7 @@ from flowserver.store.database import Database
 from flowserver.store.executions import find_execution, list_events
 from flowserver.store.flows import definition_id_of
 from flowserver.store.loading import StoredExecution, load_executions
+from flowserver.store.nodes import register_node
 from flowserver.store.tables import definitions, execution_documents, executions, scopes
 from flowserver.store.wakeups import due_callbacks, due_deadlines, due_timers, ready_executions
 from tests.engine.nodes import TOKENS, definition
@@ -70,8 +72,9 @@ class Bench:
 
     def __init__(self, database: Database, clock: ManualClock) -> None:
         self.database = database
-        self.workshop = Workshop(clock, Limits(), "null", TOKENS, "node-1", Definitions())
+        self.workshop = Workshop(clock, Limits(), "null", TOKENS, Lease("node-1"), Definitions())
         with database.write() as connection:
+            register_node(connection, "node-1", "session", 0)
             for name, steps in FLOWS.items():
                 insert_flow(connection, flow_row(name, definition=definition(steps)))
 
@@ -264,7 +267,9 @@ def test_a_poisoned_execution_is_parked_and_the_others_go_on(bench: Bench, clock
     with bench.database.read() as connection:  # nothing brings it back by itself
         later = clock.now_ms() + 10**12
         assert due_timers(connection, later, 9) == []
-        assert due_deadlines(connection, later, 9) == ["wait-bad"]  # but it ends when its time is up
+        assert [due.execution_id for due in due_deadlines(connection, later, 9)] == [
+            "wait-bad"
+        ]  # but it ends when its time is up
     for message in (TimerFired(*WAITS), Continue()):
         assert bench.kinds(tell("wait-bad", message)) == [ReceiptKind.PARKED]
 

@@ -16,10 +16,12 @@ from flowserver.base.limits import Limits
 from flowserver.engine.batches import BatchResult, Envelope, NewExecution, ReceiptKind, Workshop
 from flowserver.engine.committer import Committer
 from flowserver.engine.definitions import Definitions
+from flowserver.engine.lease import Lease
 from flowserver.machine.messages import Continue, Start, Stop
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
 from flowserver.store.executions import count_running, find_names
+from flowserver.store.nodes import register_node
 from flowserver.store.tables import events, execution_documents, executions, secrets
 from tests.engine.nodes import TOKENS, FragileDatabase, definition
 from tests.store.rows import flow_row, insert_flow
@@ -88,7 +90,8 @@ async def committer(fragile: FragileDatabase, listener: Listener, clock: ManualC
 async def committing(database: Database, listener: Listener, clock: ManualClock) -> AsyncIterator[Committer]:
     with database.write() as connection:
         insert_flow(connection, flow_row("f", definition=WAIT))
-    workshop = Workshop(clock, LIMITS, "null", TOKENS, "node-1", Definitions())
+        register_node(connection, "node-1", "session", 0)
+    workshop = Workshop(clock, LIMITS, "null", TOKENS, Lease("node-1"), Definitions())
     started = Committer(database, workshop, listener)
     started.start()
     yield started

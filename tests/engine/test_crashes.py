@@ -19,7 +19,7 @@ from flowserver.store.executions import ExecutionFilter
 from flowserver.store.functions import find_invocation
 from flowserver.store.tables import executions, invocations, scopes
 from tests.engine.functions import Functions
-from tests.engine.nodes import FragileDatabase, Node, running_node
+from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.store.rows import invocation_row
 from tests.support.clock import ManualClock
 
@@ -40,9 +40,11 @@ def life(open_database: Callable[[], FragileDatabase], clock: ManualClock, funct
     async def live(limits: Limits | None = None) -> AsyncIterator[Node]:
         nonlocal lives
         lives += 1
+        database = open_database()
         if lives > 1:
             clock.advance(seconds=3)
-        async with running_node(open_database(), clock, node_id=f"life-{lives}", limits=limits) as node:
+            take_for_dead(database, f"life-{lives - 1}")
+        async with running_node(database, clock, node_id=f"life-{lives}", limits=limits) as node:
             if lives == 1:
                 await node.register(functions, "shop/pay", "shop/ship")
             yield node

@@ -14,7 +14,7 @@ from flowserver.machine.state import Status
 from flowserver.store.executions import ExecutionFilter
 from flowserver.store.tables import executions, invocations
 from tests.engine.functions import Functions
-from tests.engine.nodes import FragileDatabase, Node, running_node
+from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.support.clock import ManualClock
 
 PAY = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
@@ -132,7 +132,7 @@ async def test_stopping_while_the_database_fails_ends_all_the_same(
         database.broken = True
         call.reply({})
         await database.failed()
-    clock.advance(seconds=3)
+    take_for_dead(node.database, "node-2")
     await node.engine.sweeper.sweep()
     again = await functions.next_call("shop/pay")
     assert (again.key, again.attempt) == (call.key, 2)

@@ -1,8 +1,6 @@
 """The sweeper: what should go on and does not is found by the rows alone."""
 
 import logging
-from collections.abc import Callable
-from contextlib import AsyncExitStack
 from dataclasses import asdict
 
 import pytest
@@ -12,11 +10,11 @@ from flowserver.base.limits import Limits
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
-from flowserver.store.nodes import living_nodes, register_node
-from flowserver.store.tables import execution_documents, executions, invocations, nodes, scopes
+from flowserver.store.nodes import register_node
+from flowserver.store.tables import execution_documents, executions, invocations, scopes
 from flowserver.store.wakeups import tasks_of_node
 from tests.engine.functions import Functions
-from tests.engine.nodes import FragileDatabase, Node, running_node
+from tests.engine.nodes import Node, take_for_dead
 from tests.store.rows import invocation_row
 from tests.support.clock import ManualClock
 
@@ -37,15 +35,11 @@ def change(database: Database, *statements: object) -> None:
             connection.execute(statement)
 
 
-def register(database: Database, node_id: str, heartbeat_at: int) -> None:
-    with database.write() as connection:
-        register_node(connection, node_id, heartbeat_at)
-
-
 async def test_calls_of_a_node_that_is_gone_are_made_again(
     node: Node, functions: Functions, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    register(node.database, "gone", clock.now_ms())
+    with node.database.write() as connection:
+        register_node(connection, "gone", "session", clock.now_ms())
     await node.create_flow("f", PAY)
     await node.start("f", "e")
     first = await functions.next_call("shop/pay")
@@ -55,7 +49,7 @@ async def test_calls_of_a_node_that_is_gone_are_made_again(
     await node.engine.sweeper.sweep()
     assert functions.called("shop/pay") == [(first.key, 1)]  # it lives
     caplog.set_level(logging.INFO, "flowserver.engine.sweeper")
-    clock.advance(seconds=2.001)
+    take_for_dead(node.database, "gone")
     await node.engine.sweeper.sweep()
     again = await functions.next_call("shop/pay")  # ordered by this sweep, or by the node's own that was faster
     assert (again.key, again.attempt) == (first.key, 2)
@@ -157,37 +151,6 @@ async def test_executions_of_a_deleted_flow_are_stopped(node: Node, functions: F
     query = select(executions.c.status).where(executions.c.execution_id == row.execution_id)
     with node.database.read() as connection:
         assert connection.execute(query).scalar_one() == "Stopped"
-
-
-async def test_the_dead_are_forgotten_and_used_nonces_too(node: Node, clock: ManualClock) -> None:
-    register(node.database, "dead", clock.now_ms() - 60_001)
-    register(node.database, "silent", clock.now_ms() - 59_000)
-    await node.engine.sweeper.sweep()
-    with node.database.read() as connection:
-        assert sorted(connection.execute(select(nodes.c.node_id)).scalars()) == ["node-1", "silent"]
-
-
-async def test_a_node_that_goes_is_noticed_by_its_heartbeat(
-    node: Node, open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
-) -> None:
-    """Nobody sweeps here by hand: the survivor's heart finds the other one missing."""
-    await node.create_flow("f", PAY)
-    async with AsyncExitStack() as leaving:
-        other = await leaving.enter_async_context(running_node(open_database(), clock, node_id="node-2"))
-        async with running_node(open_database(), clock, node_id="node-3") as survivor:
-            for _ in range(2):  # with its second beat it has surely looked around
-                await survivor.beat(clock)
-            await other.start("f", "e")
-            first = await functions.next_call("shop/pay")
-            with node.database.read() as connection:
-                assert [ref.wait_id for ref in tasks_of_node(connection, "node-2")] == [1]
-                assert sorted(living_nodes(connection, 0)) == ["node-1", "node-2", "node-3"]
-            await leaving.aclose()
-            await first.gone.wait()
-            again = await functions.next_call("shop/pay")
-            assert (again.key, again.attempt) == (first.key, 2)
-            again.reply({})
-            await survivor.output_of("f", "e")
 
 
 @pytest.mark.parametrize("limits", [Limits(turn_steps_max=4)])

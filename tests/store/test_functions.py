@@ -18,6 +18,7 @@ from flowserver.store.functions import (
     service_is_known,
     take_over_invocations,
 )
+from flowserver.store.nodes import register_node
 from flowserver.store.tables import invocations
 from tests.store.rows import function_row, invocation_row
 
@@ -82,9 +83,11 @@ def test_calls_of_nodes_that_are_gone_are_taken_over(database: Database) -> None
     gone, living, ours = invocation_row("1", "gone"), invocation_row("2", "living"), invocation_row("3", "us")
     keep(database, gone, living, ours)
     with database.write() as connection:
-        taken = take_over_invocations(connection, ["living", "us"], "us", 10)
+        register_node(connection, "living", "session", 0)
+        register_node(connection, "us", "session", 0)
+        taken = take_over_invocations(connection, "us", 10)
         assert taken == [replace(gone, node_id="us", attempt=2)]
-        assert take_over_invocations(connection, ["living", "us"], "us", 10) == []
+        assert take_over_invocations(connection, "us", 10) == []
         assert find_invocation(connection, "2") == living
         assert find_invocation(connection, "3") == ours
 
@@ -92,15 +95,16 @@ def test_calls_of_nodes_that_are_gone_are_taken_over(database: Database) -> None
 def test_taking_over_is_bounded(database: Database) -> None:
     keep(database, *(invocation_row(str(number), "gone") for number in range(5)))
     with database.write() as connection:
-        taken = [len(take_over_invocations(connection, ["us"], "us", 2)) for _ in range(4)]
+        register_node(connection, "us", "session", 0)
+        taken = [len(take_over_invocations(connection, "us", 2)) for _ in range(4)]
     assert taken == [2, 2, 1, 0]
 
 
 def test_two_nodes_do_not_take_over_the_same_call(postgres_database: Database) -> None:
     keep(postgres_database, *(invocation_row(str(number), "gone") for number in range(4)))
     with postgres_database.write() as one, postgres_database.write() as two:
-        ours = {row.idempotency_key for row in take_over_invocations(one, ["one", "two"], "one", 2)}
-        theirs = {row.idempotency_key for row in take_over_invocations(two, ["one", "two"], "two", 10)}
+        ours = {row.idempotency_key for row in take_over_invocations(one, "one", 2)}
+        theirs = {row.idempotency_key for row in take_over_invocations(two, "two", 10)}
     assert len(ours) == 2
     assert theirs == {"0", "1", "2", "3"} - ours
 

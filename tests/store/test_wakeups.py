@@ -1,6 +1,6 @@
 """What must happen next: found by the rows alone, through indexes that hold only the rows concerned."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,18 +10,20 @@ from flowserver.machine.state import Status, WaitKind
 from flowserver.store.database import Database
 from flowserver.store.executions import count_running
 from flowserver.store.flows import count_flows, delete_flow, find_flow, list_flows
-from flowserver.store.saving import clear_callback, park_execution
+from flowserver.store.nodes import register_node
+from flowserver.store.saving import clear_callback, park_execution, release_tasks
 from flowserver.store.wakeups import (
     DueCallback,
+    DueTimer,
     ScopeRef,
     due_callbacks,
     due_deadlines,
     due_timers,
     next_due,
+    orphaned_tasks,
     ready_executions,
     running_of_deleted_flows,
     tasks_of_node,
-    tasks_of_other_nodes,
 )
 from tests.store.rows import end, keep_flow, new_execution, save_new, scope
 
@@ -30,7 +32,7 @@ def timer(scope_id: int, wake_at: int, wait: WaitKind = WaitKind.TIMER) -> Any:
     return scope(scope_id, wait, wake_at=wake_at, wait_id=scope_id * 10)
 
 
-def refs(found: list[ScopeRef]) -> list[tuple[str, int, int]]:
+def refs(found: Sequence[ScopeRef | DueTimer]) -> list[tuple[str, int, int]]:
     return [(ref.execution_id, ref.scope_id, ref.wait_id) for ref in found]
 
 
@@ -73,11 +75,14 @@ def test_due_timers(waiting: Database) -> None:
 
 
 def test_due_deadlines(waiting: Database) -> None:
-    with waiting.read() as connection:
-        assert due_deadlines(connection, 0, 9) == []
-        assert due_deadlines(connection, 149, 9) == ["parked"]  # it is never found to go on, but it must end
-        assert due_deadlines(connection, 500, 9) == ["parked", "deadlines", "timers"]
-        assert due_deadlines(connection, 500, 2) == ["parked", "deadlines"]
+    def due(until_ms: int, limit: int) -> list[tuple[str, int]]:
+        with waiting.read() as connection:
+            return [(each.execution_id, each.deadline_at) for each in due_deadlines(connection, until_ms, limit)]
+
+    assert due(0, 9) == []
+    assert due(149, 9) == [("parked", 1)]  # it is never found to go on, but it must end
+    assert due(500, 9) == [("parked", 1), ("deadlines", 150), ("timers", 500)]
+    assert due(500, 2) == [("parked", 1), ("deadlines", 150)]
 
 
 @pytest.mark.parametrize(
@@ -102,13 +107,16 @@ def test_ready_executions(waiting: Database) -> None:
 
 
 def test_calls_by_node(waiting: Database) -> None:
-    with waiting.read() as connection:
+    with waiting.write() as connection:
         assert refs(tasks_of_node(connection, "node-1")) == [("deadlines", 1, 10)]
         assert refs(tasks_of_node(connection, "node-2")) == [("elsewhere", 1, 7)]
-        assert tasks_of_other_nodes(connection, ["node-1", "node-2"], 9) == []
-        assert refs(tasks_of_other_nodes(connection, ["node-1"], 9)) == [("elsewhere", 1, 7)]
-        assert len(tasks_of_other_nodes(connection, ["x"], 9)) == 2
-        assert len(tasks_of_other_nodes(connection, ["x"], 1)) == 1
+        assert len(orphaned_tasks(connection, 9)) == 2
+        assert len(orphaned_tasks(connection, 1)) == 1
+        register_node(connection, "node-1", "session", 0)
+        assert refs(orphaned_tasks(connection, 9)) == [("elsewhere", 1, 7)]
+        release_tasks(connection, [("deadlines", 1, 10), ("elsewhere", 1, 7), ("gone", 1, 1)], "node-1")
+        assert refs(orphaned_tasks(connection, 9)) == [("deadlines", 1, 10), ("elsewhere", 1, 7)]
+        assert refs(tasks_of_node(connection, "node-2")) == [("elsewhere", 1, 7)]  # it was not node-1's to give
 
 
 def test_due_callbacks(database: Database) -> None:
@@ -150,7 +158,7 @@ QUERIES: dict[str, tuple[Callable[[Connection], Any], set[str]]] = {
     "next_due": (lambda c: next_due(c, 0), {"ix_scopes_wake_at", "ix_executions_deadline_at"}),
     "ready_executions": (lambda c: ready_executions(c, 9), {"ix_scopes_ready"}),
     "tasks_of_node": (lambda c: tasks_of_node(c, "n"), {"ix_scopes_node_id"}),
-    "tasks_of_other_nodes": (lambda c: tasks_of_other_nodes(c, ["n"], 9), {"ix_scopes_node_id"}),
+    "orphaned_tasks": (lambda c: orphaned_tasks(c, 9), {"ix_scopes_node_id"}),
     "due_callbacks": (lambda c: due_callbacks(c, 9), {"ix_executions_callback_due"}),
     "running_of_deleted_flows": (
         lambda c: running_of_deleted_flows(c, 9),

@@ -1,0 +1,58 @@
+"""What nodes tell each other so that nobody has to wait for the next look. Nothing depends on a notice being heard."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from flowserver.base.json_values import InvalidJson, JsonObject, dump_json, load_json_object
+
+IDS_PER_NOTICE = 150
+"""Execution ids in one notice; each has 36 characters, two quotes and a comma, and PostgreSQL takes 8,000 bytes."""
+
+
+@dataclass(slots=True)
+class Notice:
+    """News of one node's commits, until they are sent."""
+
+    changed: dict[str, bool] = field(default_factory=dict)
+    """Executions that changed; True for those that have ended or were parked."""
+    due_at: int | None = None
+    """The earliest instant (ms) that something was set to be due at."""
+    sweep: bool = False
+    """There is work that no node has."""
+    functions: bool = False
+    """A function was registered or taken out."""
+
+    def note_due(self, instant_ms: int) -> None:
+        """Something is due at that instant."""
+        self.due_at = instant_ms if self.due_at is None else min(self.due_at, instant_ms)
+
+    def texts(self, sender: str) -> Iterator[str]:
+        """The notice in pieces that can be sent."""
+        rest: JsonObject = {"from": sender, "sweep": self.sweep, "functions": self.functions, "due_at": self.due_at}
+        ids = iter(self.changed.items())
+        while part := dict(islice(ids, IDS_PER_NOTICE)):
+            changed = [name for name, over in part.items() if not over]
+            ended = [name for name, over in part.items() if over]
+            yield dump_json({**rest, "changed": changed, "ended": ended})
+            rest = {"from": sender}
+        if len(rest) > 1:
+            yield dump_json(rest)
+
+
+def read_notice(text: str, receiver: str) -> Notice | None:
+    """A notice of another node; None for the receiver's own and for what nobody of ours has sent."""
+    try:
+        value = load_json_object(text)
+        if value.get("from") == receiver:
+            return None
+        changed = dict.fromkeys(value.get("changed", ()), False) | dict.fromkeys(value.get("ended", ()), True)
+        due_at = value.get("due_at")
+        return Notice(
+            changed=changed,
+            due_at=None if due_at is None else int(due_at),
+            sweep=value.get("sweep") is True,
+            functions=value.get("functions") is True,
+        )
+    except (InvalidJson, TypeError, ValueError):
+        return None
