@@ -1,6 +1,7 @@
-"""Names that users choose and resource names (ARNs) that definitions hold."""
+"""Names that users choose, and the ids of executions that follow from others."""
 
 import re
+from uuid import NAMESPACE_OID, uuid5
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z")
 """Flow, execution, schedule and step names: 1-128 of letters, digits, `_`, `-`, not starting with a digit or `-`."""
@@ -12,3 +13,8 @@ NAME_RULE = "must be 1-128 letters, digits, '_' or '-', and not start with a dig
 def is_name(text: str) -> bool:
     """Whether `text` follows the rule for flow, execution, schedule and step names."""
     return NAME.match(text) is not None
+
+
+def child_execution_id(execution_id: str, scope_id: int, wait_id: int) -> str:
+    """The execution that one attempt of a sub-flow step starts, so that ordering the attempt again finds the same."""
+    return str(uuid5(NAMESPACE_OID, f"{execution_id}#{scope_id}#{wait_id}"))

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import TypeVar
-from uuid import NAMESPACE_OID, uuid5
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -17,6 +16,7 @@ from flowserver.base.clock import Clock, format_instant
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.base.limits import Limits
+from flowserver.base.names import child_execution_id
 from flowserver.engine.batches import Envelope
 from flowserver.engine.committer import Committer
 from flowserver.engine.lease import Lease
@@ -207,7 +207,7 @@ class Dispatcher:
 
     async def _start_child(self, caller: Caller, command: InvokeTask, flow_name: str, prefix: str) -> Result:
         """Start a sub-flow. Its id follows from the attempt, so ordering the attempt again finds the same child."""
-        child_id = str(uuid5(NAMESPACE_OID, f"{caller.execution_id}#{command.scope_id}#{command.wait_id}"))
+        child_id = child_execution_id(caller.execution_id, command.scope_id, command.wait_id)
         params = command.params or {}
         name = params.get("ExecutionName")
         request = StartRequest(

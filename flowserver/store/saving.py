@@ -8,9 +8,10 @@ from sqlalchemy import Connection, bindparam, delete, false, insert, literal_col
 from sqlalchemy.dialects import postgresql, sqlite
 
 from flowserver.base.json_values import dump_json
+from flowserver.base.names import child_execution_id
 from flowserver.machine.commands import Command, SubmitInvocation
 from flowserver.machine.events import Event
-from flowserver.machine.state import Execution, WaitKind
+from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.turn import Turn
 from flowserver.store.bulk import execute_many
 from flowserver.store.functions import InvocationRow
@@ -179,7 +180,14 @@ def _scope_row(execution: Execution, scope_id: int, node_id: str) -> dict[str, A
         "open_items": scope.open_items,
         "local": dump_json(scope.local),
         "step_input": None if scope.step_input is None else dump_json(scope.step_input),
+        "child_execution_id": _child_of(execution, scope),
     }
+
+
+def _child_of(execution: Execution, scope: Scope) -> str | None:
+    if scope.wait is not WaitKind.CHILD:
+        return None
+    return child_execution_id(execution.execution_id, scope.scope_id, scope.wait_id)
 
 
 def _event_row(changes: Changes, event: Event) -> dict[str, Any]:

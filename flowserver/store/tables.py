@@ -141,6 +141,7 @@ scopes = Table(
     Column("open_items", Integer, nullable=False),
     Column("local", Text, nullable=False),
     Column("step_input", Text),
+    Column("child_execution_id", Text),
     CheckConstraint(
         "wait IN ('ready', 'timer', 'task', 'token', 'child', 'join', 'done')",
         name="wait",
@@ -151,7 +152,8 @@ scopes = Table(
 )
 """One row per live scope: its state, its one reason to wake up, and the node that makes its call, together.
 
-There is no second table of timers or tasks that could disagree with it.
+There is no second table of timers or tasks that could disagree with it. `child_execution_id` is the execution that a
+scope waits for by `child`.
 """
 Index("ix_scopes_wake_at", scopes.c.wake_at, sqlite_where=WAKES, postgresql_where=WAKES)
 Index("ix_scopes_node_id", scopes.c.node_id, sqlite_where=TASK, postgresql_where=TASK)

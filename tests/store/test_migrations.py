@@ -1,6 +1,7 @@
 """What the migrations make is exactly what `tables` describes, on both databases."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,12 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import MetaData, Table, insert, inspect, select, text
 
+from flowserver.base.names import child_execution_id
 from flowserver.store.database import Database
 from flowserver.store.schema import SchemaOutdated, SchemaTooNew, check_schema, migrate
-from flowserver.store.tables import metadata
+from flowserver.store.tables import metadata, scopes
 
 SQLITE_OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE tbl_name <> 'alembic_version'"
 POSTGRES_OBJECTS = (
@@ -22,6 +24,7 @@ POSTGRES_OBJECTS = (
     " WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text <> 'alembic_version'",
     "SELECT table_name, column_name, data_type, is_nullable, collation_name, column_default"
     " FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'alembic_version'",
+    "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public'",
 )
 MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
@@ -35,7 +38,7 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[D
 
 
 def described(database: Database) -> set[tuple[str, ...]]:
-    """Every table, column, constraint and index, predicates and collations included, in the database's own words."""
+    """Every table, view, column, constraint and index, predicates and collations too, in the database's own words."""
     with database.read() as connection:
         if database.is_sqlite:
             rows = connection.execute(text(SQLITE_OBJECTS)).all()
@@ -48,8 +51,9 @@ def described(database: Database) -> set[tuple[str, ...]]:
 
 
 def _parts(sql: str | None) -> list[str]:
-    """The lines of a statement whatever their order: constraints of one table have none."""
-    return sorted(line.strip(" \t,") for line in (sql or "").splitlines())
+    """The parts of a statement whatever their order: constraints of one table have none, and columns come later."""
+    parts = (part.strip(" \t,") for part in re.split(r"\n|, ", sql or ""))
+    return sorted(part for part in parts if part)
 
 
 def test_alembic_finds_no_difference(database: Database) -> None:
@@ -78,12 +82,8 @@ def test_migrating_tells_what_it_did_and_is_done_once(empty_database: Database) 
 def test_down_and_up_again(empty_database: Database) -> None:
     migrate(empty_database)
     before = described(empty_database)
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.set_main_option("path_separator", "os")
-    with empty_database.write() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "base")
+    _alembic(empty_database, command.downgrade, "base")
+    with empty_database.read() as connection:
         assert inspect(connection).get_table_names() == ["alembic_version"]
     with pytest.raises(SchemaOutdated):
         check_schema(empty_database)
@@ -120,3 +120,27 @@ def test_a_migration_that_fails_leaves_nothing_behind(empty_database: Database) 
 def _make_folder(database: Database) -> None:
     if database.sqlite_file is not None:
         database.sqlite_file.parent.mkdir(exist_ok=True)
+
+
+def test_waits_for_sub_flows_are_named_after_the_fact(empty_database: Database) -> None:
+    migrate(empty_database)
+    scope = {"execution_id": "parent", "scope_id": 3, "wait_id": 7, "wait": "child"}
+    unset = {"list_id": 0, "item": 0, "last_event_id": 1, "step_index": 0, "entered_event_id": 1, "attempt": 1}
+    rest = {"retries": "{}", "next_item": 0, "open_items": 0, "local": "{}"}
+    _alembic(empty_database, command.downgrade, "0002")
+    with empty_database.write() as connection:
+        old = Table("scopes", MetaData(), autoload_with=connection)
+        connection.execute(insert(old), {**scope, **unset, **rest})
+    migrate(empty_database)
+    with empty_database.read() as connection:
+        named = connection.execute(select(scopes.c.child_execution_id)).scalar_one()
+    assert named == child_execution_id("parent", 3, 7)
+
+
+def _alembic(database: Database, action: Callable[[Config, str], None], revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+    with database.write() as connection:
+        config.attributes["connection"] = connection
+        action(config, revision)
