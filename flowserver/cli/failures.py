@@ -1,5 +1,7 @@
 """How commands fail: whatever a user can bring about is one line on stderr and an exit code, never a traceback."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import typer
@@ -19,23 +21,31 @@ class CommandFailed(Exception):
 _TELLING: Final = (CommandFailed, DatabaseInUse, DatabaseUrlInvalid, SchemaOutdated, SchemaTooNew, UnsafeBind)
 
 
+@contextmanager
+def failing_with(exit_code: int) -> Iterator[None]:
+    """End with that exit code and one line when what is done inside fails in a way that is known."""
+    try:
+        yield
+        return
+    except _TELLING as error:
+        reason = str(error)
+    except DBAPIError as error:
+        reason = f"the database refuses: {_first_line(error.orig)}"
+    except OSError as error:
+        if error.filename is None:
+            raise
+        reason = f"{error.filename}: {error.strerror}"
+    typer.echo(f"flowserver: {reason}", err=True)
+    raise typer.Exit(exit_code)
+
+
 class Commands(TyperGroup):
     """A group of commands that ends with exit code 1 and one line when a command fails in a way that is known."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        try:
+        with failing_with(1):
             return super().invoke(ctx)
-        except _TELLING as error:
-            reason = str(error)
-        except DBAPIError as error:
-            reason = f"the database refuses: {_first_line(error.orig)}"
-        except OSError as error:
-            if error.filename is None:
-                raise
-            reason = f"{error.filename}: {error.strerror}"
-        typer.echo(f"flowserver: {reason}", err=True)
-        raise typer.Exit(1)
 
 
 def _first_line(error: object) -> str:

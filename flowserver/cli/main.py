@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from flowserver import __version__
+from flowserver.cli.doctor import doctor
 from flowserver.cli.failures import Commands
 from flowserver.cli.functions import functions
 from flowserver.cli.keys import keys
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command()(serve)
 app.command()(migrate)
 app.command()(validate)
+app.command()(doctor)
 app.add_typer(keys, name="keys")
 app.add_typer(functions, name="functions")
 

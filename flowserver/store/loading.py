@@ -42,17 +42,19 @@ def load_executions(
     for chunk in chunks(sorted(set(execution_ids))):
         for row in connection.execute(_LOAD_HEADERS, {"ids": chunk}):
             try:
-                execution_input = _document(row.input) if row.input else {}
-            except ValueError as error:
+                execution_input = _input(row.input)
+            except (ValueError, TypeError) as error:
                 execution_input = {}
                 broken[row.execution_id] = f"the stored input cannot be read: {error}"
             found[row.execution_id] = _stored_execution(row, execution_input)
         for row in connection.execute(_LOAD_SCOPES, {"ids": chunk}):
+            if row.execution_id not in found:
+                continue  # rows of an execution that does not exist are for the doctor
             if row.node_id is not None:
                 found[row.execution_id].leases[row.scope_id] = row.node_id
             try:
                 found[row.execution_id].execution.scopes[row.scope_id] = _scope(row)
-            except (ValueError, AttributeError) as error:
+            except (ValueError, TypeError, AttributeError) as error:
                 broken[row.execution_id] = f"scope {row.scope_id} cannot be read: {error}"
     for execution_id in broken:
         found[execution_id].execution.scopes.clear()
@@ -61,7 +63,7 @@ def load_executions(
 
 _LOAD_HEADERS = (
     select(executions, execution_documents.c.input)
-    .join(execution_documents, execution_documents.c.execution_id == executions.c.execution_id)
+    .join(execution_documents, execution_documents.c.execution_id == executions.c.execution_id, isouter=True)
     .where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
     .order_by(executions.c.execution_id)
     .with_for_update(of=executions)
@@ -111,6 +113,12 @@ def _scope(row: Row[Any]) -> Scope:
         next_item=row.next_item,
         open_items=row.open_items,
     )
+
+
+def _input(text: str | None) -> JsonObject:
+    if text is None:
+        raise InvalidJson("its row is missing")
+    return _document(text) if text else {}
 
 
 def _document(text: str) -> JsonObject:

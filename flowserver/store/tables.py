@@ -62,6 +62,7 @@ definitions = Table(
 
 RUNNING = text("status = 'Running'")
 CALLBACK_DUE = text("callback_due")
+PARKED = text("parked_error IS NOT NULL")
 
 executions = Table(
     "executions",
@@ -103,6 +104,7 @@ Index(
     sqlite_where=CALLBACK_DUE,
     postgresql_where=CALLBACK_DUE,
 )
+Index("ix_executions_parked", executions.c.flow_id, sqlite_where=PARKED, postgresql_where=PARKED)
 
 execution_documents = Table(
     "execution_documents",

@@ -1,4 +1,4 @@
-"""violations: the view that states the invariant, and what a scope waits for by `child`"""
+"""violations: the view that states the invariant; what a scope waits for by `child`; an index of what is parked"""
 
 from collections.abc import Sequence
 from uuid import NAMESPACE_OID, uuid5
@@ -98,6 +98,8 @@ WHERE e.callback_due AND (e.status = 'Running' OR e.callback_token IS NULL)
 def upgrade() -> None:
     op.add_column("scopes", sa.Column("child_execution_id", sa.Text(), nullable=True))
     _name_children()
+    parked = sa.text("parked_error IS NOT NULL")
+    op.create_index("ix_executions_parked", "executions", ["flow_id"], sqlite_where=parked, postgresql_where=parked)
     op.execute(VIEW.strip())
 
 
@@ -114,4 +116,5 @@ def _name_children() -> None:
 
 def downgrade() -> None:
     op.execute("DROP VIEW violations")
+    op.drop_index("ix_executions_parked")
     op.drop_column("scopes", "child_execution_id")

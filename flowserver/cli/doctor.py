@@ -1,0 +1,171 @@
+"""The command `flowserver doctor`: finds what breaks the invariant, and repairs it, beside a running server."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Annotated, Final
+
+import typer
+
+from flowserver.base.clock import Clock, SystemClock, format_instant
+from flowserver.cli.databases import open_ready_database, place_of
+from flowserver.cli.failures import failing_with
+from flowserver.cli.options import DatabaseUrl
+from flowserver.store.breaches import Breach, list_breaches, list_parked, repair_execution
+from flowserver.store.database import Database
+from flowserver.store.deep_checks import find_damage
+from flowserver.store.invariant import Repair
+from flowserver.store.wakeups import due_deadlines, due_timers, orphaned_tasks
+
+SHOWN_MAX = 1_000
+"""Findings of one kind that are read and shown at a time; repairing goes on in as many rounds as it takes."""
+
+OVERDUE_MS = 10_000
+"""A server at work is never as late."""
+
+SICK = 1
+UNUSABLE = 2
+
+REPAIRS: Final = {
+    Repair.PARK: "set the execution aside with this error; it can then be restarted or stopped",
+    Repair.DELETE: "delete the rows of its step lists",
+    Repair.CLEAR: "forget the callback, which nobody can be told",
+}
+
+RepairFlag = Annotated[bool, typer.Option("--repair", help="Repair violations, each execution in one transaction.")]
+DeepFlag = Annotated[
+    bool,
+    typer.Option("--deep", help="Read everything: histories without gaps, every document and definition readable."),
+]
+
+
+def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: DatabaseUrl = None) -> None:
+    """Check the database: does every running execution have its reasons to go on?
+
+    Prints violations of that rule, executions that are set aside (parked), and what is overdue. It reads the database
+    itself, whether or not servers run on it; --repair is safe beside them, too.
+
+    \b
+    Exit codes:
+      0  healthy: no violation, or none left
+      1  violations, or damage that --deep found
+      2  the command cannot be understood, or the database not be opened
+
+    \b
+    Examples:
+      flowserver doctor
+      flowserver doctor --repair
+      flowserver doctor --deep --database-url sqlite:///backup.db
+    """
+    with failing_with(UNUSABLE), open_ready_database(database_url) as database:
+        typer.echo(f"checking {place_of(database)}")
+        sick = _repair_all(database) if repair else _show_breaches(database)
+        _show_parked(database)
+        _show_overdue(database, SystemClock())
+        if deep:
+            sick = _show_damage(database) or sick
+        typer.echo("sick: see above" if sick else "healthy")
+    raise typer.Exit(SICK if sick else 0)
+
+
+def _breaches(database: Database) -> list[Breach]:
+    return database.run_read(lambda connection: list_breaches(connection, SHOWN_MAX))
+
+
+def _show_breaches(database: Database) -> bool:
+    found = _breaches(database)
+    _heading("violations", len(found))
+    for breach in found:
+        _show_breach(breach)
+        typer.echo(f"    with --repair: {REPAIRS[breach.rule.repair]}")
+    return bool(found)
+
+
+def _show_breach(breach: Breach) -> None:
+    scope = "" if breach.scope_id is None else f", step list {breach.scope_id}"
+    typer.echo(f"  {_title(breach.flow_name, breach.name, breach.execution_id)}{scope}: {breach.rule.name}")
+    typer.echo(f"    {breach.rule.meaning} ({breach.detail})")
+
+
+def _repair_all(database: Database) -> bool:
+    """Repair until nothing is left that can be; True if something is."""
+    shown: set[tuple[str, int | None, str]] = set()
+    while found := _breaches(database):
+        fresh = [breach for breach in found if _key(breach) not in shown]
+        if not fresh:
+            return _tell_rest(found)
+        for _, of_execution in groupby(fresh, key=lambda breach: breach.execution_id):
+            shown.update(_repair_one(database, list(of_execution)))
+    if not shown:
+        _heading("violations", 0)
+    return False
+
+
+def _repair_one(database: Database, breaches: list[Breach]) -> Iterator[tuple[str, int | None, str]]:
+    with database.write() as connection:
+        repaired = repair_execution(connection, breaches)
+    for breach in breaches:
+        _show_breach(breach)
+        typer.echo(f"    repaired: {REPAIRS[breach.rule.repair]}" if repaired else "    changed meanwhile: look again")
+        yield _key(breach)
+
+
+def _key(breach: Breach) -> tuple[str, int | None, str]:
+    return breach.execution_id, breach.scope_id, breach.rule.name
+
+
+def _tell_rest(found: Sequence[Breach]) -> bool:
+    typer.echo(f"violations left: {len(found)}; run it again")
+    return True
+
+
+def _show_parked(database: Database) -> None:
+    parked = database.run_read(lambda connection: list_parked(connection, SHOWN_MAX))
+    _heading("parked executions", len(parked))
+    for each in parked:
+        typer.echo(f"  {_title(each.flow_name, each.name, each.execution_id)}: {each.error}")
+    if parked:
+        typer.echo("  once the reason is gone: flowserver executions restart FLOW NAME")
+
+
+def _show_overdue(database: Database, clock: Clock) -> None:
+    """Not a violation: a server acts on it as soon as one runs."""
+    before = clock.now_ms() - OVERDUE_MS
+    with database.read() as connection:
+        timers = due_timers(connection, before, SHOWN_MAX)
+        deadlines = due_deadlines(connection, before, SHOWN_MAX)
+        orphans = orphaned_tasks(connection, SHOWN_MAX)
+    _heading("overdue, for a running server to do", len(timers) + len(deadlines) + len(orphans))
+    for timer in timers:
+        typer.echo(f"  execution {timer.execution_id}: a wait was over at {_instant(timer.wake_at)}")
+    for deadline in deadlines:
+        typer.echo(f"  execution {deadline.execution_id}: its time was up at {_instant(deadline.deadline_at)}")
+    for orphan in orphans:
+        typer.echo(f"  execution {orphan.execution_id}: no server has taken its call, attempt {orphan.attempt}")
+
+
+def _show_damage(database: Database) -> bool:
+    number = 0
+    typer.echo("damage:")
+    with database.read() as connection:
+        for damage in find_damage(connection):
+            number += 1
+            typer.echo(f"  {damage.place}: {damage.problem}")
+    if not number:
+        typer.echo("  none")
+    return number > 0
+
+
+def _heading(title: str, number: int) -> None:
+    typer.echo(f"{title}: {f'{number:,} or more' if number >= SHOWN_MAX else number or 'none'}")
+
+
+def _title(flow_name: str | None, name: str | None, execution_id: str) -> str:
+    return f"execution {execution_id}" if name is None else f"{flow_name}/{name} (execution {execution_id})"
+
+
+def _instant(instant_ms: int) -> str:
+    """The instant, or what stands in its place in a damaged row."""
+    try:
+        return format_instant(instant_ms)
+    except (ValueError, OverflowError, TypeError, OSError):
+        return repr(instant_ms)

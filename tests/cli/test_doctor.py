@@ -1,0 +1,95 @@
+"""`flowserver doctor`: says what is wrong, repairs it, and tells by its exit code."""
+
+import pytest
+from sqlalchemy import delete, update
+
+from flowserver.store.tables import execution_documents, executions, scopes
+from tests.cli.conftest import one_line
+from tests.store.spoiling import another, change, keep_one_of_each, of_scope
+
+
+@pytest.fixture
+def doctor(run, database_url):
+    return lambda *arguments: run("doctor", "--database-url", database_url, *arguments)
+
+
+@pytest.fixture
+def sick(database):
+    """Two rows of no execution, one execution with nothing to wake it, a callback that nobody can be told."""
+    keep_one_of_each(database)
+    with database.write() as connection:
+        connection.execute(update(executions).values(deadline_at=9_000_000_000_000))
+        connection.execute(update(scopes).where(scopes.c.wake_at.is_not(None)).values(wake_at=9_000_000_000_000))
+        another(connection, "nobody's", "ready")
+        connection.execute(delete(scopes).where(scopes.c.execution_id == "token"))
+        connection.execute(change(executions, "ended", callback_token=None))
+    return database
+
+
+def test_a_new_database_is_healthy(doctor):
+    result = doctor("--deep")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[1:] == [
+        "violations: none",
+        "parked executions: none",
+        "overdue, for a running server to do: none",
+        "damage:",
+        "  none",
+        "healthy",
+    ]
+
+
+def test_what_is_wrong_is_told_and_not_touched(doctor, sick):
+    result = doctor()
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert "violations: 3" in lines
+    place = lines.index("  f/token (execution token): no-live-scope")
+    assert lines[place + 1].startswith("    The execution runs, but no step list of it is left")
+    assert lines[place + 2].startswith("    with --repair: set the execution aside")
+    assert "  execution nobody's, step list 1: orphan" in lines
+    assert "  f/parked (execution parked): a bug" in lines
+    assert lines[-1] == "sick: see above"
+    assert doctor().stdout == result.stdout
+
+
+def test_repair_leaves_nothing_but_parked_executions(doctor, sick):
+    result = doctor("--repair")
+    assert result.exit_code == 0, result.stdout
+    assert result.stdout.count("    repaired: ") == 3
+    assert "  f/token (execution token): the stored state breaks the rule no-live-scope: " in result.stdout
+    again = doctor()
+    assert (again.exit_code, again.stdout.splitlines()[1]) == (0, "violations: none")
+    assert "violations: none" in doctor("--repair").stdout
+
+
+def test_what_is_overdue_is_no_violation(doctor, database):
+    keep_one_of_each(database)
+    with database.write() as connection:
+        connection.execute(of_scope("token", 1, wake_at=9_000_000_000_000))
+    result = doctor()
+    assert result.exit_code == 0
+    assert "  execution timer: a wait was over at 1970-01-01T00:00:00.005Z" in result.stdout
+    assert "  execution timer: its time was up at 1970-01-01T00:16:40.000Z" in result.stdout
+    assert "  execution task: no server has taken its call, attempt 0" in result.stdout
+
+
+def test_damage_is_found_by_a_deep_look_only(doctor, database):
+    keep_one_of_each(database)
+    with database.write() as connection:
+        connection.execute(update(executions).values(next_event_id=1))
+        connection.execute(update(scopes).values(last_event_id=0))
+        connection.execute(update(execution_documents).values(input="nonsense"))
+    assert doctor().exit_code == 0
+    result = doctor("--deep")
+    assert result.exit_code == 1
+    assert "  execution timer: its input cannot be read: " in result.stdout
+
+
+def test_without_a_database(run, new_url, tmp_path):
+    result = run("doctor", "--database-url", new_url)
+    assert result.exit_code == 2
+    assert "there is no database" in one_line(result)
+    assert list(tmp_path.iterdir()) == []
+    assert run("doctor", "--database-url", "mysql://x").exit_code == 2
+    assert run("doctor", "--bogus").exit_code == 2

@@ -1,0 +1,82 @@
+"""What only reading everything finds: gaps in histories, texts that are not what they should be."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, insert, update
+
+from flowserver.machine.state import WaitKind
+from flowserver.store.database import Database
+from flowserver.store.deep_checks import find_damage
+from flowserver.store.functions import put_function
+from flowserver.store.saving import Changes, save_changes
+from flowserver.store.tables import (
+    definitions,
+    events,
+    execution_documents,
+    executions,
+    functions,
+    invocations,
+    scopes,
+)
+from tests.store.rows import event, function_row, invocation_row, keep_flow, new_execution, scope
+
+
+@pytest.fixture
+def sound(database: Database) -> Database:
+    with database.write() as connection:
+        flow = keep_flow(connection, "f")
+        stored = new_execution("e1", flow.flow_id, next_event_id=4)
+        stored.definition_id = flow.definition_id
+        stored.execution.scopes = {1: scope(1, WaitKind.READY)}
+        save_changes(connection, [Changes(stored, [event(1), event(2), event(3)], touched={1})], "node-1")
+        put_function(connection, function_row("s", "f"))
+        connection.execute(insert(invocations), asdict(invocation_row("k")))
+    return database
+
+
+def damage(database: Database) -> list[tuple[str, str]]:
+    with database.read() as connection:
+        return [(each.place, each.problem) for each in find_damage(connection)]
+
+
+def test_sound_data_has_no_damage(sound: Database) -> None:
+    assert damage(sound) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "problem"),
+    [
+        (delete(events).where(events.c.event_id == 2), "history of execution e1", "2 events from 1 to 3; the next is"),
+        (delete(events), "history of execution e1", "0 events"),
+        (update(executions).values(next_event_id=9), "history of execution e1", "the next is to be 9"),
+        (update(events).values(execution_id="e0"), "history of execution e0", "3 events of no execution"),
+        (update(events).where(events.c.event_id == 3).values(detail="{"), "event 3 of execution e1", "its detail"),
+        (update(scopes).values(local="[]"), "scope 1 of execution e1", "its local cannot be read: not a JSON object"),
+        (update(scopes).values(step_input="nonsense"), "scope 1 of execution e1", "its step_input"),
+        (update(scopes).values(retries="null"), "scope 1 of execution e1", "its retries"),
+        (update(execution_documents).values(input="[1]"), "execution e1", "its input cannot be read: not a JSON"),
+        (update(execution_documents).values(output="x"), "execution e1", "its output"),
+        (delete(execution_documents), "execution e1", "it has no row"),
+        (update(functions).values(headers="x"), "function s/f", "its headers"),
+        (update(invocations).values(event=""), "asynchronous call k", "its event"),
+        (update(definitions).values(text="{"), "definition ", "it is not accepted"),
+    ],
+)
+def test_damage_is_found_and_named(sound: Database, change: Any, place: str, problem: str) -> None:
+    with sound.write() as connection:
+        connection.execute(change)
+    assert any(where.startswith(place) and problem in what for where, what in damage(sound)), damage(sound)
+
+
+def test_everything_is_read_piece_by_piece(sound: Database) -> None:
+    rows = [{**row, "execution_id": "e2"} for row in _event_rows(1_000)]
+    with sound.write() as connection:
+        connection.execute(insert(events), rows)
+    assert damage(sound) == [("history of execution e2", "1000 events of no execution")]
+
+
+def _event_rows(number: int) -> list[dict[str, Any]]:
+    each = {"schedule_event_id": 0, "type": "StepEntered", "step_name": "s", "time": 1, "detail": "{}"}
+    return [{"event_id": event_id, **each} for event_id in range(1, number + 1)]
