@@ -39,9 +39,10 @@ DeepFlag = Annotated[
 
 
 def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: DatabaseUrl = None) -> None:
-    """Check the database: does every running execution have its reasons to go on?
+    """Check the database, and repair it.
 
-    Prints violations of that rule, executions that are set aside (parked), and what is overdue. It reads the database
+    Every running execution must have a stored reason to go on. Prints violations of that rule, executions that are set
+    aside (parked), and what is overdue. It reads the database
     itself, whether or not servers run on it; --repair is safe beside them, too.
 
     \b

@@ -30,7 +30,7 @@ def test_module_is_the_program():
 
 def test_commands_are_those_that_are_documented():
     assert {" ".join(names) for names in COMMANDS} == {
-        "serve", "migrate", "validate",
+        "serve", "migrate", "validate", "doctor",
         "keys create", "keys list", "keys disable",
         "functions list", "functions put", "functions get", "functions delete", "functions serve",
     }  # fmt: skip
