@@ -1,0 +1,67 @@
+"""`python -m tests.chaos`: real servers under load and faults, then a check of all that they promised.
+
+python -m tests.chaos --kills 20
+python -m tests.chaos --database postgres --kills 700 --fast-start --seed 7
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.chaos.chaos import run_chaos
+from tests.chaos.faults import KINDS
+from tests.chaos.report import story, summary
+from tests.chaos.run import Plan
+
+
+def main() -> int:
+    arguments = _arguments()
+    kinds = arguments.faults.split(",")
+    unknown = set(kinds) - set(KINDS)
+    if unknown:
+        print(f"unknown faults: {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+        return 2
+    failed = False
+    databases = [arguments.database] if arguments.database else ["sqlite", "postgres"]
+    for database in databases:
+        failed |= _run(database, kinds, arguments)
+    return int(failed)
+
+
+def _run(database: str, kinds: list[str], arguments: argparse.Namespace) -> bool:
+    plan = Plan(
+        seed=arguments.seed,
+        kills=arguments.kills,
+        kinds=kinds,
+        nodes=arguments.nodes if database == "postgres" else 1,
+        pause_seconds=arguments.pause,
+        minutes=arguments.minutes,
+        clients=arguments.clients,
+    )
+    kept: Path | None = None
+    if arguments.keep is not None:
+        kept = arguments.keep / database
+        kept.mkdir(parents=True)
+    outcome = run_chaos(database, plan, fast_start=arguments.fast_start, kept=kept)
+    print(summary(database, outcome))
+    print(story(outcome), flush=True)
+    return bool(outcome.breaches)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Real servers, faults, a history check.")
+    parser.add_argument("--database", choices=["sqlite", "postgres"], help="only this one (default: both)")
+    parser.add_argument("--nodes", type=int, default=3, help="servers on PostgreSQL (default 3)")
+    parser.add_argument("--kills", type=int, default=20, help="kill -9, per database (default 20)")
+    parser.add_argument("--seed", type=int, default=1, help="what flows, inputs and faults follow from (default 1)")
+    parser.add_argument("--minutes", type=float, default=24 * 60.0, help="stop after so long even without all kills")
+    parser.add_argument("--faults", default=",".join(KINDS), help="which ones, with commas (default: all)")
+    parser.add_argument("--fast-start", action="store_true", help="fork servers from one that has imported everything")
+    parser.add_argument("--pause", type=float, default=2.0, help="mean seconds between two faults (default 2)")
+    parser.add_argument("--clients", type=int, default=10, help="executions at a time (default 10)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the servers' logs (and SQLite's file) there")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

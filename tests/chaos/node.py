@@ -1,0 +1,80 @@
+"""`python -m tests.chaos.node`: a server as `flowserver serve` runs it, but with a clock that can be stepped.
+
+With `--forge` it imports the server once, and then makes a new server process of itself for every line that it reads:
+a real process that can be killed like any other, started without the seconds of CPU that imports take.
+"""
+
+import gc
+import json
+import os
+import signal
+import sys
+import traceback
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from flowserver.cli.databases import open_database, require_up_to_date
+from flowserver.cli.listening import listening
+from flowserver.cli.logs import set_up_logs
+from flowserver.cli.process import serve_until_stopped
+from flowserver.server import create_app
+from flowserver.settings import Settings
+from tests.chaos.clock import ShiftedClock
+
+
+@dataclass(frozen=True)
+class NodeArguments:
+    """What one server process is told."""
+
+    database_url: str
+    port: int
+    clock_file: str
+    log_file: str
+
+    def text(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self))
+
+
+def serve(arguments: NodeArguments) -> None:
+    """Be a server until a signal comes."""
+    log = os.open(arguments.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.dup2(log, sys.stdout.fileno())
+    os.dup2(log, sys.stderr.fileno())
+    settings = Settings(database_url=arguments.database_url, port=arguments.port)
+    set_up_logs(settings.log_level)
+    with open_database(settings.database_url) as database:
+        require_up_to_date(database)
+    with listening(settings.host, settings.port, has_keys=False) as listeners:
+        serve_until_stopped(create_app(settings, ShiftedClock(Path(arguments.clock_file))), listeners, lambda: None)
+
+
+def forge() -> None:
+    """Turn every line of stdin into a server process and print its pid; ended processes leave nothing behind."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.freeze()
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            _become(NodeArguments(**json.loads(line)))
+        print(pid, flush=True)
+
+
+def _become(arguments: NodeArguments) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    code = 1
+    try:
+        serve(arguments)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--forge"]:
+        forge()
+    else:
+        serve(NodeArguments(**json.loads(sys.argv[1])))

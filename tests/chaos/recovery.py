@@ -1,0 +1,85 @@
+"""How long a kill is felt: from the kill to the calls made again (several nodes), from the restart to the first
+answer and the first call made again (one node)."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tests.chaos.journal import Call, Fault, Journal
+
+CUT_SECONDS = 0.5
+"""Calls whose connection is lost so soon after a kill were under way on the killed node."""
+
+
+@dataclass
+class Recovery:
+    """Seconds, one number per call or per kill."""
+
+    calls: list[float] = field(default_factory=list)
+    """From the kill to the next attempt, for every call that was under way and had to be made again."""
+    kills: list[float] = field(default_factory=list)
+    """The longest of them, for every kill that met calls."""
+    undisturbed: list[float] = field(default_factory=list)
+    """The same, for kills without another fault at the time."""
+    first_answers: list[float] = field(default_factory=list)
+    """From the begin of the restart to the node's first answer."""
+    first_calls: list[float] = field(default_factory=list)
+    """From the begin of the restart to the first call made again."""
+
+
+def measure(journal: Journal) -> Recovery:
+    """The times of a run. A call that nobody had to make again (its execution ended otherwise) does not count."""
+    kills = sorted((fault for fault in journal.faults if fault.kind == "kill"), key=lambda fault: fault.at)
+    recovery = Recovery()
+    for kill, again in _made_again(kills, journal.calls).items():
+        seconds = [began - kills[kill].at for began in again]
+        recovery.calls += seconds
+        recovery.kills.append(max(seconds))
+        if not _is_disturbed(kills[kill], max(again), journal.faults):
+            recovery.undisturbed.append(max(seconds))
+        started_at = kills[kill].started_at
+        if started_at is not None:
+            recovery.first_calls.append(min(again) - started_at)
+    for fault in kills:
+        if fault.ready_at is not None and fault.started_at is not None:
+            recovery.first_answers.append(fault.ready_at - fault.started_at)
+    return recovery
+
+
+def _made_again(kills: Sequence[Fault], calls: Iterable[Call]) -> dict[int, list[float]]:
+    """Per number of a kill the instants at which the calls that it cut began again."""
+    by_key: dict[str, list[Call]] = defaultdict(list)
+    for call in calls:
+        by_key[call.key].append(call)
+    instants = [kill.at for kill in kills]
+    found: dict[int, list[float]] = defaultdict(list)
+    for attempts in by_key.values():
+        for call in attempts:
+            number = -1 if call.cut_at is None or call.is_silent else bisect_right(instants, call.cut_at) - 1
+            if number < 0 or call.cut_at is None or call.cut_at - instants[number] > CUT_SECONDS:
+                continue
+            again = [other.began for other in attempts if other.began > instants[number] and other is not call]
+            if again:
+                found[number].append(min(again))
+    return found
+
+
+def _is_disturbed(kill: Fault, until: float, faults: Iterable[Fault]) -> bool:
+    """Whether anything else was wrong between the kill and then, or shortly before."""
+    return any(
+        other is not kill and other.at < until and (other.until or other.ready_at or other.at) > kill.at - 1
+        for other in faults
+    )
+
+
+def percentiles(seconds: Sequence[float]) -> str:
+    """The usual ones, in words."""
+    if not seconds:
+        return "none"
+    ordered = sorted(seconds)
+    points = {name: ordered[min(int(len(ordered) * share), len(ordered) - 1)] for name, share in _POINTS}
+    return ", ".join(f"{name} {value:.2f} s" for name, value in points.items()) + f" (of {len(ordered)})"
+
+
+_POINTS = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))

@@ -1,0 +1,73 @@
+"""What a run has shown, for people: counts, recovery times, and the story of every breach."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tests.chaos.flows import CHILD
+from tests.chaos.recovery import measure, percentiles
+from tests.chaos.run import Outcome
+from tests.chaos.verdict import Breach, results
+
+STORIES_MAX = 3
+BREACHES_MAX = 30
+
+
+def summary(database: str, outcome: Outcome) -> str:
+    """The figures of a run."""
+    journal, found = outcome.journal, outcome.found
+    kinds = Counter(fault.kind for fault in journal.faults)
+    faults = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    ends = Counter(each.document["status"] for each in found.values())
+    attempts = Counter(call.key for call in journal.calls)
+    recovery = measure(journal)
+    lines = [
+        f"{database}, {outcome.plan.nodes} node(s), seed {outcome.plan.seed}: {faults} in {outcome.seconds:.0f} s",
+        f"  executions   {len(journal.starts):,} started and {sum(key[0] == CHILD for key in found):,} sub-flows: "
+        + ", ".join(f"{count:,} {end}" for end, count in ends.most_common()),
+        f"  events       {sum(len(each.events) for each in found.values()):,}; "
+        f"{sum(results(each.events) for each in found.values()):,} attempts of tasks settled",
+        f"  calls        {len(journal.calls):,} under {len(attempts):,} keys; "
+        f"{sum(call.cut_at is not None for call in journal.calls):,} cut off",
+        f"  acknowledged {sum(start.acknowledged_at is not None for start in journal.starts):,} starts, "
+        f"{len(journal.reports):,} reports, "
+        f"{sum(start.stop_acknowledged_at is not None for start in journal.starts):,} stops; "
+        f"{journal.already_reported:,} reports refused as settled; {journal.unanswered:,} requests repeated",
+        f"  recovery     calls made again:      {percentiles(recovery.calls)}",
+        f"               last one, per kill:    {percentiles(recovery.kills)}",
+        f"               without other faults:  {percentiles(recovery.undisturbed)}",
+        f"               restart to answer:     {percentiles(recovery.first_answers)}",
+        f"               restart to first call: {percentiles(recovery.first_calls)}",
+        f"  all ended    {outcome.end_seconds:.1f} s after the last fault",
+        f"  breaches     {len(outcome.breaches)}",
+    ]
+    return "\n".join(lines)
+
+
+def story(outcome: Outcome) -> str:
+    """Everything that one needs to look into breaches; empty if there are none."""
+    return "\n".join(_story(outcome)) if outcome.breaches else ""
+
+
+def _story(outcome: Outcome) -> Iterator[str]:
+    yield f"seed {outcome.plan.seed}; faults:"
+    yield from outcome.journal.fault_log()
+    yield "breaches:"
+    for breach in outcome.breaches[:BREACHES_MAX]:
+        yield f"{breach.flow}/{breach.execution}: {breach.what}"
+    told = {(breach.flow, breach.execution): breach for breach in outcome.breaches if breach.flow}
+    for breach in [*told.values()][:STORIES_MAX]:
+        yield from _one(outcome, breach)
+
+
+def _one(outcome: Outcome, breach: Breach) -> Iterator[str]:
+    yield f"--- {breach.flow}/{breach.execution}"
+    began = outcome.journal.began
+    found = outcome.found.get((breach.flow, breach.execution))
+    if found is not None:
+        yield str(found.document)
+        for event in found.events:
+            yield f"  {event['eventId']} {event['scheduleEventId']} {event['time']} {event['type']} {event['stepName']}"
+    for call in outcome.journal.calls:
+        if (call.flow, call.execution) == (breach.flow, breach.execution):
+            cut = "" if call.cut_at is None else f", cut at {call.cut_at - began:.3f}"
+            yield f"  {call.began - began:9.3f} {call.step}: {call.callee} attempt {call.attempt} of {call.key}{cut}"

@@ -1,0 +1,177 @@
+"""One run: servers, functions, clients and faults together; then the wait for all ends, and the verdict."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import aiohttp
+
+from flowserver.base.json_values import JsonObject
+from tests.chaos.answers import TITLES, SeenFunctions, SteadyFunctions
+from tests.chaos.callees import Callees
+from tests.chaos.client import Client
+from tests.chaos.faults import Faults
+from tests.chaos.flows import Deck, make_deck
+from tests.chaos.journal import Journal
+from tests.chaos.load import Load
+from tests.chaos.nodes import Node, Starter
+from tests.chaos.reporter import Reporter
+from tests.chaos.verdict import Breach, Found, Key, Verdict
+
+END_SECONDS = 60.0
+"""Within this time after the last fault every execution must have ended."""
+
+QUIET_SECONDS = 1.0
+READERS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run does."""
+
+    seed: int
+    kills: int
+    kinds: Sequence[str]
+    nodes: int
+    pause_seconds: float
+    """The mean time between two faults."""
+    minutes: float = 24 * 60.0
+    clients: int = 10
+    flows: int = 30
+
+
+@dataclass
+class Outcome:
+    """What came of it."""
+
+    plan: Plan
+    journal: Journal
+    found: dict[Key, Found]
+    breaches: list[Breach]
+    seconds: float
+    end_seconds: float
+    """How long after the last fault the last execution ended."""
+
+
+class Run:
+    """The parts of a run, wired together; make it inside a running event loop."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        database_url: str,
+        folder: Path,
+        starter: Starter,
+        session: aiohttp.ClientSession,
+        restart_database: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        functions = SteadyFunctions(str(plan.seed))
+        self._plan = plan
+        self._journal = Journal(time.monotonic())
+        self._nodes = [Node(f"node{number}", database_url, folder, starter) for number in range(1, plan.nodes + 1)]
+        urls = [node.url for node in self._nodes]
+        self._client = Client(session, urls, self._journal, Random(f"{plan.seed} client"))
+        self._reporter = Reporter(self._client, self._journal, Random(f"{plan.seed} reporter"))
+        random = Random(f"{plan.seed} callees")
+        self._callees = Callees(functions, self._journal, random, self._reporter.accept)
+        self._deck: Deck = make_deck(plan.seed, plan.flows, SeenFunctions(functions))
+        self._load = Load(self._client, self._deck, self._journal, Random(f"{plan.seed} load"))
+        random = Random(f"{plan.seed} faults")
+        self._faults = Faults(self._nodes, plan.kinds, self._journal, random, session, restart_database)
+
+    async def play(self) -> Outcome:
+        """Play it and judge it."""
+        async with self._callees.serving(), self._serving():
+            await self._register()
+            await self._load.create_flows()
+            began = time.monotonic()
+            self._load.begin(self._plan.clients)
+            until = began + 60 * self._plan.minutes
+            await self._faults.run(self._plan.kills, self._plan.pause_seconds, until)
+            await self._faults.heal()
+            healed = time.monotonic()
+            await self._load.end()
+            await self._await_ends(healed + END_SECONDS)
+            ended = time.monotonic()
+            await self._await_quiet()
+            await self._reporter.stop()
+            found = await self._collect()
+        breaches = Verdict(self._journal, self._deck, found).breaches()
+        return Outcome(self._plan, self._journal, found, breaches, healed - began, ended - healed)
+
+    @asynccontextmanager
+    async def _serving(self) -> AsyncIterator[None]:
+        try:
+            await self._faults.start_all()
+            yield
+        finally:
+            await asyncio.gather(*(node.stop() for node in self._nodes))
+
+    async def _register(self) -> None:
+        for title in TITLES:
+            await self._client.ask("PUT", f"/v1/functions/{title}", {"url": f"{self._callees.url}/{title}"})
+
+    async def _await_ends(self, until: float) -> None:
+        while time.monotonic() < until and await self._running():
+            await asyncio.sleep(0.3)
+
+    async def _running(self) -> bool:
+        for flow in self._deck.definitions:
+            reply = await self._client.ask("GET", f"/v1/flows/{flow}/executions?status=Running&limit=1")
+            if reply.body["executions"]:
+                return True
+        return False
+
+    async def _await_quiet(self) -> None:
+        """Return when functions are called no more: calls that nobody waits for may outlive their execution."""
+        last = -1
+        while last != len(self._journal.calls):
+            last = len(self._journal.calls)
+            await asyncio.sleep(QUIET_SECONDS)
+
+    # What servers say in the end
+
+    async def _collect(self) -> dict[Key, Found]:
+        """Every execution, as a client can see it."""
+        keys = [key for flow in self._deck.definitions for key in await self._list(flow)]
+        left = iter(keys)
+        found: dict[Key, Found] = {}
+
+        async def read() -> None:
+            for flow, name in left:
+                found[flow, name] = await self._read(f"/v1/flows/{flow}/executions/{name}")
+
+        await asyncio.gather(*(read() for _ in range(READERS)))
+        return {key: found[key] for key in keys}
+
+    async def _list(self, flow: str) -> list[Key]:
+        keys: list[Key] = []
+        token = ""
+        while True:
+            page = await self._client.ask("GET", f"/v1/flows/{flow}/executions?limit=100{token}")
+            keys += [(flow, each["name"]) for each in page.body["executions"]]
+            if page.body["nextToken"] is None:
+                return keys
+            token = f"&nextToken={page.body['nextToken']}"
+
+    async def _read(self, path: str) -> Found:
+        document: JsonObject = (await self._client.ask("GET", path)).body
+        events: list[JsonObject] = []
+        token = ""
+        while True:
+            page = (await self._client.ask("GET", f"{path}/events?limit=1000{token}")).body
+            events += page["events"]
+            if page["nextToken"] is None:
+                return Found({name: document[name] for name in _KEPT}, [_slim(event) for event in events])
+            token = f"&nextToken={page['nextToken']}"
+
+
+_KEPT = ("status", "input", "output", "error", "cause", "parkedError")
+
+
+def _slim(event: JsonObject) -> JsonObject:
+    return {name: event[name] for name in ("eventId", "scheduleEventId", "type", "stepName", "time")}
