@@ -6,6 +6,7 @@ python -m tests.chaos --database postgres --kills 700 --fast-start --seed 7
 
 import argparse
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.chaos.chaos import run_chaos
@@ -42,10 +43,14 @@ def _run(database: str, kinds: list[str], arguments: argparse.Namespace) -> bool
     if arguments.keep is not None:
         kept = arguments.keep / database
         kept.mkdir(parents=True)
-    outcome = run_chaos(database, plan, fast_start=arguments.fast_start, kept=kept)
+    outcome = run_chaos(database, plan, fast_start=arguments.fast_start, kept=kept, tell=_tell)
     print(summary(database, outcome))
     print(story(outcome), flush=True)
     return bool(outcome.breaches)
+
+
+def _tell(line: str) -> None:
+    print(f"{datetime.now(UTC):%H:%M:%S} {line}", file=sys.stderr, flush=True)
 
 
 def _arguments() -> argparse.Namespace:

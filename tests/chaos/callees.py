@@ -37,9 +37,11 @@ class Callees:
         app = web.Application(client_max_size=2**24)
         app.router.add_post("/{title:.+}", self._serve)
         # A handler is told at once when its caller's connection ends: that is how a killed node's calls are known.
-        runner = web.AppRunner(app, handler_cancellation=True, access_log=None, keepalive_timeout=600)
+        runner = web.AppRunner(
+            app, handler_cancellation=True, access_log=None, keepalive_timeout=600, shutdown_timeout=1
+        )
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, shutdown_timeout=1)
+        site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         host, port = runner.addresses[0][:2]
         self.url = f"http://{host}:{port}"

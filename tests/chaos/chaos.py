@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
@@ -12,16 +13,24 @@ from tests.chaos.nodes import Starter, fast_starter, plain_starter
 from tests.chaos.run import Outcome, Plan, Run
 
 
-def run_chaos(kind: str, plan: Plan, *, fast_start: bool, kept: Path | None = None) -> Outcome:
+def _ignore(_: str) -> None:
+    pass
+
+
+def run_chaos(
+    kind: str, plan: Plan, *, fast_start: bool, kept: Path | None = None, tell: Callable[[str], None] = _ignore
+) -> Outcome:
     """Play the plan on a database of this kind, in `kept` (which then stays) or a temporary folder."""
     with contextlib.ExitStack() as stack:
         folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos-")))
         starter = stack.enter_context(fast_starter() if fast_start else plain_starter())
         database = stack.enter_context(open_database(kind, folder))
-        return asyncio.run(_play(plan, database, folder, starter))
+        return asyncio.run(_play(plan, database, folder, starter, tell))
 
 
-async def _play(plan: Plan, database: RunDatabase, folder: Path, starter: Starter) -> Outcome:
+async def _play(
+    plan: Plan, database: RunDatabase, folder: Path, starter: Starter, tell: Callable[[str], None]
+) -> Outcome:
     connector = aiohttp.TCPConnector(limit=0, force_close=False)
     async with aiohttp.ClientSession(connector=connector, trust_env=False) as session:
-        return await Run(plan, database.url, folder, starter, session, database.restart).play()
+        return await Run(plan, database.url, folder, starter, session, database.restart, tell).play()

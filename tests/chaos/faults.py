@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from random import Random
 
 import aiohttp
@@ -42,15 +42,14 @@ class Faults:
         self._random = random
         self._session = session
         self._restart_database = restart_database
-        self._doers: dict[str, Callable[[Node], Awaitable[None]]] = {
+        self._doers: dict[str, Callable[[Node], Coroutine[None, None, None]]] = {
             "kill": self._kill, "stop": self._halt, "disk": self._fill_disk, "clock": self._step_clock,
-            "restart-postgres": self._restart,
         }  # fmt: skip
         absent = {"restart-postgres"} if restart_database is None else {"disk"}
         self._kinds = [kind for kind in kinds if kind not in absent]
         self._database_restarts: list[float] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._database_is_busy = False
+        self._database_lock = asyncio.Lock()
 
     async def start_all(self) -> None:
         """Start every node and return when all answer."""
@@ -62,16 +61,20 @@ class Faults:
 
     async def run(self, kills: int, pause_seconds: float, until: float) -> None:
         """Kill so many times, with other faults in between; stop early when it is `until`."""
-        weights = [WEIGHTS.get(kind, 1.0) for kind in self._kinds]
-        done = 0
-        while done < kills and time.monotonic() < until:
-            (kind,) = self._random.choices(self._kinds, weights)
+        for kind in self._sequence(kills):
             await asyncio.sleep(min(self._random.expovariate(1 / pause_seconds), 4 * pause_seconds))
-            node = await self._free_node()
-            if kind == "restart-postgres" and self._database_is_busy:
-                continue
-            self._do(kind, node)
-            done += kind == "kill"
+            if time.monotonic() > until:
+                return
+            if kind == "restart-postgres":
+                self._begin(kind, self._restart())
+            else:
+                self._take(kind, await self._free_node())
+
+    def _sequence(self, kills: int) -> list[str]:
+        """The kinds of all faults in order; of every kind there is one at least."""
+        kinds = [kind for kind in self._kinds for _ in range(max(1, round(WEIGHTS.get(kind, 1.0) * kills)))]
+        self._random.shuffle(kinds)
+        return kinds
 
     async def heal(self) -> None:
         """Let all faults end, and then so much time pass on every clock that every timer has come due."""
@@ -79,6 +82,7 @@ class Faults:
         for node in self._nodes:
             if not node.is_alive():
                 self._journal.complaints.append(f"{node.name} ended by itself")
+                node.start()
             node.clock.step_to(self.offset_ms_max)
 
     async def _free_node(self) -> Node:
@@ -86,21 +90,25 @@ class Faults:
             await asyncio.sleep(0.01)
         return self._random.choice(free)
 
-    def _do(self, kind: str, node: Node) -> None:
+    def _take(self, kind: str, node: Node) -> None:
         if not node.is_alive():
             self._journal.complaints.append(f"{node.name} ended by itself")
-        node.busy = kind != "restart-postgres"
-        task = asyncio.create_task(self._finish(self._doers[kind], node), name=f"{kind} {node.name}")
+            node.start()
+        node.busy = True
+        task = self._begin(f"{kind} {node.name}", self._doers[kind](node))
+        task.add_done_callback(lambda _: setattr(node, "busy", False))
+
+    def _begin(self, name: str, doing: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._watched(name, doing), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
-    async def _finish(self, doer: Callable[[Node], Awaitable[None]], node: Node) -> None:
+    async def _watched(self, name: str, doing: Coroutine[None, None, None]) -> None:
         try:
-            await doer(node)
+            await doing
         except Exception as error:
-            self._journal.complaints.append(f"{doer.__name__} {node.name}: {error!r}")
-        finally:
-            node.busy = False
+            self._journal.complaints.append(f"{name}: {error!r}")
 
     def _between(self, bounds: tuple[float, float]) -> float:
         return self._random.uniform(*bounds)
@@ -151,14 +159,16 @@ class Faults:
         node.clock.step_to(0)
         fault.until = time.monotonic()
 
-    async def _restart(self, _: Node) -> None:
+    async def _restart(self) -> None:
         assert self._restart_database is not None
-        self._database_is_busy = True
+        async with self._database_lock:
+            await self._restart_alone(self._restart_database)
+
+    async def _restart_alone(self, restart_database: Callable[[], Awaitable[None]]) -> None:
         fault = self._journal.fault(time.monotonic(), "restart-postgres", "database")
         self._database_restarts.append(fault.at)
         try:
-            await self._restart_database()
+            await restart_database()
         finally:
             fault.until = time.monotonic()
             self._database_restarts.append(fault.until)
-            self._database_is_busy = False

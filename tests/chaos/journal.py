@@ -1,9 +1,12 @@
 """What was seen from outside during a run: calls of functions, what servers acknowledged, faults. Instants are
 seconds of the monotonic clock."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from flowserver.base.json_values import JsonObject
+
+FAULTS_PER_LINE = 25
 
 
 @dataclass(slots=True)
@@ -67,6 +70,8 @@ class Journal:
     """Everything of one run."""
 
     began: float
+    tell: Callable[[str], None]
+    """Takes a line now and then about how far the run is."""
     calls: list[Call] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
@@ -81,6 +86,8 @@ class Journal:
     def fault(self, at: float, kind: str, where: str, note: str = "") -> Fault:
         """Note a fault that begins now."""
         self.faults.append(Fault(at, kind, where, note=note))
+        if len(self.faults) % FAULTS_PER_LINE == 0:
+            self.tell(f"{len(self.faults)} faults, {len(self.starts)} starts, {len(self.calls)} calls")
         return self.faults[-1]
 
     def fault_log(self) -> list[str]:

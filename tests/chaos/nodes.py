@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import resource
+import secrets
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ READY_SECONDS = 90
 """Only a server that hangs takes as long to come up."""
 
 LOOK_SECONDS = 0.03
+PORTS = range(20_000, 32_000)
 MODULE = [sys.executable, "-m", "tests.chaos.node"]
 
 
@@ -150,5 +152,9 @@ class Node:
 
 
 def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+    """A port that stays free while a server is down: none that the system gives to outgoing connections, because a
+    client that asks for a server that is not there could be connected to itself."""
+    while True:
+        port = secrets.choice(PORTS)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port

@@ -68,10 +68,11 @@ class Run:
         starter: Starter,
         session: aiohttp.ClientSession,
         restart_database: Callable[[], Awaitable[None]] | None,
+        tell: Callable[[str], None],
     ) -> None:
         functions = SteadyFunctions(str(plan.seed))
         self._plan = plan
-        self._journal = Journal(time.monotonic())
+        self._journal = Journal(time.monotonic(), tell)
         self._nodes = [Node(f"node{number}", database_url, folder, starter) for number in range(1, plan.nodes + 1)]
         urls = [node.url for node in self._nodes]
         self._client = Client(session, urls, self._journal, Random(f"{plan.seed} client"))
@@ -89,14 +90,17 @@ class Run:
             await self._register()
             await self._load.create_flows()
             began = time.monotonic()
+            self._journal.tell("servers are up; clients and faults begin")
             self._load.begin(self._plan.clients)
             until = began + 60 * self._plan.minutes
             await self._faults.run(self._plan.kills, self._plan.pause_seconds, until)
             await self._faults.heal()
             healed = time.monotonic()
+            self._journal.tell("all faults are over; waiting for every execution to end")
             await self._load.end()
             await self._await_ends(healed + END_SECONDS)
             ended = time.monotonic()
+            self._journal.tell("reading all histories")
             await self._await_quiet()
             await self._reporter.stop()
             found = await self._collect()

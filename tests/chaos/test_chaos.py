@@ -1,0 +1,29 @@
+"""Real servers, killed and otherwise ill-treated under load, keep every promise. Long runs: `python -m tests.chaos`."""
+
+from collections import Counter
+
+import pytest
+
+from tests.chaos.chaos import run_chaos
+from tests.chaos.faults import KINDS
+from tests.chaos.recovery import measure
+from tests.chaos.report import story, summary
+from tests.chaos.run import Plan
+
+PLANS = {
+    "sqlite": Plan(seed=20_261_121, kills=8, kinds=KINDS, nodes=1, pause_seconds=0.8, clients=8, flows=12),
+    "postgres": Plan(seed=20_261_121, kills=12, kinds=KINDS, nodes=3, pause_seconds=0.8, clients=8, flows=12),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("database", PLANS)
+def test_no_fault_breaks_a_promise(database: str) -> None:
+    plan = PLANS[database]
+    outcome = run_chaos(database, plan, fast_start=True)
+    assert not outcome.breaches, summary(database, outcome) + "\n" + story(outcome)
+    kinds = Counter(fault.kind for fault in outcome.journal.faults)
+    assert kinds["kill"] == plan.kills
+    assert kinds.keys() == set(KINDS) - {"restart-postgres" if database == "sqlite" else "disk"}
+    assert measure(outcome.journal).calls, "no kill met a call under way"
+    assert {each.document["status"] for each in outcome.found.values()} >= {"Succeeded", "Failed"}
