@@ -46,7 +46,11 @@ def create_app(settings: Settings, clock: Clock | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.clock = clock or SystemClock()
     app.state.limits = limits
-    app.add_middleware(RequestFrame, body_bytes_max=limits.request_bytes_max)
+    app.add_middleware(
+        RequestFrame,
+        body_bytes_max=limits.request_bytes_max,
+        is_leaving=lambda: hasattr(app.state, "engine") and app.state.engine.lease.is_leaving,
+    )
     app.add_route("/", _rpc, methods=["GET", "POST"], include_in_schema=False)
     app.add_route("/healthz", _healthz, methods=["GET"], include_in_schema=False)
     install(app)

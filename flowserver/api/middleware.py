@@ -1,6 +1,7 @@
-"""Around every request: an id, a bound on the body, and an answer even when our code fails."""
+"""Around every request: an id, a bound on the body, an answer even when our code fails, and goodbye when leaving."""
 
 import logging
+from collections.abc import Callable
 from uuid import uuid4
 
 from starlette.responses import JSONResponse
@@ -14,8 +15,9 @@ log = logging.getLogger(__name__)
 class RequestFrame:
     """ASGI middleware: sets `request.state.request_id`, refuses long bodies, turns our bugs into a plain 500."""
 
-    def __init__(self, app: ASGIApp, body_bytes_max: int) -> None:
+    def __init__(self, app: ASGIApp, body_bytes_max: int, is_leaving: Callable[[], bool]) -> None:
         self._app = app
+        self._is_leaving = is_leaving
         self._body_bytes_max = body_bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -25,7 +27,7 @@ class RequestFrame:
             return
         request_id = str(uuid4())
         scope.setdefault("state", {})["request_id"] = request_id
-        answer = _Answer(send, request_id)
+        answer = _Answer(send, request_id, self._is_leaving)
         body = _BoundedBody(receive, self._body_bytes_max)
         try:
             await self._app(scope, body.receive, answer.send)
@@ -50,15 +52,20 @@ def _fault_response(fault: EntityTooLarge | InternalServerError, request_id: str
 
 
 class _Answer:
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, request_id: str, is_leaving: Callable[[], bool]) -> None:
         self._send = send
+        self._is_leaving = is_leaving
         self._header = (b"x-request-id", request_id.encode())
         self.begun = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.begun = True
-            message = {**message, "headers": [*message.get("headers", []), self._header]}
+            headers = [*message.get("headers", []), self._header]
+            if self._is_leaving():  # so that no further request meets a closing connection
+                headers = [(name, value) for name, value in headers if name != b"connection"]
+                headers.append((b"connection", b"close"))
+            message = {**message, "headers": headers}
         await self._send(message)
 
 

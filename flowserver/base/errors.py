@@ -22,7 +22,8 @@ FlowServerError
 ├── TaskInvalidState           409
 ├── UnsupportedMediaType       415
 ├── ResourceThrottled          429
-└── InternalServerError        500
+├── InternalServerError        500
+└── ServiceUnavailable         503
 
 Codes and statuses are those of the service's published error tables (API version 2019-03-15).
 A class's docstring is its default message; `status` is a hint for whatever transport renders it.
@@ -188,3 +189,10 @@ class InternalServerError(FlowServerError):
 
     code = "InternalServerError"
     status = 500
+
+
+class ServiceUnavailable(FlowServerError):
+    """The database cannot be reached at the moment; try again shortly."""
+
+    code = "ServiceUnavailable"
+    status = 503

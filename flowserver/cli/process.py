@@ -1,7 +1,9 @@
 """Runs an application as this process: serves on open sockets until a signal comes, then ends in order.
 
-The order: no new connections; whoever waits for an execution gets its answer now; requests under way finish within
-`REQUESTS_STOP_SECONDS`; then the application's own end, which drains calls. A second signal kills the process at
+The order: other nodes take over the work that is not begun; whoever waits for an execution gets its answer now; if
+there are other nodes, requests are still served for `FAREWELL_SECONDS`, each answer closing its connection; no new
+connections; requests under way finish within `REQUESTS_STOP_SECONDS`; then the application's own end, which drains
+calls. A second signal kills the process at
 once, which loses no more than a crash does: nothing that was acknowledged.
 """
 
@@ -19,6 +21,10 @@ log = logging.getLogger(__name__)
 
 REQUESTS_STOP_SECONDS = 5
 """How long requests under way may take to end; then they are cut off."""
+
+FAREWELL_SECONDS = 1.0
+"""Clients that send requests all the time let go of their connections in it, and no request of theirs meets a closing
+one; load balancers look for another node meanwhile. Alone, nobody could go elsewhere."""
 
 KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep idle connections, so that it is they who close them and no request meets a closing one."""
@@ -70,8 +76,11 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop serving."""
         log.info("stopping")
-        self._app.state.engine.watchers.release()
-        await self._app.state.engine.leave()
+        engine = self._app.state.engine
+        engine.watchers.release()
+        await engine.leave()
+        if engine.membership.share.nodes > 1:
+            await asyncio.sleep(FAREWELL_SECONDS)
         await super().shutdown(sockets=sockets)
 
     @contextmanager

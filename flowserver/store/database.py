@@ -4,6 +4,7 @@ SQLite: WAL, full fsync, one writer, many readers, incremental vacuum from the f
 PostgreSQL: READ COMMITTED; the rows that a turn changes are locked when they are loaded.
 """
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,8 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 READERS_MAX = 8
 POSTGRES_WRITERS_MAX = 3
@@ -36,6 +38,16 @@ CLOSE_SECONDS = 10.0
 """How long closing waits for transactions under way; those of this server take milliseconds."""
 
 T = TypeVar("T")
+
+
+def is_away(error: Exception) -> bool:
+    """Whether the database could not be reached, or could not write: the same may work a little later."""
+    if isinstance(error, PoolTimeout):
+        return True
+    if not isinstance(error, (OperationalError, InterfaceError)):
+        return False
+    code = getattr(error.orig, "sqlite_errorcode", None)  # SQLITE_ERROR is a mistake in what we told it
+    return code is None or code & 0xFF != sqlite3.SQLITE_ERROR
 
 
 class DatabaseUrlInvalid(ValueError):

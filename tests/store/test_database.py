@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Insert, func, insert, select, text
+from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from flowserver.store.database import READERS_MAX, Database, DatabaseUrlInvalid, parse_url
+from flowserver.store.database import READERS_MAX, Database, DatabaseUrlInvalid, is_away, parse_url
 from flowserver.store.tables import secrets
 
 
@@ -158,3 +160,20 @@ def test_what_was_committed_is_in_the_file_when_all_is_closed(sqlite_url: str, t
     plain = sqlite3.connect(tmp_path / "flowserver.db")
     assert plain.execute("SELECT name FROM secrets").fetchall() == [("a",)]
     plain.close()
+
+
+def test_what_a_database_that_is_away_says(sqlite_database: Database, postgres_database: Database) -> None:
+    """A full disk and a cut connection pass; a statement that makes no sense does not."""
+    for database in (sqlite_database, postgres_database):
+        with pytest.raises(DatabaseError) as nonsense, database.read() as connection:
+            connection.exec_driver_sql("SELECT nothing FROM nowhere")
+        assert not is_away(nonsense.value)
+    with pytest.raises(OperationalError) as full, sqlite_database.write() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")
+        connection.exec_driver_sql("INSERT INTO secrets VALUES ('n', hex(zeroblob(9000000)))")
+    assert is_away(full.value)
+    with pytest.raises(OperationalError) as cut, postgres_database.write() as connection:
+        connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+    assert is_away(cut.value)
+    assert is_away(PoolTimeout())
+    assert not is_away(ValueError())

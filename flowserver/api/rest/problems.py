@@ -17,13 +17,14 @@ from flowserver.base.errors import (
     InternalServerError,
     InvalidArgument,
     ResourceThrottled,
+    ServiceUnavailable,
 )
 from flowserver.base.json_values import JsonObject
 from flowserver.language.diagnostics import DefinitionRejected
 
 PROBLEM_JSON = "application/problem+json"
 RETRY_SECONDS = 1
-"""When a throttled caller may come back; the writer commits many times in a second."""
+"""When a caller may come back that was throttled, or that met a database on its way back."""
 
 ANYWHERE: tuple[type[FlowServerError], ...] = (
     InvalidArgument,
@@ -32,6 +33,7 @@ ANYWHERE: tuple[type[FlowServerError], ...] = (
     AccessDenied,
     ResourceThrottled,
     InternalServerError,
+    ServiceUnavailable,
 )
 """What every operation may answer."""
 
@@ -88,7 +90,7 @@ def _title(error_type: type[FlowServerError]) -> str:
 def _headers(error: FlowServerError) -> dict[str, str]:
     if isinstance(error, Unauthenticated):
         return {"WWW-Authenticate": error.challenge}
-    if isinstance(error, ResourceThrottled):
+    if isinstance(error, (ResourceThrottled, ServiceUnavailable)):
         return {"Retry-After": str(RETRY_SECONDS)}
     return {}
 

@@ -14,8 +14,9 @@ from flowserver.api.rest.answers import ExactJson
 from flowserver.api.rest.auth import authorise
 from flowserver.api.rest.problems import problem_response
 from flowserver.api.rest.validation import explained
-from flowserver.base.errors import FlowServerError, InternalServerError, InvalidArgument
+from flowserver.base.errors import FlowServerError, InternalServerError, InvalidArgument, ServiceUnavailable
 from flowserver.operations.operations import Operations
+from flowserver.store.database import is_away
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,11 @@ def _error_of(request: Request, error: Exception) -> FlowServerError:
             return explained(error.errors())
         case ClientDisconnect():
             return InvalidArgument("the request ended before its body did")  # nobody is left to read it
-    log.error("request %s failed", getattr(request.state, "request_id", ""), exc_info=error)
+    request_id = getattr(request.state, "request_id", "")
+    if is_away(error):
+        log.warning("request %s failed: %s", request_id, error)
+        return ServiceUnavailable()
+    log.error("request %s failed", request_id, exc_info=error)
     return InternalServerError()
 
 

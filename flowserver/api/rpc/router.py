@@ -23,11 +23,13 @@ from flowserver.base.errors import (
     InvalidArgument,
     MissingParameter,
     ResourceThrottled,
+    ServiceUnavailable,
     VersionNotSupported,
 )
 from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.engine.engine import Engine
 from flowserver.operations.operations import Operations
+from flowserver.store.database import is_away
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +61,10 @@ class RpcRoute:
             body = await self._answer(received)
         except FlowServerError as error:
             return _fault(request, error, request_id)
-        except Exception:
+        except Exception as error:
+            if is_away(error):
+                log.warning("request %s failed: %s", request_id, error)
+                return _fault(request, ServiceUnavailable(), request_id)
             log.exception("request %s failed", request_id)
             return _fault(request, InternalServerError(), request_id)
         return _json({**body, "RequestId": request_id}, 200)
@@ -145,7 +150,7 @@ def _fault(request: Request, error: FlowServerError, request_id: str) -> Respons
         "Recommend": "",
     }
     response = _json(body, error.status)
-    if isinstance(error, ResourceThrottled):
+    if isinstance(error, (ResourceThrottled, ServiceUnavailable)):
         response.headers["x-acs-retry-after"] = str(RETRY_AFTER_MS)
     return response
 

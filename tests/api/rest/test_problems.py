@@ -7,6 +7,7 @@ from dataclasses import replace
 import httpx
 import pytest
 from fastapi import FastAPI
+from sqlalchemy.exc import OperationalError
 
 from tests.api.rest.conftest import PASS, WAIT, assert_problem, client_of
 
@@ -85,3 +86,22 @@ async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_bug_of_ours(
     }
     await app(scope, receive, send)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_a_database_that_is_away_is_a_503_that_may_be_repeated(
+    client: httpx.AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise OperationalError("SELECT", None, Exception("the server closed the connection"))
+
+    monkeypatch.setattr(app.state.engine.database, "run_read", away)
+    response = await client.get("/v1/functions")
+    assert_problem(response, 503, "ServiceUnavailable")
+    assert response.headers["retry-after"] == "1"
+
+
+async def test_a_leaving_server_closes_connections_with_its_answers(client: httpx.AsyncClient, app: FastAPI) -> None:
+    assert "connection" not in (await client.get("/v1/functions")).headers
+    await app.state.engine.leave()
+    response = await client.get("/v1/functions")
+    assert (response.status_code, response.headers["connection"]) == (200, "close")

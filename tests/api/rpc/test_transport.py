@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy.exc import OperationalError
 
 from flowserver.server import create_app
 from flowserver.settings import Settings
@@ -247,6 +248,14 @@ async def test_head_says_what_get_would(described: Rpc) -> None:
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
     assert (await described.http.head("/", params={**DESCRIBE, "Name": "none"})).status_code == 404
+
+
+async def test_a_database_that_is_away_is_a_503(described: Rpc, app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(*_: object) -> None:
+        raise OperationalError("SELECT", None, Exception("the server closed the connection"))
+
+    monkeypatch.setattr(app.state.operations.flows, "describe", away, raising=False)
+    await described.refused("DescribeFlow", 503, "ServiceUnavailable", Name="f")
 
 
 async def test_our_own_bug_is_a_plain_500(described: Rpc, app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
