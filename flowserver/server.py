@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver import __version__
+from flowserver.api import watching
 from flowserver.api.middleware import RequestFrame
 from flowserver.api.rest.router import install
 from flowserver.api.rpc.router import RpcRoute
@@ -52,7 +53,7 @@ def create_app(settings: Settings, clock: Clock | None = None) -> FastAPI:
         is_leaving=lambda: hasattr(app.state, "engine") and app.state.engine.lease.is_leaving,
     )
     app.add_route("/", _rpc, methods=["GET", "POST"], include_in_schema=False)
-    app.add_route("/healthz", _healthz, methods=["GET"], include_in_schema=False)
+    watching.install(app)
     install(app)
     return app
 
@@ -106,7 +107,3 @@ def _task_tokens(database: Database) -> TaskTokens:
 async def _rpc(request: Request) -> Response:
     route: RpcRoute = request.app.state.rpc
     return await route(request)
-
-
-async def _healthz(_request: Request) -> Response:
-    return Response('{"status":"ok"}', media_type="application/json")

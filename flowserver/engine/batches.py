@@ -133,6 +133,8 @@ class BatchResult:
     changes: list[Changes] = field(default_factory=list)
     continuing: list[str] = field(default_factory=list)
     parked: list[str] = field(default_factory=list)
+    seconds: float | None = None
+    """How long the transaction took; None if there was none that was committed."""
 
 
 @dataclass(frozen=True, slots=True)

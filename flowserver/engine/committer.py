@@ -6,6 +6,7 @@ the engine's own messages always fit, because they are bounded by what is runnin
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -88,6 +89,11 @@ class Committer:
         """Run a change in the next batch's transaction and return its result once that is durable."""
         answer: T = await self._put(Write(change), bounded=bounded)
         return answer
+
+    @property
+    def pending(self) -> int:
+        """How many items wait for a later transaction."""
+        return len(self._queue)
 
     def _put(self, item: Item, *, bounded: bool) -> asyncio.Future[Any]:
         if self._stopped or (bounded and len(self._queue) >= self._workshop.limits.pending_messages_max):
@@ -186,8 +192,11 @@ class Committer:
             return self._attempt(items)
 
     def _attempt(self, items: Sequence[Item]) -> BatchResult:
+        began = time.perf_counter()
         with self._database.write() as connection:
-            return Batch(connection, self._workshop).run(items)
+            result = Batch(connection, self._workshop).run(items)
+        result.seconds = time.perf_counter() - began
+        return result
 
     def _rejoin(self) -> None:
         """Take a new lease. Replies under the old one will be stale; whatever callers asked for is still good."""

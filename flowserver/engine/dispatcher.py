@@ -5,7 +5,8 @@ A call is made at least once: if this process dies, another orders it again unde
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import TypeVar
@@ -80,6 +81,9 @@ class Dispatcher:
         self._waiting: dict[CallKey, asyncio.Task[None]] = {}
         self._asynchronous: dict[str, asyncio.Task[None]] = {}
         self._draining = False
+        self.calls_in_flight = 0
+        self.calls_waiting = 0
+        """For a place."""
 
     def dispatch(self, caller: Caller, command: InvokeTask) -> None:
         """Make a task's call; a call of the same attempt that is still under way goes on alone."""
@@ -149,7 +153,7 @@ class Dispatcher:
 
     async def _call(self, caller: Caller, command: InvokeTask) -> None:
         lease = self._lease.node_id
-        async with self._places:
+        async with self._place():
             if self._draining:
                 return  # whoever comes after this node makes the call
             self._waiting.pop((caller.execution_id, command.scope_id, command.wait_id), None)
@@ -160,6 +164,21 @@ class Dispatcher:
                 result = Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
         envelope = Envelope(caller.execution_id, TaskReplied(command.scope_id, command.wait_id, result), lease=lease)
         await _persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        """One of the places for calls under way, and the count of who has and who wants one."""
+        self.calls_waiting += 1
+        try:
+            await self._places.acquire()
+        finally:
+            self.calls_waiting -= 1
+        self.calls_in_flight += 1
+        try:
+            yield
+        finally:
+            self.calls_in_flight -= 1
+            self._places.release()
 
     async def _result(self, caller: Caller, command: InvokeTask) -> Result:
         match command.target:
@@ -248,7 +267,7 @@ class Dispatcher:
 
     async def _call_asynchronous(self, row: InvocationRow) -> None:
         """Make the call once and forget it whatever came of it: no step waits and none could be told."""
-        async with self._places:
+        async with self._place():
             endpoint = await _persist(lambda: self._registry.find(row.service, row.qualifier, row.function))
             if isinstance(endpoint, Failure):
                 log.warning("asynchronous call %s: %s %s", row.idempotency_key, endpoint.error, endpoint.cause)

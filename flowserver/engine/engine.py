@@ -18,6 +18,7 @@ from flowserver.engine.definitions import Definitions
 from flowserver.engine.dispatcher import Caller, Dispatcher
 from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
+from flowserver.engine.metrics import Metrics
 from flowserver.engine.notices import Notice
 from flowserver.engine.registry import FunctionRegistry
 from flowserver.engine.starting import Starter
@@ -57,6 +58,7 @@ class Engine:
         self.lease = Lease(node_id)
         workshop = Workshop(clock, limits, missing_source, tokens, self.lease, Definitions())
         self.committer = Committer(database, workshop, self)
+        self.metrics = Metrics()
         self.watchers = Watchers()
         self.registry = FunctionRegistry(database)
         self.starter = Starter(database, self.committer, limits)
@@ -66,7 +68,7 @@ class Engine:
         )
         self.callbacks = Callbacks(self.committer, tokens)
         self.membership = Membership(database, self.lease, clock, self)
-        self.timekeeper = Timekeeper(database, self.committer, clock, self.membership)
+        self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)
         self.sweeper = Sweeper(
             database, self.committer, self.dispatcher, self.callbacks, clock, self.lease, self.membership
         )
@@ -134,6 +136,8 @@ class Engine:
 
     def committed(self, result: BatchResult) -> None:
         """Act on a durable batch: make its calls, note its timers, wake who waits for its executions."""
+        if result.seconds is not None:
+            self.metrics.committed(len(result.answers), result.seconds)
         for changes in result.changes:
             self._act(changes)
         for execution_id in result.continuing:
@@ -194,6 +198,8 @@ class Engine:
                 self._note_due(wake_at)
         if changes.stored.version == 0:
             self._note_due(execution.deadline_at)
+        if not execution.is_running:
+            self.metrics.ended(execution.status)
         self._tell_watchers(execution.execution_id, ended=not execution.is_running)
         if self.lease.is_leaving and changes.commands:
             self.membership.announce().sweep = True

@@ -5,7 +5,7 @@ Every node sees everything that is due. Each fires its own share at once, and wh
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sqlalchemy import Connection
 
@@ -34,11 +34,20 @@ LOOK_AGAIN_SECONDS = 5.0
 class Timekeeper:
     """A loop over the partial indexes of due times."""
 
-    def __init__(self, database: Database, committer: Committer, clock: Clock, membership: Membership) -> None:
+    def __init__(
+        self,
+        database: Database,
+        committer: Committer,
+        clock: Clock,
+        membership: Membership,
+        woke: Callable[[float], None],
+    ) -> None:
+        """`woke` is told how late (seconds) each wait was over."""
         self._database = database
         self._committer = committer
         self._clock = clock
         self._membership = membership
+        self._woke = woke
         self._wake = asyncio.Event()
         self._next_due: int | None = None
         self._task: asyncio.Task[None] | None = None
@@ -72,21 +81,24 @@ class Timekeeper:
     async def _round(self) -> None:
         self._wake.clear()
         self._next_due = None
-        envelopes, due_at = await asyncio.to_thread(self._look)
-        receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope in envelopes))
+        due, due_at = await asyncio.to_thread(self._look)
+        receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope, _ in due))
+        for (_, at), receipt in zip(due, receipts, strict=True):
+            if receipt.kind is ReceiptKind.APPLIED:
+                self._woke(max(self._clock.now_ms() - at, 0) / 1000)
         if any(receipt.kind not in CANNOT_FIRE for receipt in receipts):
             return  # there may be more that is due
         if due_at is not None:
             self.notice(due_at)
         await self._sleep()
 
-    def _look(self) -> tuple[list[Envelope], int | None]:
-        """What to fire now, and when to look again at the latest."""
+    def _look(self) -> tuple[list[tuple[Envelope, int]], int | None]:
+        """What to fire now with its instant, and when to look again at the latest."""
         now = self._clock.now_ms()
         with self._database.read() as connection:
             due = list(self._due(connection, now))
             due_at = next_due(connection, now)
-        mine = [envelope for envelope, at in due if self._is_mine(envelope, at, now)]
+        mine = [(envelope, at) for envelope, at in due if self._is_mine(envelope, at, now)]
         if len(mine) < len(due):
             due_at = now + OVERDUE_MS if due_at is None else min(due_at, now + OVERDUE_MS)
         return mine, due_at

@@ -8,6 +8,7 @@ from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
 from flowserver.operations.tasks import TaskOperations
+from flowserver.operations.watching import WatchOperations
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Operations:
     tasks: TaskOperations
     functions: FunctionOperations
     access: AccessOperations
+    watching: WatchOperations
 
     @staticmethod
     def of(engine: Engine) -> "Operations":
@@ -29,4 +31,5 @@ class Operations:
             TaskOperations(engine),
             FunctionOperations(engine),
             AccessOperations(engine),
+            WatchOperations(engine),
         )

@@ -149,7 +149,7 @@ def due_callbacks(connection: Connection, limit: int) -> list[DueCallback]:
             documents.cause,
         )
         .join(execution_documents, documents.execution_id == header.execution_id)
-        .where(CALLBACK_DUE)
+        .where(CALLBACK_DUE, header.status != str(Status.RUNNING), header.callback_token.is_not(None))
         .limit(limit)
     )
     return [

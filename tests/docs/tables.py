@@ -18,6 +18,7 @@ from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import DEPTH_MAX as JSON_DEPTH_MAX
 from flowserver.base.limits import Limits
 from flowserver.cli.options import flag_of, variable_of
+from flowserver.engine.metrics import GAUGES, Metrics
 from flowserver.engine.tokens import TOKEN_CHARACTERS_MAX
 from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
@@ -126,6 +127,18 @@ def refused_addresses() -> str:
     return table(("network", "what it is"), ((f"`{network}`", reason) for network, reason in REFUSED_NETWORKS))
 
 
+def metrics() -> str:
+    """What the server measures, by the names under which Prometheus keeps it."""
+    known = Metrics()
+    known.text(dict.fromkeys(GAUGES, 0))
+    suffix = {"counter": "_total", "info": "_info"}
+    rows = (
+        (f"`{family.name}{suffix.get(family.type, '')}`", family.type, family.documentation)
+        for family in known.registry.collect()
+    )
+    return table(("metric", "type", "meaning"), rows)
+
+
 def actions() -> str:
     """The actions of the RPC API."""
     return ", ".join(f"`{action}`" for action in ACTIONS) + "."
@@ -192,6 +205,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "REST errors": rest_errors,
     "errors of calls": call_errors,
     "refused addresses": refused_addresses,
+    "metrics": metrics,
     "actions": actions,
     "routes": routes,
     "attributes of every step": shared_attributes,

@@ -16,8 +16,8 @@ from flowserver.store.database import Database
 from flowserver.store.keys import disable_access_key, insert_access_key, list_access_keys
 from tests.api.rest.conftest import PASS, assert_problem, client_of
 
-PUBLIC = {"/healthz", "/docs", "/docs/assets", "/v1/openapi.json"}
-"""Routes that answer anybody: they hold nothing of what the server holds."""
+PUBLIC = {"/healthz", "/readyz", "/metrics", "/docs", "/docs/assets", "/v1/openapi.json"}
+"""Routes that answer anybody: they tell nothing of what the server holds, but counts."""
 
 RPC = "/"
 """The RPC route asks for a signature, in its own way."""

@@ -1,0 +1,40 @@
+"""/healthz, /readyz and /metrics: for load balancers and Prometheus. No access key: they tell counts, yes and no."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from flowserver.api.guard import check_open_request
+from flowserver.base.errors import AccessDenied
+
+
+def install(app: FastAPI) -> None:
+    """Add the routes to an application whose state holds `operations` and `settings` once it serves."""
+    app.add_route("/healthz", _healthz, methods=["GET"], include_in_schema=False)
+    app.add_route("/readyz", _readyz, methods=["GET"], include_in_schema=False)
+    app.add_route("/metrics", _metrics, methods=["GET"], include_in_schema=False)
+
+
+async def _healthz(_request: Request) -> Response:
+    return Response('{"status":"ok"}', media_type="application/json")
+
+
+async def _readyz(request: Request) -> Response:
+    if await request.app.state.operations.watching.is_ready():
+        return Response('{"status":"ready"}', media_type="application/json")
+    return Response('{"status":"not ready"}', 503, media_type="application/json")
+
+
+async def _metrics(request: Request) -> Response:
+    state: Any = request.app.state
+    if await state.operations.watching.is_open():
+        headers = request.headers
+        site = headers.get("sec-fetch-site")
+        try:
+            check_open_request(headers.get("host"), headers.get("origin"), state.settings.allowed_hosts, site)
+        except AccessDenied as error:
+            return PlainTextResponse(error.message, error.status)
+    return Response(await state.operations.watching.metrics(), media_type=CONTENT_TYPE_LATEST)

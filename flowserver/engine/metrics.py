@@ -1,0 +1,96 @@
+"""What one server process counts about itself, as Prometheus metrics. Knows names and buckets, and no engine.
+
+Every application has a registry of its own. Gauges have no state: whoever writes the metrics brings their values, and
+what is not known at the moment is left out.
+"""
+
+import platform
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, Info, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from flowserver import __version__
+
+GAUGES: Final = {
+    "flowserver_stuck_executions": "Executions that break the invariant, or that no server has set going for more than "
+    "10 seconds although they are due. 0 always.",
+    "flowserver_parked_executions": "Running executions that are set aside: the server could not go on with them.",
+    "flowserver_running_executions": "Executions that have not ended, parked ones included.",
+    "flowserver_nodes": "Server processes registered in the database.",
+    "flowserver_database_up": "Whether the database answers; 0 leaves out the four gauges above.",
+    "flowserver_calls_in_flight": "Calls of functions that this process is making.",
+    "flowserver_calls_waiting": "Calls of functions that wait for a place; the limit is invocations_in_flight_max.",
+    "flowserver_pending_messages": "Messages and changes that wait for this process's next commit.",
+}
+"""What is measured when somebody asks: the first four in the database, which all servers share."""
+
+COMMIT_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+BATCH_ITEMS: Final = (1, 2, 5, 10, 20, 50, 100, 200)
+LATENESS_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+
+
+class Metrics:
+    """Counters of one process. Only the event loop's thread may count."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._gauges = _Gauges()
+        self.registry.register(self._gauges)
+        self._commits = Counter("flowserver_commits", "Transactions committed by this process.", registry=self.registry)
+        self._batch_items = Histogram(
+            "flowserver_batch_items",
+            "Messages and changes in one transaction.",
+            buckets=BATCH_ITEMS,
+            registry=self.registry,
+        )
+        self._commit_seconds = Histogram(
+            "flowserver_commit_seconds",
+            "Time from the beginning of a transaction until it is durable.",
+            buckets=COMMIT_SECONDS,
+            registry=self.registry,
+        )
+        self._ended = Counter(
+            "flowserver_ended_executions", "Executions that this process ended.", ["status"], registry=self.registry
+        )
+        self._lateness = Histogram(
+            "flowserver_wakeup_lateness_seconds",
+            "How long after its instant a wait or time-out was over, its commit included.",
+            buckets=LATENESS_SECONDS,
+            registry=self.registry,
+        )
+        build = Info("flowserver_build", "Versions that this process runs.", registry=self.registry)
+        build.info({"version": __version__, "python": platform.python_version()})
+
+    def committed(self, items: int, seconds: float) -> None:
+        """A transaction of so many items took so long."""
+        self._commits.inc()
+        self._batch_items.observe(items)
+        self._commit_seconds.observe(seconds)
+
+    def ended(self, status: str) -> None:
+        """An execution has ended."""
+        self._ended.labels(status).inc()
+
+    def woke(self, late_seconds: float) -> None:
+        """A wait was over so long after its instant."""
+        self._lateness.observe(late_seconds)
+
+    def text(self, gauges: Mapping[str, float]) -> bytes:
+        """Everything in Prometheus text format; of the gauges those that are given."""
+        self._gauges.values = gauges
+        return generate_latest(self.registry)
+
+
+class _Gauges(Collector):
+    def __init__(self) -> None:
+        self.values: Mapping[str, float] = {}
+
+    def describe(self) -> Iterator[Metric]:
+        yield from (GaugeMetricFamily(name, meaning) for name, meaning in GAUGES.items())
+
+    def collect(self) -> Iterator[Metric]:
+        for name, value in self.values.items():
+            yield GaugeMetricFamily(name, GAUGES[name], value=value)

@@ -1,0 +1,60 @@
+"""Looks at the database for many who ask: one at a time, remembered for a while, and never waited for too long."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from sqlalchemy.exc import SQLAlchemyError
+
+log = logging.getLogger(__name__)
+
+SHARE_OF_TIME = 20
+"""What took a second to find is remembered for so many, so that looking takes a twentieth of the time at most."""
+
+T = TypeVar("T")
+
+
+class Remembered(Generic[T]):
+    """The result of a blocking look, made in a thread when somebody asks.
+
+    It is remembered for `seconds`, or longer if it was costly. Who asks waits for `patience_seconds` at most and then
+    gets the result before, if that is not older than `good_seconds`; None when there is none, or the look failed.
+    """
+
+    def __init__(self, look: Callable[[], T], *, seconds: float, patience_seconds: float, good_seconds: float) -> None:
+        self._look = look
+        self._seconds = seconds
+        self._patience_seconds = patience_seconds
+        self._good_seconds = good_seconds
+        self._value: T | None = None
+        self._seen_at = 0.0
+        self._until = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    async def get(self) -> T | None:
+        """The result, as fresh as has been said."""
+        loop = asyncio.get_running_loop()
+        if self._task is None and loop.time() >= self._until:
+            self._task = asyncio.create_task(self._refresh(), name="look")
+        if self._task is not None:
+            done, _ = await asyncio.wait([self._task], timeout=self._patience_seconds)
+            if not done and loop.time() - self._seen_at > self._good_seconds:
+                return None
+        return self._value
+
+    async def _refresh(self) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            self._value = await asyncio.to_thread(self._look)
+        except SQLAlchemyError as error:
+            log.warning("the database does not answer: %s", type(error).__name__)
+            self._value = None
+        except Exception:
+            log.exception("looking at the database failed")
+            self._value = None
+        finally:
+            self._seen_at = loop.time()
+            self._until = self._seen_at + max(self._seconds, SHARE_OF_TIME * (self._seen_at - began))
+            self._task = None

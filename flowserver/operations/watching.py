@@ -1,0 +1,93 @@
+"""What tells those who run the server how it is: metrics, and whether it takes work."""
+
+from dataclasses import dataclass
+
+from flowserver.engine.engine import Engine
+from flowserver.engine.overdue import Overdue
+from flowserver.operations.remembered import Remembered
+from flowserver.store.census import count_nodes, count_parked
+from flowserver.store.executions import count_running
+from flowserver.store.keys import any_access_key
+
+CENSUS_SECONDS = 3.0
+"""For so long a census is remembered: however often it is asked for, it costs nothing more."""
+
+CENSUS_GOOD_SECONDS = 60.0
+PATIENCE_SECONDS = 3.0
+PROBE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """What one look at the database counted."""
+
+    stuck: int
+    parked: int
+    running: int
+    nodes: int
+    has_keys: bool
+
+
+class WatchOperations:
+    """Metrics and readiness. They need no access key: they are counts and a yes or no."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._overdue = Overdue(engine.tokens)
+        self._census = Remembered(
+            self._take_census,
+            seconds=CENSUS_SECONDS,
+            patience_seconds=PATIENCE_SECONDS,
+            good_seconds=CENSUS_GOOD_SECONDS,
+        )
+        self._probe = Remembered(
+            self._look_once, seconds=PROBE_SECONDS, patience_seconds=PATIENCE_SECONDS, good_seconds=0
+        )
+        self._has_keys = False
+
+    async def metrics(self) -> bytes:
+        """Everything measured, in Prometheus text format; within some seconds, even while the database is away."""
+        census = await self._census.get()
+        engine = self._engine
+        gauges = {
+            "flowserver_database_up": float(census is not None),
+            "flowserver_calls_in_flight": engine.dispatcher.calls_in_flight,
+            "flowserver_calls_waiting": engine.dispatcher.calls_waiting,
+            "flowserver_pending_messages": engine.committer.pending,
+        }
+        if census is not None:
+            gauges |= {
+                "flowserver_stuck_executions": census.stuck,
+                "flowserver_parked_executions": census.parked,
+                "flowserver_running_executions": census.running,
+                "flowserver_nodes": census.nodes,
+            }
+        return engine.metrics.text(gauges)
+
+    async def is_open(self) -> bool:
+        """Whether the server has no access keys, as of the last census; it is asked even while the database is away."""
+        census = await self._census.get()
+        if census is not None:
+            self._has_keys = census.has_keys
+        return not self._has_keys
+
+    async def is_ready(self) -> bool:
+        """Whether this process takes work and its database answers."""
+        if self._engine.lease.is_leaving or self._engine.watchers.released:
+            return False
+        return await self._probe.get() is True
+
+    def _take_census(self) -> Census:
+        with self._engine.database.read() as connection:
+            return Census(
+                stuck=len(self._overdue.stuck_executions(connection, self._engine.clock.now_ms())),
+                parked=count_parked(connection),
+                running=count_running(connection),
+                nodes=count_nodes(connection),
+                has_keys=any_access_key(connection),
+            )
+
+    def _look_once(self) -> bool:
+        with self._engine.database.read() as connection:
+            any_access_key(connection)
+        return True

@@ -1,0 +1,64 @@
+"""Counts of what is in the database, for those who watch the server."""
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection, func, select
+
+from flowserver.machine.state import WaitKind
+from flowserver.store.invariant import violations
+from flowserver.store.loading import chunks
+from flowserver.store.tables import CALLBACK_DUE, PARKED, READY, RUNNING, executions, nodes, scopes
+
+
+def count_parked(connection: Connection) -> int:
+    """How many running executions are set aside."""
+    return connection.execute(select(func.count()).select_from(executions).where(PARKED, RUNNING)).scalar_one()
+
+
+def count_nodes(connection: Connection) -> int:
+    """How many server processes are registered, those that are about to leave included."""
+    return connection.execute(select(func.count()).select_from(nodes)).scalar_one()
+
+
+def executions_in_breach(connection: Connection, limit: int) -> list[str]:
+    """Executions (ids of unknown ones included) that the view of the invariant lists."""
+    return list(connection.execute(select(violations.c.execution_id).distinct().limit(limit)).scalars())
+
+
+def untold_callbacks(connection: Connection, until_ms: int, limit: int) -> list[tuple[str, str]]:
+    """Executions that ended by `until_ms` and whose waiting task has not been told, with its token."""
+    header = executions.c
+    query = select(header.execution_id, header.callback_token).where(
+        CALLBACK_DUE, header.stopped_at <= until_ms, header.callback_token.is_not(None)
+    )
+    return [(row.execution_id, row.callback_token) for row in connection.execute(query.limit(limit))]
+
+
+def parked_among(connection: Connection, execution_ids: Collection[str]) -> set[str]:
+    """Those of the executions that are set aside."""
+    found: set[str] = set()
+    for chunk in chunks(sorted(set(execution_ids))):
+        query = select(executions.c.execution_id).where(executions.c.execution_id.in_(chunk), PARKED)
+        found.update(connection.execute(query).scalars())
+    return found
+
+
+def pausing_scopes(connection: Connection, execution_ids: Collection[str]) -> set[tuple[str, int]]:
+    """The scopes of these executions that wait for an instant, where no report can be taken."""
+    found: set[tuple[str, int]] = set()
+    for chunk in chunks(sorted(set(execution_ids))):
+        timer = scopes.c.wait == str(WaitKind.TIMER)
+        query = select(scopes.c.execution_id, scopes.c.scope_id).where(scopes.c.execution_id.in_(chunk), timer)
+        found.update((row.execution_id, row.scope_id) for row in connection.execute(query))
+    return found
+
+
+def ready_versions(connection: Connection, limit: int) -> list[tuple[str, int]]:
+    """Executions with a scope that can go on at once, and the version they were left at."""
+    header = executions.c
+    query = (
+        select(header.execution_id, header.version)
+        .join(scopes, scopes.c.execution_id == header.execution_id)
+        .where(READY, RUNNING, header.parked_error.is_(None))
+    )
+    return [(row.execution_id, row.version) for row in connection.execute(query.distinct().limit(limit))]

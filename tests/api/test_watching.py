@@ -1,0 +1,155 @@
+"""/metrics, /readyz and /healthz: what they tell, to whom, and while the database is away."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import delete
+from sqlalchemy.exc import OperationalError
+
+from flowserver.engine.metrics import GAUGES
+from flowserver.operations.watching import CENSUS_SECONDS
+from flowserver.server import create_app
+from flowserver.settings import Settings
+from flowserver.store.tables import scopes
+from tests.api.rest.conftest import PASS, WAIT, client_of
+from tests.support.access_key import TOKEN, create_database_with_key
+
+
+@pytest.fixture
+def app(sqlite_url: str) -> FastAPI:
+    return create_app(Settings(database_url=sqlite_url, drain_seconds=0))
+
+
+@pytest.fixture
+async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    async with app.router.lifespan_context(app), client_of(app) as opened:
+        yield opened
+
+
+def samples(response: httpx.Response) -> dict[str, float]:
+    """Every sample by name and labels, as Prometheus itself reads the text."""
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"].startswith("text/plain; version=")
+    return {
+        sample.name + "".join(f" {name}={value}" for name, value in sample.labels.items()): sample.value
+        for family in text_string_to_metric_families(response.text)
+        for sample in family.samples
+    }
+
+
+def forget_census(app: FastAPI) -> None:
+    app.state.operations.watching._census._until = 0.0
+
+
+def take_away(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def fail():
+        raise OperationalError("SELECT", None, Exception("away"))
+        yield
+
+    monkeypatch.setattr(app.state.engine.database, "read", fail)
+
+
+async def test_what_happens_is_counted(client: httpx.AsyncClient, app: FastAPI) -> None:
+    for flow, text in (("p", PASS), ("w", WAIT)):
+        await client.put(f"/v1/flows/{flow}", json={"definition": text})
+        await client.post(f"/v1/flows/{flow}/executions?wait={60 if flow == 'p' else 0}", json={"name": "e"})
+    await client.post("/v1/flows/w/executions", json={"name": "stopped"})
+    await client.post("/v1/flows/w/executions/stopped/stop")
+    seen = samples(await client.get("/metrics"))
+    assert seen["flowserver_ended_executions_total status=Succeeded"] == 1
+    assert seen["flowserver_ended_executions_total status=Stopped"] == 1
+    assert seen["flowserver_running_executions"] == 1
+    assert seen["flowserver_stuck_executions"] == seen["flowserver_parked_executions"] == 0
+    assert seen["flowserver_nodes"] == seen["flowserver_database_up"] == 1
+    assert seen["flowserver_commits_total"] == seen["flowserver_commit_seconds_count"] >= 6
+    assert seen["flowserver_batch_items_sum"] >= seen["flowserver_batch_items_count"] >= 6
+    assert set(GAUGES) <= set(seen)
+
+
+async def test_how_late_waits_are(client: httpx.AsyncClient) -> None:
+    soon = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, timestamp: $.at}\n"
+    await client.put("/v1/flows/w", json={"definition": soon.replace("timestamp: $.at", "duration: 1")})
+    await client.post("/v1/flows/w/executions?wait=60", json={"name": "e"})
+    seen = samples(await client.get("/metrics"))
+    assert seen["flowserver_wakeup_lateness_seconds_count"] == 1
+    assert seen["flowserver_wakeup_lateness_seconds_sum"] < 10
+
+
+async def test_a_census_is_taken_once_for_all_who_ask(client: httpx.AsyncClient, app: FastAPI) -> None:
+    await client.put("/v1/flows/w", json={"definition": WAIT})
+    await client.post("/v1/flows/w/executions", json={"name": "e"})
+    assert samples(await client.get("/metrics"))["flowserver_stuck_executions"] == 0
+    with app.state.engine.database.write() as connection:
+        connection.execute(delete(scopes))
+    assert samples(await client.get("/metrics"))["flowserver_stuck_executions"] == 0
+    forget_census(app)
+    answers = await asyncio.gather(*(client.get("/metrics") for _ in range(20)))
+    assert {samples(answer)["flowserver_stuck_executions"] for answer in answers} == {1}
+    assert CENSUS_SECONDS < 10
+
+
+async def test_while_the_database_is_away(
+    client: httpx.AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await client.get("/readyz")).status_code == 200
+    with monkeypatch.context() as away:
+        take_away(app, away)
+        app.state.operations.watching._probe._until = 0.0
+        forget_census(app)
+        seen = samples(await client.get("/metrics"))
+        assert seen["flowserver_database_up"] == 0
+        assert "flowserver_stuck_executions" not in seen
+        assert seen["flowserver_pending_messages"] == 0
+        assert (await client.get("/readyz")).status_code == 503
+        assert (await client.get("/healthz")).status_code == 200
+    app.state.operations.watching._probe._until = 0.0
+    forget_census(app)
+    assert samples(await client.get("/metrics"))["flowserver_database_up"] == 1
+    assert (await client.get("/readyz")).status_code == 200
+
+
+async def test_a_server_that_leaves_is_not_ready(client: httpx.AsyncClient, app: FastAPI) -> None:
+    assert (await client.get("/readyz")).json() == {"status": "ready"}
+    await app.state.engine.leave()
+    answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (503, {"status": "not ready"})
+    assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_an_open_server_tells_local_programs_only(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/metrics", headers={"Host": "localhost:8080"})).status_code == 200
+    for foreign in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        assert (await client.get("/metrics", headers=foreign)).status_code == 403
+
+
+async def test_a_server_with_keys_tells_everybody(tmp_path) -> None:
+    url = f"sqlite:///{tmp_path}/flows.db"
+    create_database_with_key(url)
+    async with _running(create_app(Settings(database_url=url))) as client:
+        assert TOKEN not in (await client.get("/metrics", headers={"Host": "flows.example"})).text
+        assert samples(await client.get("/metrics", headers={"Host": "flows.example"}))["flowserver_nodes"] == 1
+
+
+async def test_every_application_counts_for_itself(sqlite_url: str, tmp_path) -> None:
+    other_url = f"sqlite:///{tmp_path}/other.db"
+    create_database_with_key(other_url)
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(_running(create_app(Settings(database_url=sqlite_url))))
+        second = await stack.enter_async_context(_running(create_app(Settings(database_url=other_url))))
+        await first.put("/v1/flows/p", json={"definition": PASS})
+        await first.post("/v1/flows/p/executions?wait=60", json={"name": "e"})
+        ended = "flowserver_ended_executions_total status=Succeeded"
+        assert samples(await first.get("/metrics"))[ended] == 1
+        assert ended not in samples(await second.get("/metrics"))
+
+
+@asynccontextmanager
+async def _running(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    async with app.router.lifespan_context(app), client_of(app) as opened:
+        yield opened
