@@ -19,6 +19,7 @@ FlowServerError
 ├── ExecutionNotExists         404
 ├── FunctionNotExists          404
 ├── FlowAlreadyExists          409
+├── ExecutionNotParked         409  (REST only)
 ├── TaskInvalidState           409
 ├── UnsupportedMediaType       415
 ├── ResourceThrottled          429
@@ -160,6 +161,13 @@ class FlowAlreadyExists(FlowServerError):
     """A flow of this name exists already."""
 
     code = "FlowAlreadyExists"
+    status = 409
+
+
+class ExecutionNotParked(FlowServerError):
+    """The execution is not parked, so there is nothing to restart."""
+
+    code = "ExecutionNotParked"
     status = 409
 
 

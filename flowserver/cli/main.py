@@ -6,6 +6,7 @@ import typer
 
 from flowserver import __version__
 from flowserver.cli.doctor import doctor
+from flowserver.cli.executions import executions
 from flowserver.cli.failures import Commands
 from flowserver.cli.functions import functions
 from flowserver.cli.keys import keys
@@ -25,6 +26,7 @@ app.command()(serve)
 app.command()(migrate)
 app.command()(validate)
 app.command()(doctor)
+app.add_typer(executions, name="executions")
 app.add_typer(keys, name="keys")
 app.add_typer(functions, name="functions")
 

@@ -56,6 +56,9 @@ EMPTY_FLOW = Flow(version="v1", lists=())
 ENDING = (Stop, DeadlineReached)
 """Messages that end an execution from its header alone, so that a parked one does not stay for ever."""
 
+TOLD_LATER = (ReceiptKind.NOT_NOW, ReceiptKind.PARKED)
+"""What a callback meets that its task may still take another time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
@@ -297,7 +300,7 @@ def _settled(items: Sequence[Item], answers: Sequence[Any]) -> list[str]:
     return [
         item.settles
         for item, answer in zip(items, answers, strict=True)
-        if isinstance(item, Envelope) and item.settles is not None and answer.kind is not ReceiptKind.NOT_NOW
+        if isinstance(item, Envelope) and item.settles is not None and answer.kind not in TOLD_LATER
     ]
 
 

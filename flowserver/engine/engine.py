@@ -171,6 +171,14 @@ class Engine:
         if not self.lease.is_leaving:
             self._keep(asyncio.create_task(self.committer.write(lambda _: None)))
 
+    async def resume(self, execution_id: str) -> None:
+        """Set an execution going that was parked: its ready scopes now, then what fell due or was lost meanwhile."""
+        await self.committer.submit(Envelope(execution_id, Continue()))
+        self._note_due(0)
+        self.sweeper.sweep_soon()
+        if not self.membership.is_alone:
+            self.membership.announce().sweep = True
+
     def functions_changed(self) -> None:
         """A function was registered or taken out."""
         self.registry.forget()

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from flowserver.base.errors import (
     ExecutionAlreadyCompleted,
     ExecutionNotExists,
+    ExecutionNotParked,
     InternalServerError,
     InvalidArgument,
 )
@@ -25,6 +26,7 @@ from flowserver.machine.state import Execution, Status
 from flowserver.operations.flows import require_flow
 from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
+from flowserver.store.breaches import unpark_execution
 from flowserver.store.executions import (
     ExecutionFilter,
     ExecutionRow,
@@ -115,6 +117,20 @@ class ExecutionOperations:
             raise ExecutionAlreadyCompleted(f"execution {name} of flow {flow_name} has already ended")
         if receipt.kind is not ReceiptKind.APPLIED:
             raise InternalServerError(f"execution {name} of flow {flow_name} is set aside; the server's log says why")
+        return await self._find(flow_name, name)
+
+    async def restart(self, flow_name: str, name: str) -> ExecutionRow:
+        """Let a parked execution go on, and return it; it is parked again if what it met is still there.
+
+        Raises FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, ExecutionNotParked.
+        """
+        row = await self._find(flow_name, name)
+        unpark = partial(unpark_execution, execution_id=row.execution_id)
+        if not await self._engine.committer.write(unpark, bounded=True):
+            if (await self._find(flow_name, name)).status is not Status.RUNNING:
+                raise ExecutionAlreadyCompleted(f"execution {name} of flow {flow_name} has already ended")
+            raise ExecutionNotParked(f"execution {name} of flow {flow_name} is not parked")
+        await self._engine.resume(row.execution_id)
         return await self._find(flow_name, name)
 
     async def describe(self, flow_name: str, name: str, *, wait_seconds: int = 0) -> ExecutionRow:

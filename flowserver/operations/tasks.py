@@ -1,6 +1,6 @@
 """Redeeming task tokens."""
 
-from flowserver.base.errors import InternalServerError, InvalidArgument, TaskAlreadyCompleted, TaskInvalidState
+from flowserver.base.errors import InvalidArgument, TaskAlreadyCompleted, TaskInvalidState
 from flowserver.engine.batches import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.starting import parse_input
@@ -18,7 +18,8 @@ class TaskOperations:
         """Settle a task with its output (JSON text of an object); returns the id of the event that records it.
 
         Raises InvalidArgument (output, or a token this server did not make), TaskAlreadyCompleted (the token's task
-        is over, whatever way), TaskInvalidState (between two attempts; come back shortly).
+        is over, whatever way), TaskInvalidState (between two attempts, or the execution is parked;
+        come back later).
         """
         if output_text == "":
             raise InvalidArgument("Output must be the JSON text of an object")
@@ -43,6 +44,6 @@ class TaskOperations:
             case ReceiptKind.NOT_NOW:
                 raise TaskInvalidState("the task waits to be tried again and takes no report now; try again shortly")
             case ReceiptKind.PARKED:
-                raise InternalServerError("the task's execution is set aside; the server's log says why")
+                raise TaskInvalidState("the task's execution is parked and takes no report now; try again later")
             case _:
                 raise TaskAlreadyCompleted

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, func, or_, select, tuple_
+from sqlalchemy import Connection, Row, Select, and_, func, not_, or_, select, tuple_
 
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Status
@@ -41,6 +41,7 @@ class ExecutionFilter:
     started_from: int | None = None
     started_to: int | None = None
     name_prefix: str | None = None
+    parked: bool | None = None
 
 
 def _readable() -> Select[Any]:
@@ -55,13 +56,13 @@ def _readable() -> Select[Any]:
             header.started_at,
             header.stopped_at,
             header.parked_error,
-            execution_documents.c.input,
+            func.coalesce(execution_documents.c.input, "").label("input"),
             execution_documents.c.output,
             execution_documents.c.error,
             execution_documents.c.cause,
             func.coalesce(definitions.c.text, "").label("definition"),
         )
-        .join(execution_documents, execution_documents.c.execution_id == header.execution_id)
+        .join(execution_documents, execution_documents.c.execution_id == header.execution_id, isouter=True)
         .join(definitions, definitions.c.definition_id == header.definition_id, isouter=True)
     )
 
@@ -117,6 +118,9 @@ def _conditions(wanted: ExecutionFilter) -> list[Any]:
     conditions: list[Any] = []
     if wanted.status is not None:
         conditions.append(header.status == str(wanted.status))
+    if wanted.parked is not None:
+        is_parked = and_(RUNNING, header.parked_error.is_not(None))
+        conditions.append(is_parked if wanted.parked else not_(is_parked))
     if wanted.started_from is not None:
         conditions.append(header.started_at >= wanted.started_from)
     if wanted.started_to is not None:

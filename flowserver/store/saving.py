@@ -16,7 +16,7 @@ from flowserver.machine.turn import Turn
 from flowserver.store.bulk import execute_many
 from flowserver.store.functions import InvocationRow
 from flowserver.store.loading import StoredExecution, chunks
-from flowserver.store.tables import events, execution_documents, executions, invocations, scopes
+from flowserver.store.tables import RUNNING, events, execution_documents, executions, invocations, scopes
 
 
 class VersionConflict(Exception):
@@ -240,8 +240,8 @@ _RELEASE_TASK = (
 
 
 def park_execution(connection: Connection, execution_id: str, error: str) -> None:
-    """Set an execution aside that our own code could not run; it keeps its state and its error is visible."""
-    parked = update(executions).where(executions.c.execution_id == execution_id)
+    """Set a running execution aside that our own code could not run; it keeps its state and its error is visible."""
+    parked = update(executions).where(executions.c.execution_id == execution_id, RUNNING)
     connection.execute(parked.values(parked_error=_storable(error)))
 
 

@@ -30,7 +30,7 @@ def test_module_is_the_program():
 
 def test_commands_are_those_that_are_documented():
     assert {" ".join(names) for names in COMMANDS} == {
-        "serve", "migrate", "validate", "doctor",
+        "serve", "migrate", "validate", "doctor", "executions restart",
         "keys create", "keys list", "keys disable",
         "functions list", "functions put", "functions get", "functions delete", "functions serve",
     }  # fmt: skip
@@ -43,7 +43,7 @@ def test_every_command_has_help_with_an_example(run, names):
     assert f"  flowserver {' '.join(names)}" in result.stdout.partition("Example")[2]
 
 
-@pytest.mark.parametrize("names", [(), ("keys",), ("functions",)], ids=" ".join)
+@pytest.mark.parametrize("names", [(), ("keys",), ("functions",), ("executions",)], ids=" ".join)
 def test_overviews_say_every_command_in_a_full_sentence(run, names):
     result = run(*names, "--help")
     assert result.exit_code == 0

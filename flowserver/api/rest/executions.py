@@ -23,6 +23,7 @@ from flowserver.base.errors import (
     ExecutionAlreadyCompleted,
     ExecutionAlreadyExists,
     ExecutionNotExists,
+    ExecutionNotParked,
     FlowNotExists,
     InvalidArgument,
     UnsupportedMediaType,
@@ -75,6 +76,7 @@ async def list_executions(flow: FlowName, operations: Ops, query: Annotated[Exec
         started_from=_instant("startedFrom", query.started_from),
         started_to=_instant("startedTo", query.started_to),
         name_prefix=query.name_prefix,
+        parked=query.parked,
     )
     page = await operations.executions.list(flow, wanted, next_token=query.next_token, limit=query.limit)
     return answer(ExecutionPage.of(page))
@@ -109,6 +111,21 @@ async def stop_execution(
     """Stop a running execution for good. A flow that waits for it can catch the given error."""
     row = await operations.executions.stop(flow, execution, error=stop.error, cause=stop.cause)
     return answer(Execution.of(row))
+
+
+@router.post(
+    "/{execution}/restart",
+    summary="Restart a parked execution",
+    response_model=Execution,
+    responses=problems(FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, ExecutionNotParked),
+)
+async def restart_execution(flow: FlowName, execution: ExecutionName, operations: Ops) -> Response:
+    """Let an execution go on that the server had set aside (`parkedError`), once the reason is mended.
+
+    It goes on where it stood: nothing that is settled is done again. If the reason is still there, the reply shows the
+    execution parked again.
+    """
+    return answer(Execution.of(await operations.executions.restart(flow, execution)))
 
 
 def _instant(name: str, text: str | None) -> int | None:

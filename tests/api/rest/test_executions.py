@@ -5,7 +5,9 @@ import asyncio
 import httpx
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import select, update
 
+from flowserver.store.tables import execution_documents, executions
 from tests.api.rest.conftest import PASS, WAIT, assert_problem
 
 HERE = "/v1/flows/order/executions"
@@ -102,6 +104,32 @@ async def test_stop_says_why(client: httpx.AsyncClient) -> None:
     assert (execution["status"], execution["error"], execution["cause"]) == ("Stopped", *why.values())
     again = await client.post("/v1/flows/parcel/executions/run/stop", json=why)
     assert_problem(again, 400, "ExecutionAlreadyCompleted")
+
+
+async def test_a_parked_execution_is_seen_found_and_restarted(client: httpx.AsyncClient, app: FastAPI) -> None:
+    here = "/v1/flows/parcel/executions"
+    for name in ("run", "other"):
+        await client.post(here, json={"name": name})
+    assert_problem(await client.post(f"{here}/run/restart"), 409, "ExecutionNotParked")
+    with app.state.engine.database.write() as connection:
+        of_run = executions.c.name == "run"
+        connection.execute(update(executions).where(of_run).values(parked_error="a bug"))
+        ids = select(executions.c.execution_id).where(of_run)
+        damaged = execution_documents.c.execution_id.in_(ids)
+        connection.execute(update(execution_documents).where(damaged).values(input="{", output="["))
+    seen = (await client.get(f"{here}/run")).json()
+    assert (seen["status"], seen["parkedError"], seen["input"], seen["output"]) == ("Running", "a bug", {}, None)
+    for parked, names in (("true", ["run"]), ("false", ["other"])):
+        page = (await client.get(here, params={"parked": parked})).json()
+        assert [each["name"] for each in page["executions"]] == names
+    again = (await client.post(f"{here}/run/restart")).json()
+    assert "the stored input cannot be read" in again["parkedError"]
+    with app.state.engine.database.write() as connection:
+        connection.execute(update(execution_documents).values(input="{}", output=None))
+    assert (await client.post(f"{here}/run/restart")).json()["parkedError"] is None
+    await client.post(f"{here}/run/stop")
+    assert_problem(await client.post(f"{here}/run/restart"), 400, "ExecutionAlreadyCompleted")
+    assert_problem(await client.post(f"{here}/none/restart"), 404, "ExecutionNotExists")
 
 
 @pytest.mark.parametrize(

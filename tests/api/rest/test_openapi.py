@@ -44,7 +44,15 @@ async def test_it_is_served(client: httpx.AsyncClient) -> None:
 def test_its_operations() -> None:
     assert {operation["operationId"] for operation in OPERATIONS.values()} == {
         *("list_flows", "create_flow", "get_flow", "put_flow", "update_flow", "delete_flow", "validate_definition"),
-        *("start_execution", "list_executions", "get_execution", "stop_execution", "list_events", "stream_events"),
+        *(
+            "start_execution",
+            "list_executions",
+            "get_execution",
+            "stop_execution",
+            "restart_execution",
+            "list_events",
+            "stream_events",
+        ),
         *("report_task_succeeded", "report_task_failed"),
         *("list_functions", "get_function", "put_function", "delete_function"),
     }

@@ -18,7 +18,7 @@ from flowserver.api.rest.models.base import (
 )
 from flowserver.api.rest.models.flows import DEFINITION
 from flowserver.base.clock import format_instant
-from flowserver.base.json_values import JsonObject, load_json
+from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
 from flowserver.machine.state import Status
 from flowserver.operations.paging import Page
 from flowserver.store.executions import ExecutionRow
@@ -76,7 +76,7 @@ class ExecutionSummary(Resource):
     cause: Annotated[str | None, Field(description="What happened, in words; null if no error ended it.")]
     parked_error: Annotated[
         str | None,
-        Field(description="Why the server has set a running execution aside; null while all is well."),
+        Field(description="Why the server has set a running execution aside (parked it); null while all is well."),
     ]
     started_time: Instant
     stopped_time: Annotated[Instant | None, Field(description="Null while it runs.")]
@@ -108,8 +108,8 @@ class Execution(ExecutionSummary):
         {**_SUMMARY, "input": {"orderId": 4711}, "output": {"paid": True}, "definition": DEFINITION}
     )
 
-    input: Document
-    output: Annotated[Document | None, Field(description="Null unless the execution has succeeded.")]
+    input: Annotated[Document, Field(description="`{}` if what is stored is damaged.")]
+    output: Annotated[Document | None, Field(description="Null unless the execution has succeeded; or damaged.")]
     definition: Annotated[str, Field(description="The definition that it follows.")]
 
     @classmethod
@@ -117,10 +117,18 @@ class Execution(ExecutionSummary):
         """The execution with its documents."""
         return cls(
             **_summary(row),
-            input=load_json(row.input) if row.input else {},
-            output=load_json(row.output) if row.output else None,
+            input=_stored_document(row.input) or {},
+            output=_stored_document(row.output),
             definition=row.definition,
         )
+
+
+def _stored_document(text: str | None) -> JsonObject | None:
+    """The document; None if there is none, or none that can be read: a damaged execution must still be seen."""
+    try:
+        return load_json_object(text) if text else None
+    except InvalidJson:
+        return None
 
 
 class ExecutionPage(Resource):
@@ -184,6 +192,9 @@ class ExecutionQuery(PageQuery):
             description="Only executions started at this instant or before; RFC 3339 with an offset.",
             json_schema_extra={"format": "date-time"},
         ),
+    ] = None
+    parked: Annotated[
+        bool | None, Field(description="Only executions that are parked: running, but set aside; or only others.")
     ] = None
     name_prefix: Annotated[
         str | None, Field(pattern=TOKEN_PATTERN, description="Only executions whose names begin so.")

@@ -1,0 +1,55 @@
+"""`flowserver executions`: a parked execution is restarted, or it is said why not."""
+
+import httpx
+import pytest
+from sqlalchemy import update
+
+from flowserver.store.database import Database
+from flowserver.store.tables import executions
+from tests.cli.conftest import one_line
+from tests.support.server import ServerProcess
+
+WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 3600}\n"
+
+
+@pytest.fixture
+def restart(run, server):
+    return lambda *names: run("executions", "restart", *names, "--server", server.url)
+
+
+@pytest.fixture
+def started(tmp_path):
+    """A server with an execution `f/e`, and a function that changes its row."""
+    url = f"sqlite:///{tmp_path}/flows.db"
+    with ServerProcess(url) as server, httpx.Client(base_url=server.url, trust_env=False) as client:
+        client.put("/v1/flows/f", json={"definition": WAIT}).raise_for_status()
+        client.post("/v1/flows/f/executions", json={"name": "e"}).raise_for_status()
+
+        def change(**values):
+            database = Database(url)
+            with database.write() as connection:
+                connection.execute(update(executions).values(**values))
+            database.close()
+
+        yield server, change
+
+
+def test_restarted_or_parked_again(run, started):
+    server, change = started
+    arguments = ("executions", "restart", "f", "e", "--server", server.url)
+    refused = run(*arguments)
+    assert refused.exit_code == 1
+    assert one_line(refused) == "flowserver: execution e of flow f is not parked (ExecutionNotParked)"
+    change(parked_error="a bug")
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (0, "restarted f/e\n")
+    change(parked_error="a bug", definition_id="gone")
+    again = run(*arguments)
+    assert again.exit_code == 1
+    assert one_line(again).startswith("flowserver: f/e is parked again: DefinitionUnusable: definition gone is gone")
+
+
+def test_what_does_not_exist(restart):
+    result = restart("none", "e")
+    assert result.exit_code == 1
+    assert one_line(result) == "flowserver: flow none does not exist (FlowNotExists)"
