@@ -38,6 +38,9 @@ from flowserver.store.wakeups import (
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 5.0
+LEFT_SECONDS = 0.6
+"""When to look after calls of the dead that fall to another node: it may have died as well, and nobody knows yet."""
+
 FOUND_PER_SWEEP = 1_000
 
 
@@ -93,6 +96,7 @@ class Sweeper:
         self._membership = membership
         self._suspects: set[ScopeRef] = set()
         self._has_swept = False
+        self._has_left_some = False
         self._sweep_now = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -123,7 +127,7 @@ class Sweeper:
         """Called for, all nodes sweep at once and each takes its share; now and then, one that is left takes all."""
         called = True
         try:
-            async with asyncio.timeout(SWEEP_SECONDS):
+            async with asyncio.timeout(LEFT_SECONDS if self._has_left_some else SWEEP_SECONDS):
                 await self._sweep_now.wait()
         except TimeoutError:
             called = False
@@ -133,9 +137,10 @@ class Sweeper:
     async def sweep(self, *, only_own_share: bool = False) -> None:
         """Look once and set going whatever was found."""
         found = await asyncio.to_thread(self._look)
-        is_full = found.is_full
+        is_full, orphans = found.is_full, len(found.orphans)
         if only_own_share:
             found = found.only(self._membership)
+        self._has_left_some = len(found.orphans) < orphans
         envelopes = list(self._envelopes(found))
         receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope in envelopes))
         await asyncio.gather(

@@ -233,6 +233,29 @@ async def test_a_timer_fires_whoever_set_it(
             assert (await two.end_of("f", f"e{number}")).status is Status.SUCCEEDED
 
 
+async def test_calls_that_fall_to_a_node_that_does_nothing_are_not_left_for_long(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is dead too, and not yet known to be."""
+    monkeypatch.setattr("flowserver.engine.sweeper.SWEEP_SECONDS", 3_600)
+    async with two_nodes(open_database, clock) as (one, two):
+        await one.register(functions, "shop/pay")
+        await one.create_flow("f", PAY)
+        await two.engine.sweeper.stop()
+        keys = set()
+        for number in range(20):
+            await one.start("f", f"e{number}")
+            keys.add((await functions.next_call("shop/pay")).key)
+        with two.database.write() as connection:
+            connection.execute(scopes.update().values(node_id="gone"))
+        one.engine.dispatcher.abandon()
+        one.engine.sweeper.sweep_soon()
+        again = [await functions.next_call("shop/pay") for _ in keys]
+        assert {call.key for call in again} == keys
+        for call in again:
+            call.reply({})
+
+
 @pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=1)])
 async def test_a_node_that_leaves_hands_over_what_it_has_not_begun(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
