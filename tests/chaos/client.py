@@ -15,7 +15,7 @@ ANSWER_SECONDS = 4.0
 """After this time, on top of a wait it asked for, a client gives a server up: it may be halted."""
 
 PATIENCE_SECONDS = 120.0
-PAUSE_SECONDS = 0.1
+PAUSE_SECONDS = 0.3
 
 
 @dataclass(frozen=True, slots=True)

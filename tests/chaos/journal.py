@@ -80,6 +80,8 @@ class Journal:
     faults: list[Fault] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     """What must not happen whatever the faults are, and was noticed on the way."""
+    looks: int = 0
+    """How often the view of violations was read."""
     unanswered: int = 0
     """Requests that were repeated: connections broken, time-outs, 5xx and 429."""
 

@@ -38,6 +38,7 @@ def summary(database: str, outcome: Outcome) -> str:
         f"               restart to answer:     {percentiles(recovery.first_answers)}",
         f"               restart to first call: {percentiles(recovery.first_calls)}",
         f"  all ended    {outcome.end_seconds:.1f} s after the last fault",
+        f"  invariant    read {journal.looks:,} times while faults were under way",
         f"  breaches     {len(outcome.breaches)}",
     ]
     return "\n".join(lines)

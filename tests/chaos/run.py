@@ -16,6 +16,7 @@ from tests.chaos.callees import Callees
 from tests.chaos.client import Client
 from tests.chaos.faults import Faults
 from tests.chaos.flows import Deck, make_deck
+from tests.chaos.invariant import consult_doctor, watched
 from tests.chaos.journal import Journal
 from tests.chaos.load import Load
 from tests.chaos.nodes import Node, Starter
@@ -72,6 +73,7 @@ class Run:
     ) -> None:
         functions = SteadyFunctions(str(plan.seed))
         self._plan = plan
+        self._database_url = database_url
         self._journal = Journal(time.monotonic(), tell)
         self._nodes = [Node(f"node{number}", database_url, folder, starter) for number in range(1, plan.nodes + 1)]
         urls = [node.url for node in self._nodes]
@@ -86,7 +88,7 @@ class Run:
 
     async def play(self) -> Outcome:
         """Play it and judge it."""
-        async with self._callees.serving(), self._serving():
+        async with self._callees.serving(), self._serving(), watched(self._database_url, self._journal):
             await self._register()
             await self._load.create_flows()
             began = time.monotonic()
@@ -104,6 +106,7 @@ class Run:
             await self._await_quiet()
             await self._reporter.stop()
             found = await self._collect()
+        await consult_doctor(self._database_url, self._journal)
         breaches = Verdict(self._journal, self._deck, found).breaches()
         return Outcome(self._plan, self._journal, found, breaches, healed - began, ended - healed)
 
