@@ -1,6 +1,7 @@
 """The fault loop: what is done to which server when, all from a seed. Faults of different nodes overlap."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from random import Random
@@ -13,6 +14,10 @@ from tests.chaos.nodes import Node
 KINDS = ("kill", "stop", "restart-postgres", "disk", "clock")
 WEIGHTS = {"stop": 0.10, "restart-postgres": 0.04, "disk": 0.10, "clock": 0.08}
 """Per kill, how many of the others there are."""
+
+CALLS_BETWEEN_MAX = 6
+CALLS_SECONDS = 3.0
+"""Between two faults functions are called so often, unless that takes too long."""
 
 HALT_SECONDS = (3.0, 5.0)
 """Longer than a node may be silent."""
@@ -63,12 +68,21 @@ class Faults:
         """Kill so many times, with other faults in between; stop early when it is `until`."""
         for kind in self._sequence(kills):
             await asyncio.sleep(min(self._random.expovariate(1 / pause_seconds), 4 * pause_seconds))
+            await self._wait_for_calls(self._random.randint(1, CALLS_BETWEEN_MAX))
             if time.monotonic() > until:
                 return
             if kind == "restart-postgres":
                 self._begin(kind, self._restart())
             else:
                 self._take(kind, await self._free_node())
+
+    async def _wait_for_calls(self, count: int) -> None:
+        """Let so many further calls come, so that there is something to break; on a slow machine for a while only."""
+        enough = len(self._journal.calls) + count
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CALLS_SECONDS):
+                while len(self._journal.calls) < enough:
+                    await asyncio.sleep(0.005)
 
     def _sequence(self, kills: int) -> list[str]:
         """The kinds of all faults in order; of every kind there is one at least."""

@@ -104,6 +104,12 @@ class Node:
                 await asyncio.sleep(LOOK_SECONDS)
         return False
 
+    async def gauge(self, session: aiohttp.ClientSession, name: str) -> float | None:
+        """The value that its /metrics has under a name."""
+        async with session.get(f"{self.url}/metrics") as reply:
+            lines = (await reply.text()).splitlines()
+        return next((float(line.split()[1]) for line in lines if line.split()[0] == name), None)
+
     def is_alive(self) -> bool:
         """Whether its process runs, be it halted; one that has ended but was not collected yet does not."""
         try:

@@ -73,6 +73,7 @@ class Run:
     ) -> None:
         functions = SteadyFunctions(str(plan.seed))
         self._plan = plan
+        self._session = session
         self._database_url = database_url
         self._journal = Journal(time.monotonic(), tell)
         self._nodes = [Node(f"node{number}", database_url, folder, starter) for number in range(1, plan.nodes + 1)]
@@ -106,6 +107,7 @@ class Run:
             await self._await_quiet()
             await self._reporter.stop()
             found = await self._collect()
+            await self._read_gauges()
         await consult_doctor(self._database_url, self._journal)
         breaches = Verdict(self._journal, self._deck, found).breaches()
         return Outcome(self._plan, self._journal, found, breaches, healed - began, ended - healed)
@@ -139,6 +141,13 @@ class Run:
         while last != len(self._journal.calls):
             last = len(self._journal.calls)
             await asyncio.sleep(QUIET_SECONDS)
+
+    async def _read_gauges(self) -> None:
+        """Complain of a server that believes an execution to be stuck."""
+        for node in self._nodes:
+            gauge = await node.gauge(self._session, "flowserver_stuck_executions")
+            if gauge != 0:
+                self._journal.complaints.append(f"{node.name} says that {gauge} executions are stuck")
 
     # What servers say in the end
 

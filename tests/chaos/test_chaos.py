@@ -11,8 +11,8 @@ from tests.chaos.report import story, summary
 from tests.chaos.run import Plan
 
 PLANS = {
-    "sqlite": Plan(seed=20_261_121, kills=8, kinds=KINDS, nodes=1, pause_seconds=0.6, clients=16, flows=12),
-    "postgres": Plan(seed=20_261_121, kills=12, kinds=KINDS, nodes=3, pause_seconds=0.6, clients=16, flows=12),
+    "sqlite": Plan(seed=20_261_121, kills=8, kinds=KINDS, nodes=1, pause_seconds=0.4, clients=12, flows=12),
+    "postgres": Plan(seed=20_261_121, kills=12, kinds=KINDS, nodes=3, pause_seconds=0.4, clients=12, flows=12),
 }
 
 
