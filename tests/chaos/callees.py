@@ -84,7 +84,11 @@ class Callees:
         call.is_silent = answer.is_silent and token is None
         if call.is_silent:
             await self._never.wait()
-        await asyncio.sleep(self._random.choices((0.05, 0.3, 1.0, 2.0), (4, 3, 2, 1))[0] * self._random.random())
+        self._journal.calls_at_work += 1
+        try:
+            await asyncio.sleep(self._random.choices((0.05, 0.3, 1.0, 2.0), (4, 3, 2, 1))[0] * self._random.random())
+        finally:
+            self._journal.calls_at_work -= 1
 
 
 def _response(call: Call, answer: Answer) -> web.Response:

@@ -77,11 +77,12 @@ class Faults:
                 self._take(kind, await self._free_node())
 
     async def _wait_for_calls(self, count: int) -> None:
-        """Let so many further calls come, so that there is something to break; on a slow machine for a while only."""
+        """Let so many further calls come and one for every node be under way, so that there is something to break;
+        on a slow machine for a while only."""
         enough = len(self._journal.calls) + count
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CALLS_SECONDS):
-                while len(self._journal.calls) < enough:
+                while len(self._journal.calls) < enough or self._journal.calls_at_work < len(self._nodes):
                     await asyncio.sleep(0.005)
 
     def _sequence(self, kills: int) -> list[str]:

@@ -73,6 +73,8 @@ class Journal:
     tell: Callable[[str], None]
     """Takes a line now and then about how far the run is."""
     calls: list[Call] = field(default_factory=list)
+    calls_at_work: int = 0
+    """Calls that a function is working on right now, without those that it never answers."""
     starts: list[Start] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
     already_reported: int = 0
