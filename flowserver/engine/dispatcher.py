@@ -136,6 +136,10 @@ class Dispatcher:
         """Whether the attempt's call is under way here, or left to whoever comes after this node."""
         return self._draining or key in self._calls
 
+    def is_calling_asynchronous(self, idempotency_key: str) -> bool:
+        """The like, of a call that no step waits for."""
+        return self._draining or idempotency_key in self._asynchronous
+
     async def drain(self, seconds: float) -> None:
         """Begin no more calls, wait for those under way, then drop the rest.
 

@@ -23,7 +23,7 @@ from flowserver.engine.membership import Membership
 from flowserver.machine.messages import Continue, Failure, Redeliver, Result, Stop
 from flowserver.machine.results import result_of_end
 from flowserver.store.database import Database
-from flowserver.store.functions import InvocationRow, take_over_invocations
+from flowserver.store.functions import InvocationRow, invocations_of_node, take_over_invocations
 from flowserver.store.keys import forget_nonces
 from flowserver.store.wakeups import (
     DueCallback,
@@ -52,6 +52,8 @@ class Found:
     """Calls leased to nobody that is there."""
     own: list[ScopeRef]
     """Calls leased to this node, under way or lost."""
+    own_invocations: list[str]
+    """The like, of calls that no step waits for: their idempotency keys."""
     ready: list[str]
     callbacks: list[DueCallback]
     of_deleted_flows: list[str]
@@ -68,6 +70,7 @@ class Found:
         return Found(
             orphans=[ref for ref in self.orphans if owns(ref.execution_id)],
             own=self.own,
+            own_invocations=self.own_invocations,
             ready=[execution_id for execution_id in self.ready if owns(execution_id)],
             callbacks=[due for due in self.callbacks if owns(due.execution_id)],
             of_deleted_flows=[execution_id for execution_id in self.of_deleted_flows if owns(execution_id)],
@@ -95,6 +98,7 @@ class Sweeper:
         self._lease = lease
         self._membership = membership
         self._suspects: set[ScopeRef] = set()
+        self._suspected_invocations: set[str] = set()
         self._has_swept = False
         self._has_left_some = False
         self._sweep_now = asyncio.Event()
@@ -146,7 +150,8 @@ class Sweeper:
         await asyncio.gather(
             *(self._callbacks.deliver(due.execution_id, due.token, _result(due)) for due in found.callbacks)
         )
-        invocations = await self._committer.write(self._tidy)
+        lost = self._lost_invocations(found)
+        invocations = await self._committer.write(lambda connection: self._tidy(connection, lost))
         for invocation in invocations:
             self._dispatcher.dispatch_asynchronous(invocation)
         kinds = zip(envelopes, receipts, strict=True)
@@ -168,22 +173,30 @@ class Sweeper:
         for execution_id in found.of_deleted_flows:
             yield Envelope(execution_id, Stop("FnF.FlowDeleted", "the flow was deleted"))
 
+    def _lost_invocations(self, found: Found) -> set[str]:
+        """Of this node's calls that no step waits for those that it does not make, now and at the sweep before."""
+        idle = {key for key in found.own_invocations if not self._dispatcher.is_calling_asynchronous(key)}
+        lost = idle & self._suspected_invocations
+        self._suspected_invocations = idle
+        return lost
+
     def _look(self) -> Found:
         with self._database.read() as connection:
             return Found(
                 orphans=orphaned_tasks(connection, FOUND_PER_SWEEP),
                 own=tasks_of_node(connection, self._lease.node_id),
+                own_invocations=invocations_of_node(connection, self._lease.node_id),
                 ready=ready_executions(connection, FOUND_PER_SWEEP),
                 callbacks=due_callbacks(connection, FOUND_PER_SWEEP),
                 of_deleted_flows=running_of_deleted_flows(connection, FOUND_PER_SWEEP),
             )
 
-    def _tidy(self, connection: Connection) -> list[InvocationRow]:
-        """Housekeeping in one write; returns asynchronous calls taken over from nodes that are gone."""
+    def _tidy(self, connection: Connection, lost: set[str]) -> list[InvocationRow]:
+        """Housekeeping in one write; returns asynchronous calls to make: those of nodes that are gone, and the lost."""
         forget_nonces(connection, self._clock.now_ms())
         if self._lease.is_leaving:
             return []
-        return take_over_invocations(connection, self._lease.node_id, FOUND_PER_SWEEP)
+        return take_over_invocations(connection, self._lease.node_id, FOUND_PER_SWEEP, lost)
 
 
 def _log_resumed(calls: int, continued: int, callbacks: int) -> None:

@@ -1,5 +1,6 @@
 """The registry of functions, and the asynchronous calls that wait to be made."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,10 +96,22 @@ def find_invocation(connection: Connection, idempotency_key: str) -> InvocationR
     return None if row is None else InvocationRow(**row._mapping)
 
 
-def take_over_invocations(connection: Connection, node_id: str, limit: int) -> list[InvocationRow]:
-    """Lease calls of nobody that is there to `node_id`, with their attempt numbers raised."""
+def invocations_of_node(connection: Connection, node_id: str) -> list[str]:
+    """Idempotency keys of the calls leased to a node: as many as it has under way."""
+    query = select(invocations.c.idempotency_key).where(invocations.c.node_id == node_id)
+    return list(connection.execute(query).scalars())
+
+
+def take_over_invocations(
+    connection: Connection, node_id: str, limit: int, lost: Collection[str] = ()
+) -> list[InvocationRow]:
+    """Lease calls of nobody that is there, and the lost ones, to `node_id`, with their attempt numbers raised.
+
+    `lost` are idempotency keys of calls that are leased to `node_id` already.
+    """
     abandoned = invocations.c.node_id.not_in(select(nodes.c.node_id))
-    orphaned = select(invocations.c.idempotency_key).where(abandoned).limit(limit)
+    own = (invocations.c.node_id == node_id) & invocations.c.idempotency_key.in_(sorted(lost)[:limit])
+    orphaned = select(invocations.c.idempotency_key).where(abandoned | own).limit(limit)
     # What another node is just taking over is left to it (PostgreSQL; SQLite has one writer).
     keys = list(connection.execute(orphaned.with_for_update(skip_locked=True, of=invocations)).scalars())
     mine = invocations.c.idempotency_key.in_(keys)

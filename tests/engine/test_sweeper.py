@@ -77,6 +77,20 @@ async def test_a_lost_call_is_found_at_the_second_sweep(node: Node, functions: F
     await node.output_of("f", "e")
 
 
+async def test_a_lost_asynchronous_call_is_found_at_the_second_sweep(node: Node, functions: Functions) -> None:
+    """Its commit was durable, but the database said otherwise, and nobody made it."""
+    lost = invocation_row("lost", "node-1", service="shop", function="pay")
+    change(node.database, insert(invocations).values(**asdict(lost)))
+    await node.engine.sweeper.sweep()
+    await node.engine.sweeper.sweep()
+    call = await functions.next_call("shop/pay")
+    assert (call.key, call.attempt) == ("lost", lost.attempt + 1)
+    await node.engine.sweeper.sweep()
+    await node.engine.sweeper.sweep()
+    assert len(functions.calls) == 1  # under way is not lost
+    call.reply({})
+
+
 async def test_what_is_ready_goes_on(node: Node, functions: Functions) -> None:
     """A turn was cut short and nobody came back for the rest."""
     await node.create_flow("f", PAY + "\n" + LONG)
