@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from flowserver.base.json_values import dump_json
 from flowserver.base.names import child_execution_id
-from flowserver.machine.commands import Command, SubmitInvocation
+from flowserver.machine.commands import Command, InvokeTask, SubmitInvocation
 from flowserver.machine.events import Event
 from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.turn import Turn
@@ -34,11 +34,18 @@ class Changes:
     removed: set[int] = field(default_factory=set)
 
     def add(self, turn: Turn) -> None:
-        """Take in another turn of the same execution."""
+        """Take in another turn; calls drop out that an earlier turn ordered and this one settled."""
         self.events += turn.events
-        self.commands += turn.commands
+        self.commands = [each for each in (*self.commands, *turn.commands) if self._stands(each)]
         self.removed |= turn.removed
         self.touched = (self.touched | turn.touched) - self.removed
+
+    def _stands(self, command: Command) -> bool:
+        """Whether the command is still wanted; a call is, as long as its attempt waits for it."""
+        if not isinstance(command, InvokeTask):
+            return True
+        scope = self.stored.execution.scopes.get(command.scope_id)
+        return scope is not None and scope.wait is WaitKind.TASK and scope.wait_id == command.wait_id
 
 
 def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:

@@ -20,10 +20,12 @@ from flowserver.engine.batches import (
 )
 from flowserver.engine.definitions import CACHED_FLOWS_MAX, Definitions, DefinitionUnusable
 from flowserver.engine.lease import Lease
+from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import (
     Continue,
     Failure,
     Message,
+    Redeliver,
     Start,
     Stop,
     Success,
@@ -345,3 +347,13 @@ def test_a_hundred_starts_cost_as_many_statements_as_two(bench: Bench) -> None:
     few = len(asked)
     bench.run(*(start("wait", f"many-{number}") for number in range(100)))
     assert len(asked) == 2 * few
+
+
+def test_a_call_that_the_same_batch_settles_is_not_made(bench: Bench) -> None:
+    """A lost call is ordered again, and before that is committed somebody reports with the step's token."""
+    bench.run(start("ask"))
+    ordered = bench.run(tell("ask-e", Redeliver(*WAITS, 1)))
+    assert [type(each) for changes in ordered.changes for each in changes.commands] == [InvokeTask]
+    settled = bench.run(tell("ask-e", Redeliver(*WAITS, 2)), tell("ask-e", TaskReported(1, 2, None, Success({}))))
+    assert [answer.kind for answer in settled.answers] == [ReceiptKind.APPLIED] * 2
+    assert [each for changes in settled.changes for each in changes.commands] == []
