@@ -6,7 +6,7 @@ ended. So once another node has deleted the row, no transaction of the dead one 
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Text, delete, func, insert, select, table, true, update
+from sqlalchemy import Connection, Text, bindparam, delete, func, insert, select, table, true, update
 from sqlalchemy.sql import column
 
 from flowserver.store.tables import nodes
@@ -40,9 +40,13 @@ def hold_lease(connection: Connection, node_id: str) -> None:
 
     On PostgreSQL the lock stands against deleting the row, not against the node's own beats.
     """
-    row = select(nodes.c.node_id).where(nodes.c.node_id == node_id).with_for_update(read=True, key_share=True)
-    if connection.execute(row).one_or_none() is None:
+    if connection.execute(_HOLD_LEASE, {"b_id": node_id}).one_or_none() is None:
         raise LeaseLost(f"node {node_id} was taken for dead")
+
+
+_HOLD_LEASE = (
+    select(nodes.c.node_id).where(nodes.c.node_id == bindparam("b_id")).with_for_update(read=True, key_share=True)
+)
 
 
 def beat(connection: Connection, node_id: str, now_ms: int) -> bool:
