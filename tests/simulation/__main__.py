@@ -1,42 +1,82 @@
-"""`python -m tests.simulation [--seed N] [--executions M] [--minutes T] [--only K]`: many executions, or one again."""
+"""`python -m tests.simulation [--seed N] [--executions M] [--minutes T] [--processes P] [--only K]`.
+
+Many executions, or the world of one again. A run that is cut short says how far it came.
+"""
 
 import argparse
+import logging
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from itertools import count
+from types import FrameType
 
-from tests.simulation.report import run_cases
+from tests.simulation.case import CASES_PER_WORLD
+from tests.simulation.report import Summary, run_in_processes, run_worlds, worlds_for
+
+PROGRESS_SECONDS = 60
+
+
+class CutShort(BaseException):
+    """Somebody wants this to end."""
 
 
 def main() -> int:
     arguments = _arguments()
+    logging.getLogger("flowserver").setLevel(logging.ERROR)  # that batches fail and are taken apart is the point
     began = time.monotonic()
-    summary = run_cases(arguments.seed, _numbers(arguments, began))
+    total = Summary()
+    signal.signal(signal.SIGTERM, _cut_short)
+    try:
+        if arguments.only is not None:
+            world = arguments.only // CASES_PER_WORLD
+            total = run_worlds(arguments.seed, [world], case_number=arguments.only)
+        else:
+            _run_many(arguments, began, total)
+    except (CutShort, KeyboardInterrupt):
+        print("cut short:", end=" ")
+    _tell(arguments.seed, total, began)
+    if total.failure is not None:
+        print(total.failure, flush=True)
+    return int(total.failure is not None)
+
+
+def _run_many(arguments: argparse.Namespace, began: float, total: Summary) -> None:
+    told = began
+    for _ in run_in_processes(arguments.seed, _numbers(arguments, began), arguments.processes, total.add):
+        if time.monotonic() - told > PROGRESS_SECONDS:
+            told = time.monotonic()
+            _tell(arguments.seed, total, began)
+
+
+def _tell(seed: int, total: Summary, began: float) -> None:
     seconds = time.monotonic() - began
-    print(f"seed {arguments.seed}: {summary}; {summary.executions / seconds * 60:,.0f} executions/minute")
-    if summary.failure is not None:
-        print(summary.failure)
-        return 1
-    return 0
+    speed = f"{total.executions / seconds * 60:,.0f} executions/minute"
+    print(f"seed {seed}, {seconds:,.0f} s, {speed}: {total}", flush=True)
+
+
+def _cut_short(_number: int, _frame: FrameType | None) -> None:
+    raise CutShort
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.simulation", description="Random flows, disorder, an oracle."
+        prog="python -m tests.simulation",
+        description="Random flows on two simulated nodes over the real store, crashes at commits, an oracle.",
     )
     parser.add_argument("--seed", type=int, default=1, help="what everything follows from (default 1)")
-    parser.add_argument("--executions", type=int, default=10_000, help="how many (default 10,000)")
+    parser.add_argument("--executions", type=int, default=10_000, help="how many at least (default 10,000)")
     parser.add_argument("--minutes", type=float, help="for how long, instead of how many")
-    parser.add_argument("--only", type=int, metavar="NUMBER", help="run this one again")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many (default: one per CPU)")
+    parser.add_argument("--only", type=int, metavar="NUMBER", help="run the world of this execution again")
     return parser.parse_args()
 
 
 def _numbers(arguments: argparse.Namespace, began: float) -> Iterator[int]:
-    if arguments.only is not None:
-        yield arguments.only
-    elif arguments.minutes is None:
-        yield from range(arguments.executions)
+    if arguments.minutes is None:
+        yield from range(worlds_for(arguments.executions))
     else:
         for number in count():
             if time.monotonic() - began > arguments.minutes * 60:

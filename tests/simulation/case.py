@@ -1,82 +1,123 @@
-"""One simulated execution: a flow, its input, its world's moods and its server's settings, all from a seed.
+"""What is simulated, all from a seed: a world's flows and settings, and its cases, each a flow with an input.
 
-Parsing a definition costs more than running it, so some consecutive executions share one.
+Parsing a definition costs more than running it, so the cases of one world share a few.
 """
 
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from random import Random
+from typing import Literal
 
 import yaml
 
 from flowserver.base.clock import format_instant
-from flowserver.base.json_values import JsonObject, dump_json
+from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
-from flowserver.language.graph import Flow
-from flowserver.language.parser import parse
 from flowserver.machine.mappings import MissingSource
-from tests.simulation.functions import KEYS, Functions
+from tests.simulation.functions import KEYS, SUB, Functions
 from tests.simulation.generator import Generator
-from tests.simulation.reference import Expected, Reference, Settings
+from tests.simulation.reference import Ambiguous, Expected, Reference, Settings
 
 NOW_MS = 1_700_000_000_000
-PER_DEFINITION = 20
-"""How many executions share a definition."""
+CASES_PER_WORLD = 360
+DEFINITIONS_PER_WORLD = 9
 
-TOKEN_CHARACTERS = 40
+TOKEN_CHARACTERS = 180
 """All tokens are of one length, so that data has the same size whoever counts it."""
+
+Interruption = Literal["", "stop", "silence"]
+"""What ends an execution from outside: somebody, or its deadline, since nothing reaches it any more."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A world before it begins; its number and the seed decide everything that happens in it."""
+
+    seed: int
+    number: int
+    definitions: dict[str, JsonObject]
+    """By flow name; the sub-flow's is among them."""
+    limits: Limits
+    missing_source: MissingSource
+
+    def settings(self, flow_name: str, execution_name: str = "") -> Settings:
+        """What the reference must know besides a definition and an input."""
+        return Settings(
+            limits=self.limits,
+            fails_on_missing=self.missing_source == "fail",
+            flow_name=flow_name,
+            execution_name=execution_name,
+            started_time=format_instant(NOW_MS),
+            token="." * TOKEN_CHARACTERS,
+        )
+
+    def text(self, flow_name: str) -> str:
+        """A definition as a person reads it."""
+        return yaml.safe_dump(self.definitions[flow_name], sort_keys=False, width=120)
+
+    def expected_of_child(self, given: JsonObject, functions: Functions) -> Expected:
+        """What must come of the sub-flow with this input."""
+        return Reference(self.definitions[SUB], functions, self.settings(SUB)).run(given)
 
 
 @dataclass(frozen=True)
 class Case:
     """What is to be run, and what must come of it."""
 
-    seed: int
+    plan: Plan
     number: int
+    flow_name: str
     definition: JsonObject
-    flow: Flow
     input: JsonObject
     functions: Functions
-    limits: Limits
-    missing_source: MissingSource
+    has_real_children: bool
     expected: Expected
+    interruption: Interruption
+    interrupted_at: int
+    """After how many of its commits."""
 
     @property
-    def name(self) -> str:
-        """The arguments that replay this case."""
-        return f"--seed {self.seed} --only {self.number}"
-
-    def text(self) -> str:
-        """The definition as a person reads it."""
-        return yaml.safe_dump(self.definition, sort_keys=False, width=120)
+    def execution_name(self) -> str:
+        """The name of the case's execution."""
+        return f"run{self.number}"
 
 
-def make_case(seed: int, number: int) -> Case:
-    """The case of a number; the same arguments give the same case."""
-    definition, flow = _definition(seed, number // PER_DEFINITION)
-    random = Random(f"{seed}/{number}")
-    given: JsonObject = {key: random.randint(0, 3) for key in random.sample(KEYS, random.randint(2, 4))}
-    given["list"] = [random.randint(0, 3) for _ in range(random.randint(0, 3))]
-    limits = Limits(
+def make_plan(seed: int, number: int, limits: Limits | None = None) -> Plan:
+    """The world of a number; the same arguments give the same one. It has limits of its own unless some are given."""
+    random = Random(f"{seed}:{number}")
+    definitions = {f"sim{index}": Generator(random).definition() for index in range(DEFINITIONS_PER_WORLD)}
+    definitions[SUB] = Generator(random, is_sub=True).definition()
+    limits = limits or Limits(
         step_data_bytes_max=random.randint(100, 1_000) if random.random() < 0.05 else 262_144,
         foreach_concurrency_max=random.choice([1, 2, 100]),
-        turn_steps_max=random.choice([1, 2, 5, 200]),
+        turn_steps_max=random.choice([1, 2, 5, 200, 200, 200]),
     )
-    functions = Functions(f"{seed}/{number}")
-    missing_source: MissingSource = "fail" if random.random() < 0.05 else "null"
-    settings = Settings(
-        limits=limits,
-        fails_on_missing=missing_source == "fail",
-        flow_name="sim",
-        execution_name=f"run{number}",
-        started_time=format_instant(NOW_MS),
-        token="." * TOKEN_CHARACTERS,
-    )
-    expected = Reference(definition, functions, settings).run(given)
-    return Case(seed, number, definition, flow, given, functions, limits, missing_source, expected)
+    return Plan(seed, number, definitions, limits, "fail" if random.random() < 0.05 else "null")
 
 
-@lru_cache(maxsize=4)
-def _definition(seed: int, number: int) -> tuple[JsonObject, Flow]:
-    definition = Generator(Random(f"{seed}:{number}")).definition()
-    return definition, parse(dump_json(definition), Limits()).flow
+def make_cases(plan: Plan, interruption: float, share: float = 1.0) -> Iterator[Case]:
+    """The cases of a world, or a share of them; `interruption` is the share that is ended from outside."""
+    first = plan.number * CASES_PER_WORLD
+    for number in range(first, first + round(CASES_PER_WORLD * share)):
+        yield _make_case(plan, number, interruption)
+
+
+def _make_case(plan: Plan, number: int, interruption: float) -> Case:
+    random = Random(f"{plan.seed}/{number}")
+    given: JsonObject = {key: random.randint(0, 3) for key in random.sample(KEYS, random.randint(2, 4))}
+    given["list"] = [random.randint(0, 3) for _ in range(random.randint(0, 3))]
+    flow_name = f"sim{number % DEFINITIONS_PER_WORLD}"
+    definition = plan.definitions[flow_name]
+    functions = Functions(f"{plan.seed}/{number}")
+    settings = plan.settings(flow_name, f"run{number}")
+    has_real_children = True
+    try:
+        expected = Reference(definition, functions, replace(settings, sub=plan.definitions[SUB])).run(given)
+    except Ambiguous:
+        has_real_children = False
+        expected = Reference(definition, functions, settings).run(given)
+    interrupted: Interruption = random.choice(("stop", "silence")) if random.random() < interruption else ""
+    return Case(
+        plan, number, flow_name, definition, given, functions, has_real_children, expected, interrupted,
+        random.randint(1, 10),
+    )  # fmt: skip

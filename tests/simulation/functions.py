@@ -14,6 +14,9 @@ KEYS = ("a", "b", "c", "d")
 """The keys that data is made of."""
 
 ERRORS = ("E1", "E2", "FC.Unknown")
+SUB = "sub"
+"""The flow that sub-flow steps really start; other flows' ends are answers like those of functions."""
+
 TOKEN = "token"
 """The key under which flows hand their task token out; tokens take no part in answers."""
 

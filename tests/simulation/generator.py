@@ -8,9 +8,10 @@ from random import Random
 from typing import Any
 
 from flowserver.base.json_values import JsonObject
-from tests.simulation.functions import ERRORS, KEYS, TOKEN
+from tests.simulation.functions import ERRORS, KEYS, SUB, TOKEN
 
 DEPTH_MAX = 3
+SUB_DEPTH_MAX = 1
 FORWARD = "(a later sibling)"
 """Stands for a goto until the list is complete."""
 
@@ -23,14 +24,21 @@ CONSTANTS = (0, 1, 2, -1, "text", None, True, [1, 2], {"k": 1}, "")
 
 
 class Generator:
-    """Makes one definition."""
+    """Makes one definition.
 
-    def __init__(self, random: Random) -> None:
+    A sub-flow's is small, starts no others, and does not look at its execution's name, which no oracle can know.
+    """
+
+    def __init__(self, random: Random, *, is_sub: bool = False) -> None:
         self._random = random
+        self._depth_max = SUB_DEPTH_MAX if is_sub else DEPTH_MAX
+        self._contexts = ["$context.flow.name", "$context.step.name"]
+        if not is_sub:
+            self._contexts.append("$context.execution.name")
         self._count = 0
         self._blocks: list[tuple[int, Callable[[int], list[JsonObject]]]] = [
-            (4, self._pass), (2, self._wait), (6, self._task), (4, self._flaky), (3, self._callback), (3, self._child),
-            (1, self._asynchronous), (1, self._action), (1, self._ending),
+            (4, self._pass), (2, self._wait), (6, self._task), (4, self._flaky), (3, self._callback),
+            (0 if is_sub else 3, self._child), (1, self._asynchronous), (1, self._action), (1, self._ending),
         ]  # fmt: skip
         self._nesting: list[tuple[int, Callable[[int], list[JsonObject]]]] = [
             (5, self._choice), (4, self._parallel), (4, self._foreach), (3, self._loop),
@@ -44,7 +52,7 @@ class Generator:
         if self._chance(0.3):
             flow["outputMappings"] = self._mappings("local", "input")
         if self._chance(0.2):
-            flow["timeoutSeconds"] = 1_000
+            flow["timeoutSeconds"] = 100_000
         return flow
 
     # Lists
@@ -60,7 +68,7 @@ class Generator:
         return steps
 
     def _block(self, depth: int) -> list[JsonObject]:
-        nests = depth < DEPTH_MAX and self._chance(0.4)
+        nests = depth < self._depth_max and self._chance(0.4)
         weights, blocks = zip(*(self._nesting if nests else self._blocks), strict=True)
         block: Callable[[int], list[JsonObject]] = self._random.choices(blocks, weights)[0]
         return block(depth)
@@ -110,11 +118,17 @@ class Generator:
     def _child(self, _: int) -> list[JsonObject]:
         pattern = self._random.choice(["sync", "sync", "requestResponse"])
         step = self._call("child", pattern=pattern, resourceArn="acs:fnf:::flow/child")
+        if self._chance(0.5):
+            return [self._handled(self._real_child(step))]
         if self._chance(0.3):
             step |= {"resourceArn": "acs:fnf:::flow/slow_child", "timeoutSeconds": 5}
         if self._chance(0.4):
             step["serviceParams"] = {"Input": "$", "ExecutionName": self._random.choice(["run", "run", "run", "$.a"])}
         return [self._handled(step)]
+
+    def _real_child(self, step: JsonObject) -> JsonObject:
+        params = {"serviceParams": {"Input": "$"}} if self._chance(0.3) else {}
+        return step | {"resourceArn": f"acs:fnf:::flow/{SUB}"} | params
 
     def _asynchronous(self, _: int) -> list[JsonObject]:
         invocation_type = self._random.choices(["Async", "Sync", "$.a"], (4, 1, 1))[0]
@@ -218,7 +232,7 @@ class Generator:
         if self._chance(0.3):
             return self._random.choice(CONSTANTS)
         if root == "context":
-            return self._random.choice(["$context.flow.name", "$context.execution.name", "$context.step.name"])
+            return self._random.choice(self._contexts)
         return f"${root}.{self._random.choice((*KEYS, *KEYS, 'list', 'items', 'it', 'a.k', 'list[0]', 'gone'))}"
 
     def _joined(self) -> list[JsonObject] | None:

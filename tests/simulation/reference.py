@@ -7,7 +7,7 @@ all that could win.
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from flowserver.base.limits import Limits
 from flowserver.expressions.conditions import Condition, compile_condition, holds
 from flowserver.expressions.paths import MISSING, compile_path, find
 from flowserver.expressions.references import compile_source, resolve
-from tests.simulation.functions import Answer, Functions, event_text
+from tests.simulation.functions import SUB, Answer, Functions, event_text
 
 Problem = tuple[str, str | None]
 """An error's name and cause; no cause stands for any."""
@@ -41,9 +41,17 @@ class ListFailed(Exception):
         self.problems = problems
 
 
+STARTED: JsonObject = {"FlowName": SUB, "Status": "Running"}
+"""What a step that does not wait for its sub-flow learns of it."""
+
+
+class Ambiguous(Exception):
+    """A sub-flow may fail for one of several reasons, or for one whose words are the server's own."""
+
+
 @dataclass(frozen=True)
 class Settings:
-    """What the meaning of a flow depends on besides the flow."""
+    """What the meaning of a flow depends on besides the flow; without `sub`, all sub-flows are answered for."""
 
     limits: Limits
     fails_on_missing: bool
@@ -51,6 +59,7 @@ class Settings:
     execution_name: str
     started_time: str
     token: str
+    sub: JsonObject | None = None
 
 
 @dataclass
@@ -74,7 +83,7 @@ class Reference:
         self._expected = Expected()
 
     def run(self, given: JsonObject) -> Expected:
-        """What must come of an execution with this input."""
+        """What must come of an execution with this input; raises Ambiguous."""
         try:
             self._expected.output = self._flow(given)
         except ListFailed as failed:
@@ -203,7 +212,21 @@ class Reference:
             self._expected.calls[target, event_text(event), FORGOTTEN] += 1
             return {}, None
         self._expected.calls[target, event_text(event), retry] += 1
+        if target == SUB and self._settings.sub is not None:
+            return self._child(step, given, self._settings.sub)
         return _result(step, self._functions.answer(target, event, retry))
+
+    def _child(self, step: JsonObject, given: JsonObject, sub: JsonObject) -> tuple[JsonObject, Problem | None]:
+        """The result of a sub-flow: its output, if the step waits for it, or the one reason why it failed."""
+        if step.get("pattern") != "sync":
+            return STARTED, None
+        settings = replace(self._settings, flow_name=SUB, sub=None)
+        expected = Reference(sub, self._functions, settings).run(given)
+        if expected.output is not None:
+            return expected.output, None
+        if len(expected.problems) > 1 or BROKEN in expected.problems:
+            raise Ambiguous
+        return {}, next(iter(expected.problems))
 
     def _catch(self, step: JsonObject, given: JsonObject, problem: Problem) -> tuple[JsonObject, str | None]:
         number = _naming(step.get("catch", ()), problem)

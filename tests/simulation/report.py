@@ -1,59 +1,177 @@
-"""Runs many cases; tells of the first that goes wrong, with all that is needed to see why."""
+"""Runs worlds, in this process or in several; tells of the first that goes wrong, with all it takes to see why."""
 
+import multiprocessing
+import signal
 import traceback
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from zlib import crc32
 
-from tests.simulation.case import make_case
-from tests.simulation.simulation import Disorder, Simulation
+from flowserver.base.limits import Limits
+from flowserver.engine.batches import ReceiptKind
+from flowserver.machine.messages import Redeliver
+from tests.simulation.case import CASES_PER_WORLD, make_plan
+from tests.simulation.disk import Disk
+from tests.simulation.disorder import Disorder
+from tests.simulation.witness import Run, Wrong
+from tests.simulation.world import World
 from tests.support.world import trace
+
+FAULTS_TOLD = 30
 
 
 @dataclass
 class Summary:
-    """What was run, and the story of the case that failed, if one did."""
+    """What was run, and the story of the execution that failed, if one did."""
 
+    worlds: int = 0
     executions: int = 0
-    turns: int = 0
-    events: int = 0
+    children: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
+    fingerprint: int = 0
+    """Of all histories: equal runs have equal ones."""
     failure: str | None = None
 
+    def add(self, other: "Summary") -> None:
+        """Take in what another process ran."""
+        self.worlds += other.worlds
+        self.executions += other.executions
+        self.children += other.children
+        self.counts += other.counts
+        self.ends += other.ends
+        self.fingerprint = (self.fingerprint + other.fingerprint) % 2**32
+        self.failure = self.failure or other.failure
+
     def __str__(self) -> str:
-        ends = ", ".join(f"{count} {end}" for end, count in self.ends.most_common())
-        return f"{self.executions:,} executions, {self.turns:,} turns, {self.events:,} events: {ends or 'none ended'}"
+        ends = ", ".join(f"{count:,} {end}" for end, count in self.ends.most_common())
+        counts = ", ".join(f"{self.counts[name]:,} {name}" for name in sorted(self.counts))
+        return (
+            f"{self.executions:,} executions and {self.children:,} of their sub-flows ({ends or 'none ended'}) "
+            f"in {self.worlds:,} worlds: {counts}; fingerprint {self.fingerprint:08x}"
+        )
 
 
-def run_cases(seed: int, numbers: Iterable[int], disorder: Disorder | None = None) -> Summary:
-    """Run the cases of a seed until one fails."""
+def worlds_for(executions: int) -> int:
+    """How many worlds have so many executions, sub-flows not counted."""
+    return -(-executions // CASES_PER_WORLD)
+
+
+def run_worlds(
+    seed: int,
+    numbers: Iterable[int],
+    disorder: Disorder | None = None,
+    *,
+    limits: Limits | None = None,
+    share: float = 1.0,
+    case_number: int | None = None,
+) -> Summary:
+    """Run the worlds of a seed, one after the other, until one fails.
+
+    With `limits` nothing is compared with the oracle, which knows none. `share` makes shorter worlds. The story is
+    that of the execution that failed, or of case `case_number` if the world failed as a whole.
+    """
     summary = Summary()
     for number in numbers:
-        simulation = Simulation(make_case(seed, number), disorder)
+        plan = make_plan(seed, number, limits)
+        world = World(plan, _disk(), disorder or Disorder(), compares=limits is None, share=share)
         try:
-            simulation.run()
-        except Exception:
-            summary.failure = _story(simulation)
+            world.run()
+        except (Exception, Wrong) as error:
+            _disk.cache_clear()  # its transaction may be open
+            summary.failure = _story(world, error, case_number)
             return summary
-        summary.executions += 1
-        summary.turns += len(simulation.log)
-        summary.events += simulation.execution.next_event_id - 1
-        summary.ends[simulation.execution.status] += 1
+        summary.add(_sum_up(world))
     return summary
 
 
-def _story(simulation: Simulation) -> str:
-    case, expected = simulation.case, simulation.case.expected
-    due = f"Succeeded with {expected.output}" if expected.output is not None else f"Failed by {set(expected.problems)}"
-    told: list[str] = []
-    for message, turn in simulation.log:
-        told += [f"=> {message}: {turn.outcome.kind.name}", *(f"   {line}" for line in trace(turn.events))]
+def run_in_processes(
+    seed: int, numbers: Iterator[int], processes: int, listener: Callable[[Summary], None]
+) -> Iterator[None]:
+    """Run worlds side by side until one fails, telling the listener of each; yields now and then, to be stopped."""
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_ignore_interrupts) as pool:
+        running: set[Future[Summary]] = set()
+        has_failed = False
+        while True:
+            if not has_failed:
+                wanted = islice(numbers, 2 * processes - len(running))
+                running |= {pool.submit(run_worlds, seed, [number]) for number in wanted}
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                summary = future.result()
+                has_failed = has_failed or summary.failure is not None
+                listener(summary)
+            yield
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@lru_cache(maxsize=1)
+def _disk() -> Disk:
+    return Disk()
+
+
+def _sum_up(world: World) -> Summary:
+    summary = Summary(worlds=1, counts=Counter(world.counts))
+    for run in world.witness.runs.values():
+        summary.executions += not run.is_child
+        summary.children += run.is_child
+        summary.ends[run.execution.status] += 1
+        summary.counts["FnF.RuntimeError"] += run.execution.error == "FnF.RuntimeError"
+        summary.counts["events"] += len(run.events)
+        summary.counts["redeliveries"] += sum(
+            isinstance(told.message, Redeliver) and told.kind is ReceiptKind.APPLIED for told in run.log
+        )
+        text = repr([(run.execution.name, event) for event in run.events])
+        summary.fingerprint = (summary.fingerprint + crc32(text.encode())) % 2**32
+    summary.counts["turns"] += world.witness.turns
+    summary.counts["commits"] += world.witness.commits
+    return summary
+
+
+def _story(world: World, error: BaseException, case_number: int | None) -> str:
+    run = getattr(error, "run", None)
+    if run is None and case_number is not None:
+        runs = world.witness.runs.values()
+        run = next((each for each in runs if each.case.number == case_number and not each.is_child), None)
+    first = world.plan.number * CASES_PER_WORLD if run is None else run.case.number
     return "\n".join(
         [
-            f"replay with: python -m tests.simulation {case.name}",
-            case.text(),
-            f"input {case.input}, missing_source {case.missing_source}, expected: {due}",
-            *told,
-            traceback.format_exc(),
+            f"replay with: python -m tests.simulation --seed {world.plan.seed} --only {first}",
+            *([] if run is None else _tell(run)),
+            "the world's last faults:",
+            *world.faults[-FAULTS_TOLD:],
+            f"at {world.clock.now_ms()}, after {world.witness.commits} commits:",
+            "".join(traceback.format_exception(error)),
         ]
     )
+
+
+def _tell(run: Run) -> list[str]:
+    """One execution: what it runs, what it was told when and by whom, what followed, what should come of it."""
+    expected = run.expected
+    due = f"Succeeded with {expected.output}" if expected.output is not None else f"Failed by {set(expected.problems)}"
+    lines, told = trace(run.events), []
+    at = 0
+    for each in run.log:
+        told += [f"   {line}" for line in lines[at : each.events]]
+        at = max(at, each.events)
+        told.append(f"=> commit {each.commit} of {each.node_id}, {each.message}: {each.kind.name}")
+    return [
+        run.case.plan.text(run.execution.flow_name),
+        f"execution {run.execution.execution_id}, input {run.execution.input}, expected: {due}",
+        f"missing_source {run.case.plan.missing_source}, {run.case.plan.limits}",
+        *told,
+        *(f"   {line}" for line in lines[at:]),
+        str(run.execution),
+    ]

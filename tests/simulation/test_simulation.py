@@ -1,46 +1,131 @@
-"""A short run of the simulation: random flows under disorder come to what the reference says."""
+"""A short run of the simulation: under disorder, random flows come to what the reference says; mistakes are found."""
 
-from dataclasses import replace
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection, update
 
 from flowserver.base.limits import Limits
+from flowserver.engine import batches, sweeper
+from flowserver.engine.batches import Batch, Envelope
+from flowserver.machine.messages import Redeliver
 from flowserver.machine.steps import task
-from tests.simulation.case import make_case
-from tests.simulation.report import run_cases
-from tests.simulation.simulation import EAGER, Simulation
+from flowserver.store import saving
+from flowserver.store.tables import executions
+from tests.simulation.case import CASES_PER_WORLD
+from tests.simulation.disorder import CALM, EAGER
+from tests.simulation.report import run_worlds
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """That batches fail and are taken apart is the point, and no news."""
+    logger = logging.getLogger("flowserver")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(before)
 
 
 def test_disorder_changes_no_result() -> None:
-    summary = run_cases(1, range(400))
+    summary = run_worlds(1, range(1))
     assert summary.failure is None, summary.failure
+    assert summary.executions == CASES_PER_WORLD
     assert min(summary.ends[status] for status in ("Succeeded", "Failed", "Stopped", "TimedOut")) > 0
-
-
-def test_equal_arguments_give_equal_turns_and_no_change_goes_unannounced() -> None:
-    """Every turn of these is made twice, and the execution compared with its rows after each."""
-    summary = run_cases(2, range(150), EAGER)
-    assert summary.failure is None, summary.failure
+    for count in ("crash before", "crash after", "error, but durable", "redeliveries", "conflicts", "lost leases"):
+        assert summary.counts[count] > 0, count
 
 
 def test_a_seed_replays_exactly() -> None:
-    assert str(run_cases(3, range(20))) == str(run_cases(3, range(20)))
+    one, other = run_worlds(3, range(1), share=0.3), run_worlds(3, range(1), share=0.3)
+    assert one.failure is None, one.failure
+    assert str(one) == str(other)
+
+
+def test_where_nothing_goes_wrong_nothing_is_repaired() -> None:
+    summary = run_worlds(5, range(1), CALM, share=0.3)
+    assert summary.failure is None, summary.failure
+    assert summary.counts["redeliveries"] == 0
 
 
 @pytest.mark.parametrize("limits", [Limits(events_max=25), Limits(live_scopes_max=4), Limits(step_data_bytes_max=120)])
 def test_every_limit_ends_an_execution_in_good_order(limits: Limits) -> None:
-    """What the reference does not know of; what must hold after every turn must hold all the same."""
-    broken = 0
-    for number in range(60):
-        simulation = Simulation(replace(make_case(4, number), limits=limits), EAGER)
-        simulation.play()
-        broken += simulation.execution.error == "FnF.RuntimeError"
-    assert broken > 10
+    """What the reference does not know of; what must hold after every commit must hold all the same."""
+    summary = run_worlds(4, range(1), EAGER, limits=limits, share=0.1)
+    assert summary.failure is None, summary.failure
+    assert summary.counts["FnF.RuntimeError"] > 5
 
 
-def test_a_mistake_of_the_machine_is_found_and_told_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task, "choose_retry", lambda *_: None)
-    story = run_cases(1, range(600)).failure
+# Mistakes that the simulation must find
+
+
+def _forget_the_fence(patch: pytest.MonkeyPatch) -> None:
+    fence = update(executions).where(executions.c.execution_id == saving.bindparam("b_id"))
+    fence = fence.where(saving.bindparam("b_version", type_=executions.c.version.type) > 0)
+    patch.setattr(saving, "_UPDATE_HEADER", fence.values({executions.c.version: saving.literal_column("version + 1")}))
+
+
+def _forget_the_lease(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Batch, "_is_leased", lambda *_: True)
+
+
+def _drop_redeliveries(patch: pytest.MonkeyPatch) -> None:
+    original: Callable[[Batch, Envelope], Any] = Batch._tell
+
+    def tell(self: Batch, envelope: Envelope) -> Any:
+        if isinstance(envelope.message, Redeliver):
+            return batches.Receipt(batches.ReceiptKind.STALE)
+        return original(self, envelope)
+
+    patch.setattr(Batch, "_tell", tell)
+
+
+def _skip_clear_callback(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(batches, "clear_callback", lambda *_: None)
+
+
+def _lose_more(patch: pytest.MonkeyPatch) -> None:
+    original = Batch.run
+
+    def run(self: Batch, items: Any) -> Any:
+        result = original(self, items)
+        result.continuing.clear()
+        return result
+
+    patch.setattr(Batch, "run", run)
+
+
+def _lose_a_scope(patch: pytest.MonkeyPatch) -> None:
+    original = saving._save_scopes
+
+    def save(connection: Connection, batch: Any, node_id: str) -> None:
+        for changes in batch:
+            if len(changes.touched) > 2:
+                changes.touched.pop()
+        original(connection, batch, node_id)
+
+    patch.setattr(saving, "_save_scopes", save)
+
+
+def _lose_asynchronous_calls(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sweeper, "take_over_invocations", lambda *_: [])
+
+
+def _never_retry(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(task, "choose_retry", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        _forget_the_fence, _forget_the_lease, _drop_redeliveries, _skip_clear_callback, _lose_more, _lose_a_scope,
+        _lose_asynchronous_calls, _never_retry,
+    ],
+)  # fmt: skip
+def test_a_mistake_is_found_and_told_with_its_seed(mistake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    mistake(monkeypatch)
+    story = run_worlds(1, range(8), share=0.3).failure
     assert story is not None
     assert "python -m tests.simulation --seed 1 --only" in story
-    assert "=> Start(): APPLIED" in story

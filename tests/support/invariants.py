@@ -37,14 +37,44 @@ class Open:
     outer: "Open | None"
 
 
+class History:
+    """The events of one execution from its first on: ids dense, causes before effects, each exit of what is open."""
+
+    def __init__(self) -> None:
+        self.open: list[Open | None] = [None]
+        """By event id, where that event stands."""
+        self.still_open: dict[int, Event] = {}
+
+    def add(self, events: Sequence[Event]) -> None:
+        """The next events; raises AssertionError."""
+        for event in events:
+            assert event.event_id == len(self.open), "event ids have a gap"
+            assert event.schedule_event_id < event.event_id, "an event is caused by a later one"
+            assert (event.schedule_event_id == 0) == (event.event_id == 1)
+            self.open.append(self._open_after(event))
+
+    def _open_after(self, event: Event) -> Open | None:
+        """Follow entering and exiting along the chain of causes: each exit must close what was entered last."""
+        before = self.open[event.schedule_event_id]
+        if event.type in ENTERED:
+            self.still_open[event.event_id] = event
+            return Open(event, before)
+        if event.type not in EXITED:
+            return before
+        assert before is not None, f"{event} exits what was not entered"
+        assert before.entered.type is EXITED[event.type], f"{event} exits {before.entered}"
+        assert before.entered.step_name == event.step_name, f"{event} exits {before.entered}"
+        assert self.still_open.pop(before.entered.event_id, None), f"{before.entered} is exited twice"
+        return before.outer
+
+
 class Watch:
     """Checks every turn of one execution against what it knows from the turns before."""
 
     def __init__(self) -> None:
         self.rows: dict[int, Row] = {}
         self._header = (1, 1, 1)
-        self._open: list[Open | None] = [None]
-        self._still_open: dict[int, Event] = {}
+        self._history = History()
 
     def check(self, execution: Execution, turn: Turn, *, deeply: bool = True) -> None:
         """After a turn; `deeply` also looks at every scope that the turn says it left alone."""
@@ -57,11 +87,11 @@ class Watch:
         if deeply:
             assert self.reloaded(execution) == execution, "a change was not announced"
             for scope in execution.scopes.values():
-                _check_wait(execution, scope)
+                check_wait(execution, scope)
         _check_commands(execution, turn)
         assert turn.more == any(scope.wait is WaitKind.READY for scope in execution.scopes.values())
         if not execution.is_running:
-            self._check_end(execution)
+            check_end(execution, self._history)
 
     def reloaded(self, execution: Execution) -> Execution:
         """The execution as it comes back from its rows."""
@@ -69,26 +99,8 @@ class Watch:
         return replace(execution, scopes=scopes)
 
     def _check_events(self, execution: Execution, events: Sequence[Event]) -> None:
-        for event in events:
-            assert event.event_id == len(self._open), "event ids have a gap"
-            assert event.schedule_event_id < event.event_id, "an event is caused by a later one"
-            assert (event.schedule_event_id == 0) == (event.event_id == 1)
-            self._open.append(self._open_after(event))
-        assert execution.next_event_id == len(self._open)
-
-    def _open_after(self, event: Event) -> Open | None:
-        """Follow entering and exiting along the chain of causes: each exit must close what was entered last."""
-        before = self._open[event.schedule_event_id]
-        if event.type in ENTERED:
-            self._still_open[event.event_id] = event
-            return Open(event, before)
-        if event.type not in EXITED:
-            return before
-        assert before is not None, f"{event} exits what was not entered"
-        assert before.entered.type is EXITED[event.type], f"{event} exits {before.entered}"
-        assert before.entered.step_name == event.step_name, f"{event} exits {before.entered}"
-        assert self._still_open.pop(before.entered.event_id, None), f"{before.entered} is exited twice"
-        return before.outer
+        self._history.add(events)
+        assert execution.next_event_id == len(self._history.open)
 
     def _check_rows(self, execution: Execution, turn: Turn) -> None:
         assert not turn.touched & turn.removed
@@ -102,21 +114,28 @@ class Watch:
         assert self.rows.keys() == execution.scopes.keys()
 
     def _check_counters(self, execution: Execution) -> None:
-        counters = _counters(execution)
-        assert all(new >= old for new, old in zip(counters, self._header, strict=True))
-        self._header = counters
-        waits = [scope.wait_id for scope in execution.scopes.values() if scope.wait in NUMBERED]
-        assert len(set(waits)) == len(waits), "two scopes wait under one id"
-        assert all(wait_id < execution.next_wait_id for wait_id in waits)
-        assert all(scope_id < execution.next_scope_id for scope_id in execution.scopes)
+        self._header = check_counters(execution, self._header)
 
-    def _check_end(self, execution: Execution) -> None:
-        assert execution.scopes == {}
-        assert execution.stopped_at is not None
-        assert (execution.output is not None) == (execution.status is Status.SUCCEEDED)
-        assert (execution.error is None) == (execution.status is Status.SUCCEEDED)
-        if execution.status in (Status.SUCCEEDED, Status.FAILED) and not _used_up(execution):
-            assert self._still_open == {}, "entered and never exited"
+
+def check_counters(execution: Execution, before: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Ids only rise and none is used twice; returns the counters for the next check."""
+    counters = _counters(execution)
+    assert all(new >= old for new, old in zip(counters, before, strict=True))
+    waits = [scope.wait_id for scope in execution.scopes.values() if scope.wait in NUMBERED]
+    assert len(set(waits)) == len(waits), "two scopes wait under one id"
+    assert all(wait_id < execution.next_wait_id for wait_id in waits)
+    assert all(scope_id < execution.next_scope_id for scope_id in execution.scopes)
+    return counters
+
+
+def check_end(execution: Execution, history: History) -> None:
+    """What an ended execution has and has not."""
+    assert execution.scopes == {}
+    assert execution.stopped_at is not None
+    assert (execution.output is not None) == (execution.status is Status.SUCCEEDED)
+    assert (execution.error is None) == (execution.status is Status.SUCCEEDED)
+    if execution.status in (Status.SUCCEEDED, Status.FAILED) and not _used_up(execution):
+        assert history.still_open == {}, "entered and never exited"
 
 
 def _counters(execution: Execution) -> tuple[int, int, int]:
@@ -127,7 +146,7 @@ def _used_up(execution: Execution) -> bool:
     return "used up its" in (execution.cause or "")
 
 
-def _check_wait(execution: Execution, scope: Scope) -> None:
+def check_wait(execution: Execution, scope: Scope) -> None:
     """The scope has one reason to go on, and only that one."""
     children = [child for child in execution.scopes.values() if child.parent_id == scope.scope_id]
     still_run = [child for child in children if child.wait is not WaitKind.DONE]

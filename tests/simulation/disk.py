@@ -1,0 +1,77 @@
+"""The database that two nodes share: real tables in memory, and the moment of commit, when anything may happen."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, delete, event
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.pool import StaticPool
+
+from flowserver.engine.batches import BatchResult, Item
+from flowserver.store.tables import metadata
+from tests.simulation.disorder import Crash, Fault
+
+TABLES = ("flows", "definitions", "executions", "execution_documents", "scopes", "events", "invocations", "nodes")
+
+Witness = Callable[[Sequence[Item], BatchResult], None]
+
+
+class Disk:
+    """One SQLite database in memory, with the two methods of a `Database` that the engine uses."""
+
+    def __init__(self) -> None:
+        engine = create_engine("sqlite://", poolclass=StaticPool)
+        event.listen(engine, "connect", _prepare)
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
+        metadata.create_all(engine)
+        self._connection = engine.connect()
+        self._written: tuple[Sequence[Item], BatchResult] | None = None
+        self.session_name = "simulated"
+        self.next_fault: Callable[[int], Fault] = lambda _: Fault.NONE
+        self.witness: Witness = lambda items, result: None
+
+    def wipe(self) -> None:
+        """Empty the tables for the next world."""
+        with self.read() as connection:
+            for name in TABLES:
+                connection.execute(delete(metadata.tables[name]))
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction of the harness's own or of a reader; it never fails."""
+        with self._connection.begin():
+            yield self._connection
+
+    def wrote(self, items: Sequence[Item], result: BatchResult) -> None:
+        """What the transaction under way comes to; the witness is told once it is durable."""
+        self._written = items, result
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A node's transaction. Its end may be a crash or an error, before it is durable or after."""
+        self._written = None
+        transaction = self._connection.begin()
+        try:
+            yield self._connection
+        except BaseException:
+            transaction.rollback()
+            raise
+        fault = self.next_fault(0 if self._written is None else len(self._written[0]))
+        if fault in (Fault.CRASH_BEFORE, Fault.LOST):
+            transaction.rollback()
+        else:
+            transaction.commit()
+            if self._written is not None:
+                self.witness(*self._written)
+        if fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
+            raise Crash(fault)
+        if fault is not Fault.NONE:
+            raise OperationalError("COMMIT", None, sqlite3.OperationalError(fault.value))
+
+
+def _prepare(connection: Any, _record: object) -> None:
+    connection.isolation_level = None
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute("PRAGMA journal_mode = MEMORY")

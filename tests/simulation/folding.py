@@ -1,0 +1,98 @@
+"""Folding a stored history gives the rows: what the events say of an execution and its scopes, against what is kept."""
+
+from collections.abc import Sequence
+
+from flowserver.base.json_values import JsonObject, load_json_object
+from flowserver.machine.events import Event, EventType
+from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from tests.support.invariants import ENDS, EXITED, History
+
+BEGINNINGS = (EventType.EXECUTION_STARTED, EventType.BRANCH_ENTERED, EventType.ITERATION_ENTERED)
+WAITS = {
+    EventType.TASK_STARTED: {WaitKind.TASK},
+    EventType.TASK_SUBMITTED: {WaitKind.TOKEN, WaitKind.CHILD},
+    EventType.TASK_FAILED: {WaitKind.TIMER},
+    EventType.TASK_TIMED_OUT: {WaitKind.TIMER},
+    EventType.TASK_SUBMIT_FAILED: {WaitKind.TIMER},
+    EventType.STEP_STARTED: {WaitKind.TIMER, WaitKind.JOIN},
+    EventType.BRANCH_ENTERED: {WaitKind.JOIN},
+    EventType.BRANCH_EXITED: {WaitKind.JOIN},
+    EventType.ITERATION_ENTERED: {WaitKind.JOIN},
+    EventType.ITERATION_EXITED: {WaitKind.JOIN},
+}
+"""What a scope waits for whose step is under way, by its last event."""
+
+
+def check_folded(execution: Execution, events: Sequence[Event]) -> None:
+    """The rows follow from the history; raises AssertionError. `execution` is as it is kept."""
+    history = History()
+    history.add(events)
+    assert execution.next_event_id == len(events) + 1
+    assert execution.started_at == events[0].time_ms
+    check_header(execution, events[-1])
+    under_way = [scope for scope in execution.scopes.values() if scope.step_input is not None]
+    open_steps = {number for number, event in history.still_open.items() if event.type is EventType.STEP_ENTERED}
+    if execution.is_running:
+        assert open_steps == {scope.entered_event_id for scope in under_way}, "steps under way and open steps differ"
+    for scope in execution.scopes.values():
+        if scope.step_input is not None:
+            _check_step(scope, events)
+        else:
+            _check_between_steps(scope, events)
+
+
+def check_header(execution: Execution, last: Event) -> None:
+    """The header is what the last event says."""
+    assert execution.status is ENDS.get(last.type, Status.RUNNING), "the last event and the status differ"
+    if execution.is_running:
+        return
+    detail = _detail(last)
+    assert execution.stopped_at == last.time_ms
+    assert execution.output == detail.get("output")
+    assert (execution.error, execution.cause) == (detail.get("error"), detail.get("cause"))
+
+
+def _check_step(scope: Scope, events: Sequence[Event]) -> None:
+    entered, started, last = (events[number - 1] for number in (*_first_two(scope), scope.last_event_id))
+    assert (entered.type, started.type) == (EventType.STEP_ENTERED, EventType.STEP_STARTED)
+    assert _detail(entered)["local"] == scope.local
+    assert _detail(started)["input"] == scope.step_input
+    assert scope.wait in WAITS[last.type], f"{scope} after {last}"
+    retry = _detail(last).get("retry")
+    if retry is not None:
+        assert scope.wake_at == last.time_ms + round(retry["pauseSeconds"] * 1000)
+    if scope.wait is not WaitKind.JOIN:
+        assert sum(scope.retries.values()) == _retries(scope, events)
+
+
+def _first_two(scope: Scope) -> tuple[int, int]:
+    return scope.entered_event_id, scope.started_event_id
+
+
+def _retries(scope: Scope, events: Sequence[Event]) -> int:
+    """How many failed attempts lie between the scope's last event and its entering the step."""
+    count, number = 0, scope.last_event_id
+    while number > scope.started_event_id:
+        event = events[number - 1]
+        count += event.type in (EventType.TASK_FAILED, EventType.TASK_TIMED_OUT, EventType.TASK_SUBMIT_FAILED)
+        number = event.schedule_event_id
+    return count
+
+
+def _check_between_steps(scope: Scope, events: Sequence[Event]) -> None:
+    """A list that has run to its end, or one that goes on: at its start, or after a step."""
+    last = events[scope.last_event_id - 1]
+    if scope.wait is WaitKind.DONE:
+        assert last.type in EXITED
+        assert _detail(last)["local"] == scope.local
+        return
+    assert scope.wait is WaitKind.READY, f"{scope} waits outside a step"
+    if last.type is EventType.STEP_EXITED:
+        assert _detail(last)["local"] == scope.local
+    else:
+        assert last.type in BEGINNINGS or last.type is EventType.STEP_STARTED, f"{scope} after {last}"
+        assert scope.local == {}
+
+
+def _detail(event: Event) -> JsonObject:
+    return load_json_object(event.detail)

@@ -1,0 +1,289 @@
+"""One simulated server process: what it keeps in memory between commits, and what it does with what was committed.
+
+Its batches, its committer, its sweeper, its timers and its starts of sub-flows are the engine's own; only the event
+loop around them is not. All it knows is lost in a crash.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Workshop, Write
+from flowserver.engine.committer import Committer
+from flowserver.engine.definitions import Definitions
+from flowserver.engine.dispatcher import Caller, Dispatcher
+from flowserver.engine.lease import Lease
+from flowserver.engine.sweeper import Sweeper, _result
+from flowserver.engine.timekeeper import Timekeeper
+from flowserver.engine.tokens import TaskTokens
+from flowserver.language.graph import Flow
+from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback
+from flowserver.machine.messages import Continue, Result, TaskReported
+from flowserver.store.functions import InvocationRow
+from flowserver.store.loading import StoredExecution
+from flowserver.store.saving import Changes, VersionConflict, clear_callback, invocation_rows
+from tests.simulation.case import TOKEN_CHARACTERS
+from tests.simulation.disk import Disk
+from tests.simulation.leases import Company
+from tests.support.clock import ManualClock
+
+CallKey = tuple[str, int, int]
+Early = tuple[dict[str, StoredExecution], dict[str, str]]
+"""What a batch loaded before the other node committed."""
+
+
+@dataclass(slots=True, eq=False)
+class Parcel:
+    """Something on its way into a batch: an item, or a call whose item `open` makes when the batch takes it.
+
+    `open` may come to nothing, when nobody answers. `then` is told the answer, an exception included; `lost` is called
+    if the node dies with the parcel.
+    """
+
+    item: Item | None
+    open: Callable[[], Item | None] | None = None
+    then: Callable[[Any], None] | None = None
+    lost: Callable[[], None] | None = None
+    call: CallKey | None = None
+    order: object = None
+    """Which order of that call it belongs to."""
+    is_harmless: bool = False
+    """It must change nothing."""
+
+    @property
+    def execution_ids(self) -> set[str]:
+        """Whom it concerns."""
+        ids = {self.call[0]} if self.call is not None else set()
+        if isinstance(self.item, Envelope):
+            ids |= {self.item.execution_id, self.item.settles or self.item.execution_id}
+        return ids
+
+
+class Tokens(TaskTokens):
+    """The server's tokens, all of one length."""
+
+    def make(self, execution_id: str, scope_id: int, entered_event_id: int, wait_id: int | None) -> str:
+        return super().make(execution_id, scope_id, entered_event_id, wait_id).ljust(TOKEN_CHARACTERS, "=")
+
+
+class SharedDefinitions(Definitions):
+    """A node's own cache over compiled flows that all nodes share, because compiling is slow; the texts are read."""
+
+    def __init__(self, compiled: dict[str, Flow]) -> None:
+        super().__init__()
+        self._compiled = compiled
+
+    def _compile(self, connection: Any, definition_id: str) -> Flow:
+        if definition_id not in self._compiled:
+            self._compiled[definition_id] = super()._compile(connection, definition_id)
+        return self._compiled[definition_id]
+
+
+class EarlyBatch(Batch):
+    """A batch whose executions were loaded before somebody else committed."""
+
+    early: Early
+
+    def _load(self, execution_ids: list[str]) -> None:
+        self._stored, _ = self.early
+
+
+class Writer(Committer):
+    """The committer, driven by hand."""
+
+    early: Early | None = None
+    conflicts = 0
+    lost_leases = 0
+
+    def _attempt(self, items: Sequence[Item]) -> BatchResult:
+        disk = cast(Disk, self._database)
+        with disk.write() as connection:
+            batch = Batch(connection, self._workshop)
+            if self.early is not None:
+                batch = EarlyBatch(connection, self._workshop)
+                batch.early, self.early = self.early, None
+            try:
+                result = batch.run(items)
+            except VersionConflict:
+                self.conflicts += 1
+                raise
+            disk.wrote(items, result)
+            return result
+
+    def commit(self, items: Sequence[Item]) -> list[BatchResult]:
+        """Commit the items together, or else each alone, under a new lease if need be; raises Crash."""
+        results = self._commit(items)
+        if self._has_rejoined:
+            self._has_rejoined = False
+            self.lost_leases += 1
+            self._listener.lease_lost()
+        return results
+
+
+class Surroundings(Protocol):
+    """What a node needs of the world around it."""
+
+    disk: Disk
+    clock: ManualClock
+    compiled: dict[str, Flow]
+    """By definition id."""
+
+    def workshop(self, lease: Lease, definitions: Definitions) -> Workshop:
+        """What the node's batches need."""
+
+    def dispatcher(self, lease: Lease) -> Dispatcher:
+        """What starts the node's sub-flows."""
+
+    def call(self, node: "Node", caller: Caller, command: InvokeTask) -> Parcel:
+        """A task's call, to be made."""
+
+    def call_asynchronous(self, node: "Node", row: InvocationRow) -> Parcel:
+        """A call that no step waits for, to be made."""
+
+    def is_cancelled(self) -> bool:
+        """Whether a call that is dropped really is, rather than answered all the same."""
+
+
+class Node:
+    """A process under one node id."""
+
+    def __init__(self, world: Surroundings, lease: Lease) -> None:
+        self._world = world
+        self.lease = lease
+        self.workshop = world.workshop(lease, SharedDefinitions(world.compiled))
+        self.dispatcher = world.dispatcher(lease)
+        database = cast(Any, world.disk)
+        self.writer = Writer(database, self.workshop, cast(Any, self))
+        me = cast(Any, self)
+        self._company = Company(world.disk, lease)
+        company = cast(Any, self._company)
+        self._sweeper = Sweeper(database, self.writer, me, me, world.clock, lease, company)
+        self._timekeeper = Timekeeper(database, self.writer, world.clock, company, lambda _: None)
+        self.inbox: list[Parcel] = []
+        self.calls: dict[CallKey, object] = {}
+        """Calls under way, with the order of each."""
+        self._asynchronous: set[str] = set()
+
+    # What the sweeper asks of a dispatcher
+
+    def is_calling(self, key: CallKey) -> bool:
+        """Whether the attempt's call is under way here."""
+        return key in self.calls
+
+    def is_calling_asynchronous(self, idempotency_key: str) -> bool:
+        """Whether the call is under way here."""
+        return idempotency_key in self._asynchronous
+
+    def ended(self, parcel: Parcel) -> None:
+        """A call is over; the same attempt may have been ordered again meanwhile."""
+        if parcel.call is not None and self.calls.get(parcel.call) is parcel.order:
+            del self.calls[parcel.call]
+
+    def lease_lost(self) -> None:
+        """Drop what is under way; what was on its way already goes on, and must be stale."""
+        self.calls.clear()
+        self._asynchronous.clear()
+        self.inbox = [parcel for parcel in self.inbox if parcel.call is None or not self._world.is_cancelled()]
+
+    # After a commit, as Engine.committed has it
+
+    def committed(self, result: BatchResult) -> None:
+        """Act on a durable batch."""
+        for changes in result.changes:
+            self._act(changes)
+        for execution_id in result.continuing:
+            self.send(Envelope(execution_id, Continue()))
+
+    def _act(self, changes: Changes) -> None:
+        execution = changes.stored.execution
+        caller = Caller.of(execution)
+        cancelled: set[CallKey] = set()
+        for command in changes.commands:
+            match command:
+                case InvokeTask():
+                    self._dispatch(caller, command)
+                case CancelInvocation(scope_id, wait_id):
+                    cancelled.add((execution.execution_id, scope_id, wait_id))
+                case ReportCallback(token, result):
+                    self.deliver(execution.execution_id, token, result)
+        if cancelled:
+            self._cancel(cancelled, {key[1:] for key in cancelled if _is_ordered(changes, key)})
+        for invocation in invocation_rows(changes, self.lease.holder):
+            self.dispatch_asynchronous(invocation)
+
+    def _dispatch(self, caller: Caller, command: InvokeTask) -> None:
+        key = (caller.execution_id, command.scope_id, command.wait_id)
+        if key in self.calls:
+            return
+        self.calls[key] = object()
+        self.inbox.append(self._world.call(self, caller, command))
+
+    def dispatch_asynchronous(self, row: InvocationRow) -> None:
+        """Make a call that no step waits for, unless it is under way."""
+        if row.idempotency_key in self._asynchronous:
+            return
+        self._asynchronous.add(row.idempotency_key)
+        self.inbox.append(self._world.call_asynchronous(self, row))
+
+    def made_asynchronous(self, idempotency_key: str) -> None:
+        """The call and the row that kept it are done with."""
+        self._asynchronous.discard(idempotency_key)
+
+    def _cancel(self, keys: set[CallKey], unmade: set[tuple[int, int]]) -> None:
+        """Drop calls; one that is under way may be answered all the same, one that was just ordered is never made."""
+        answered = {
+            parcel.call
+            for parcel in self.inbox
+            if parcel.call in keys and parcel.call[1:] not in unmade and not self._world.is_cancelled()
+        }
+        self.inbox = [parcel for parcel in self.inbox if parcel.call not in keys or parcel.call in answered]
+        for key in keys - answered:
+            self.calls.pop(key, None)
+
+    def deliver(self, ended_execution_id: str, token: str, result: Result) -> None:
+        """Tell the waiting task of an execution's end, as Callbacks.deliver has it."""
+        claim = self.workshop.tokens.read(token)
+        if claim is None:
+            self.write(lambda connection: clear_callback(connection, [ended_execution_id]))
+            return
+        message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
+        self.send(Envelope(claim.execution_id, message, settles=ended_execution_id))
+
+    # Messages
+
+    def send(self, envelope: Envelope) -> None:
+        """Put a message on its way."""
+        self.inbox.append(Parcel(envelope))
+
+    def write(self, change: Callable[[Any], Any], then: Callable[[Any], None] | None = None) -> None:
+        """Put a change on its way."""
+        self.inbox.append(Parcel(Write(change), then=then))
+
+    def sweep(self, *, only_own_share: bool) -> list[str]:
+        """Look once and set going what is found; returns the executions concerned, for the world to judge."""
+        found = self._sweeper._look()
+        if only_own_share:
+            self._company.look()
+            found = found.only(cast(Any, self._company))
+        envelopes = sorted(self._sweeper._envelopes(found), key=str)  # it goes by sets, whose order is nobody's
+        for envelope in envelopes:
+            self.send(envelope)
+        for due in found.callbacks:
+            self.deliver(due.execution_id, due.token, _result(due))
+        lost = self._sweeper._lost_invocations(found)
+        self.write(lambda connection: self._sweeper._tidy(connection, lost), self._take_over)
+        return [each.execution_id for each in (*envelopes, *found.callbacks)]
+
+    def _take_over(self, answer: Any) -> None:
+        if not isinstance(answer, Exception):
+            for invocation in answer:
+                self.dispatch_asynchronous(invocation)
+
+    def due(self) -> list[Envelope]:
+        """What is due by the rows and falls to this node."""
+        self._company.look()
+        return [envelope for envelope, _ in self._timekeeper._look()[0]]
+
+
+def _is_ordered(changes: Changes, key: CallKey) -> bool:
+    return any(isinstance(each, InvokeTask) and (each.scope_id, each.wait_id) == key[1:] for each in changes.commands)

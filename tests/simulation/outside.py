@@ -1,0 +1,242 @@
+"""Everything outside the server: functions that are called, people with task tokens, clients that start and stop.
+
+Clients send again until somebody has answered them, perhaps to the other node.
+"""
+
+from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, cast
+
+from flowserver.base.json_values import dump_json
+from flowserver.base.limits import Limits
+from flowserver.engine.batches import Envelope, NewExecution, Receipt, Write
+from flowserver.engine.dispatcher import Caller, Dispatcher
+from flowserver.engine.lease import Lease
+from flowserver.engine.starting import Starter
+from flowserver.engine.tokens import TaskTokens
+from flowserver.language.graph import Pattern
+from flowserver.machine.commands import InvokeTask
+from flowserver.machine.messages import Failure, Result, Start, Stop, Success, TaskReplied, TaskReported
+from flowserver.machine.state import WaitKind
+from flowserver.store.functions import InvocationRow, delete_invocation
+from tests.simulation.case import Case
+from tests.simulation.disorder import Disorder
+from tests.simulation.functions import Answer
+from tests.simulation.node import CallKey, Node, Parcel
+from tests.simulation.reference import STARTED
+from tests.simulation.witness import Attempt, Witness
+from tests.support.clock import ManualClock
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """What a client wants; `make` is asked at every try, and gives None once it is pointless."""
+
+    make: Callable[[], Parcel | None]
+    is_start: bool = False
+
+
+class Outside:
+    """The functions and clients of a world."""
+
+    def __init__(
+        self,
+        witness: Witness,
+        clock: ManualClock,
+        limits: Limits,
+        tokens: TaskTokens,
+        random: Random,
+        disorder: Disorder,
+    ) -> None:
+        self._witness = witness
+        self._tokens = tokens
+        self._random = random
+        self._disorder = disorder
+        self._clock = clock
+        self._limits = limits
+        self.requests: list[Request] = []
+        self.forgotten: dict[str, int] = {}
+        """Calls that no step waits for: how often each has reached its function."""
+
+    # Clients
+
+    def start(self, case: Case) -> None:
+        """Somebody wants the case's execution started, once."""
+        tries = 0
+
+        def make() -> Parcel:
+            nonlocal tries
+            tries += 1
+            execution_id = f"x{case.number}.{tries}"
+            self._witness.cases[execution_id] = case
+            is_unique = tries == 1 and self._chance(0.5)
+            text = dump_json(case.input)
+            name = case.execution_name
+            new = NewExecution(execution_id, case.flow_name, name, text, case.input, name_is_unique=is_unique)
+            return Parcel(Envelope(execution_id, Start(), new=new))
+
+        self.requests.append(Request(make, is_start=True))
+
+    def stop(self, execution_id: str) -> None:
+        """Somebody wants the execution stopped."""
+        self.requests.append(Request(lambda: Parcel(Envelope(execution_id, Stop("Enough")))))
+
+    def _report(self, key: CallKey, token: str, result: Result) -> None:
+        """Somebody reports with a task token. It is sent again only where it can mean no later attempt."""
+        claim = self._tokens.read(token)
+        assert claim is not None, "a function got a token that the server cannot read"
+        message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
+        self.requests.append(Request(lambda: self.report_parcel(key, message)))
+
+    def report_parcel(self, key: CallKey, message: TaskReported) -> Parcel | None:
+        """The report, if it settles its own attempt or can change nothing."""
+        execution_id, scope_id, wait_id = key
+        execution = self._witness.runs[execution_id].execution
+        scope = execution.scopes.get(scope_id)
+        envelope = Envelope(execution_id, message)
+        if scope is not None and scope.wait_id == wait_id:
+            return Parcel(envelope)
+        is_same_entry = scope is not None and scope.entered_event_id == message.entered_event_id
+        if is_same_entry and scope is not None and scope.wait is not WaitKind.TIMER:
+            return None
+        return Parcel(envelope, is_harmless=True)
+
+    # Functions
+
+    def dispatcher(self, lease: Lease) -> Dispatcher:
+        """What starts a node's sub-flows: the engine's own, asking for each commit it waits for."""
+        asking, nobody = cast(Any, _Asking()), cast(Any, None)
+        starter = _HandStarter(nobody, asking, self._limits)
+        return Dispatcher(asking, nobody, nobody, starter, self._clock, self._limits, lease)
+
+    def call(self, node: Node, caller: Caller, command: InvokeTask) -> Parcel:
+        """A call that the node makes, and what becomes of it."""
+        key = (caller.execution_id, command.scope_id, command.wait_id)
+        attempt = self._witness.attempts[key]
+        if attempt.is_real_child:
+            return self._call_child(node, caller, command, key)
+        lease = node.lease.node_id
+        parcel = Parcel(None, call=key, order=node.calls[key])
+        parcel.open = lambda: self._reach(key, command, attempt, lease)
+        parcel.lost = lambda: self._perhaps(parcel.open)
+        parcel.then = lambda answer: self._replied(node, parcel, answer)
+        return parcel
+
+    def _perhaps(self, reach: Callable[[], Any] | None) -> None:
+        if reach is not None and self._chance(self._disorder.reached):
+            reach()
+
+    def _replied(self, node: Node, parcel: Parcel, answer: Any) -> None:
+        """The reply is taken, or, the database having failed, tried again."""
+        if isinstance(answer, Exception):
+            node.inbox.append(parcel)
+        else:
+            node.ended(parcel)
+
+    def _reach(self, key: CallKey, command: InvokeTask, attempt: Attempt, lease: str) -> Envelope | None:
+        """The function gets the call and answers, now or by its token."""
+        answer, is_first = attempt.answer, not attempt.is_reached
+        attempt.is_reached = True
+        result: Result = _result(answer)
+        if command.token is not None and not (answer.raises is not None and answer.at_submission):
+            if is_first and not answer.is_silent:
+                self._report(key, command.token, result)
+            result = Success({"ok": 1}) if self._chance(0.8) else Failure("FnF.InvalidLocal")
+        elif answer.is_silent:
+            return None
+        return Envelope(key[0], TaskReplied(command.scope_id, command.wait_id, result), lease=lease)
+
+    def call_asynchronous(self, node: Node, row: InvocationRow) -> Parcel:
+        """A call that no step waits for; its row goes once it is made."""
+        key = row.idempotency_key
+        write = Write(lambda connection: delete_invocation(connection, key))
+
+        def reach() -> Write:
+            self.forgotten[key] = self.forgotten.get(key, 0) + 1
+            return write
+
+        parcel = Parcel(None, open=reach)
+        parcel.lost = lambda: self._perhaps(parcel.open)
+
+        def then(answer: Any) -> None:
+            if isinstance(answer, Exception):
+                node.inbox.append(parcel)
+            else:
+                node.made_asynchronous(key)
+
+        parcel.then = then
+        return parcel
+
+    # Sub-flows
+
+    def _call_child(self, node: Node, caller: Caller, command: InvokeTask, key: CallKey) -> Parcel:
+        """The dispatcher's own way of starting a sub-flow, taken by hand from commit to commit."""
+        call = node.dispatcher._call(caller, command)
+        order = Parcel(None, call=key, order=node.calls[key])
+        return self._next(node, order, call, call.send(None), command)
+
+    def _next(
+        self, node: Node, order: Parcel, call: Coroutine[Any, Any, None], envelope: Envelope, command: InvokeTask
+    ) -> Parcel:
+        """The next commit that the call waits for."""
+        assert order.call is not None
+        if envelope.new is not None:
+            self._witness.cases[envelope.execution_id] = self._witness.runs[order.call[0]].case
+        elif command.pattern is not Pattern.SYNC:
+            envelope = _without_ids(envelope)
+        parcel = Parcel(envelope, call=order.call, order=order.order)
+
+        def then(answer: Any) -> None:
+            if isinstance(answer, Exception):
+                node.inbox.append(parcel)
+                return
+            try:
+                node.inbox.append(self._next(node, order, call, call.send(answer), command))
+            except StopIteration:
+                node.ended(parcel)
+
+        parcel.then = then
+        return parcel
+
+    def _chance(self, share: float) -> bool:
+        return self._random.random() < share
+
+
+class _Asking:
+    """A committer whose `submit` hands its envelope to whoever drives the coroutine."""
+
+    async def submit(self, envelope: Envelope, *, bounded: bool = False) -> Receipt:
+        return await _Asked(envelope)
+
+
+@dataclass
+class _Asked:
+    envelope: Envelope
+
+    def __await__(self) -> Generator[Envelope, Receipt, Receipt]:
+        return (yield self.envelope)
+
+
+class _HandStarter(Starter):
+    """Starts without counting what runs."""
+
+    async def _check_room(self) -> None:
+        return None
+
+
+def _without_ids(envelope: Envelope) -> Envelope:
+    """What a step learns of the sub-flow it does not wait for, without what no oracle can know."""
+    message = envelope.message
+    if not isinstance(message, TaskReplied) or not isinstance(message.result, Success):
+        return envelope
+    told = {name: message.result.output[name] for name in STARTED}
+    return replace(envelope, message=replace(message, result=Success(told)))
+
+
+def _result(answer: Answer) -> Result:
+    if answer.raises is not None:
+        return Failure(answer.raises, answer.cause)
+    if not isinstance(answer.returns, dict):
+        return Failure("FnF.InvalidLocal", "not an object")
+    return Success(answer.returns)

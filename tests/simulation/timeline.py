@@ -1,0 +1,71 @@
+"""How time goes on: never by itself, but to what is due next, or a little further."""
+
+from collections.abc import Sequence
+from random import Random
+
+from flowserver.engine.batches import Envelope
+from flowserver.machine.messages import TimerFired
+from flowserver.store.wakeups import next_due
+from tests.simulation.disk import Disk
+from tests.simulation.node import Node
+from tests.simulation.witness import Witness
+from tests.support.clock import ManualClock
+
+FAR_MS = 50_000_000
+"""Nothing but deadlines is as far away as that."""
+
+
+class Timeline:
+    """Moves the clock and has the nodes look for what is due by the rows."""
+
+    def __init__(self, disk: Disk, clock: ManualClock, witness: Witness, random: Random) -> None:
+        self._disk = disk
+        self._clock = clock
+        self._witness = witness
+        self._random = random
+
+    def go_on(self, nodes: Sequence[Node]) -> bool:
+        """Go to the next instant at which something is due, or a little further; False if that is far away."""
+        ms = self._next_due() - self._clock.now_ms()
+        if ms > FAR_MS:
+            return False
+        self._clock.advance(ms=ms + self._random.choice((0, 0, 1, 500, 3_000)))
+        for node in self._random.sample(nodes, 2):
+            self._fire(node)
+            if node.inbox and self._random.random() < 0.5:
+                break
+        return True
+
+    def fire_overdue(self, nodes: Sequence[Node]) -> bool:
+        """Whatever a node left to another, or what was due as soon as it was stored; whether there was any."""
+        self._clock.advance(seconds=2)
+        for node in nodes:
+            self._fire(node)
+        return any(node.inbox for node in nodes)
+
+    def go_far(self, nodes: Sequence[Node]) -> None:
+        """Go to the next deadline, however far that is."""
+        self._clock.advance(ms=self._next_due() - self._clock.now_ms())
+        for node in nodes:
+            self._fire(node)
+
+    def _next_due(self) -> int:
+        now = self._clock.now_ms()
+        with self._disk.read() as connection:
+            due = next_due(connection, now)
+        return now + 10 * FAR_MS if due is None else due
+
+    def _fire(self, node: Node) -> None:
+        for envelope in node.due():
+            if self._may_fire(envelope):
+                node.send(envelope)
+
+    def _may_fire(self, envelope: Envelope) -> bool:
+        """Not the time limit of an attempt that will be answered: how long that takes is nobody's to say here."""
+        message = envelope.message
+        if not isinstance(message, TimerFired):
+            return True
+        if self._witness.is_silenced(envelope.execution_id):
+            return False
+        attempt = self._witness.attempts.get((envelope.execution_id, message.scope_id, message.wait_id))
+        return attempt is None or attempt.answer.is_silent

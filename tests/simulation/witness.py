@@ -1,0 +1,300 @@
+"""Sees every durable commit and checks what it made of each execution, at once and at the end."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+from sqlalchemy import func, select
+
+from flowserver.engine.batches import BatchResult, Envelope, Item, ReceiptKind
+from flowserver.language.graph import FunctionTarget
+from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, SubmitInvocation
+from flowserver.machine.events import Event, EventType
+from flowserver.machine.messages import Message
+from flowserver.machine.state import Execution, Status, WaitKind
+from flowserver.store.executions import list_events
+from flowserver.store.invariant import violations
+from flowserver.store.loading import load_executions
+from flowserver.store.saving import Changes
+from flowserver.store.tables import executions, scopes
+from flowserver.store.wakeups import due_callbacks
+from tests.simulation.case import Case
+from tests.simulation.disk import Disk
+from tests.simulation.folding import check_folded, check_header
+from tests.simulation.functions import SUB, Answer, event_text
+from tests.simulation.reference import FORGOTTEN, Call, Expected
+from tests.support.invariants import History, check_counters, check_end, check_wait
+from tests.support.world import callee_of
+
+EVENTS_MAX = 1_000_000
+ALL_EVENTS = """
+SELECT execution_id, event_id, schedule_event_id, type, step_name, time, detail
+FROM events ORDER BY execution_id, event_id
+"""
+
+WaitKey = tuple[str, int, int]
+"""(execution_id, scope_id, wait_id): one attempt of one task."""
+
+
+class Wrong(BaseException):
+    """Something does not hold, of one execution if `run` is told. Not an Exception: the engine must not handle it."""
+
+    def __init__(self, what: str, run: "Run | None" = None) -> None:
+        super().__init__(what)
+        self.run = run
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One message to an execution, and how many events it had before the batch."""
+
+    commit: int
+    node_id: str
+    message: Message
+    kind: ReceiptKind
+    events: int
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt of a task as its order says, and what comes of it."""
+
+    callee: str
+    answer: Answer
+    is_real_child: bool
+    is_reached: bool = False
+
+
+@dataclass(slots=True)
+class Run:
+    """One execution as its commits tell it."""
+
+    case: Case
+    expected: Expected
+    execution: Execution
+    is_child: bool
+    history: History = field(default_factory=History)
+    counters: tuple[int, int, int] = (1, 1, 1)
+    events: list[Event] = field(default_factory=list)
+    calls: Counter[Call] = field(default_factory=Counter)
+    waits: dict[str, list[int]] = field(default_factory=dict)
+    """By idempotency key the attempts' wait ids: their place is the number of the retry."""
+    orders: dict[str, int] = field(default_factory=dict)
+    """By idempotency key the last attempt number."""
+    log: list[Told] = field(default_factory=list)
+    commits: int = 0
+    is_silenced: bool = False
+
+
+class Witness:
+    """Follows all executions of a world."""
+
+    def __init__(self, disk: Disk, random: Random, deep_check: float) -> None:
+        self._disk = disk
+        self._random = random
+        self._deep_check = deep_check
+        self.runs: dict[str, Run] = {}
+        self.all: list[Run] = []
+        self.interruptible: list[Run] = []
+        """Executions that something from outside will end, unless they end before."""
+        self.attempts: dict[WaitKey, Attempt] = {}
+        self.running = 0
+        self.commits = 0
+        self.turns = 0
+        self.node_id = ""
+        """Whose transaction is under way."""
+        self.cases: dict[str, Case] = {}
+        """Of executions that may yet be started, by execution id."""
+
+    def committed(self, items: Sequence[Item], result: BatchResult) -> None:
+        """A batch is durable; raises Wrong."""
+        self.commits += 1
+        before = {changes.stored.execution.execution_id: 0 for changes in result.changes}
+        for execution_id in before:
+            known = self.runs.get(execution_id)
+            before[execution_id] = 0 if known is None else len(known.events)
+        for changes in result.changes:
+            self._follow(changes)
+        self._note(items, result, before)
+        self._check_told(items, result)
+        if self._random.random() < self._deep_check:
+            self.check_none_stuck()
+
+    def is_silenced(self, execution_id: str) -> bool:
+        """Whether nothing but its deadline may reach the execution any more."""
+        run = self.runs.get(execution_id)
+        return run is not None and run.is_silenced and run.execution.is_running
+
+    def _follow(self, changes: Changes) -> None:
+        execution = changes.stored.execution
+        run = self.runs.get(execution.execution_id)
+        if run is None:
+            run = self._begin(changes)
+        try:
+            self._check(run, changes)
+            if self._random.random() < self._deep_check:
+                self.check_rows(run)
+        except AssertionError as error:
+            raise Wrong(str(error) or "see the assertion", run) from error
+
+    def _begin(self, changes: Changes) -> Run:
+        execution = changes.stored.execution
+        case = self.cases[execution.execution_id]
+        is_child = execution.flow_name == SUB
+        expected = case.plan.expected_of_child(execution.input, case.functions) if is_child else case.expected
+        run = Run(case, expected, execution, is_child)
+        self.runs[execution.execution_id] = run
+        self.all.append(run)
+        if case.interruption and not is_child:
+            self.interruptible.append(run)
+        self.running += 1
+        return run
+
+    def _check(self, run: Run, changes: Changes) -> None:
+        execution = changes.stored.execution
+        assert run.commits == 0 or run.execution.is_running, "an ended execution changed"
+        assert changes.stored.version == run.commits, "somebody else's commit was overwritten"
+        run.execution = execution
+        run.commits += 1
+        run.history.add(changes.events)
+        run.events += changes.events
+        assert execution.next_event_id == len(run.history.open)
+        run.counters = check_counters(execution, run.counters)
+        self._check_commands(run, changes)
+        if not execution.is_running:
+            self.running -= 1
+            check_end(execution, run.history)
+
+    def _check_commands(self, run: Run, changes: Changes) -> None:
+        """Calls are ordered for waits that stand and dropped for waits that are over."""
+        commands, execution = changes.commands, run.execution
+        cancelled = {(each.scope_id, each.wait_id) for each in commands if isinstance(each, CancelInvocation)}
+        scopes = execution.scopes.values()
+        waiting = {(each.scope_id, each.wait_id): each.attempt for each in scopes if each.wait is WaitKind.TASK}
+        assert not waiting.keys() & cancelled, "a call that is waited for is dropped"
+        for command in commands:
+            if isinstance(command, InvokeTask):
+                key = (command.scope_id, command.wait_id)
+                assert waiting.get(key) == command.attempt, f"a settled wait is called: {command}"
+                self._register(run, command)
+            elif isinstance(command, SubmitInvocation):
+                run.calls[command.target.function, event_text(command.event), FORGOTTEN] += 1
+        reports = sum(isinstance(command, ReportCallback) for command in commands)
+        assert reports == int(not execution.is_running and execution.callback_token is not None)
+
+    def _register(self, run: Run, call: InvokeTask) -> None:
+        """An order: the attempts of one entry of a step share a key, and their numbers rise."""
+        key = call.idempotency_key
+        assert call.attempt > run.orders.get(key, 0), f"attempt {call.attempt} of {key} is ordered twice"
+        run.orders[key] = call.attempt
+        waits = run.waits.setdefault(key, [])
+        if call.wait_id in waits:
+            assert call.wait_id == waits[-1], f"an earlier attempt of {key} is ordered again"
+            return
+        waits.append(call.wait_id)
+        callee, retry = callee_of(call.target), len(waits) - 1
+        event = call.input if isinstance(call.target, FunctionTarget) or call.params is None else call.params
+        run.calls[callee, event_text(event), retry] += 1
+        is_real = callee == SUB and run.case.has_real_children
+        answer = Answer() if is_real else run.case.functions.answer(callee, event, retry)
+        self.attempts[run.execution.execution_id, call.scope_id, call.wait_id] = Attempt(callee, answer, is_real)
+
+    def _note(self, items: Sequence[Item], result: BatchResult, before: dict[str, int]) -> None:
+        for item, answer in zip(items, result.answers, strict=True):
+            if isinstance(item, Envelope) and (run := self.runs.get(item.execution_id)) is not None:
+                if answer.kind is ReceiptKind.PARKED:
+                    raise Wrong(f"{item} parked its execution", run)
+                first = before.get(item.execution_id, len(run.events))
+                run.log.append(Told(self.commits, self.node_id, item.message, answer.kind, first))
+                self.turns += 1
+
+    def _check_told(self, items: Sequence[Item], result: BatchResult) -> None:
+        """Who has told of its end is not told to tell it again."""
+        told = {
+            item.settles: self.runs[item.settles]
+            for item, answer in zip(items, result.answers, strict=True)
+            if isinstance(item, Envelope) and item.settles is not None and answer.kind is not ReceiptKind.NOT_NOW
+        }
+        if told:
+            with self._disk.read() as connection:
+                due = {each.execution_id for each in due_callbacks(connection, EVENTS_MAX)}
+            for execution_id, run in told.items():
+                if execution_id in due:
+                    raise Wrong("its end was told, and will be told again", run)
+
+    # Deeper
+
+    def check_rows(self, run: Run) -> None:
+        """What is stored is what is in memory, and follows from the stored history."""
+        execution = run.execution
+        with self._disk.read() as connection:
+            found, broken = load_executions(connection, [execution.execution_id])
+            events = list_events(connection, execution.execution_id, from_event_id=1, limit=EVENTS_MAX)
+        assert not broken
+        stored = found[execution.execution_id]
+        assert stored.version == run.commits, "the rows are not of the last commit"
+        assert stored.execution == replace(execution, output=None, error=None, cause=None), "memory and rows differ"
+        assert events == run.events, "the history is not what was told"
+        for scope in execution.scopes.values():
+            check_wait(execution, scope)
+        check_folded(execution, events)
+
+    def check_none_stuck(self) -> None:
+        """Invariant 3, asked of all rows at once. Sub-flows that are only answered for have no execution."""
+        with self._disk.read() as connection:
+            found = connection.execute(select(violations)).all()
+        for row in found:
+            run = self.runs[row.execution_id]
+            scope = run.execution.scopes.get(row.scope_id)
+            attempt = None if scope is None else self.attempts.get((row.execution_id, scope.scope_id, scope.wait_id))
+            if row.rule != "child" or attempt is None or attempt.is_real_child:
+                raise Wrong(f"invariant {row.rule}: {row.detail}", run)
+
+    # The end
+
+    def check_all_ended(self, compares: bool) -> None:
+        """Every execution is over, nothing of it is left behind, and its result is the oracle's."""
+        kept, histories = self._read_all()
+        assert kept.keys() == self.runs.keys()
+        for execution_id, run in self.runs.items():
+            try:
+                row = kept[execution_id]
+                assert row.status == str(run.execution.status) != str(Status.RUNNING), "it has not ended"
+                assert not row.callback_due, "nobody was told of its end"
+                assert (row.version, row.parked_error) == (run.commits, None)
+                told = [(each.event_id, each.schedule_event_id, each.type, each.step_name, each.time_ms, each.detail)
+                        for each in run.events]  # fmt: skip
+                assert histories[execution_id] == told, "the history is not what was told"
+                check_header(run.execution, run.events[-1])
+                if compares and not run.is_silenced and run.execution.status is not Status.STOPPED:
+                    _compare(run)
+            except AssertionError as error:
+                raise Wrong(str(error) or "see the assertion", run) from error
+
+    def _read_all(self) -> tuple[dict[str, Any], dict[str, list[tuple[Any, ...]]]]:
+        """All headers by id, and all histories."""
+        histories: dict[str, list[tuple[Any, ...]]] = {}
+        with self._disk.read() as connection:
+            kept = {row.execution_id: row for row in connection.execute(select(executions))}
+            for execution_id, *event in connection.exec_driver_sql(ALL_EVENTS):
+                histories.setdefault(execution_id, []).append(tuple(event))
+            assert connection.execute(select(func.count()).select_from(scopes)).scalar_one() == 0, "scopes are left"
+        return kept, histories
+
+
+def _compare(run: Run) -> None:
+    execution, expected = run.execution, run.expected
+    if expected.output is None:
+        assert execution.status is Status.FAILED, f"expected one of {expected.problems}"
+        causes = {cause for error, cause in expected.problems if error == execution.error}
+        assert causes & {None, execution.cause}, f"expected one of {expected.problems}"
+        return
+    assert (execution.status, execution.output) == (Status.SUCCEEDED, expected.output)
+    assert _entered(run.events) == expected.entered, "other steps were entered than should be"
+    assert run.calls == expected.calls, "other calls were made than should be"
+
+
+def _entered(events: Iterable[Event]) -> Counter[str]:
+    return Counter(event.step_name for event in events if event.type is EventType.STEP_ENTERED)
