@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -127,6 +127,16 @@ class Dispatcher:
         self._draining = True
         for call in list(self._waiting.values()):
             call.cancel()
+
+    def give_up_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[CallKey]:
+        """Drop up to `limit` calls that wait for a place, of executions (by id) that this node need not keep."""
+        if not self._places.locked():
+            return []
+        given_up = list(islice((key for key in self._waiting if not keeps(key[0])), limit))
+        for key in given_up:
+            self._calls.pop(key)
+            self._waiting.pop(key).cancel()
+        return given_up
 
     def has_begun(self, key: CallKey) -> bool:
         """Whether the attempt's call has left this node and its answer is still to come."""

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
+from flowserver.engine.backlog import Backlog
 from flowserver.engine.batches import BatchResult, Envelope, Workshop
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.committer import Committer
@@ -69,8 +70,9 @@ class Engine:
         self.callbacks = Callbacks(self.committer, tokens)
         self.membership = Membership(database, self.lease, clock, self)
         self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)
+        backlog = Backlog(self.dispatcher, self.committer, self.lease, self.membership)
         self.sweeper = Sweeper(
-            database, self.committer, self.dispatcher, self.callbacks, clock, self.lease, self.membership
+            database, self.committer, self.dispatcher, self.callbacks, clock, self.lease, self.membership, backlog
         )
         self._following: set[asyncio.Task[object]] = set()
 

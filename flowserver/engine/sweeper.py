@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
 from flowserver.base.json_values import InvalidJson, load_json_object
+from flowserver.engine.backlog import SHARED_PER_ROUND, Backlog
 from flowserver.engine.batches import Envelope, ReceiptKind
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.committer import Committer
@@ -89,6 +90,7 @@ class Sweeper:
         clock: Clock,
         lease: Lease,
         membership: Membership,
+        backlog: Backlog,
     ) -> None:
         self._database = database
         self._committer = committer
@@ -97,6 +99,7 @@ class Sweeper:
         self._clock = clock
         self._lease = lease
         self._membership = membership
+        self._backlog = backlog
         self._suspects: set[ScopeRef] = set()
         self._suspected_invocations: set[str] = set()
         self._has_swept = False
@@ -139,12 +142,13 @@ class Sweeper:
         await self.sweep(only_own_share=called)
 
     async def sweep(self, *, only_own_share: bool = False) -> None:
-        """Look once and set going whatever was found."""
+        """Look once and set going whatever was found; first let go what others are to do."""
+        released = await self._backlog.share_out()
         found = await asyncio.to_thread(self._look)
         is_full, orphans = found.is_full, len(found.orphans)
         if only_own_share:
             found = found.only(self._membership)
-        self._has_left_some = len(found.orphans) < orphans
+        self._has_left_some = len(found.orphans) < orphans and not released
         envelopes = list(self._envelopes(found))
         receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope in envelopes))
         await asyncio.gather(
@@ -159,7 +163,7 @@ class Sweeper:
         if not self._has_swept or found.orphans:  # at start, and when another node is gone
             _log_resumed(applied[Redeliver] + len(invocations), applied[Continue], len(found.callbacks))
         self._has_swept = True
-        if (is_full and applied) or len(invocations) == FOUND_PER_SWEEP:
+        if (is_full and applied) or len(invocations) == FOUND_PER_SWEEP or released == SHARED_PER_ROUND:
             self._sweep_now.set()  # there may be more
 
     def _envelopes(self, found: Found) -> Iterator[Envelope]:

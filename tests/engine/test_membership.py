@@ -282,6 +282,31 @@ async def test_a_node_that_leaves_hands_over_what_it_has_not_begun(
     assert functions.called("shop/pay").count((begun.key, 1)) == 1
 
 
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=2)])
+async def test_a_node_that_joins_takes_its_share_of_the_calls_that_wait(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
+) -> None:
+    names = [f"e{number}" for number in range(24)]
+    async with running_node(open_database(), clock, node_id="one", limits=limits) as one:
+        await one.register(functions, "shop/pay")
+        await one.create_flow("f", PAY)
+        for name in names:
+            await one.start("f", name)
+        under_way = [await functions.next_call("shop/pay") for _ in range(2)]
+        async with running_node(open_database(), clock, node_id="two", limits=limits) as two:
+            under_way += [await functions.next_call("shop/pay") for _ in range(2)]
+            waiting = [one.engine.dispatcher.calls_waiting, two.engine.dispatcher.calls_waiting]
+            for call in under_way:
+                call.reply({})
+            for _ in names[4:]:
+                (await functions.next_call("shop/pay")).reply({})
+            for name in names:
+                assert (await two.end_of("f", name)).status is Status.SUCCEEDED
+    assert min(waiting) > 0
+    keys = [key for key, _ in functions.called("shop/pay")]
+    assert len(keys) == len(set(keys)) == len(names)
+
+
 async def test_nodes_go_on_when_their_connections_are_cut(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:

@@ -1,0 +1,42 @@
+"""Shares out the calls that wait here for a place: those of executions that fall to another node go to that node.
+
+So a node that joins takes its part of what has piled up, and one node's clients can keep all nodes busy. Every call
+moves at most once this way, because a node keeps what falls to itself.
+"""
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+
+from flowserver.engine.committer import Committer
+from flowserver.engine.dispatcher import Dispatcher
+from flowserver.engine.lease import Lease
+from flowserver.engine.membership import Membership
+from flowserver.store.saving import release_tasks
+
+SHARED_PER_ROUND = 200
+"""So few that the others have taken them before anybody believes that they were left lying."""
+
+
+class Backlog:
+    """What this node has ordered and cannot begin."""
+
+    def __init__(self, dispatcher: Dispatcher, committer: Committer, lease: Lease, membership: Membership) -> None:
+        self._dispatcher = dispatcher
+        self._committer = committer
+        self._lease = lease
+        self._membership = membership
+
+    async def share_out(self) -> int:
+        """Release up to `SHARED_PER_ROUND` waiting calls to the nodes that they fall to; returns how many.
+
+        If the database fails, the calls are lost here and the sweeper orders them again.
+        """
+        calls = self._dispatcher.give_up_waiting(self._membership.share.owns, SHARED_PER_ROUND)
+        if calls:
+            await self._committer.write(self._release(calls))
+            self._membership.announce().sweep = True
+        return len(calls)
+
+    def _release(self, calls: list[tuple[str, int, int]]) -> Callable[[Connection], None]:
+        return lambda connection: release_tasks(connection, calls, self._lease.node_id)
