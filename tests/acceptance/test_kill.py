@@ -15,8 +15,8 @@ from tests.support.function_server import Call, FunctionServer
 from tests.support.postgres import fresh_database
 from tests.support.server import ServerProcess
 
-EXECUTIONS = 12
-KILLS = 4
+EXECUTIONS = 8
+KILLS = 3
 CALLS_BETWEEN_KILLS = 9
 PATIENCE_SECONDS = 60
 

@@ -20,17 +20,23 @@ LEFT_BEHIND = shutil.ignore_patterns(".venv", ".git", "data", "node_modules", "*
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def bare_checkout(tmp_path: Path) -> Path:
-    """The project's files, without anything that was built from them."""
-    return Path(shutil.copytree(ROOT, tmp_path / "checkout", ignore=LEFT_BEHIND))
+@pytest.fixture(scope="module")
+def bare_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's files, without anything that was built from them but the environment, once somebody has."""
+    folder = tmp_path_factory.mktemp("bare") / "checkout"
+    return Path(shutil.copytree(ROOT, folder, ignore=LEFT_BEHIND))
+
+
+def bare_environment() -> dict[str, str]:
+    """This process's, without what would lead to another environment or to our sources."""
+    environment = clean_environment() | {"PYTHON": sys.executable}
+    return {name: value for name, value in environment.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
 
 
 @contextmanager
 def serving(command: list[str], folder: Path) -> Iterator[str]:
     """Run a command that serves, and give its URL; on leaving it must end cleanly."""
-    environment = clean_environment() | {"FLOWSERVER_PORT": "0", "PYTHON": sys.executable}
-    environment.pop("VIRTUAL_ENV", None)
+    environment = bare_environment() | {"FLOWSERVER_PORT": "0"}
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -67,18 +73,25 @@ def test_make_run_serves_from_a_bare_checkout(bare_checkout: Path) -> None:
 
 
 def test_the_wheel_alone_migrates_and_serves(bare_checkout: Path, tmp_path: Path) -> None:
-    run = {"check": True, "cwd": bare_checkout, "env": clean_environment()}
+    """In a fresh environment that sees what `make install` has installed from the lock file, and nothing of ours."""
+    run = {"check": True, "cwd": bare_checkout, "env": bare_environment()}
+    subprocess.run(["make", "install"], **run)
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")], **run)
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "clean")], **run)
-    python = str(tmp_path / "clean" / "bin" / "python")
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, "--require-hashes", "--requirement", "requirements.txt"], **run)
-    subprocess.run([*install, "--no-deps", "--no-index", str(wheel)], **run)
-    shutil.rmtree(bare_checkout)
+    (libraries,) = (bare_checkout / ".venv").glob("lib/python3*/site-packages")
+    (own,) = (tmp_path / "clean").glob("lib/python3*/site-packages")
+    (own / "libraries.pth").write_text(
+        f"{libraries}\n"
+    )  # links in that folder, like the one to our sources, are not followed
+    install = [str(tmp_path / "clean" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    subprocess.run([*install, "--ignore-installed", "--no-deps", "--no-index", str(wheel)], **run)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     flowserver = str(tmp_path / "clean" / "bin" / "flowserver")
-    subprocess.run([flowserver, "migrate"], check=True, cwd=elsewhere, env=clean_environment())
+    subprocess.run([flowserver, "migrate"], check=True, cwd=elsewhere, env=bare_environment())
     with serving([flowserver, "serve"], elsewhere) as url:
         assert runs_a_flow(url)
+    where = [str(tmp_path / "clean" / "bin" / "python"), "-c", "import flowserver; print(flowserver.__file__)"]
+    printed = subprocess.run(where, check=True, cwd=elsewhere, env=bare_environment(), capture_output=True, text=True)
+    assert Path(printed.stdout.strip()).is_relative_to(own)
