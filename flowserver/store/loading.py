@@ -40,14 +40,14 @@ def load_executions(
     found: dict[str, StoredExecution] = {}
     broken: dict[str, str] = {}
     for chunk in chunks(sorted(set(execution_ids))):
-        for row in connection.execute(_LOAD_HEADERS, {"ids": chunk}):
+        for row in connection.execute(_LOAD_HEADERS, {"ids": chunk}).all():
             try:
                 execution_input = _input(row.input)
             except (ValueError, TypeError) as error:
                 execution_input = {}
                 broken[row.execution_id] = f"the stored input cannot be read: {error}"
             found[row.execution_id] = _stored_execution(row, execution_input)
-        for row in connection.execute(_LOAD_SCOPES, {"ids": chunk}):
+        for row in connection.execute(_LOAD_SCOPES, {"ids": chunk}).all():
             if row.execution_id not in found:
                 continue  # rows of an execution that does not exist are for the doctor
             if row.node_id is not None:
