@@ -12,6 +12,12 @@ from tests.simulation.functions import ERRORS, KEYS, SUB, TOKEN
 
 DEPTH_MAX = 3
 SUB_DEPTH_MAX = 1
+LARGE = 0.1
+"""The share of large flows."""
+
+LARGE_BLOCKS_MAX, SMALL_BLOCKS_MAX = (7, 3), (3, 2)
+"""How many blocks a flow's own list, and one nested in it, have at most."""
+
 FORWARD = "(a later sibling)"
 """Stands for a goto until the list is complete."""
 
@@ -26,12 +32,15 @@ CONSTANTS = (0, 1, 2, -1, "text", None, True, [1, 2], {"k": 1}, "")
 class Generator:
     """Makes one definition.
 
+    Most are small: what goes wrong at all goes wrong in small flows too, and many of them meet more orders of events.
     A sub-flow's is small, starts no others, and does not look at its execution's name, which no oracle can know.
     """
 
     def __init__(self, random: Random, *, is_sub: bool = False) -> None:
         self._random = random
+        is_large = not is_sub and random.random() < LARGE
         self._depth_max = SUB_DEPTH_MAX if is_sub else DEPTH_MAX
+        self._blocks_max = LARGE_BLOCKS_MAX if is_large else SMALL_BLOCKS_MAX
         self._contexts = ["$context.flow.name", "$context.step.name"]
         if not is_sub:
             self._contexts.append("$context.execution.name")
@@ -59,7 +68,7 @@ class Generator:
 
     def _steps(self, depth: int) -> list[JsonObject]:
         steps: list[JsonObject] = []
-        for _ in range(self._random.randint(1, 3) + (self._random.randint(1, 4) if depth == 0 else 0)):
+        for _ in range(self._random.randint(1, self._blocks_max[min(depth, 1)])):
             steps += self._block(depth)
         if "catch" in steps[-1] and self._chance(0.8):
             steps += self._pass(depth)

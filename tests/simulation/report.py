@@ -1,5 +1,6 @@
 """Runs worlds, in this process or in several; tells of the first that goes wrong, with all it takes to see why."""
 
+import gc
 import multiprocessing
 import signal
 import traceback
@@ -16,7 +17,7 @@ from flowserver.engine.batches import ReceiptKind
 from flowserver.machine.messages import Redeliver
 from tests.simulation.case import CASES_PER_WORLD, make_plan
 from tests.simulation.disk import Disk
-from tests.simulation.disorder import Disorder
+from tests.simulation.disorder import Disorder, disorder_of
 from tests.simulation.witness import Run, Wrong
 from tests.simulation.world import World
 from tests.support.world import trace
@@ -28,7 +29,8 @@ FAULTS_TOLD = 30
 class Summary:
     """What was run, and the story of the execution that failed, if one did."""
 
-    worlds: int = 0
+    worlds: set[int] = field(default_factory=set)
+    """Their numbers."""
     executions: int = 0
     children: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -39,7 +41,7 @@ class Summary:
 
     def add(self, other: "Summary") -> None:
         """Take in what another process ran."""
-        self.worlds += other.worlds
+        self.worlds |= other.worlds
         self.executions += other.executions
         self.children += other.children
         self.counts += other.counts
@@ -52,7 +54,7 @@ class Summary:
         counts = ", ".join(f"{self.counts[name]:,} {name}" for name in sorted(self.counts))
         return (
             f"{self.executions:,} executions and {self.children:,} of their sub-flows ({ends or 'none ended'}) "
-            f"in {self.worlds:,} worlds: {counts}; fingerprint {self.fingerprint:08x}"
+            f"in {len(self.worlds):,} worlds: {counts}; fingerprint {self.fingerprint:08x}"
         )
 
 
@@ -78,7 +80,7 @@ def run_worlds(
     summary = Summary()
     for number in numbers:
         plan = make_plan(seed, number, limits)
-        world = World(plan, _disk(), disorder or Disorder(), compares=limits is None, share=share)
+        world = World(plan, _disk(), disorder or disorder_of(number), compares=limits is None, share=share)
         try:
             world.run()
         except (Exception, Wrong) as error:
@@ -94,7 +96,7 @@ def run_in_processes(
 ) -> Iterator[None]:
     """Run worlds side by side until one fails, telling the listener of each; yields now and then, to be stopped."""
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_ignore_interrupts) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_prepare_process) as pool:
         running: set[Future[Summary]] = set()
         has_failed = False
         while True:
@@ -111,9 +113,10 @@ def run_in_processes(
             yield
 
 
-def _ignore_interrupts() -> None:
+def _prepare_process() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.set_threshold(50_000, 20, 50)  # a world is all alive until it ends; looking for garbage in it costs an eighth
 
 
 @lru_cache(maxsize=1)
@@ -122,7 +125,7 @@ def _disk() -> Disk:
 
 
 def _sum_up(world: World) -> Summary:
-    summary = Summary(worlds=1, counts=Counter(world.counts))
+    summary = Summary(worlds={world.plan.number}, counts=Counter(world.counts))
     for run in world.witness.runs.values():
         summary.executions += not run.is_child
         summary.children += run.is_child

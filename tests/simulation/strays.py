@@ -24,8 +24,9 @@ class Strays:
         self._spent: list[Envelope] = []
 
     def was_told(self, envelope: Envelope) -> None:
-        """It may come again."""
-        self._spent.append(envelope)
+        """It may come again, unless it is a start whose name nobody else has: that is promised to come once."""
+        if envelope.new is None or not envelope.new.name_is_unique:
+            self._spent.append(envelope)
 
     def some(self) -> list[Parcel]:
         """Mostly nothing."""

@@ -119,8 +119,7 @@ class Witness:
             self._follow(changes)
         self._note(items, result, before)
         self._check_told(items, result)
-        if self._random.random() < self._deep_check:
-            self.check_none_stuck()
+        self.check_none_stuck()
 
     def is_silenced(self, execution_id: str) -> bool:
         """Whether nothing but its deadline may reach the execution any more."""

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
 
 from flowserver.base.json_values import dump_json
 from flowserver.engine.batches import Envelope, ReceiptKind, Workshop
@@ -36,7 +37,7 @@ from tests.simulation.timeline import Timeline
 from tests.simulation.witness import Witness, Wrong
 from tests.support.clock import ManualClock
 
-BUSY = 100
+BUSY = 250
 """How many parcels make two nodes busy: no more executions are started, and time stands still."""
 
 TAKEN = (1, 8, 64, 200, 200, 200, 200, 200)
@@ -198,6 +199,7 @@ class World:
 
     def _answer(self, node: Node, parcel: Parcel, answer: Any) -> None:
         item = parcel.item
+        assert not isinstance(answer, IntegrityError), f"{item} is refused, though only the moment was wrong"
         is_foreign = isinstance(item, Envelope) and item.lease not in (None, node.lease.node_id)
         if (parcel.is_harmless or is_foreign) and not isinstance(answer, Exception):
             assert answer.kind in HARMLESS, f"{item} had an effect: {answer.kind}"
@@ -306,7 +308,7 @@ class World:
             return
         if self._losses.shaken or self._losses:
             self._lost_and_found()
-        if self._losses.shaken or any(node.inbox for node in self._nodes):
+        if self._losses.shaken or self._outside.requests or any(node.inbox for node in self._nodes):
             return
         if self._timeline.go_on(self._nodes) or self._timeline.fire_overdue(self._nodes):
             return
