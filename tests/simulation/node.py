@@ -157,7 +157,8 @@ class Node:
         me = cast(Any, self)
         self._company = Company(world.disk, lease)
         company = cast(Any, self._company)
-        self._sweeper = Sweeper(database, self.writer, me, me, world.clock, lease, company)
+        nothing = cast(Any, None)  # no backlog: every call has a place here
+        self._sweeper = Sweeper(database, self.writer, me, me, world.clock, lease, company, nothing)
         self._timekeeper = Timekeeper(database, self.writer, world.clock, company, lambda _: None)
         self.inbox: list[Parcel] = []
         self.calls: dict[CallKey, object] = {}
