@@ -1,9 +1,10 @@
 """Executions per second and CPU per execution: N executions of five function steps, 64 in flight.
 
-`python -m tests.benchmarks.throughput [--executions N] [--in-flight N] [--database sqlite|postgres]`
+`python -m tests.benchmarks.throughput [--executions N] [--in-flight N] [--database sqlite|postgres] [--nodes N]`
 
-A real server process (full fsync), a trivial function in a second process, and a load generator in a third, all on
-this machine. CPU is the server process's own, user and system, from the operating system's accounting.
+Real server processes (full fsync), a trivial function in another process, and a load generator in a third, all on this
+machine. CPU is the servers' own, user and system, from the operating system's accounting. With PostgreSQL also what
+its processes had to do for one execution.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import platform
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from tests.benchmarks.primary import Primary, cpu_seconds_of
 from tests.support.postgres import fresh_database, running_postgres
 from tests.support.server import ServerProcess
 
@@ -31,7 +33,9 @@ STEPS = 5
 ALONE = 20
 """Executions run one after another at the end, for the latency of a server with nothing else to do."""
 
-CpuClock = Callable[[], float]
+Meter = Callable[[], dict[str, float]]
+"""Reads counters that only grow; the figures are their growth per execution."""
+
 DEFINITION = "version: v1\ntype: flow\nsteps:\n" + "".join(
     f"  - type: task\n    name: step{n}\n    resourceArn: acs:fc:::services/bench/functions/echo\n"
     for n in range(STEPS)
@@ -70,35 +74,36 @@ async def prepare(session: aiohttp.ClientSession, function_url: str) -> None:
         assert response.status == 200, await response.text()
 
 
-async def run_one(session: aiohttp.ClientSession, name: str) -> float:
+async def run_one(session: aiohttp.ClientSession, url: str, name: str) -> float:
     """One execution from its start until its end is known; returns seconds."""
     began = time.perf_counter()
     form = {"Action": "StartSyncExecution", "FlowName": "bench", "ExecutionName": name, "Input": INPUT}
-    async with session.post("/", data=form) as response:
+    async with session.post(url, data=form) as response:
         body = json.loads(await response.read())
     assert body["Status"] == "Succeeded", body
     return time.perf_counter() - began
 
 
 async def run_load(
-    base_url: str, function_url: str, executions: int, in_flight: int, cpu_seconds: CpuClock
+    urls: Sequence[str], function_url: str, executions: int, in_flight: int, meter: Meter
 ) -> dict[str, Any]:
-    """Run the load after a warm-up; returns the figures."""
+    """Run the load after a warm-up, on one server after the other; returns the figures."""
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(base_url, connector=connector, trust_env=False) as session:
+    async with aiohttp.ClientSession(urls[0], connector=connector, trust_env=False) as session:
         await prepare(session, function_url)
         numbers = itertools.count()
 
         async def worker(latencies: list[float], count: int) -> None:
             for _ in range(count):
-                latencies.append(await run_one(session, f"e{next(numbers)}"))
+                number = next(numbers)
+                latencies.append(await run_one(session, f"{urls[number % len(urls)]}/", f"e{number}"))
 
-        await asyncio.gather(*(worker([], 1) for _ in range(in_flight)))
+        await asyncio.gather(*(worker([], len(urls)) for _ in range(in_flight)))
         latencies: list[float] = []
-        cpu_before, began = cpu_seconds(), time.perf_counter()
+        before, began = meter(), time.perf_counter()
         await asyncio.gather(*(worker(latencies, executions // in_flight) for _ in range(in_flight)))
         seconds = time.perf_counter() - began
-        cpu = cpu_seconds() - cpu_before
+        after = meter()
         alone: list[float] = []
         await worker(alone, ALONE)
     done = len(latencies)
@@ -107,17 +112,23 @@ async def run_load(
         "executions": done,
         "in_flight": in_flight,
         "executions_per_second": round(done / seconds, 1),
-        "server_cpu_ms_per_execution": round(cpu * 1000 / done, 2),
         "p50_ms": round(statistics.median(latencies) * 1000, 1),
         "p99_ms": round(latencies[int(done * 0.99) - 1] * 1000, 1),
         "alone_p50_ms": round(statistics.median(alone) * 1000, 1),
+        "per_execution": {name: round((after[name] - before[name]) / done, 2) for name in before},
     }
 
 
-def cpu_seconds_of(pid: int) -> float:
-    """User and system time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def make_meter(servers: Sequence[ServerProcess], primary: Primary | None) -> Meter:
+    """Reads the processor time of the servers, and what the database counts."""
+
+    def read() -> dict[str, float]:
+        figures = {"server_cpu_ms": 1000 * sum(cpu_seconds_of(server.process.pid) for server in servers)}
+        if primary is not None:
+            figures |= {f"postgres_{name}": value for name, value in primary.read().items()}
+        return figures
+
+    return read
 
 
 def main() -> None:
@@ -125,6 +136,7 @@ def main() -> None:
     parser.add_argument("--executions", type=int, default=3_200)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
+    parser.add_argument("--nodes", type=int, default=1, help="servers on PostgreSQL")
     given = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -136,14 +148,18 @@ def main() -> None:
         function = multiprocessing.Process(target=serve_function, args=(ports,), daemon=True)
         function.start()
         stack.callback(function.terminate)
-        server = stack.enter_context(ServerProcess(url, "--migrate"))
+        servers = [stack.enter_context(ServerProcess(url, "--migrate"))]
+        primary = None
+        if given.database == "postgres":
+            servers += [stack.enter_context(ServerProcess(url)) for _ in range(1, given.nodes)]
+            primary = stack.enter_context(Primary(url))
         function_url = f"http://127.0.0.1:{ports.get(timeout=30)}/"
-        load = run_load(
-            server.url, function_url, given.executions, given.in_flight, lambda: cpu_seconds_of(server.process.pid)
-        )
-        figures = asyncio.run(load)
+        urls = [server.url for server in servers]
+        meter = make_meter(servers, primary)
+        figures = asyncio.run(run_load(urls, function_url, given.executions, given.in_flight, meter))
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
-    print(json.dumps({"database": given.database, "machine": machine, "steps": STEPS, **figures}, indent=2))
+    setting = {"database": given.database, "nodes": len(servers), "machine": machine, "steps": STEPS}
+    print(json.dumps({**setting, **figures}, indent=2))
 
 
 if __name__ == "__main__":
