@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.chaos.chaos import run_chaos
 from tests.chaos.faults import KINDS
-from tests.chaos.report import story, summary
+from tests.chaos.report import slowest, story, summary
 from tests.chaos.run import Plan
 
 
@@ -45,6 +45,7 @@ def _run(database: str, kinds: list[str], arguments: argparse.Namespace) -> bool
         kept.mkdir(parents=True)
     outcome = run_chaos(database, plan, fast_start=arguments.fast_start, kept=kept, tell=_tell)
     print(summary(database, outcome))
+    print(slowest(outcome))
     print(story(outcome), flush=True)
     return bool(outcome.breaches)
 

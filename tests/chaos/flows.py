@@ -8,7 +8,7 @@ from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from tests.chaos.answers import SERVICE, SeenFunctions
 from tests.simulation.case import TOKEN_CHARACTERS
-from tests.simulation.functions import KEYS
+from tests.simulation.functions import KEYS, SUB
 from tests.simulation.generator import Generator
 from tests.simulation.reference import Expected, Reference, Settings
 
@@ -77,7 +77,9 @@ def _fit_task(step: JsonObject) -> None:
         step["timeoutSeconds"] = 1  # they never answer, so it does not matter how much of it a fault takes
         for mapping in step.get("errorMappings", ()):  # the cause says how long the call had, which depends on faults
             mapping["source"] = "$local.error" if mapping["source"] == "$local.cause" else mapping["source"]
-    if callee.endswith(CHILD):  # another name, or no wait for the end: the result would depend on when it is started
+    if (
+        callee.endswith(CHILD) or callee == SUB
+    ):  # another name, or no wait for the end: the result would depend on when it is started
         step |= {"resourceArn": f"acs:fnf:::flow/{CHILD}", "pattern": "sync"}
         step.pop("serviceParams", None)
     for policy in step.get("retry", ()):

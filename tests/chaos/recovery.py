@@ -22,6 +22,8 @@ class Recovery:
     """The longest of them, for every kill that met calls."""
     undisturbed: list[float] = field(default_factory=list)
     """The same, for kills without another fault at the time."""
+    slowest: list[tuple[float, Call]] = field(default_factory=list)
+    """Of every kill the call that was made again last, and how long after the kill that was."""
     first_answers: list[float] = field(default_factory=list)
     """From the begin of the restart to the node's first answer."""
     first_calls: list[float] = field(default_factory=list)
@@ -33,35 +35,37 @@ def measure(journal: Journal) -> Recovery:
     kills = sorted((fault for fault in journal.faults if fault.kind == "kill"), key=lambda fault: fault.at)
     recovery = Recovery()
     for kill, again in _made_again(kills, journal.calls).items():
-        seconds = [began - kills[kill].at for began in again]
+        seconds = [call.began - kills[kill].at for call in again]
+        last = max(again, key=lambda call: call.began)
         recovery.calls += seconds
         recovery.kills.append(max(seconds))
-        if not _is_disturbed(kills[kill], max(again), journal.faults):
+        recovery.slowest.append((max(seconds), last))
+        if not _is_disturbed(kills[kill], last.began, journal.faults):
             recovery.undisturbed.append(max(seconds))
         started_at = kills[kill].started_at
         if started_at is not None:
-            recovery.first_calls.append(min(again) - started_at)
+            recovery.first_calls.append(min(call.began for call in again) - started_at)
     for fault in kills:
         if fault.ready_at is not None and fault.started_at is not None:
             recovery.first_answers.append(fault.ready_at - fault.started_at)
     return recovery
 
 
-def _made_again(kills: Sequence[Fault], calls: Iterable[Call]) -> dict[int, list[float]]:
-    """Per number of a kill the instants at which the calls that it cut began again."""
+def _made_again(kills: Sequence[Fault], calls: Iterable[Call]) -> dict[int, list[Call]]:
+    """Per number of a kill the calls that were made again for those that it cut."""
     by_key: dict[str, list[Call]] = defaultdict(list)
     for call in calls:
         by_key[call.key].append(call)
     instants = [kill.at for kill in kills]
-    found: dict[int, list[float]] = defaultdict(list)
+    found: dict[int, list[Call]] = defaultdict(list)
     for attempts in by_key.values():
         for call in attempts:
             number = -1 if call.cut_at is None or call.is_silent else bisect_right(instants, call.cut_at) - 1
             if number < 0 or call.cut_at is None or call.cut_at - instants[number] > CUT_SECONDS:
                 continue
-            again = [other.began for other in attempts if other.began > instants[number] and other is not call]
+            again = [other for other in attempts if other.began > instants[number] and other is not call]
             if again:
-                found[number].append(min(again))
+                found[number].append(min(again, key=lambda other: other.began))
     return found
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from tests.chaos.flows import CHILD
 from tests.chaos.recovery import measure, percentiles
 from tests.chaos.run import Outcome
-from tests.chaos.verdict import Breach, results
+from tests.chaos.verdict import results
 
 STORIES_MAX = 3
+SLOW_SECONDS = 3.0
 BREACHES_MAX = 30
 
 
@@ -49,6 +50,21 @@ def story(outcome: Outcome) -> str:
     return "\n".join(_story(outcome)) if outcome.breaches else ""
 
 
+def slowest(outcome: Outcome) -> str:
+    """What became of the executions whose calls were made again latest; empty if none took `SLOW_SECONDS`."""
+    recoveries = sorted(measure(outcome.journal).slowest, key=lambda each: -each[0])[:STORIES_MAX]
+    lines = [
+        line
+        for seconds, call in recoveries
+        if seconds > SLOW_SECONDS
+        for line in (
+            f"made again {seconds:.2f} s after a kill: attempt {call.attempt} of {call.key}",
+            *_one(outcome, call.flow, call.execution),
+        )
+    ]
+    return "\n".join(lines)
+
+
 def _story(outcome: Outcome) -> Iterator[str]:
     yield f"seed {outcome.plan.seed}; faults:"
     yield from outcome.journal.fault_log()
@@ -57,18 +73,18 @@ def _story(outcome: Outcome) -> Iterator[str]:
         yield f"{breach.flow}/{breach.execution}: {breach.what}"
     told = {(breach.flow, breach.execution): breach for breach in outcome.breaches if breach.flow}
     for breach in [*told.values()][:STORIES_MAX]:
-        yield from _one(outcome, breach)
+        yield from _one(outcome, breach.flow, breach.execution)
 
 
-def _one(outcome: Outcome, breach: Breach) -> Iterator[str]:
-    yield f"--- {breach.flow}/{breach.execution}"
+def _one(outcome: Outcome, flow: str, execution: str) -> Iterator[str]:
+    yield f"--- {flow}/{execution}"
     began = outcome.journal.began
-    found = outcome.found.get((breach.flow, breach.execution))
+    found = outcome.found.get((flow, execution))
     if found is not None:
         yield str(found.document)
         for event in found.events:
             yield f"  {event['eventId']} {event['scheduleEventId']} {event['time']} {event['type']} {event['stepName']}"
     for call in outcome.journal.calls:
-        if (call.flow, call.execution) == (breach.flow, breach.execution):
+        if (call.flow, call.execution) == (flow, execution):
             cut = "" if call.cut_at is None else f", cut at {call.cut_at - began:.3f}"
             yield f"  {call.began - began:9.3f} {call.step}: {call.callee} attempt {call.attempt} of {call.key}{cut}"
