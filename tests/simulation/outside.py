@@ -87,20 +87,23 @@ class Outside:
         claim = self._tokens.read(token)
         assert claim is not None, "a function got a token that the server cannot read"
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
-        self.requests.append(Request(lambda: self.report_parcel(key, message)))
+        self.requests.append(Request(lambda: self._report_parcel(key, message)))
 
-    def report_parcel(self, key: CallKey, message: TaskReported) -> Parcel | None:
-        """The report, if it settles its own attempt or can change nothing."""
+    def _report_parcel(self, key: CallKey, message: TaskReported) -> Parcel | None:
+        """The report, judged anew when a batch takes it, since a later attempt may have begun on its way."""
+        parcel = Parcel(Envelope(key[0], message))
+        parcel.open = lambda: parcel.item if self._is_meant(parcel, key, message) else None
+        return parcel if self._is_meant(parcel, key, message) else None
+
+    def _is_meant(self, parcel: Parcel, key: CallKey, message: TaskReported) -> bool:
+        """Whether the report settles its own attempt, or can change nothing, which is noted."""
         execution_id, scope_id, wait_id = key
-        execution = self._witness.runs[execution_id].execution
-        scope = execution.scopes.get(scope_id)
-        envelope = Envelope(execution_id, message)
+        scope = self._witness.runs[execution_id].execution.scopes.get(scope_id)
         if scope is not None and scope.wait_id == wait_id:
-            return Parcel(envelope)
+            return True
+        parcel.is_harmless = True
         is_same_entry = scope is not None and scope.entered_event_id == message.entered_event_id
-        if is_same_entry and scope is not None and scope.wait is not WaitKind.TIMER:
-            return None
-        return Parcel(envelope, is_harmless=True)
+        return not is_same_entry or scope is None or scope.wait is WaitKind.TIMER
 
     # Functions
 

@@ -67,13 +67,14 @@ def may_come_twice(envelope: Envelope) -> bool:
 
 def old_reports_apart(parcels: list[Parcel]) -> list[Parcel]:
     """A copy of a report that can mean a later attempt, should one begin in this very batch, is left out."""
-    told = [parcel for parcel in parcels if not _is_old_report(parcel)]
+    told = [parcel for parcel in parcels if not is_old_report(parcel)]
     ids = {parcel.item.execution_id for parcel in told if isinstance(parcel.item, Envelope)}
     for parcel in parcels:
-        if _is_old_report(parcel) and isinstance(parcel.item, Envelope) and parcel.item.execution_id not in ids:
+        if is_old_report(parcel) and isinstance(parcel.item, Envelope) and parcel.item.execution_id not in ids:
             told.append(parcel)
     return told
 
 
-def _is_old_report(parcel: Parcel) -> bool:
+def is_old_report(parcel: Parcel) -> bool:
+    """Whether it reports once more what was settled; if another attempt begins first, it would mean that one."""
     return parcel.is_harmless and isinstance(parcel.item, Envelope) and isinstance(parcel.item.message, TaskReported)

@@ -32,7 +32,7 @@ from tests.simulation.disorder import Crash, Disorder, Fault
 from tests.simulation.losses import Losses
 from tests.simulation.node import Node, Parcel, Tokens
 from tests.simulation.outside import Outside, Request
-from tests.simulation.strays import Strays, may_come_twice, old_reports_apart
+from tests.simulation.strays import Strays, is_old_report, may_come_twice, old_reports_apart
 from tests.simulation.timeline import Timeline
 from tests.simulation.witness import Witness, Wrong
 from tests.support.clock import ManualClock
@@ -175,7 +175,7 @@ class World:
         if not parcels:
             return
         items = [parcel.item for parcel in parcels if parcel.item is not None]
-        if conflict:
+        if conflict and not any(is_old_report(parcel) for parcel in parcels):
             self._commit_in_between(node, items)
         if node not in self._nodes:
             return
