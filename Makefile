@@ -76,6 +76,7 @@ $(RUNTIME): requirements.txt
 
 $(PROJECT): $(RUNTIME) pyproject.toml
 	@$(PIP) install --no-index --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q flowserver
 	@touch $@
 
 $(TESTING): $(PROJECT) requirements-test.txt
