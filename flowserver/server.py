@@ -88,7 +88,8 @@ def sole_use(database: Database) -> Iterator[None]:
         yield
         return
     database.make_folder()
-    lock = FileLock(f"{database.sqlite_file}.lock", timeout=0, mode=0o600)
+    # By its real path: under another name of the same file a second server would believe itself alone.
+    lock = FileLock(f"{database.sqlite_file.resolve()}.lock", timeout=0, mode=0o600)
     try:
         lock.acquire()
     except Timeout:

@@ -10,6 +10,7 @@ from flowserver.base.clock import Clock, SystemClock, format_instant
 from flowserver.cli.databases import open_ready_database, place_of
 from flowserver.cli.failures import failing_with
 from flowserver.cli.options import DatabaseUrl
+from flowserver.engine.overdue import OVERDUE_MS
 from flowserver.store.breaches import Breach, list_breaches, list_parked, repair_execution
 from flowserver.store.database import Database
 from flowserver.store.deep_checks import find_damage
@@ -18,9 +19,6 @@ from flowserver.store.wakeups import due_deadlines, due_timers, orphaned_tasks
 
 SHOWN_MAX = 1_000
 """Findings of one kind that are read and shown at a time; repairing goes on in as many rounds as it takes."""
-
-OVERDUE_MS = 10_000
-"""A server at work is never as late."""
 
 SICK = 1
 UNUSABLE = 2

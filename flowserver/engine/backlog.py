@@ -1,7 +1,7 @@
 """Shares out the calls that wait here for a place: those of executions that fall to another node go to that node.
 
-So a node that joins takes its part of what has piled up, and one node's clients can keep all nodes busy. Every call
-moves at most once this way, because a node keeps what falls to itself.
+So a node that joins takes its part of what has piled up, and one node's clients can keep all nodes busy. A node keeps
+what falls to itself, so a call moves once, unless nobody takes it within a sweep.
 """
 
 from collections.abc import Callable

@@ -8,13 +8,13 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DataError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
@@ -32,6 +32,9 @@ CONFLICT_TRIES_MAX = 5
 
 AWAY_AFTER = 2
 """So many failures of the database in a row mean that it is away, not that one item is at fault."""
+
+IN_THE_WAY = ("40P01", "40001")
+"""PostgreSQL's codes for a deadlock, which it has resolved by ending this transaction, and a failed serialization."""
 
 T = TypeVar("T")
 
@@ -161,7 +164,7 @@ class Committer:
 
     def _commit_alone(self, item: Item, error: Exception | None) -> BatchResult:
         for _ in range(CONFLICT_TRIES_MAX):
-            if error is not None and not isinstance(error, (VersionConflict, IntegrityError)):
+            if error is not None and not _is_conflict(error):
                 break
             try:
                 return self._transact([item])
@@ -207,11 +210,27 @@ class Committer:
             register_node(connection, node_id, self._database.session_name, workshop.clock.now_ms())
 
 
+async def all_of(submissions: Iterable[Awaitable[T]]) -> list[T | None]:
+    """What each came to, None for those that failed: one that cannot be committed does not keep the others from it."""
+    results = await asyncio.gather(*submissions, return_exceptions=True)
+    for error in results:
+        if isinstance(error, Exception):
+            log.warning("something could not be committed and is left for later: %r", error)
+    return [None if isinstance(result, BaseException) else result for result in results]
+
+
 def _once_more(item: Item) -> Item:
     """The item for another try: the first may have been committed after all, so even a start of a unique name looks."""
     if isinstance(item, Envelope) and item.new is not None:
         return replace(item, new=replace(item.new, name_is_unique=False))
     return item
+
+
+def _is_conflict(error: Exception) -> bool:
+    """Whether another node's commit was in the way: the same, tried again, meets another state of affairs."""
+    if isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in IN_THE_WAY:
+        return True
+    return isinstance(error, (VersionConflict, IntegrityError))
 
 
 def _is_ours(error: Exception | None) -> bool:

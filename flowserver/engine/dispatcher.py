@@ -30,6 +30,7 @@ from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
 from flowserver.machine.state import Execution
 from flowserver.store.functions import InvocationRow, delete_invocation
+from flowserver.store.nodes import LeaseLost
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +81,7 @@ class Dispatcher:
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
         self._waiting: dict[CallKey, asyncio.Task[None]] = {}
         self._asynchronous: dict[str, asyncio.Task[None]] = {}
+        self._begun_asynchronous: set[str] = set()
         self._draining = False
         self.calls_in_flight = 0
         self.calls_waiting = 0
@@ -100,7 +102,7 @@ class Dispatcher:
             return
         call = asyncio.create_task(self._call_asynchronous(row), name=f"call {row.idempotency_key}")
         self._asynchronous[row.idempotency_key] = call
-        call.add_done_callback(lambda _: self._asynchronous.pop(row.idempotency_key, None))
+        call.add_done_callback(lambda _: self._forget_asynchronous(row.idempotency_key))
 
     def cancel(self, key: CallKey) -> None:
         """Nobody waits for the call any more: drop its connection."""
@@ -113,6 +115,10 @@ class Dispatcher:
         for calls in (self._calls, self._waiting):
             if calls.get(key) is call:
                 del calls[key]
+
+    def _forget_asynchronous(self, key: str) -> None:
+        self._asynchronous.pop(key, None)
+        self._begun_asynchronous.discard(key)
 
     def abandon(self) -> None:
         """The lease was lost: whatever is under way here is made again by others, and its replies count no more."""
@@ -141,6 +147,10 @@ class Dispatcher:
     def has_begun(self, key: CallKey) -> bool:
         """Whether the attempt's call has left this node and its answer is still to come."""
         return key in self._calls and key not in self._waiting
+
+    def begun_asynchronous(self) -> frozenset[str]:
+        """Idempotency keys of the calls that no step waits for which have left this node."""
+        return frozenset(self._begun_asynchronous)
 
     def is_calling(self, key: CallKey) -> bool:
         """Whether the attempt's call is under way here, or left to whoever comes after this node."""
@@ -253,7 +263,7 @@ class Dispatcher:
         try:
             if name is not None:
                 check_execution_name(request.execution_name)
-            started = await self._starter.start(request)
+            started = await self._starter.start(request, by_step=True)
         except FlowServerError as error:
             return Failure(*as_failure(error, prefix))
         if command.pattern is Pattern.SYNC and started.execution_id != child_id:
@@ -282,6 +292,9 @@ class Dispatcher:
     async def _call_asynchronous(self, row: InvocationRow) -> None:
         """Make the call once and forget it whatever came of it: no step waits and none could be told."""
         async with self._place():
+            if self._draining:
+                return  # as above
+            self._begun_asynchronous.add(row.idempotency_key)
             endpoint = await _persist(lambda: self._registry.find(row.service, row.qualifier, row.function))
             if isinstance(endpoint, Failure):
                 log.warning("asynchronous call %s: %s %s", row.idempotency_key, endpoint.error, endpoint.cause)
@@ -315,7 +328,7 @@ async def _persist(attempt: Callable[[], Awaitable[T]]) -> T:
     for pause in chain(AGAIN_SECONDS, repeat(AGAIN_SECONDS[-1])):
         try:
             return await attempt()
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, LeaseLost) as error:
             log.warning("the database failed, which is tried again: %s", error)
         await asyncio.sleep(pause)
     raise AssertionError("the pauses never end")

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
-from functools import partial
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -32,6 +31,7 @@ from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCall
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
 from flowserver.store.database import Database
+from flowserver.store.functions import release_invocations
 from flowserver.store.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
 from flowserver.store.saving import Changes, invocation_rows, release_tasks
 from flowserver.store.wakeups import tasks_of_node
@@ -99,9 +99,9 @@ class Engine:
         if self.lease.is_leaving:
             return
         self.lease.is_leaving = True
+        self.dispatcher.leave()  # at once: what is committed from now on is nobody's, and others may make its calls
         await self.timekeeper.stop()
         await self.sweeper.stop()
-        self.dispatcher.leave()
         try:
             await self.committer.write(self._hand_over)
         except SQLAlchemyError as error:
@@ -113,6 +113,7 @@ class Engine:
         mark_leaving(connection, node_id)
         tasks = [(ref.execution_id, ref.scope_id, ref.wait_id) for ref in tasks_of_node(connection, node_id)]
         release_tasks(connection, [task for task in tasks if not self.dispatcher.has_begun(task)], node_id)
+        release_invocations(connection, node_id, self.dispatcher.begun_asynchronous())
 
     def _register(self) -> None:
         with self.database.write() as connection:
@@ -123,7 +124,8 @@ class Engine:
 
     async def _unregister(self) -> None:
         try:
-            await self.committer.write(partial(remove_node, node_id=self.lease.node_id))
+            # The id as it is then: this node may have been taken for dead, and come back for this very transaction.
+            await self.committer.write(lambda connection: remove_node(connection, self.lease.node_id))
         except SQLAlchemyError as error:
             log.warning("this node stays registered until it has been silent for a while: %s", error)
         self.membership.announce().sweep = True

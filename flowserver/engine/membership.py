@@ -14,7 +14,7 @@ from zlib import crc32
 
 import psycopg
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from flowserver.base.clock import Clock
 from flowserver.engine.lease import Lease
@@ -127,16 +127,14 @@ class Membership:
         return self._unsent
 
     async def _send(self) -> None:
-        while True:
-            notice, self._unsent = self._unsent, Notice()
-            texts = list(notice.texts(self._lease.node_id))
-            try:
-                await asyncio.to_thread(self._notify, texts)
-            except SQLAlchemyError as error:
-                log.warning("other nodes were not told, and find out by themselves: %s", error)
-            if self._unsent == Notice():
-                self._sender = None
-                return
+        try:
+            while self._unsent != Notice():
+                notice, self._unsent = self._unsent, Notice()
+                await asyncio.to_thread(self._notify, list(notice.texts(self._lease.node_id)))
+        except Exception as error:
+            log.warning("other nodes were not told, and find out by themselves: %r", error)
+        finally:
+            self._sender = None
 
     def _notify(self, texts: list[str]) -> None:
         with self._database.session() as connection:
@@ -158,6 +156,7 @@ class Membership:
     def _attend(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
         listen(connection)
         self._known = set()  # so that the first look counts as a change: notices may have been missed
+        self._silence = Silence()  # others could not beat either while the database was away
         while not self._stopping.is_set():
             if not beat(connection, self._lease.node_id, self._clock.now_ms()):
                 loop.call_soon_threadsafe(self._listener.lease_is_lost)
@@ -167,7 +166,7 @@ class Membership:
     def _look(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
         rows = list_nodes(connection)
         for silent in self._silence.look(rows):
-            if silent.node_id != self._lease.node_id and declare_dead(connection, silent):
+            if silent.node_id != self._lease.node_id and self._declare_dead(connection, silent):
                 log.warning("node %s has been silent and is taken for dead", silent.node_id)
                 rows.remove(silent)
         known = {row.node_id for row in rows if not row.is_leaving}
@@ -175,6 +174,15 @@ class Membership:
         if known != self._known:
             self._known = known
             loop.call_soon_threadsafe(self._listener.nodes_changed)
+
+    def _declare_dead(self, connection: Connection, silent: NodeRow) -> bool:
+        """Take a node's lease; False if it has come back, or one of its transactions still stands in the way."""
+        try:
+            return declare_dead(connection, silent)
+        except OperationalError as error:
+            if not isinstance(error.orig, psycopg.errors.LockNotAvailable):
+                raise
+            return False  # the next look tries again, and this node has to go on beating meanwhile
 
     def _listen(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
         """Hear what others say until it is time for the next beat."""

@@ -14,7 +14,7 @@ REMEMBER_SECONDS = 1.0
 
 REMEMBERED_MAX = 10_000
 
-Found = Endpoint | Failure
+Lookup = Endpoint | Failure
 
 
 class FunctionRegistry:
@@ -22,9 +22,9 @@ class FunctionRegistry:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._known: TTLCache[tuple[str, str, str], Found] = TTLCache(REMEMBERED_MAX, REMEMBER_SECONDS)
+        self._known: TTLCache[tuple[str, str, str], Lookup] = TTLCache(REMEMBERED_MAX, REMEMBER_SECONDS)
 
-    async def find(self, service: str, qualifier: str, function: str) -> Found:
+    async def find(self, service: str, qualifier: str, function: str) -> Lookup:
         """The endpoint; a registration for the qualified service (`s.prod`) comes before the plain one.
 
         Otherwise a Failure named as Function Compute names it: FC.ServiceNotFound or FC.FunctionNotFound.
@@ -40,7 +40,7 @@ class FunctionRegistry:
         """A registration has changed."""
         self._known.clear()
 
-    def _look(self, service: str, qualifier: str, function: str) -> Found:
+    def _look(self, service: str, qualifier: str, function: str) -> Lookup:
         with self._database.read() as connection:
             for name in (f"{service}.{qualifier}", service) if qualifier else (service,):
                 row = find_function(connection, name, function)

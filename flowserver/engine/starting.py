@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 
 from flowserver.base.errors import (
     ExecutionAlreadyExists,
@@ -19,7 +20,7 @@ from flowserver.engine.committer import Committer
 from flowserver.machine.messages import Start
 from flowserver.machine.state import Execution, Status
 from flowserver.store.database import Database
-from flowserver.store.executions import count_running
+from flowserver.store.executions import count_running, find_statuses
 from flowserver.store.flows import FlowRow
 
 COUNT_SECONDS = 5.0
@@ -62,14 +63,17 @@ class Starter:
         self._running = 0
         self._counted_at = 0.0
 
-    async def start(self, request: StartRequest) -> Started:
+    async def start(self, request: StartRequest, *, by_step: bool = False) -> Started:
         """Start an execution, or find the one that runs under its name.
+
+        A step's start is never refused because of much that waits for the writer, nor if it has been made before.
 
         Raises InvalidArgument (input), FlowNotExists, ExecutionAlreadyExists (a finished one holds the name),
         ResourceThrottled (too many run, or too much waits for the writer).
         """
         given = parse_input(request.input_text, self._limits)
-        await self._check_room()
+        if not (await self._has_room() or (by_step and await self._exists(request.execution_id))):
+            raise ResourceThrottled(f"{self._limits.running_executions_max} executions are running; try again later")
         new = NewExecution(
             execution_id=request.execution_id,
             flow_name=request.flow_name,
@@ -79,7 +83,7 @@ class Starter:
             callback_token=request.callback_token,
             name_is_unique=request.name_is_unique,
         )
-        receipt = await self._committer.submit(Envelope(request.execution_id, Start(), new=new), bounded=True)
+        receipt = await self._committer.submit(Envelope(request.execution_id, Start(), new=new), bounded=not by_step)
         return self._started(request, receipt)
 
     def _started(self, request: StartRequest, receipt: Receipt) -> Started:
@@ -98,13 +102,17 @@ class Starter:
             raise ExecutionAlreadyExists(f"{name} has already ended")
         return Started(receipt.flow, execution_id, None, is_new=False)
 
-    async def _check_room(self) -> None:
+    async def _has_room(self) -> bool:
         now = asyncio.get_running_loop().time()
         if now - self._counted_at > COUNT_SECONDS:
             self._counted_at = now
             self._running = await asyncio.to_thread(self._count)
-        if self._running >= self._limits.running_executions_max:
-            raise ResourceThrottled(f"{self._limits.running_executions_max} executions are running; try again later")
+        return self._running < self._limits.running_executions_max
+
+    async def _exists(self, execution_id: str) -> bool:
+        """Whether an earlier try of this start was committed."""
+        find = partial(find_statuses, execution_ids=[execution_id])
+        return bool(await asyncio.to_thread(self._database.run_read, find))
 
     def _count(self) -> int:
         with self._database.read() as connection:

@@ -17,7 +17,7 @@ from flowserver.base.json_values import InvalidJson, load_json_object
 from flowserver.engine.backlog import SHARED_PER_ROUND, Backlog
 from flowserver.engine.batches import Envelope, ReceiptKind
 from flowserver.engine.callbacks import Callbacks
-from flowserver.engine.committer import Committer
+from flowserver.engine.committer import Committer, all_of
 from flowserver.engine.dispatcher import Dispatcher
 from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
@@ -102,6 +102,7 @@ class Sweeper:
         self._backlog = backlog
         self._suspects: set[ScopeRef] = set()
         self._suspected_invocations: set[str] = set()
+        self._callbacks_to_skip = 0
         self._has_swept = False
         self._has_left_some = False
         self._sweep_now = asyncio.Event()
@@ -146,25 +147,29 @@ class Sweeper:
         released = await self._backlog.share_out()
         found = await asyncio.to_thread(self._look)
         is_full, orphans = found.is_full, len(found.orphans)
-        if only_own_share:
+        if only_own_share or released:  # what was just released has no node yet, and is meant for another
             found = found.only(self._membership)
         self._has_left_some = len(found.orphans) < orphans and not released
-        envelopes = list(self._envelopes(found))
-        receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope in envelopes))
-        await asyncio.gather(
-            *(self._callbacks.deliver(due.execution_id, due.token, _result(due)) for due in found.callbacks)
-        )
+        applied = await self._tell(list(self._envelopes(found)))
+        await all_of(self._callbacks.deliver(due.execution_id, due.token, _result(due)) for due in found.callbacks)
         lost = self._lost_invocations(found)
         invocations = await self._committer.write(lambda connection: self._tidy(connection, lost))
         for invocation in invocations:
             self._dispatcher.dispatch_asynchronous(invocation)
-        kinds = zip(envelopes, receipts, strict=True)
-        applied = Counter(type(sent.message) for sent, receipt in kinds if receipt.kind is ReceiptKind.APPLIED)
         if not self._has_swept or found.orphans:  # at start, and when another node is gone
             _log_resumed(applied[Redeliver] + len(invocations), applied[Continue], len(found.callbacks))
         self._has_swept = True
         if (is_full and applied) or len(invocations) == FOUND_PER_SWEEP or released == SHARED_PER_ROUND:
             self._sweep_now.set()  # there may be more
+
+    async def _tell(self, envelopes: list[Envelope]) -> Counter[type]:
+        """Submit them all; returns by type of message how many had an effect."""
+        receipts = await all_of(self._committer.submit(envelope) for envelope in envelopes)
+        return Counter(
+            type(envelope.message)
+            for envelope, receipt in zip(envelopes, receipts, strict=True)
+            if receipt is not None and receipt.kind is ReceiptKind.APPLIED
+        )
 
     def _envelopes(self, found: Found) -> Iterator[Envelope]:
         lost = {ref for ref in found.own if not self._dispatcher.is_calling(_key(ref))}
@@ -186,14 +191,18 @@ class Sweeper:
 
     def _look(self) -> Found:
         with self._database.read() as connection:
-            return Found(
+            found = Found(
                 orphans=orphaned_tasks(connection, FOUND_PER_SWEEP),
                 own=tasks_of_node(connection, self._lease.node_id),
                 own_invocations=invocations_of_node(connection, self._lease.node_id),
                 ready=ready_executions(connection, FOUND_PER_SWEEP),
-                callbacks=due_callbacks(connection, FOUND_PER_SWEEP),
+                callbacks=due_callbacks(connection, FOUND_PER_SWEEP, skip=self._callbacks_to_skip),
                 of_deleted_flows=running_of_deleted_flows(connection, FOUND_PER_SWEEP),
             )
+        # Callbacks that a parked execution cannot take stay due, and must not hide those that come after them.
+        is_full = len(found.callbacks) == FOUND_PER_SWEEP
+        self._callbacks_to_skip = self._callbacks_to_skip + FOUND_PER_SWEEP if is_full else 0
+        return found
 
     def _tidy(self, connection: Connection, lost: set[str]) -> list[InvocationRow]:
         """Housekeeping in one write; returns asynchronous calls to make: those of nodes that are gone, and the lost."""

@@ -1,6 +1,6 @@
 """Fires what is due: waits of scopes, deadlines of executions. Sleeps until the next one or an earlier is noticed.
 
-Every node sees everything that is due. Each fires its own share at once, and what is overdue whosever it is.
+Every node sees everything that is due. Each fires its own share at once, and what others have left when it has none.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
-from flowserver.engine.batches import Envelope, ReceiptKind
-from flowserver.engine.committer import Committer
+from flowserver.engine.batches import Envelope, Receipt, ReceiptKind
+from flowserver.engine.committer import Committer, all_of
 from flowserver.engine.membership import Membership
 from flowserver.machine.messages import DeadlineReached, TimerFired
 from flowserver.store.database import Database
@@ -21,11 +21,8 @@ log = logging.getLogger(__name__)
 
 DUE_PER_ROUND = 500
 
-OVERDUE_MS = 1_000
+LEFT_AFTER_MS = 1_000
 """By then the node whose share it is should have fired it."""
-
-CANNOT_FIRE = (ReceiptKind.PARKED, ReceiptKind.UNKNOWN)
-"""What is due for such an execution is left until the next look, or the loop would never rest."""
 
 LOOK_AGAIN_SECONDS = 5.0
 """Longest sleep: a safety net for timers that another node set and for clocks that are stepped."""
@@ -82,12 +79,14 @@ class Timekeeper:
         self._wake.clear()
         self._next_due = None
         due, due_at = await asyncio.to_thread(self._look)
-        receipts = await asyncio.gather(*(self._committer.submit(envelope) for envelope, _ in due))
-        for (_, at), receipt in zip(due, receipts, strict=True):
-            if receipt.kind is ReceiptKind.APPLIED:
-                self._woke(max(self._clock.now_ms() - at, 0) / 1000)
-        if any(receipt.kind not in CANNOT_FIRE for receipt in receipts):
+        receipts = await all_of(self._committer.submit(envelope) for envelope, _ in due)
+        fired = [at for (_, at), receipt in zip(due, receipts, strict=True) if _has_fired(receipt)]
+        for at in fired:
+            self._woke(max(self._clock.now_ms() - at, 0) / 1000)
+        if fired:
             return  # there may be more that is due
+        if due:  # another node was faster, or the database is away
+            self.notice(self._clock.now_ms() + LEFT_AFTER_MS)
         if due_at is not None:
             self.notice(due_at)
         await self._sleep()
@@ -98,10 +97,11 @@ class Timekeeper:
         with self._database.read() as connection:
             due = list(self._due(connection, now))
             due_at = next_due(connection, now)
-        mine = [(envelope, at) for envelope, at in due if self._is_mine(envelope, at, now)]
+        owns = self._membership.share.owns
+        mine = [(envelope, at) for envelope, at in due if owns(envelope.execution_id)]
         if len(mine) < len(due):
-            due_at = now + OVERDUE_MS if due_at is None else min(due_at, now + OVERDUE_MS)
-        return mine, due_at
+            due_at = now + LEFT_AFTER_MS if due_at is None else min(due_at, now + LEFT_AFTER_MS)
+        return mine or [(envelope, at) for envelope, at in due if at <= now - LEFT_AFTER_MS], due_at
 
     def _due(self, connection: Connection, now: int) -> Iterator[tuple[Envelope, int]]:
         """What is due with its instant, whosever it is; as much as leaves a full round of our own."""
@@ -110,9 +110,6 @@ class Timekeeper:
             yield Envelope(timer.execution_id, TimerFired(timer.scope_id, timer.wait_id)), timer.wake_at
         for deadline in due_deadlines(connection, now, limit):
             yield Envelope(deadline.execution_id, DeadlineReached()), deadline.deadline_at
-
-    def _is_mine(self, envelope: Envelope, due_at: int, now: int) -> bool:
-        return self._membership.share.owns(envelope.execution_id) or due_at <= now - OVERDUE_MS
 
     async def _sleep(self) -> None:
         seconds = LOOK_AGAIN_SECONDS
@@ -124,3 +121,8 @@ class Timekeeper:
                 await self._wake.wait()
         except TimeoutError:
             pass
+
+
+def _has_fired(receipt: Receipt | None) -> bool:
+    """Only then it is worth looking again at once: what cannot be fired would be found again and again."""
+    return receipt is not None and receipt.kind is ReceiptKind.APPLIED

@@ -125,7 +125,14 @@ class ExecutionOperations:
         Raises FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, ExecutionNotParked.
         """
         row = await self._find(flow_name, name)
-        unpark = partial(unpark_execution, execution_id=row.execution_id)
+        has_tried = False
+
+        def unpark(connection: Connection) -> bool:
+            nonlocal has_tried
+            # Tried again, it may have been committed by the first try after all.
+            has_tried, may_be_done = True, has_tried
+            return unpark_execution(connection, row.execution_id) or may_be_done
+
         if not await self._engine.committer.write(unpark, bounded=True):
             if (await self._find(flow_name, name)).status is not Status.RUNNING:
                 raise ExecutionAlreadyCompleted(f"execution {name} of flow {flow_name} has already ended")

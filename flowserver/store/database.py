@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 READERS_MAX = 8
@@ -30,8 +30,11 @@ KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count":
 SESSIONS_MAX = 2
 """Connections of a node outside transactions: one listens and beats, one sends notices."""
 
-LOCK_TIMEOUT_MS = 2_000
+LOCK_TIMEOUT_MS = 300
 """How long such a session may wait for a lock; it must come round to its next beat."""
+
+READ_ONLY = "25006"
+"""PostgreSQL's code for a write to a standby, as which a primary may come back for a while."""
 
 AUTO_VACUUM_INCREMENTAL = 2
 CLOSE_SECONDS = 10.0
@@ -43,6 +46,8 @@ T = TypeVar("T")
 def is_away(error: Exception) -> bool:
     """Whether the database could not be reached, or could not write: the same may work a little later."""
     if isinstance(error, PoolTimeout):
+        return True
+    if isinstance(error, InternalError) and getattr(error.orig, "sqlstate", None) == READ_ONLY:
         return True
     if not isinstance(error, (OperationalError, InterfaceError)):
         return False
@@ -166,7 +171,14 @@ class Database:
         defaults: dict[str, int | str] = {"connect_timeout": CONNECT_SECONDS, **KEEPALIVE}
         options = {name: value for name, value in defaults.items() if name not in self.url.query}
         options["application_name"] = self.session_name
-        return create_engine(self.url, pool_size=connections, max_overflow=0, pool_pre_ping=True, connect_args=options)
+        return create_engine(
+            self.url,
+            isolation_level="READ COMMITTED",
+            pool_size=connections,
+            max_overflow=0,
+            pool_pre_ping=True,
+            connect_args=options,
+        )
 
 
 def _prepare_session(connection: Any, _record: object) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, select, tuple_, update
 
 from flowserver.base.json_values import dump_json, load_stored_json
+from flowserver.store.nodes import NOBODY
 from flowserver.store.tables import functions, invocations, nodes
 from flowserver.store.upserts import insert_of
 
@@ -117,6 +118,12 @@ def take_over_invocations(
     mine = invocations.c.idempotency_key.in_(keys)
     connection.execute(update(invocations).where(mine).values(node_id=node_id, attempt=invocations.c.attempt + 1))
     return [InvocationRow(**row._mapping) for row in connection.execute(select(invocations).where(mine))]
+
+
+def release_invocations(connection: Connection, node_id: str, begun: Collection[str]) -> None:
+    """Let the calls of a node go, but for those that it has begun: any node may make them."""
+    own = (invocations.c.node_id == node_id) & invocations.c.idempotency_key.not_in(sorted(begun))
+    connection.execute(update(invocations).where(own).values(node_id=NOBODY))
 
 
 def delete_invocation(connection: Connection, idempotency_key: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, false, insert, literal_column, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, false, insert, literal_column, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from flowserver.base.json_values import dump_json
@@ -234,10 +234,18 @@ def invocation_rows(changes: Changes, node_id: str) -> list[InvocationRow]:
 
 def release_tasks(connection: Connection, tasks: list[tuple[str, int, int]], node_id: str) -> None:
     """Let calls go that `node_id` has not begun, by (execution_id, scope_id, wait_id): any node may make them."""
+    for chunk in chunks(sorted({execution_id for execution_id, _, _ in tasks})):
+        connection.execute(_LOCK_HEADERS, {"ids": chunk})  # in the order in which everybody locks them
     rows = [{"b_id": each[0], "b_scope": each[1], "b_wait": each[2], "b_node": node_id} for each in tasks]
     execute_many(connection, _RELEASE_TASK, rows)
 
 
+_LOCK_HEADERS = (
+    select(executions.c.execution_id)
+    .where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
+    .order_by(executions.c.execution_id)
+    .with_for_update()
+)
 _RELEASE_TASK = (
     update(scopes)
     .where(scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope"))

@@ -5,7 +5,7 @@ Every query goes by a partial index that holds only the rows concerned, and is b
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, select
 
 from flowserver.machine.state import Status
 from flowserver.store.tables import (
@@ -20,6 +20,9 @@ from flowserver.store.tables import (
     nodes,
     scopes,
 )
+
+GOING_ON = and_(RUNNING, executions.c.parked_error.is_(None))
+"""Scopes of other executions are left alone: those of parked ones wait, and those of ended ones should not be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def due_timers(connection: Connection, until_ms: int, limit: int) -> list[DueTim
     query = (
         select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.wake_at)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
-        .where(WAKES, scopes.c.wake_at <= until_ms, executions.c.parked_error.is_(None))
+        .where(WAKES, scopes.c.wake_at <= until_ms, GOING_ON)
         .order_by(scopes.c.wake_at)
         .limit(limit)
     )
@@ -87,11 +90,10 @@ def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[Due
 
 def next_due(connection: Connection, after_ms: int) -> int | None:
     """The earliest instant (ms) after `after_ms` when a wait or an execution's time is up; None if there is none."""
-    unparked = executions.c.parked_error.is_(None)
     timer = (
         select(scopes.c.wake_at)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
-        .where(WAKES, scopes.c.wake_at > after_ms, unparked)
+        .where(WAKES, scopes.c.wake_at > after_ms, GOING_ON)
         .order_by(scopes.c.wake_at)
         .limit(1)
     )
@@ -110,7 +112,7 @@ def ready_executions(connection: Connection, limit: int) -> list[str]:
     query = (
         select(scopes.c.execution_id)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
-        .where(READY, executions.c.parked_error.is_(None))
+        .where(READY, GOING_ON)
         .distinct()
         .limit(limit)
     )
@@ -122,7 +124,7 @@ def orphaned_tasks(connection: Connection, limit: int) -> list[ScopeRef]:
     query = (
         select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.attempt)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
-        .where(TASK, scopes.c.node_id.not_in(select(nodes.c.node_id)), executions.c.parked_error.is_(None))
+        .where(TASK, scopes.c.node_id.not_in(select(nodes.c.node_id)), GOING_ON)
         .limit(limit)
     )
     return [ScopeRef(*row) for row in connection.execute(query)]
@@ -136,8 +138,8 @@ def tasks_of_node(connection: Connection, node_id: str) -> list[ScopeRef]:
     return [ScopeRef(*row) for row in connection.execute(query)]
 
 
-def due_callbacks(connection: Connection, limit: int) -> list[DueCallback]:
-    """Ended executions whose waiting task has not been told."""
+def due_callbacks(connection: Connection, limit: int, *, skip: int = 0) -> list[DueCallback]:
+    """Ended executions whose waiting task has not been told, but for the first `skip` of them."""
     header, documents = executions.c, execution_documents.c
     query = (
         select(
@@ -151,6 +153,7 @@ def due_callbacks(connection: Connection, limit: int) -> list[DueCallback]:
         .join(execution_documents, documents.execution_id == header.execution_id)
         .where(CALLBACK_DUE, header.status != str(Status.RUNNING), header.callback_token.is_not(None))
         .limit(limit)
+        .offset(skip)
     )
     return [
         DueCallback(row.execution_id, row.callback_token, Status(row.status), row.output, row.error, row.cause)

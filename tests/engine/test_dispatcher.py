@@ -1,12 +1,14 @@
 """Calls: what functions see, what becomes of their answers, and sub-flows."""
 
 import pytest
+from sqlalchemy import update
 
 from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.store.executions import ExecutionFilter
+from flowserver.store.tables import scopes
 from tests.engine.functions import Functions
 from tests.engine.nodes import Node
 from tests.support.clock import ManualClock
@@ -245,6 +247,22 @@ async def test_a_sync_sub_flow_needs_a_name_of_its_own(node: Node, ended: bool) 
         await node.operations.executions.stop("child", "taken")
     await node.start("parent", "e")
     assert await node.error_of("parent", "e") == "FnF.ExecutionAlreadyExists"
+
+
+@pytest.mark.parametrize("limits", [Limits(running_executions_max=2)])
+async def test_a_start_that_is_made_again_needs_no_room(node: Node, functions: Functions) -> None:
+    """The child runs already, its parent was not told, and nobody may start a third."""
+    await node.create_flow("child", PAY)
+    await node.create_flow("parent", child("sync"))
+    parent = await node.start("parent", "e")
+    call = await functions.next_call("shop/pay")
+    with node.database.write() as connection:
+        of_parent = update(scopes).where(scopes.c.execution_id == parent.execution_id)
+        connection.execute(of_parent.values(wait="task", node_id="gone", child_execution_id=None))
+    node.engine.starter._counted_at = 0.0  # as in a process that has just started
+    await node.engine.sweeper.sweep()
+    call.reply({"paid": True})
+    assert await node.output_of("parent", "e") == {"paid": True}
 
 
 async def test_a_sub_flow_that_is_only_started(node: Node) -> None:

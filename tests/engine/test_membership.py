@@ -307,6 +307,58 @@ async def test_a_node_that_joins_takes_its_share_of_the_calls_that_wait(
     assert len(keys) == len(set(keys)) == len(names)
 
 
+async def test_a_node_that_leaves_hands_over_asynchronous_calls_it_has_not_begun(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock
+) -> None:
+    asynchronous = PAY[:-1] + ", serviceParams: {InvocationType: Async}}"
+    limits = Limits(invocations_in_flight_max=1)
+    async with running_node(open_database(), clock, node_id="stays") as stays:
+        await stays.register(functions, "shop/pay")
+        await stays.create_flow("f", asynchronous)
+        async with running_node(open_database(), clock, node_id="leaves", limits=limits, drain_seconds=20) as leaves:
+            await knowing(leaves, 2)
+            for number in range(3):
+                await leaves.start("f", f"e{number}")
+            begun = await functions.next_call("shop/pay")
+            await leaves.engine.leave()
+            handed_over = [await functions.next_call("shop/pay") for _ in range(2)]
+            for call in (begun, *handed_over):
+                call.reply({})
+    assert begun.attempt == 1
+    assert [call.attempt for call in handed_over] == [2, 2]
+    assert len({call.key for call in (begun, *handed_over)}) == len(functions.calls) == 3
+
+
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=2)])
+async def test_calls_that_a_full_node_shares_out_are_not_taken_back(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
+) -> None:
+    names = [f"e{number}" for number in range(24)]
+    async with AsyncExitStack() as stack:
+        one = await stack.enter_async_context(running_node(open_database(), clock, node_id="one", limits=limits))
+        two = await stack.enter_async_context(running_node(open_database(), clock, node_id="two", limits=limits))
+        await knowing(one, 2)
+        await knowing(two, 2)
+        await one.register(functions, "shop/pay")
+        await one.create_flow("f", PAY)
+        for name in names:
+            await one.start("f", name)
+        under_way = [await functions.next_call("shop/pay") for _ in range(2)]
+        await one.engine.sweeper.sweep()
+        under_way += [await functions.next_call("shop/pay") for _ in range(2)]
+        for _ in range(3):
+            await one.engine.sweeper.sweep()
+        for call in under_way:
+            call.reply({})
+        for _ in names[4:]:
+            (await functions.next_call("shop/pay")).reply({})
+        for name in names:
+            assert (await two.end_of("f", name)).status is Status.SUCCEEDED
+    called = functions.called("shop/pay")
+    assert len(called) == len({key for key, _ in called}) == len(names)
+    assert {attempt for _, attempt in called} == {1, 2}
+
+
 async def test_nodes_go_on_when_their_connections_are_cut(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:

@@ -5,8 +5,10 @@ from dataclasses import asdict
 
 import pytest
 from sqlalchemy import insert, select, update
+from sqlalchemy.exc import OperationalError
 
 from flowserver.base.limits import Limits
+from flowserver.engine.batches import Envelope, Receipt
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
@@ -193,3 +195,31 @@ def _key(database: Database) -> tuple[str, int, int]:
     with database.read() as connection:
         [ref] = tasks_of_node(connection, "node-1")
     return ref.execution_id, ref.scope_id, ref.wait_id
+
+
+async def test_what_cannot_be_committed_does_not_keep_the_rest_from_it(
+    node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await node.create_flow("f", PAY)
+    refused, fine = [await node.start("f", name) for name in ("refused", "fine")]
+    first = [await functions.next_call("shop/pay") for _ in (refused, fine)]
+    submit = node.engine.committer.submit
+
+    async def refuse_one(envelope: Envelope, *, bounded: bool = False) -> Receipt:
+        if envelope.execution_id == refused.execution_id:
+            raise OperationalError("COMMIT", None, Exception("as the test wants it"))
+        return await submit(envelope, bounded=bounded)
+
+    monkeypatch.setattr(node.engine.committer, "submit", refuse_one)
+    asynchronous = invocation_row("asynchronous", "gone", service="shop", function="pay")
+    change(
+        node.database,
+        update(scopes).values(node_id="gone"),
+        insert(invocations).values(**asdict(asynchronous)),
+    )
+    node.engine.dispatcher.abandon()
+    for call in first:
+        await call.gone.wait()
+    await node.engine.sweeper.sweep()
+    again = {(await functions.next_call("shop/pay")).key for _ in range(2)}
+    assert again == {"asynchronous", *(call.key for call in first if call.key.startswith(fine.execution_id))}

@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, insert, select
 
 from flowserver.engine.batches import Envelope, Receipt
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
-from flowserver.store.tables import execution_documents
+from flowserver.store.tables import execution_documents, scopes
 from tests.engine.functions import Functions
 from tests.engine.nodes import Node
 from tests.support.clock import ManualClock
@@ -142,3 +142,29 @@ async def test_a_timer_that_cannot_be_fired_is_not_tried_without_end(
     for _ in range(2):
         await node.engine.sweeper.sweep()
     assert 1 <= tries < 10
+
+
+async def test_rows_that_should_not_be_there_hold_up_nothing(
+    node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More waits of an execution that has ended than one look takes in, all due before the one that counts."""
+    monkeypatch.setattr("flowserver.engine.timekeeper.DUE_PER_ROUND", 3)
+    await node.create_flow("f", wait(60))
+    await node.start("f", "ended")
+    with node.database.write() as connection:
+        row = connection.execute(select(scopes)).one()._asdict()
+    await node.operations.executions.stop("f", "ended")
+    await node.start("f", "counts")
+    with node.database.write() as connection:
+        connection.execute(insert(scopes), [{**row, "scope_id": number, "wake_at": 1} for number in range(1, 10)])
+    looks, look = 0, node.engine.timekeeper._look
+
+    def count() -> tuple[list[tuple[Envelope, int]], int | None]:
+        nonlocal looks
+        looks += 1
+        return look()
+
+    monkeypatch.setattr(node.engine.timekeeper, "_look", count)
+    node.advance(clock, seconds=60)
+    assert (await node.end_of("f", "counts")).status is Status.SUCCEEDED
+    assert looks < 10

@@ -1,7 +1,8 @@
 """One simulated server process: what it keeps in memory between commits, and what it does with what was committed.
 
-Its batches, its committer, its sweeper, its timers and its starts of sub-flows are the engine's own; only the event
-loop around them is not. All it knows is lost in a crash.
+What it decides is the engine's own: its batches, its committer, what its sweeper and its timekeeper look for and say,
+its starts of sub-flows. What the engine's event loop does with all that is done here by hand, so mistakes in that loop
+show only in the tests with real servers. All it knows is lost in a crash.
 """
 
 from collections.abc import Callable, Sequence
