@@ -224,8 +224,8 @@ class _Asked:
 class _HandStarter(Starter):
     """Starts without counting what runs."""
 
-    async def _check_room(self) -> None:
-        return None
+    async def _has_room(self) -> bool:
+        return True
 
 
 def _without_ids(envelope: Envelope) -> Envelope:
