@@ -2,7 +2,7 @@
 # Node SDK's tests, tests/sdk/node/node_modules), from lock files with hashes. Nothing else on the machine changes.
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format docs lock
+.PHONY: help install run test check testing format docs lock
 
 # The newest Python that really starts: a name may exist (pyenv's shims do) without an interpreter behind it.
 SUPPORTED := import sys; sys.exit(sys.version_info < (3, 11))
@@ -41,6 +41,8 @@ test: check $(SDK_V3) $(SDK_NODE) ## Run every check and every test
 	$(PYTEST) --cov --cov-report= $(FULLY_COVERED)
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100
 	$(PYTEST) $(FULLY_COVERED:%=--ignore=%)
+
+testing: $(TESTING) ## Add to the environment what tests, proofs and benchmarks need
 
 check: $(TESTING) ## Lint, formatting, types and import layers
 	$(BIN)/ruff check .

@@ -4,7 +4,6 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from uuid import uuid4
 
 from fastapi import FastAPI
 from filelock import FileLock, Timeout
@@ -19,6 +18,7 @@ from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.limits import Limits
 from flowserver.engine.engine import Engine
+from flowserver.engine.lease import new_node_id
 from flowserver.engine.tokens import TaskTokens
 from flowserver.operations.operations import Operations
 from flowserver.settings import Settings
@@ -72,7 +72,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             limits=app.state.limits,
             missing_source=settings.missing_source,
             tokens=_task_tokens(database),
-            node_id=str(uuid4()),
+            node_id=new_node_id(),
         )
         app.state.engine = engine
         app.state.operations = Operations.of(engine)

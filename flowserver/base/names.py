@@ -6,6 +6,9 @@ from uuid import NAMESPACE_OID, uuid5
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z")
 """Flow, execution, schedule and step names: 1-128 of letters, digits, `_`, `-`, not starting with a digit or `-`."""
 
+GENERATED_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_-]{0,127}:)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+"""Names that a server makes for executions: a UUID, after the chosen name and a colon for synchronous ones."""
+
 NAME_RULE = "must be 1-128 letters, digits, '_' or '-', and not start with a digit or '-'"
 """The rule as messages say it, after the name of what breaks it."""
 
@@ -13,6 +16,11 @@ NAME_RULE = "must be 1-128 letters, digits, '_' or '-', and not start with a dig
 def is_name(text: str) -> bool:
     """Whether `text` follows the rule for flow, execution, schedule and step names."""
     return NAME.match(text) is not None
+
+
+def is_execution_name(text: str) -> bool:
+    """Whether `text` may name an execution: as above, or made by a server, so that sub-flows can be named after it."""
+    return is_name(text) or GENERATED_NAME.match(text) is not None
 
 
 def child_execution_id(execution_id: str, scope_id: int, wait_id: int) -> str:

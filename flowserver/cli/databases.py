@@ -43,4 +43,6 @@ def require_up_to_date(database: Database) -> None:
 
 def place_of(database: Database) -> str:
     """Where the data is, for people: the file in full, or the URL without its password."""
-    return database.url.render_as_string() if database.sqlite_file is None else str(database.sqlite_file.resolve())
+    if database.sqlite_file is not None:
+        return str(database.sqlite_file.resolve())
+    return database.url.set(drivername="postgresql").render_as_string()

@@ -22,6 +22,7 @@ SHOWN_MAX = 1_000
 
 SICK = 1
 UNUSABLE = 2
+ONLY_PARKED = 3
 
 REPAIRS: Final = {
     Repair.PARK: "set the execution aside with this error; it can then be restarted or stopped",
@@ -45,9 +46,10 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
 
     \b
     Exit codes:
-      0  healthy: no violation, or none left
+      0  healthy: no violation, or none left, and nothing parked
       1  violations, or damage that --deep found
       2  the command cannot be understood, or the database not be opened
+      3  nothing but parked executions, which wait for you
 
     \b
     Examples:
@@ -58,12 +60,19 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
     with failing_with(UNUSABLE), open_ready_database(database_url) as database:
         typer.echo(f"checking {place_of(database)}")
         sick = _repair_all(database) if repair else _show_breaches(database)
-        _show_parked(database)
+        parked = _show_parked(database)
         _show_overdue(database, SystemClock())
         if deep:
             sick = _show_damage(database) or sick
-        typer.echo("sick: see above" if sick else "healthy")
-    raise typer.Exit(SICK if sick else 0)
+        exit_code, verdict = _verdict(sick, parked)
+        typer.echo(verdict)
+    raise typer.Exit(exit_code)
+
+
+def _verdict(sick: bool, parked: bool) -> tuple[int, str]:
+    if sick:
+        return SICK, "sick: see above"
+    return (ONLY_PARKED, "healthy, but for the parked executions above") if parked else (0, "healthy")
 
 
 def _breaches(database: Database) -> list[Breach]:
@@ -117,13 +126,14 @@ def _tell_rest(found: Sequence[Breach]) -> bool:
     return True
 
 
-def _show_parked(database: Database) -> None:
+def _show_parked(database: Database) -> bool:
     parked = database.run_read(lambda connection: list_parked(connection, SHOWN_MAX))
     _heading("parked executions", len(parked))
     for each in parked:
         typer.echo(f"  {_title(each.flow_name, each.name, each.execution_id)}: {each.error}")
     if parked:
         typer.echo("  once the reason is gone: flowserver executions restart FLOW NAME")
+    return bool(parked)
 
 
 def _show_overdue(database: Database, clock: Clock) -> None:

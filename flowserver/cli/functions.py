@@ -87,7 +87,7 @@ def put(
         body["timeoutSeconds"] = timeout_seconds
     with RestClient(server, token) as client:
         client.call("PUT", _path(name), body)
-    typer.echo(f"registered {name}")
+    typer.echo(f"registered {name}" if "/" in name else f"registered {name}, a function without a service")
 
 
 @functions.command()

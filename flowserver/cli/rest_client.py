@@ -69,5 +69,7 @@ def _object_of(response: httpx.Response) -> JsonObject | None:
 
 
 def _problem(response: httpx.Response, problem: JsonObject) -> str:
+    if response.status_code == httpx.codes.UNAUTHORIZED:
+        return "the server has access keys: set FLOWSERVER_TOKEN or --token to what `flowserver keys create` has shown"
     code, detail = problem.get("code"), problem.get("detail")
     return f"{detail} ({code})" if code and detail else f"the server answered {response.status_code}"

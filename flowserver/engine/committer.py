@@ -190,8 +190,8 @@ class Committer:
         try:
             return self._attempt(items)
         except LeaseLost as lost:
-            log.warning("%s; it comes back as another", lost)
             self._rejoin()
+            log.warning("%s, and comes back as %s", lost, self._workshop.lease.node_id)
             return self._attempt(items)
 
     def _attempt(self, items: Sequence[Item]) -> BatchResult:

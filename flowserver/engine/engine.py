@@ -83,6 +83,8 @@ class Engine:
             leaving.push_async_callback(self.invoker.close)
             leaving.push_async_callback(self._abandon_messages)
             await asyncio.to_thread(self._register)
+            if not self.database.is_sqlite:
+                log.info("this is node %s", self.lease.node_id)
             self.committer.start()
             leaving.push_async_callback(self.committer.stop)
             leaving.push_async_callback(self._unregister)

@@ -1,8 +1,17 @@
 """This process's claim to be a node. Written by the writer's thread and on leaving, read everywhere."""
 
+import os
+import socket
 from uuid import uuid4
 
 from flowserver.store.nodes import NOBODY
+
+HOST_NAME_CHARACTERS = 40
+
+
+def new_node_id() -> str:
+    """An id that was never used before and tells people where the process runs."""
+    return f"{socket.gethostname()[:HOST_NAME_CHARACTERS]}-{os.getpid()}-{uuid4().hex[:12]}"
 
 
 class Lease:
@@ -19,5 +28,5 @@ class Lease:
 
     def renew(self) -> str:
         """Come back as another node; returns its id."""
-        self.node_id = str(uuid4())
+        self.node_id = new_node_id()
         return self.node_id

@@ -19,7 +19,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from flowserver.base.clock import Clock
 from flowserver.engine.lease import Lease
 from flowserver.engine.notices import Notice, read_notice
-from flowserver.store.database import Database
+from flowserver.store.database import Database, reason_of
 from flowserver.store.nodes import NodeRow, beat, declare_dead, list_nodes
 from flowserver.store.notices import listen, notify, receive
 
@@ -132,7 +132,7 @@ class Membership:
                 notice, self._unsent = self._unsent, Notice()
                 await asyncio.to_thread(self._notify, list(notice.texts(self._lease.node_id)))
         except Exception as error:
-            log.warning("other nodes were not told, and find out by themselves: %r", error)
+            log.warning("other nodes were not told, and find out by themselves: %s", reason_of(error))
         finally:
             self._sender = None
 
@@ -148,7 +148,7 @@ class Membership:
                 with self._database.session() as connection:
                     self._attend(connection, loop)
             except (SQLAlchemyError, psycopg.Error) as error:
-                log.warning("the company of nodes cannot be reached, which is tried again: %s", error)
+                log.warning("the other nodes cannot be reached, which is tried again: %s", reason_of(error))
             except Exception:
                 log.exception("the membership failed and goes on")
             self._stopping.wait(RECONNECT_SECONDS)

@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from flowserver import __version__
+from flowserver.machine.state import Status
 
 GAUGES: Final = {
     "flowserver_stuck_executions": "Executions that break the invariant, or that no server has set going for more than "
@@ -53,8 +54,14 @@ class Metrics:
             registry=self.registry,
         )
         self._ended = Counter(
-            "flowserver_ended_executions", "Executions that this process ended.", ["status"], registry=self.registry
+            "flowserver_ended_executions",
+            "Executions that this process ended, by `status`.",
+            ["status"],
+            registry=self.registry,
         )
+        for status in Status:
+            if status is not Status.RUNNING:
+                self._ended.labels(status)  # so that the first one is seen to be added
         self._lateness = Histogram(
             "flowserver_wakeup_lateness_seconds",
             "How long after its instant a wait or time-out was over, its commit included.",

@@ -14,7 +14,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, load_json_object
 from flowserver.base.limits import Limits
-from flowserver.base.names import NAME_RULE, is_name
+from flowserver.base.names import NAME_RULE, is_execution_name
 from flowserver.engine.batches import Envelope, NewExecution, Receipt, ReceiptKind
 from flowserver.engine.committer import Committer
 from flowserver.machine.messages import Start
@@ -120,8 +120,8 @@ class Starter:
 
 
 def check_execution_name(name: str) -> None:
-    """Raises InvalidArgument unless a name that a user chose follows the rule for names."""
-    if not is_name(name):
+    """Raises InvalidArgument unless a name that a user gave follows the rule for names, or was made by a server."""
+    if not is_execution_name(name):
         raise InvalidArgument(f"ExecutionName {NAME_RULE}")
 
 

@@ -214,9 +214,7 @@ class Sweeper:
 
 def _log_resumed(calls: int, continued: int, callbacks: int) -> None:
     if calls or continued or callbacks:
-        log.info(
-            "resumed: %d calls made again, %d executions continued, %d callbacks delivered", calls, continued, callbacks
-        )
+        log.info("taken up: calls %d, executions %d, callbacks of sub-flows %d", calls, continued, callbacks)
 
 
 def _key(ref: ScopeRef) -> tuple[str, int, int]:

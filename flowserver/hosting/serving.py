@@ -1,6 +1,8 @@
 """The program `flowserver functions serve FILE`: hosts the functions of a file until it is told to stop."""
 
 import asyncio
+import errno
+import os
 import signal
 import socket
 from collections.abc import Iterator
@@ -87,7 +89,9 @@ def bind(listen: str) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        raise HostingError(f"cannot listen on {listen}: {error.strerror}") from None
+        reason = os.strerror(error.errno or 0)  # the error's own text names the address once more
+        advice = "; choose another with --listen, or any with port 0" if error.errno == errno.EADDRINUSE else ""
+        raise HostingError(f"cannot listen on {listen}: {reason}{advice}") from None
 
 
 def base_url(host: str, port: int) -> str:

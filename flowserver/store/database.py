@@ -43,6 +43,12 @@ CLOSE_SECONDS = 10.0
 T = TypeVar("T")
 
 
+def reason_of(error: Exception) -> str:
+    """What the database said, in one line: without the statement, and without what users' data it was about."""
+    said = str(getattr(error, "orig", None) or error)
+    return next(iter(said.splitlines()), type(error).__name__)
+
+
 def is_away(error: Exception) -> bool:
     """Whether the database could not be reached, or could not write: the same may work a little later."""
     if isinstance(error, PoolTimeout):
@@ -153,6 +159,7 @@ class Database:
     def _sqlite_engine(self, begin: str, connections: int) -> Engine:
         engine = create_engine(
             self.url,
+            hide_parameters=True,
             pool_size=connections,
             max_overflow=0,
             connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
@@ -173,6 +180,7 @@ class Database:
         options["application_name"] = self.session_name
         return create_engine(
             self.url,
+            hide_parameters=True,
             isolation_level="READ COMMITTED",
             pool_size=connections,
             max_overflow=0,

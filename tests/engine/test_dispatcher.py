@@ -265,6 +265,17 @@ async def test_a_start_that_is_made_again_needs_no_room(node: Node, functions: F
     assert await node.output_of("parent", "e") == {"paid": True}
 
 
+async def test_a_sub_flow_may_be_named_after_its_parent(node: Node) -> None:
+    """Whose name was made by the server."""
+    await node.create_flow("child", "- {type: pass, name: p}")
+    named = child("sync", "$.me")[:-1] + ", inputMappings: [{target: me, source: $context.execution.name}]}"
+    await node.create_flow("parent", named)
+    for chosen in (None, "sync"):
+        row = await node.operations.executions.start_sync("parent", name=chosen)
+        assert row.status is Status.SUCCEEDED
+        assert row.name in await children(node)
+
+
 async def test_a_sub_flow_that_is_only_started(node: Node) -> None:
     await node.create_flow("child", WAIT)
     await node.create_flow("parent", child("requestResponse", "known"))

@@ -59,7 +59,7 @@ async def test_calls_of_a_node_that_is_gone_are_made_again(
         assert len(tasks_of_node(connection, "node-1")) == 1
     again.reply({"paid": True})
     assert await node.output_of("f", "e") == {"paid": True}
-    assert "resumed: 1 calls made again, 0 executions continued, 0 callbacks delivered" in caplog.text
+    assert "taken up: calls 1, executions 0, callbacks of sub-flows 0" in caplog.text
 
 
 async def test_a_lost_call_is_found_at_the_second_sweep(node: Node, functions: Functions) -> None:
