@@ -38,6 +38,7 @@ def _run(database: str, kinds: list[str], arguments: argparse.Namespace) -> bool
         pause_seconds=arguments.pause,
         minutes=arguments.minutes,
         clients=arguments.clients,
+        places=arguments.places,
     )
     kept: Path | None = None
     if arguments.keep is not None:
@@ -65,6 +66,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--fast-start", action="store_true", help="fork servers from one that has imported everything")
     parser.add_argument("--pause", type=float, default=2.0, help="mean seconds between two faults (default 2)")
     parser.add_argument("--clients", type=int, default=10, help="executions at a time (default 10)")
+    parser.add_argument("--places", type=int, default=4, help="calls a node makes at once (default 4)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the servers' logs (and SQLite's file) there")
     return parser.parse_args()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import aiohttp
 
 from tests.chaos.databases import RunDatabase, open_database
-from tests.chaos.nodes import Starter, fast_starter, plain_starter
 from tests.chaos.run import Outcome, Plan, Run
+from tests.chaos.starters import Starter, fast_starter, plain_starter
 
 
 def _ignore(_: str) -> None:

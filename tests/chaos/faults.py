@@ -11,8 +11,8 @@ import aiohttp
 from tests.chaos.journal import Fault, Journal
 from tests.chaos.nodes import Node
 
-KINDS = ("kill", "stop", "restart-postgres", "disk", "clock")
-WEIGHTS = {"stop": 0.10, "restart-postgres": 0.04, "disk": 0.10, "clock": 0.08}
+KINDS = ("kill", "leave", "stop", "restart-postgres", "disk", "clock")
+WEIGHTS = {"leave": 0.15, "stop": 0.10, "restart-postgres": 0.04, "disk": 0.10, "clock": 0.08}
 """Per kill, how many of the others there are."""
 
 CALLS_BETWEEN_MAX = 6
@@ -21,6 +21,9 @@ CALLS_SECONDS = 3.0
 
 HALT_SECONDS = (3.0, 5.0)
 """Longer than a node may be silent."""
+
+BACKLOG_SECONDS = 3.0
+"""For so long a node that is to leave is left alone if no call waits there for a place: some should be handed over."""
 
 DOWN_SECONDS = (0.0, 2.5)
 DISK_SECONDS = (0.5, 2.0)
@@ -48,7 +51,8 @@ class Faults:
         self._session = session
         self._restart_database = restart_database
         self._doers: dict[str, Callable[[Node], Coroutine[None, None, None]]] = {
-            "kill": self._kill, "stop": self._halt, "disk": self._fill_disk, "clock": self._step_clock,
+            "kill": self._kill, "leave": self._leave, "stop": self._halt, "disk": self._fill_disk,
+            "clock": self._step_clock,
         }  # fmt: skip
         absent = {"restart-postgres"} if restart_database is None else {"disk"}
         self._kinds = [kind for kind in kinds if kind not in absent]
@@ -62,19 +66,20 @@ class Faults:
             node.start()
         for node in self._nodes:
             if not await node.wait_until_ready(self._session):
-                raise AssertionError(f"{node.name} does not start:\n{node.log_file.read_text()}")
+                raise AssertionError(f"{node.name} does not start:\n{node.log_end()}")
 
     async def run(self, kills: int, pause_seconds: float, until: float) -> None:
         """Kill so many times, with other faults in between; stop early when it is `until`."""
         for kind in self._sequence(kills):
             await asyncio.sleep(min(self._random.expovariate(1 / pause_seconds), 4 * pause_seconds))
+            node = await self._free_node()
             await self._wait_for_calls(self._random.randint(1, CALLS_BETWEEN_MAX))
             if time.monotonic() > until:
                 return
             if kind == "restart-postgres":
                 self._begin(kind, self._restart())
             else:
-                self._take(kind, await self._free_node())
+                self._take(kind, node)
 
     async def _wait_for_calls(self, count: int) -> None:
         """Let so many further calls come and one for every node be under way, so that there is something to break;
@@ -137,8 +142,21 @@ class Faults:
             await asyncio.sleep(self._between(DOWN_SECONDS))
         await self._start(node, fault)
 
+    async def _leave(self, node: Node) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(BACKLOG_SECONDS):
+                while not node.calls_waiting:
+                    await asyncio.sleep(0.02)
+        note = f"({node.calls_waiting:.0f} calls waited there)"
+        fault = self._journal.fault(time.monotonic(), "leave", node.name, note)
+        complaint = await node.leave()
+        fault.until = time.monotonic()
+        if complaint is not None:
+            self._journal.complaints.append(complaint)
+        await self._start(node, fault)
+
     async def _start(self, node: Node, fault: Fault) -> None:
-        """Start it, as often as the database is away; as likely as not it may be killed while it starts."""
+        """Start it, as often as the database is away."""
         fault.started_at = time.monotonic()
         while True:
             node.start()
@@ -146,9 +164,10 @@ class Faults:
             if await node.wait_until_ready(self._session):
                 fault.ready_at = time.monotonic()
                 return
-            if not any(begun - 15 < restart for restart in self._database_restarts):
-                raise AssertionError("it does not start; its log says why")
-            fault.note = "(started again: the database was away)"
+            was_away = any(begun - 15 < restart for restart in self._database_restarts)
+            if not was_away and not self._database_lock.locked():
+                raise AssertionError(f"it does not start:\n{node.log_end()}")
+            fault.tries += 1
             await asyncio.sleep(0.2)
 
     async def _halt(self, node: Node) -> None:

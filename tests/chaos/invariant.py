@@ -6,10 +6,8 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from flowserver.store.breaches import list_breaches
-from flowserver.store.database import Database
+from flowserver.store.database import Database, is_away
 from tests.chaos.journal import Journal
 from tests.support.server import clean_environment
 
@@ -34,11 +32,20 @@ async def watched(url: str, journal: Journal) -> AsyncIterator[None]:
 
 async def _watch(database: Database, journal: Journal) -> None:
     while True:
-        with suppress(SQLAlchemyError):  # PostgreSQL may be away
-            found = await asyncio.to_thread(database.run_read, lambda connection: list_breaches(connection, SHOWN))
-            journal.looks += 1
-            journal.complaints += [f"the invariant is broken: {breach}" for breach in found]
+        await asyncio.to_thread(look, database, journal)
         await asyncio.sleep(LOOK_SECONDS)
+
+
+def look(database: Database, journal: Journal) -> None:
+    """Read the view once and complain of what it shows, or that it cannot be read although the database is there."""
+    try:
+        found = database.run_read(lambda connection: list_breaches(connection, SHOWN))
+    except Exception as error:
+        if not is_away(error):
+            journal.complaints.append(f"the view of violations cannot be read: {error!r}")
+        return
+    journal.looks += 1
+    journal.complaints += [f"the invariant is broken: {breach}" for breach in found]
 
 
 async def consult_doctor(url: str, journal: Journal) -> None:

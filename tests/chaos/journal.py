@@ -60,8 +60,10 @@ class Fault:
     where: str
     until: float | None = None
     ready_at: float | None = None
-    """When the node answered again; kills only."""
+    """When the node answered again; kills and leaves only."""
     started_at: float | None = None
+    tries: int = 0
+    """To start the node again that failed because the database was away."""
     note: str = ""
 
 
@@ -84,6 +86,10 @@ class Journal:
     """What must not happen whatever the faults are, and was noticed on the way."""
     looks: int = 0
     """How often the view of violations was read."""
+    lapses: list[float] = field(default_factory=list)
+    """When a living node noticed that it had been taken for dead: it was halted, or its machine is slow."""
+    calls_waiting_max: float = 0
+    """The most calls that were ever seen waiting for a place at one node."""
     unanswered: int = 0
     """Requests that were repeated: connections broken, time-outs, 5xx and 429."""
 
@@ -102,4 +108,5 @@ class Journal:
 def _line(fault: Fault, began: float) -> str:
     length = "" if fault.until is None else f" for {fault.until - fault.at:.2f} s"
     ready = "" if fault.ready_at is None else f", ready again after {fault.ready_at - fault.at:.2f} s"
-    return f"{fault.at - began:9.3f} {fault.kind} {fault.where}{length}{ready} {fault.note}".rstrip()
+    tries = f", after {fault.tries} tries without a database" if fault.tries else ""
+    return f"{fault.at - began:9.3f} {fault.kind} {fault.where}{length}{ready}{tries} {fault.note}".rstrip()

@@ -1,4 +1,5 @@
-"""`python -m tests.chaos.node`: a server as `flowserver serve` runs it, but with a clock that can be stepped.
+"""`python -m tests.chaos.node`: a server as `flowserver serve` runs it, but with a clock that can be stepped and
+few places for calls.
 
 With `--forge` it imports the server once, and then makes a new server process of itself for every line that it reads:
 a real process that can be killed like any other, started without the seconds of CPU that imports take.
@@ -7,10 +8,9 @@ a real process that can be killed like any other, started without the seconds of
 import gc
 import json
 import os
-import signal
 import sys
 import traceback
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from flowserver.cli.databases import open_database, require_up_to_date
@@ -30,6 +30,9 @@ class NodeArguments:
     port: int
     clock_file: str
     log_file: str
+    drain_seconds: float
+    places: int
+    """For calls under way, so that others wait, are shared out and are handed over."""
 
     def text(self) -> str:
         """One line of JSON."""
@@ -41,27 +44,32 @@ def serve(arguments: NodeArguments) -> None:
     log = os.open(arguments.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())
-    settings = Settings(database_url=arguments.database_url, port=arguments.port)
+    settings = Settings(database_url=arguments.database_url, port=arguments.port, drain_seconds=arguments.drain_seconds)
     set_up_logs(settings.log_level)
     with open_database(settings.database_url) as database:
         require_up_to_date(database)
+    app = create_app(settings, ShiftedClock(Path(arguments.clock_file)))
+    app.state.limits = replace(app.state.limits, invocations_in_flight_max=arguments.places)
     with listening(settings.host, settings.port, has_keys=False) as listeners:
-        serve_until_stopped(create_app(settings, ShiftedClock(Path(arguments.clock_file))), listeners, lambda: None)
+        serve_until_stopped(app, listeners, lambda: None)
 
 
 def forge() -> None:
-    """Turn every line of stdin into a server process and print its pid; ended processes leave nothing behind."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    """For every line of stdin, start the server process that it describes and print its pid; or, if the line is a pid,
+    print how that process ended, as `Starter.exit_code` says."""
     gc.freeze()
     for line in sys.stdin:
+        asked = json.loads(line)
+        if isinstance(asked, int):
+            print(os.waitstatus_to_exitcode(os.waitpid(asked, 0)[1]), flush=True)
+            continue
         pid = os.fork()
         if pid == 0:
-            _become(NodeArguments(**json.loads(line)))
+            _become(NodeArguments(**asked))
         print(pid, flush=True)
 
 
 def _become(arguments: NodeArguments) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     code = 1
     try:

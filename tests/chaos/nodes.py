@@ -1,81 +1,43 @@
-"""The server processes of a run: started, killed, halted, cramped and put out of time from here."""
+"""The server processes of a run: started, killed, stopped, halted, cramped and put out of time from here."""
 
 import asyncio
 import contextlib
 import os
+import re
 import resource
 import secrets
 import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 import aiohttp
 
 from tests.chaos.clock import ShiftedClock
 from tests.chaos.node import NodeArguments
-from tests.support.server import clean_environment
+from tests.chaos.starters import Starter
 
 READY_SECONDS = 90
 """Only a server that hangs takes as long to come up."""
 
+DRAIN_SECONDS = 1.0
+"""Some calls under way on a node that leaves end within it, and some do not and are given away."""
+
+LEAVE_SECONDS = DRAIN_SECONDS + 40
+"""Only a server that hangs takes as long to end in order."""
+
 LOOK_SECONDS = 0.03
+METRICS_SECONDS = 10
+LOG_LINES = 40
+LAPSE = r"^(\S+Z) .* it comes back as another$"
 PORTS = range(20_000, 32_000)
-MODULE = [sys.executable, "-m", "tests.chaos.node"]
-
-
-class Starter(Protocol):
-    """A way to start server processes."""
-
-    def __call__(self, arguments: NodeArguments) -> int:
-        """Start one; returns its pid."""
-        ...
-
-
-@contextlib.contextmanager
-def plain_starter() -> Iterator[Starter]:
-    """Each server is a fresh Python."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(arguments: NodeArguments) -> int:
-        for process in started:
-            process.poll()  # collects those that have ended
-        started.append(subprocess.Popen([*MODULE, arguments.text()], env=clean_environment() | _path()))
-        return started[-1].pid
-
-    yield start
-    for process in started:
-        process.wait(READY_SECONDS)
-
-
-@contextlib.contextmanager
-def fast_starter() -> Iterator[Starter]:
-    """Each server is forked from a process that has imported everything."""
-    command = [*MODULE, "--forge"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, env=clean_environment() | _path(), text=True, **pipes) as forge:  # type: ignore[call-overload]
-
-        def start(arguments: NodeArguments) -> int:
-            forge.stdin.write(arguments.text() + "\n")
-            forge.stdin.flush()
-            return int(forge.stdout.readline())
-
-        yield start
-        forge.stdin.close()
-
-
-def _path() -> dict[str, str]:
-    return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 class Node:
     """One place among the servers: always the same port, clock and log, but one process after the other."""
 
-    def __init__(self, name: str, database_url: str, folder: Path, starter: Starter) -> None:
+    def __init__(self, name: str, database_url: str, folder: Path, starter: Starter, places: int) -> None:
         self.name = name
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -83,15 +45,22 @@ class Node:
         self.clock = ShiftedClock(folder / f"{name}.clock")
         self.busy = False
         """Whether a fault has it in its hands."""
-        self.starts = 0
+        self.calls_waiting = 0.0
+        """As many as waited for a place when somebody looked last."""
         self._pid = 0
         self._starter = starter
-        self._arguments = NodeArguments(database_url, self.port, str(folder / f"{name}.clock"), str(self.log_file))
+        self._arguments = NodeArguments(
+            database_url=database_url,
+            port=self.port,
+            clock_file=str(folder / f"{name}.clock"),
+            log_file=str(self.log_file),
+            drain_seconds=DRAIN_SECONDS,
+            places=places,
+        )
 
     def start(self) -> None:
         """Begin a new process."""
-        self._pid = self._starter(self._arguments)
-        self.starts += 1
+        self._pid = self._starter.start(self._arguments)
 
     async def wait_until_ready(self, session: aiohttp.ClientSession) -> bool:
         """Return once it answers; False if its process ended instead. Raises TimeoutError if neither happens."""
@@ -105,10 +74,20 @@ class Node:
         return False
 
     async def gauge(self, session: aiohttp.ClientSession, name: str) -> float | None:
-        """The value that its /metrics has under a name."""
-        async with session.get(f"{self.url}/metrics") as reply:
+        """The value that its /metrics has under a name. Raises aiohttp.ClientError or TimeoutError."""
+        async with session.get(f"{self.url}/metrics", timeout=aiohttp.ClientTimeout(METRICS_SECONDS)) as reply:
             lines = (await reply.text()).splitlines()
-        return next((float(line.split()[1]) for line in lines if line.split()[0] == name), None)
+        return next((float(line.split()[1]) for line in lines if line.startswith(f"{name} ")), None)
+
+    def log_end(self) -> str:
+        """The last lines that its processes have logged."""
+        return "\n".join(self.log_file.read_text().splitlines()[-LOG_LINES:])
+
+    def lapses(self) -> list[float]:
+        """The instants, in seconds of the monotonic clock, when it noticed that others had taken it for dead."""
+        ahead = time.time() - time.monotonic()
+        stamps = re.findall(LAPSE, self.log_file.read_text(), re.M)
+        return [datetime.fromisoformat(stamp).timestamp() - ahead for stamp in stamps]
 
     def is_alive(self) -> bool:
         """Whether its process runs, be it halted; one that has ended but was not collected yet does not."""
@@ -125,6 +104,7 @@ class Node:
             os.kill(self._pid, signal.SIGKILL)
         while self.is_alive():
             await asyncio.sleep(0.002)
+        self._starter.exit_code(self._pid)  # whatever it is; nothing of the process must stay
         return killed_at
 
     def halt(self) -> None:
@@ -146,15 +126,19 @@ class Node:
     def _limit_files(self, bytes_max: int) -> None:
         resource.prlimit(self._pid, resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY))
 
-    async def stop(self) -> None:
-        """End in order; a process that does not is killed."""
+    async def leave(self) -> str | None:
+        """End in order; returns what was wrong about it. A process that does not end is killed."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(30):
+        try:
+            async with asyncio.timeout(LEAVE_SECONDS):
                 while self.is_alive():
                     await asyncio.sleep(LOOK_SECONDS)
-        await self.kill()
+        except TimeoutError:
+            await self.kill()
+            return f"{self.name} did not end within {LEAVE_SECONDS:.0f} s of SIGTERM"
+        code = self._starter.exit_code(self._pid)
+        return None if code == 0 else f"{self.name} ended with {code} on SIGTERM"
 
 
 def _free_port() -> int:

@@ -28,7 +28,8 @@ def summary(database: str, outcome: Outcome) -> str:
         f"  events       {sum(len(each.events) for each in found.values()):,}; "
         f"{sum(results(each.events) for each in found.values()):,} attempts of tasks settled",
         f"  calls        {len(journal.calls):,} under {len(attempts):,} keys; "
-        f"{sum(call.cut_at is not None for call in journal.calls):,} cut off",
+        f"{sum(call.cut_at is not None for call in journal.calls):,} cut off; "
+        f"at most {journal.calls_waiting_max:.0f} waited for a place at one node",
         f"  acknowledged {sum(start.acknowledged_at is not None for start in journal.starts):,} starts, "
         f"{len(journal.reports):,} reports, "
         f"{sum(start.stop_acknowledged_at is not None for start in journal.starts):,} stops; "

@@ -12,6 +12,7 @@ import aiohttp
 
 from flowserver.base.json_values import JsonObject
 from tests.chaos.answers import TITLES, SeenFunctions, SteadyFunctions
+from tests.chaos.backlog import backlog_watched
 from tests.chaos.callees import Callees
 from tests.chaos.client import Client
 from tests.chaos.faults import Faults
@@ -19,8 +20,9 @@ from tests.chaos.flows import Deck, make_deck
 from tests.chaos.invariant import consult_doctor, watched
 from tests.chaos.journal import Journal
 from tests.chaos.load import Load
-from tests.chaos.nodes import Node, Starter
+from tests.chaos.nodes import Node
 from tests.chaos.reporter import Reporter
+from tests.chaos.starters import Starter
 from tests.chaos.verdict import Breach, Found, Key, Verdict
 
 END_SECONDS = 60.0
@@ -43,6 +45,8 @@ class Plan:
     minutes: float = 24 * 60.0
     clients: int = 10
     flows: int = 30
+    places: int = 4
+    """Calls that a node makes at once; with more clients than that, some wait."""
 
 
 @dataclass
@@ -76,7 +80,8 @@ class Run:
         self._session = session
         self._database_url = database_url
         self._journal = Journal(time.monotonic(), tell)
-        self._nodes = [Node(f"node{number}", database_url, folder, starter) for number in range(1, plan.nodes + 1)]
+        names = [f"node{number}" for number in range(1, plan.nodes + 1)]
+        self._nodes = [Node(name, database_url, folder, starter, plan.places) for name in names]
         urls = [node.url for node in self._nodes]
         self._client = Client(session, urls, self._journal, Random(f"{plan.seed} client"))
         self._reporter = Reporter(self._client, self._journal, Random(f"{plan.seed} reporter"))
@@ -89,7 +94,12 @@ class Run:
 
     async def play(self) -> Outcome:
         """Play it and judge it."""
-        async with self._callees.serving(), self._serving(), watched(self._database_url, self._journal):
+        async with (
+            self._callees.serving(),
+            self._serving(),
+            watched(self._database_url, self._journal),
+            backlog_watched(self._nodes, self._session, self._journal),
+        ):
             await self._register()
             await self._load.create_flows()
             began = time.monotonic()
@@ -108,6 +118,7 @@ class Run:
             await self._reporter.stop()
             found = await self._collect()
             await self._read_gauges()
+        self._journal.lapses = [lapse for node in self._nodes for lapse in node.lapses()]
         await consult_doctor(self._database_url, self._journal)
         breaches = Verdict(self._journal, self._deck, found).breaches()
         return Outcome(self._plan, self._journal, found, breaches, healed - began, ended - healed)
@@ -118,7 +129,8 @@ class Run:
             await self._faults.start_all()
             yield
         finally:
-            await asyncio.gather(*(node.stop() for node in self._nodes))
+            ends = await asyncio.gather(*(node.leave() for node in self._nodes))
+            self._journal.complaints += [complaint for complaint in ends if complaint is not None]
 
     async def _register(self) -> None:
         for title in TITLES:

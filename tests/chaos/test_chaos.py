@@ -6,13 +6,14 @@ import pytest
 
 from tests.chaos.chaos import run_chaos
 from tests.chaos.faults import KINDS
-from tests.chaos.recovery import measure
 from tests.chaos.report import story, summary
 from tests.chaos.run import Plan
 
 PLANS = {
-    "sqlite": Plan(seed=20_261_121, kills=8, kinds=KINDS, nodes=1, pause_seconds=0.4, clients=12, flows=12),
-    "postgres": Plan(seed=20_261_121, kills=12, kinds=KINDS, nodes=3, pause_seconds=0.4, clients=12, flows=12),
+    "sqlite": Plan(seed=20_261_121, kills=8, kinds=KINDS, nodes=1, pause_seconds=0.4, clients=12, flows=12, places=4),
+    "postgres": Plan(
+        seed=20_261_121, kills=12, kinds=KINDS, nodes=3, pause_seconds=0.4, clients=12, flows=12, places=2
+    ),
 }
 
 
@@ -22,8 +23,11 @@ def test_no_fault_breaks_a_promise(database: str) -> None:
     plan = PLANS[database]
     outcome = run_chaos(database, plan, fast_start=True)
     assert not outcome.breaches, summary(database, outcome) + "\n" + story(outcome)
-    kinds = Counter(fault.kind for fault in outcome.journal.faults)
+    journal = outcome.journal
+    kinds = Counter(fault.kind for fault in journal.faults)
     assert kinds["kill"] == plan.kills
     assert kinds.keys() == set(KINDS) - {"restart-postgres" if database == "sqlite" else "disk"}
-    assert measure(outcome.journal).calls, "no kill met a call under way"
+    assert journal.looks, "nobody has read the view of violations"
+    assert journal.calls_waiting_max, "no call ever waited for a place"
+    assert any(call.cut_at is not None and not call.is_silent for call in journal.calls), "no fault met a call"
     assert {each.document["status"] for each in outcome.found.values()} >= {"Succeeded", "Failed"}

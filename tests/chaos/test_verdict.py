@@ -78,6 +78,16 @@ def test_a_late_call_is_a_breach_unless_its_node_was_halted() -> None:
     assert scene.breaches() == []
 
 
+def test_a_late_call_is_no_breach_if_its_node_was_taken_for_dead_at_the_time() -> None:
+    scene = Scene()
+    scene.again(3, 2.0)
+    scene.again(2, 30.0)
+    scene.journal.lapses.append(2.0)
+    assert scene.breaches() == ["attempt 2 of key came after 3"]
+    scene.journal.lapses.append(30.1)
+    assert scene.breaches() == []
+
+
 def _lose_the_execution(scene: Scene) -> None:
     scene.history.clear()
 

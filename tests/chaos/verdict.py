@@ -10,8 +10,9 @@ from tests.chaos.history import TASK_RESULTS, Event, breaches
 from tests.chaos.journal import Call, Journal, Report, Start
 from tests.simulation.reference import FORGOTTEN, Expected
 
-SETTLED_LATE_SECONDS = 2.0
-"""After a halt or a lost connection a node may still send a call that it had in hand."""
+SETTLED_LATE_SECONDS = 5.0
+"""So long after a halt or a lost connection, and around the instant when it notices that it was taken for dead, a node
+may still send a call that it had in hand."""
 
 TIMEOUT = "FnF.TaskTimeout"
 """Its cause says how long the call had, which depends on faults."""
@@ -117,7 +118,9 @@ class Verdict:
 
     def _may_be_late(self, call: Call) -> bool:
         ends = (fault.until for fault in self._journal.faults if fault.kind in ("stop", "restart-postgres"))
-        return any(until is not None and 0 <= call.began - until < SETTLED_LATE_SECONDS for until in ends)
+        if any(until is not None and 0 <= call.began - until < SETTLED_LATE_SECONDS for until in ends):
+            return True
+        return any(abs(call.began - lapse) < SETTLED_LATE_SECONDS for lapse in self._journal.lapses)
 
 
 def _check_keys(calls: Sequence[Call], events: Sequence[Event]) -> Iterator[str]:
