@@ -10,7 +10,7 @@ from tests.chaos.journal import Journal
 from tests.chaos.nodes import Node
 
 GAUGE = "flowserver_calls_waiting"
-LOOK_SECONDS = 0.4
+LOOK_SECONDS = 0.8
 
 
 @contextlib.asynccontextmanager

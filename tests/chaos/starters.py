@@ -13,6 +13,7 @@ from tests.support.server import clean_environment
 
 MODULE = [sys.executable, "-m", "tests.chaos.node"]
 END_SECONDS = 90
+"""Only a process that hangs takes as long to end."""
 
 
 class Starter(Protocol):
