@@ -191,7 +191,7 @@ class Committer:
             return self._attempt(items)
         except LeaseLost as lost:
             self._rejoin()
-            log.warning("%s, and comes back as %s", lost, self._workshop.lease.node_id)
+            log.warning("%s; it comes back as another, %s", lost, self._workshop.lease.node_id)
             return self._attempt(items)
 
     def _attempt(self, items: Sequence[Item]) -> BatchResult:

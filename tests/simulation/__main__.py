@@ -46,6 +46,8 @@ def main() -> int:
     _tell(arguments, total, began)
     if total.failure is not None:
         print(total.failure, flush=True)
+    elif total.executions:
+        print("no difference from the oracle, and no rule was broken", flush=True)
     return int(total.failure is not None)
 
 
