@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Any
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from flowserver.base.clock import Clock
 from flowserver.base.json_values import JsonObject
@@ -159,8 +159,10 @@ class Workshop:
 class Batch:
     """One transaction's worth of work over an open connection."""
 
-    def __init__(self, connection: Connection, workshop: Workshop) -> None:
+    def __init__(self, connection: Connection, workshop: Workshop, *, headers_only: bool = False) -> None:
+        """With `headers_only` executions are loaded without what only a message that does not end them needs."""
         self._connection = connection
+        self._headers_only = headers_only
         self._workshop = workshop
         self._environment = workshop.environment()
         self._stored: dict[str, StoredExecution] = {}
@@ -193,9 +195,13 @@ class Batch:
     def _load(self, execution_ids: list[str]) -> None:
         if not execution_ids:
             return
-        self._stored, broken = load_executions(self._connection, execution_ids)
+        self._stored, broken = load_executions(self._connection, execution_ids, headers_only=self._headers_only)
         for execution_id, error in broken.items():
-            self._stored[execution_id].parked_error = error
+            stored = self._stored[execution_id]
+            if not stored.execution.is_running or stored.parked_error is not None:
+                continue  # nothing goes on with it in any case
+            log.error("execution %s is parked: %s", execution_id, error)
+            stored.parked_error = error
             self._parked.append(execution_id)
             park_execution(self._connection, execution_id, error)
 
@@ -247,12 +253,15 @@ class Batch:
         if stored is None:
             parked = envelope.execution_id in self._broken
             return Receipt(ReceiptKind.PARKED if parked else ReceiptKind.UNKNOWN)
-        if stored.parked_error is not None and not isinstance(envelope.message, ENDING):
+        is_parked = stored.parked_error is not None and stored.execution.is_running
+        if is_parked and not isinstance(envelope.message, ENDING):
             return Receipt(ReceiptKind.PARKED)
         if not self._is_leased(envelope, stored):
             return Receipt(ReceiptKind.STALE)
         try:
             return self._advance(stored, envelope.message)
+        except DBAPIError:  # the transaction is lost, and with it what came before in this batch
+            raise
         except Exception as error:  # our bug or a damaged record: this execution stops here, the others go on
             log.exception("execution %s is parked", envelope.execution_id)
             self._park(stored.execution, f"{type(error).__name__}: {error}")
@@ -266,8 +275,8 @@ class Batch:
         return envelope.lease == holder == self._workshop.lease.node_id
 
     def _advance(self, stored: StoredExecution, message: Message) -> Receipt:
-        flow = EMPTY_FLOW  # ending needs none, and must work where the definition is what is broken
-        if not isinstance(message, ENDING):
+        flow = EMPTY_FLOW  # ending and being over need none, and must work where the definition is what is broken
+        if stored.execution.is_running and not isinstance(message, ENDING):
             flow = self._workshop.definitions.get(self._connection, stored.definition_id)
         execution_id = stored.execution.execution_id
         turn = advance(flow, stored.execution, message, self._environment)

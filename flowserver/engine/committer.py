@@ -14,11 +14,12 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
-from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
-from flowserver.store.database import Database
+from flowserver.engine.batches import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
+from flowserver.store.damage import is_damage
+from flowserver.store.database import Database, is_away, reason_of
 from flowserver.store.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.saving import VersionConflict, park_execution
 
@@ -29,9 +30,6 @@ BATCH_MAX = 200
 
 CONFLICT_TRIES_MAX = 5
 """How often an item that met another node's commit is tried again, alone."""
-
-AWAY_AFTER = 2
-"""So many failures of the database in a row mean that it is away, not that one item is at fault."""
 
 IN_THE_WAY = ("40P01", "40001")
 """PostgreSQL's codes for a deadlock, which it has resolved by ending this transaction, and a failed serialization."""
@@ -151,33 +149,51 @@ class Committer:
     def _commit_apart(self, items: Sequence[Item]) -> list[BatchResult]:
         """Each item alone, until the database proves to be away: the rest would only wait for it one after another."""
         results: list[BatchResult] = []
-        failures: list[Exception] = []
         for item in items:
-            if len(failures) >= AWAY_AFTER:
-                results.append(BatchResult(answers=[failures[-1]]))
-                continue
-            result = self._commit_alone(item, None)
-            results.append(result)
-            answer = result.answers[0]
-            failures = [*failures, answer] if isinstance(answer, OperationalError) else []
+            results.append(self._commit_alone(item, None))
+            answer = results[-1].answers[0]
+            if isinstance(answer, Exception) and is_away(answer) and not self._answers():
+                return results + [BatchResult(answers=[answer]) for _ in items[len(results) :]]
         return results
 
+    def _answers(self) -> bool:
+        """Whether the database takes part, so that the item that has just failed is at fault alone."""
+        try:
+            with self._database.write() as connection:
+                hold_lease(connection, self._workshop.lease.node_id)
+        except LeaseLost:
+            return True
+        except Exception:
+            return False
+        return True
+
     def _commit_alone(self, item: Item, error: Exception | None) -> BatchResult:
-        for _ in range(CONFLICT_TRIES_MAX):
-            if error is not None and not _is_conflict(error):
+        for tries in range(CONFLICT_TRIES_MAX):
+            if error is not None and not _may_pass(error, tries):
                 break
             try:
                 return self._transact([item])
             except Exception as again:
                 error = again
-        if isinstance(item, Envelope) and item.new is None and _is_ours(error):
-            return self._park(item, error)
-        return BatchResult(answers=[error])
+        if error is None or not isinstance(item, Envelope) or not _is_at_fault(error):
+            return BatchResult(answers=[error])
+        return self._give_up(item, error)
 
-    def _park(self, envelope: Envelope, error: Exception | None) -> BatchResult:
-        """The database is well and our own code failed to save the execution: trying again would not help."""
+    def _give_up(self, envelope: Envelope, error: Exception) -> BatchResult:
+        """The database is well, but this execution cannot be read or saved: trying again would not help."""
         log.error("execution %s is parked", envelope.execution_id, exc_info=error)
-        reason = f"{type(error).__name__}: {error}"
+        if envelope.new is not None:
+            return BatchResult(answers=[Receipt(ReceiptKind.PARKED)])
+        if isinstance(envelope.message, ENDING):
+            try:
+                return self._transact([envelope], headers_only=True)
+            except Exception as again:
+                error = again
+        return self._park(envelope, error)
+
+    def _park(self, envelope: Envelope, error: Exception) -> BatchResult:
+        """Touches nothing but the header. That it can be committed proves once more that the database is well."""
+        reason = f"{type(error).__name__}: {reason_of(error)}"
         try:
             with self._database.write() as connection:
                 hold_lease(connection, self._workshop.lease.node_id)
@@ -186,18 +202,18 @@ class Committer:
             return BatchResult(answers=[failed])
         return BatchResult(answers=[Receipt(ReceiptKind.PARKED)], parked=[envelope.execution_id])
 
-    def _transact(self, items: Sequence[Item]) -> BatchResult:
+    def _transact(self, items: Sequence[Item], *, headers_only: bool = False) -> BatchResult:
         try:
-            return self._attempt(items)
+            return self._attempt(items, headers_only)
         except LeaseLost as lost:
             self._rejoin()
             log.warning("%s; it comes back as another, %s", lost, self._workshop.lease.node_id)
-            return self._attempt(items)
+            return self._attempt(items, headers_only)
 
-    def _attempt(self, items: Sequence[Item]) -> BatchResult:
+    def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
         began = time.perf_counter()
         with self._database.write() as connection:
-            result = Batch(connection, self._workshop).run(items)
+            result = Batch(connection, self._workshop, headers_only=headers_only).run(items)
         result.seconds = time.perf_counter() - began
         return result
 
@@ -233,8 +249,13 @@ def _is_conflict(error: Exception) -> bool:
     return isinstance(error, (VersionConflict, IntegrityError))
 
 
-def _is_ours(error: Exception | None) -> bool:
-    """Whether our own code is to blame: the database is well, but refuses what it is told."""
-    if isinstance(error, SQLAlchemyError):
-        return isinstance(error, (DataError, IntegrityError))
-    return not isinstance(error, (VersionConflict, LeaseLost))
+def _may_pass(error: Exception, tries: int) -> bool:
+    """Whether the same may work at once: somebody else was faster, or what looks like damage was a mishap."""
+    return _is_conflict(error) or (tries == 0 and is_damage(error))
+
+
+def _is_at_fault(error: Exception) -> bool:
+    """Whether the item is to blame: our own code fails, or the database does but for these rows, or refuses them."""
+    if not isinstance(error, SQLAlchemyError):
+        return not isinstance(error, (VersionConflict, LeaseLost))
+    return isinstance(error, (DataError, IntegrityError)) or is_damage(error)

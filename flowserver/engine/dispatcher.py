@@ -295,16 +295,22 @@ class Dispatcher:
             if self._draining:
                 return  # as above
             self._begun_asynchronous.add(row.idempotency_key)
-            endpoint = await _persist(lambda: self._registry.find(row.service, row.qualifier, row.function))
-            if isinstance(endpoint, Failure):
-                log.warning("asynchronous call %s: %s %s", row.idempotency_key, endpoint.error, endpoint.cause)
-            else:
-                reply = await self._invoker.invoke(self._asynchronous_invocation(row), endpoint)
-                if isinstance(reply, Failed):
-                    log.warning("asynchronous call %s: %s %s", row.idempotency_key, reply.error, reply.cause)
+            try:
+                reply = await self._invoke_asynchronous(row)
+            except Exception as error:  # a damaged row, or our bug: made again it would fail again
+                log.exception("the asynchronous call %s failed inside the server", row.idempotency_key)
+                reply = Failed("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
+            if not isinstance(reply, Replied):
+                log.warning("asynchronous call %s: %s %s", row.idempotency_key, reply.error, reply.cause)
         await _persist(
             lambda: self._committer.write(lambda connection: delete_invocation(connection, row.idempotency_key))
         )
+
+    async def _invoke_asynchronous(self, row: InvocationRow) -> Replied | Failed | Failure:
+        endpoint = await _persist(lambda: self._registry.find(row.service, row.qualifier, row.function))
+        if isinstance(endpoint, Failure):
+            return endpoint
+        return await self._invoker.invoke(self._asynchronous_invocation(row), endpoint)
 
     def _asynchronous_invocation(self, row: InvocationRow) -> Invocation:
         return Invocation(

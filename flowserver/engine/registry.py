@@ -3,11 +3,13 @@
 import asyncio
 
 from cachetools import TTLCache
+from sqlalchemy.exc import DBAPIError
 
 from flowserver.invokers.invocation import Endpoint
 from flowserver.machine.messages import Failure
+from flowserver.store.damage import is_damage
 from flowserver.store.database import Database
-from flowserver.store.functions import FunctionRow, find_function, service_is_known
+from flowserver.store.functions import FunctionDamaged, FunctionRow, find_function, service_is_known
 
 REMEMBER_SECONDS = 1.0
 """How long another node's change of a registration may go unnoticed here."""
@@ -27,7 +29,8 @@ class FunctionRegistry:
     async def find(self, service: str, qualifier: str, function: str) -> Lookup:
         """The endpoint; a registration for the qualified service (`s.prod`) comes before the plain one.
 
-        Otherwise a Failure named as Function Compute names it: FC.ServiceNotFound or FC.FunctionNotFound.
+        Otherwise a Failure named as Function Compute names it: FC.ServiceNotFound or FC.FunctionNotFound; or
+        FnF.RuntimeError if the registration is damaged.
         """
         key = (service, qualifier, function)
         found = self._known.get(key)
@@ -43,7 +46,12 @@ class FunctionRegistry:
     def _look(self, service: str, qualifier: str, function: str) -> Lookup:
         with self._database.read() as connection:
             for name in (f"{service}.{qualifier}", service) if qualifier else (service,):
-                row = find_function(connection, name, function)
+                try:
+                    row = find_function(connection, name, function)
+                except (FunctionDamaged, DBAPIError) as error:
+                    if isinstance(error, FunctionDamaged) or is_damage(error):
+                        return Failure("FnF.RuntimeError", f"the function cannot be called: {error}")
+                    raise
                 if row is not None:
                     return _endpoint(row)
             if service and not service_is_known(connection, service):

@@ -11,6 +11,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Update, delete, false, select, update
 
 from flowserver.machine.state import Status
+from flowserver.store.damage import legible
 from flowserver.store.invariant import RULES, Repair, Rule, violations
 from flowserver.store.tables import PARKED, RUNNING, executions, scopes
 
@@ -50,7 +51,15 @@ def list_breaches(connection: Connection, limit: int) -> list[Breach]:
         .limit(limit)
     )
     return [
-        Breach(RULE_BY_NAME[row.rule], row.execution_id, row.scope_id, row.detail, row.version, row.flow_name, row.name)
+        Breach(
+            RULE_BY_NAME[row.rule],
+            legible(row.execution_id),
+            row.scope_id,
+            legible(row.detail),
+            row.version,
+            legible(row.flow_name),
+            legible(row.name),
+        )
         for row in connection.execute(query)
     ]
 
@@ -59,7 +68,7 @@ def list_parked(connection: Connection, limit: int) -> list[Parked]:
     """Running executions that are set aside, at most `limit`."""
     header = executions.c
     query = select(header.execution_id, header.flow_name, header.name, header.parked_error).where(PARKED, RUNNING)
-    return [Parked(*row) for row in connection.execute(query.order_by(header.execution_id).limit(limit))]
+    return [Parked(*map(legible, row)) for row in connection.execute(query.order_by(header.execution_id).limit(limit))]
 
 
 def repair_execution(connection: Connection, breaches: Iterable[Breach]) -> bool:

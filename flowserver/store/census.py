@@ -5,6 +5,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection, func, select
 
 from flowserver.machine.state import WaitKind
+from flowserver.store.damage import is_text
 from flowserver.store.invariant import violations
 from flowserver.store.loading import chunks
 from flowserver.store.tables import CALLBACK_DUE, PARKED, READY, RUNNING, executions, nodes, scopes
@@ -31,7 +32,8 @@ def untold_callbacks(connection: Connection, until_ms: int, limit: int) -> list[
     query = select(header.execution_id, header.callback_token).where(
         CALLBACK_DUE, header.stopped_at <= until_ms, header.callback_token.is_not(None)
     )
-    return [(row.execution_id, row.callback_token) for row in connection.execute(query.limit(limit))]
+    rows = connection.execute(query.limit(limit))
+    return [(row.execution_id, row.callback_token if is_text(row.callback_token) else "") for row in rows]
 
 
 def parked_among(connection: Connection, execution_ids: Collection[str]) -> set[str]:

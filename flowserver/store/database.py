@@ -16,6 +16,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from flowserver.store.damage import decode_text
+
 READERS_MAX = 8
 POSTGRES_WRITERS_MAX = 3
 """Connections that readers cannot take, however many there are: every execution waits for the writer."""
@@ -208,6 +210,7 @@ def _make_private_file(_dialect: object, _record: object, arguments: list[str], 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     """Pragmas of every connection; auto_vacuum takes effect only before the first table exists."""
     connection.isolation_level = None  # SQLAlchemy's begin event opens transactions, not the driver
+    connection.text_factory = decode_text  # the driver's own would fail a whole query for one bad byte
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     if connection.execute("PRAGMA auto_vacuum").fetchone() != (AUTO_VACUUM_INCREMENTAL,):
         # Not otherwise, because setting it writes: a new reader would have to wait for the writer.

@@ -1,22 +1,40 @@
-"""What the view cannot say: whether histories have no gaps, and whether everything stored as text can be read.
+"""What the view cannot say: whether histories have no gaps, and whether everything stored can be read and makes sense.
 
-Reads the whole database in small pieces, each bounded, so the memory it takes does not grow with the database.
+Reads the whole database in small pieces, each bounded, so the memory it takes does not grow with the database. What
+the database itself cannot read is damage like any other: it is told, and the checks go on with the rest.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, select
+from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.json_values import load_json_object, load_stored_json
 from flowserver.base.limits import Limits
-from flowserver.language.diagnostics import DefinitionRejected
 from flowserver.language.parser import parse
-from flowserver.store.tables import definitions, events, execution_documents, executions, functions, invocations, scopes
+from flowserver.machine.events import EventType
+from flowserver.machine.state import WaitKind
+from flowserver.store.damage import checks_of, damage_in, is_damage, legible
+from flowserver.store.database import is_away
+from flowserver.store.loading import stored_status
+from flowserver.store.tables import (
+    definitions,
+    events,
+    execution_documents,
+    executions,
+    flows,
+    functions,
+    invocations,
+    scopes,
+)
 
 ROWS_AT_ONCE = 16
 """Rows held at a time; the widest have some 2 MiB."""
+
+Read = Callable[[str], object]
+"""Reads a column's text; raises anything if that makes no sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +45,33 @@ class Damage:
     problem: str
 
 
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """What the rows of a table should be: named by the format `place`, these columns readable by these functions."""
+
+    table: Table
+    place: str
+    columns: Mapping[str, Read] = field(default_factory=dict)
+
+
 def find_damage(connection: Connection) -> Iterator[Damage]:
-    """All damage, table by table; everything is read once."""
-    yield from _gaps(connection)
-    yield from _unreadable_documents(connection)
-    yield from _unreadable(connection, _scope_texts(), "scope {0.scope_id} of execution {0.execution_id}")
-    yield from _unreadable(connection, _event_texts(), "event {0.event_id} of execution {0.execution_id}")
-    headers = select(functions.c.service, functions.c.function, functions.c.headers)
-    yield from _unreadable(connection, headers, "function {0.service}/{0.function}")
-    pending = select(invocations.c.idempotency_key, invocations.c.event)
-    yield from _unreadable(connection, pending, "asynchronous call {0.idempotency_key}")
-    yield from _unusable_definitions(connection)
+    """All damage, table by table; raises DBAPIError only when the database is away."""
+    yield from _surviving(connection, "histories", _gaps(connection))
+    yield from _surviving(connection, "table execution_documents", _missing_documents(connection))
+    for sound in _TABLES:
+        yield from _unsound(connection, sound)
+
+
+def _surviving(connection: Connection, place: str, found: Iterator[Damage]) -> Iterator[Damage]:
+    """What a check finds, and that the database failed on the way, if it did."""
+    try:
+        with connection.begin_nested():  # on PostgreSQL a statement that fails would take the others with it
+            yield from found
+    except DBAPIError as error:
+        if is_away(error) and not is_damage(error):
+            raise
+        reason = str(error.orig).partition("\n")[0]
+        yield Damage(place, f"the database cannot read it: {reason}")
 
 
 def _rows(connection: Connection, query: Select[Any]) -> Iterator[Row[Any]]:
@@ -60,65 +94,97 @@ def _gaps(connection: Connection) -> Iterator[Damage]:
         of_events(func.coalesce(func.max(ids), 0)).label("last"),
     )
     for row in _rows(connection, query):
-        if (row.number, row.first, row.last) != (row.next_event_id - 1, 1, row.next_event_id - 1):
-            span = f"{row.number} events from {row.first} to {row.last}; the next is to be {row.next_event_id}"
-            yield Damage(f"history of execution {row.execution_id}", span)
+        following = row.next_event_id
+        if not isinstance(following, int):
+            continue  # told with its row
+        if (row.number, row.first, row.last) != (following - 1, 1, following - 1):
+            span = f"{row.number} events from {row.first} to {row.last}; the next is to be {following}"
+            yield Damage(f"history of execution {legible(row.execution_id)}", span)
     known = select(executions.c.execution_id).where(executions.c.execution_id == events.c.execution_id)
     strays = select(events.c.execution_id, func.count().label("number")).where(~known.exists())
     for row in _rows(connection, strays.group_by(events.c.execution_id)):
-        yield Damage(f"history of execution {row.execution_id}", f"{row.number} events of no execution")
+        yield Damage(f"history of execution {legible(row.execution_id)}", f"{row.number} events of no execution")
 
 
-def _unreadable_documents(connection: Connection) -> Iterator[Damage]:
+def _missing_documents(connection: Connection) -> Iterator[Damage]:
     documents = execution_documents.c
-    query = select(executions.c.execution_id, documents.input, documents.output).join(
-        execution_documents, documents.execution_id == executions.c.execution_id, isouter=True
-    )
-    for row in _rows(connection, query):
-        place = f"execution {row.execution_id}"
-        if row.input is None:
-            yield Damage(place, "it has no row in execution_documents")
-        elif row.input:  # no text stands for no input
-            yield from _problem(place, "input", row.input, load_json_object)
-        if row.output is not None:
-            yield from _problem(place, "output", row.output, load_json_object)
+    kept = select(documents.execution_id).where(documents.execution_id == executions.c.execution_id)
+    for row in _rows(connection, select(executions.c.execution_id).where(~kept.exists())):
+        yield Damage(f"execution {legible(row.execution_id)}", "it has no row in execution_documents")
 
 
-def _scope_texts() -> Select[Any]:
-    return select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.local, scopes.c.step_input, scopes.c.retries)
+def _unsound(connection: Connection, sound: Sound) -> Iterator[Damage]:
+    """The damaged rows of a table. If the database cannot read it in one go, every row is read by itself."""
+    told: set[Damage] = set()
+    everything = _problems(_rows(connection, select(sound.table)), sound)
+    for damage in _surviving(connection, f"table {sound.table.name}", everything):
+        told.add(damage)
+        yield damage
+    if any(damage.place.startswith("table ") for damage in told):
+        yield from (damage for damage in _one_by_one(connection, sound) if damage not in told)
 
 
-def _event_texts() -> Select[Any]:
-    return select(events.c.execution_id, events.c.event_id, events.c.detail)
+def _one_by_one(connection: Connection, sound: Sound) -> Iterator[Damage]:
+    keys = list(sound.table.primary_key)
+    for key in _rows(connection, select(*keys)):
+        this = [column == value for column, value in zip(keys, key, strict=True)]
+        alone = _problems(_rows(connection, select(sound.table).where(*this)), sound)
+        yield from _surviving(connection, _place(sound, key), alone)
 
 
-_JSON_COLUMNS = ("local", "step_input", "retries", "detail", "headers", "event")
+def _problems(rows: Iterator[Row[Any]], sound: Sound) -> Iterator[Damage]:
+    checks = checks_of(sound.table.c)
+    for row in rows:
+        problem = damage_in(row, checks) or _unreadable(row, sound)
+        if problem is not None:
+            yield Damage(_place(sound, row), problem)
 
 
-def _unreadable(connection: Connection, query: Select[Any], place: str) -> Iterator[Damage]:
-    """Rows whose JSON columns are no objects; `place` is a format of the row."""
-    named = [name for name in query.selected_columns.keys() if name in _JSON_COLUMNS]  # noqa: SIM118 - not a dict
-    for row in _rows(connection, query):
-        for name in named:
-            if (text := getattr(row, name)) is not None:
-                yield from _problem(place.format(row), name, text, _load_stored_object)
+def _unreadable(row: Row[Any], sound: Sound) -> str | None:
+    for name, read in sound.columns.items():
+        text = row._mapping[name]
+        try:
+            if text is not None:
+                read(text)
+        except Exception as error:  # whatever it is, the text is of no use
+            return f"its {name} cannot be read: {error}"
+    return None
 
 
-def _load_stored_object(text: str) -> None:
+def _place(sound: Sound, row: Row[Any]) -> str:
+    return sound.place.format(**{name: legible(value) for name, value in row._mapping.items()})
+
+
+def _load_object(text: str) -> None:
     if not isinstance(load_stored_json(text), dict):
         raise ValueError("not a JSON object")
 
 
-def _problem(place: str, name: str, text: str, load: Callable[[str], object]) -> Iterator[Damage]:
-    try:
-        load(text)
-    except ValueError as error:
-        yield Damage(place, f"its {name} cannot be read: {error}")
+def _load_input(text: str) -> None:
+    if text:  # no text stands for no input
+        load_json_object(text)
 
 
-def _unusable_definitions(connection: Connection) -> Iterator[Damage]:
-    for row in _rows(connection, select(definitions.c.definition_id, definitions.c.text)):
-        try:
-            parse(row.text, Limits())
-        except DefinitionRejected as error:
-            yield Damage(f"definition {row.definition_id}", f"it is not accepted: {error.message}")
+def _compile(text: str) -> None:
+    parse(text, Limits())
+
+
+def _only_status(text: str) -> None:
+    if stored_status(text) is None:
+        raise ValueError(f"there is no status {text!r}")
+
+
+_TABLES: Final = (
+    Sound(flows, "flow {flow_id}"),
+    Sound(executions, "execution {execution_id}", {"status": _only_status}),
+    Sound(execution_documents, "execution {execution_id}", {"input": _load_input, "output": load_json_object}),
+    Sound(
+        scopes,
+        "scope {scope_id} of execution {execution_id}",
+        {"local": _load_object, "step_input": _load_object, "retries": _load_object, "wait": WaitKind},
+    ),
+    Sound(events, "event {event_id} of execution {execution_id}", {"detail": _load_object, "type": EventType}),
+    Sound(functions, "function {service}/{function}", {"headers": _load_object}),
+    Sound(invocations, "asynchronous call {idempotency_key}", {"event": _load_object}),
+    Sound(definitions, "definition {definition_id}", {"text": _compile}),
+)

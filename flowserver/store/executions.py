@@ -1,14 +1,20 @@
-"""Executions and histories as readers see them."""
+"""Executions and histories as readers see them; what is damaged is shown as well as it can be, and fails nobody."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, func, not_, or_, select, tuple_
 
+from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Status
+from flowserver.store.damage import addressable, checks_of, damage_in, legible
+from flowserver.store.loading import likely_status, stored_status
 from flowserver.store.tables import RUNNING, definitions, events, execution_documents, executions
+
+log = logging.getLogger(__name__)
 
 ROWS_AT_ONCE = 16
 """How many events a page of the history reads ahead of its bound; each has some 256 KiB of detail at most."""
@@ -68,7 +74,39 @@ def _readable() -> Select[Any]:
 
 
 def _execution(row: Row[Any]) -> ExecutionRow:
-    return ExecutionRow(**{**row._mapping, "status": Status(row.status)})
+    """The row for people to read, however damaged it is: `parked_error` then says what is shown as something else."""
+    values: dict[str, Any] = {name: legible(value) for name, value in row._mapping.items()}
+    damage = damage_in([values[name] for name, *_ in _SHOWN], _SHOWN)
+    if damage is None and stored_status(row.status) is None:
+        damage = f"its status is {legible(row.status)!r}"
+    if damage is not None:
+        values |= {name: _shown(values[name], kind, nullable) for name, kind, nullable, _ in _SHOWN}
+        values["parked_error"] = values["parked_error"] or f"the stored row is damaged: {damage}"
+    return ExecutionRow(**{**values, "status": likely_status(row.status, values["stopped_at"])})
+
+
+def _shown(value: Any, kind: type, nullable: bool) -> Any:
+    """The value, or one of the right kind in place of one that its column should not hold."""
+    if value is None and nullable:
+        return None
+    if kind is str:
+        return "" if value is None else str(value)
+    return value if isinstance(value, int) and 0 <= value <= INSTANT_MS_MAX else 0
+
+
+_SHOWN = checks_of(
+    [
+        executions.c.execution_id,
+        executions.c.flow_id,
+        executions.c.flow_name,
+        executions.c.name,
+        executions.c.started_at,
+        executions.c.stopped_at,
+        executions.c.parked_error,
+        *(column for column in execution_documents.c if not column.primary_key),
+    ]
+)
+_EVENT_CHECKS = checks_of(events.c)
 
 
 def find_execution(connection: Connection, flow_id: str, name: str) -> ExecutionRow | None:
@@ -81,18 +119,22 @@ def find_execution(connection: Connection, flow_id: str, name: str) -> Execution
 def find_names(connection: Connection, asked: list[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, Status]]:
     """Of those (flow id, name) pairs the ones that are taken, with the execution's id and status."""
     header = executions.c
-    query = select(header.flow_id, header.name, header.execution_id, header.status).where(
+    query = select(header.flow_id, header.name, header.execution_id, header.status, header.stopped_at).where(
         tuple_(header.flow_id, header.name).in_(asked)
     )
-    return {(row.flow_id, row.name): (row.execution_id, Status(row.status)) for row in connection.execute(query)}
+    return {
+        (row.flow_id, row.name): (row.execution_id, likely_status(row.status, row.stopped_at))
+        for row in connection.execute(query)
+    }
 
 
 def find_statuses(connection: Connection, execution_ids: list[str]) -> dict[str, Status]:
     """Of those executions the ones that exist, with their status."""
     if not execution_ids:
         return {}
-    query = select(executions.c.execution_id, executions.c.status).where(executions.c.execution_id.in_(execution_ids))
-    return {row.execution_id: Status(row.status) for row in connection.execute(query)}
+    header = executions.c
+    query = select(header.execution_id, header.status, header.stopped_at).where(header.execution_id.in_(execution_ids))
+    return {row.execution_id: likely_status(row.status, row.stopped_at) for row in connection.execute(query)}
 
 
 def list_executions(
@@ -109,8 +151,8 @@ def list_executions(
             return []
         same = and_(header.started_at == start, header.name >= from_name)
         query = query.where(or_(header.started_at < start, same))
-    page = query.order_by(header.started_at.desc(), header.name).limit(limit)
-    return [_execution(row) for row in connection.execute(page)]
+    page = query.order_by(header.started_at.desc(), header.name)
+    return [_execution(row) for row in addressable(connection, page, limit, "name")]
 
 
 def _conditions(wanted: ExecutionFilter) -> list[Any]:
@@ -138,7 +180,8 @@ def count_running(connection: Connection) -> int:
 
 def list_events(connection: Connection, execution_id: str, *, from_event_id: int, limit: int) -> Sequence[Event]:
     """History in order, starting at `from_event_id`."""
-    return [_event(row) for row in connection.execute(_history(execution_id, from_event_id).limit(limit))]
+    rows = connection.execute(_history(execution_id, from_event_id).limit(limit))
+    return [event for row in rows if (event := _event(row)) is not None]
 
 
 def list_events_page(
@@ -152,10 +195,13 @@ def list_events_page(
     query = _history(execution_id, from_event_id).limit(limit + 1).execution_options(yield_per=ROWS_AT_ONCE)
     with connection.execute(query) as rows:
         for row in rows:
-            bytes_max -= len(row.detail.encode())
+            event = _event(row)
+            if event is None:
+                continue
+            bytes_max -= len(event.detail.encode())
             if len(page) == limit or (page and bytes_max < 0):
-                return page, row.event_id
-            page.append(_event(row))
+                return page, event.event_id
+            page.append(event)
     return page, None
 
 
@@ -167,5 +213,15 @@ def _history(execution_id: str, from_event_id: int) -> Select[Any]:
     )
 
 
-def _event(row: Row[Any]) -> Event:
-    return Event(row.event_id, row.schedule_event_id, EventType(row.type), row.step_name, row.time, row.detail)
+def _event(row: Row[Any]) -> Event | None:
+    """The event for people to read; None, with a line in the log, if it makes no sense."""
+    values = [legible(value) for value in row]
+    damage = damage_in(values, _EVENT_CHECKS)
+    if damage is None and row.type in _EVENT_TYPES:
+        _, event_id, cause, type_name, step_name, time_ms, detail = values
+        return Event(event_id, cause, EventType(type_name), step_name, time_ms, detail)
+    log.warning("a damaged event of execution %s is left out: %s", values[0], damage or f"its type is {row.type!r}")
+    return None
+
+
+_EVENT_TYPES = frozenset(str(each) for each in EventType)

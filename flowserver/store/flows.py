@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from flowserver.store.damage import addressable, legible
 from flowserver.store.tables import definitions, flows
 from flowserver.store.upserts import insert_of
 
@@ -34,14 +35,14 @@ def _live() -> Select[Any]:
     current = definitions.c.definition_id == flows.c.definition_id
     columns = [column for column in flows.c if column.name != "deleted_at"]
     return (
-        select(*columns, definitions.c.text.label("definition"))
-        .join(definitions, current)
+        select(*columns, func.coalesce(definitions.c.text, "").label("definition"))
+        .join(definitions, current, isouter=True)  # a flow whose definition is lost can be given another
         .where(flows.c.deleted_at.is_(None))
     )
 
 
 def _flow(row: Row[Any]) -> FlowRow:
-    return FlowRow(**row._mapping)
+    return FlowRow(**{name: legible(value) for name, value in row._mapping.items()})
 
 
 _FIND_FLOWS = _live().where(flows.c.name.in_(bindparam("names", expanding=True)))
@@ -66,8 +67,8 @@ def find_flows(connection: Connection, names: Collection[str]) -> dict[str, Flow
 
 def list_flows(connection: Connection, *, from_name: str, limit: int) -> list[FlowRow]:
     """Live flows by name, starting at `from_name`."""
-    page = _live().where(flows.c.name >= from_name).order_by(flows.c.name).limit(limit)
-    return [_flow(row) for row in connection.execute(page)]
+    page = _live().where(flows.c.name >= from_name).order_by(flows.c.name)
+    return [_flow(row) for row in addressable(connection, page, limit, "name")]
 
 
 def count_flows(connection: Connection) -> int:

@@ -1,15 +1,19 @@
 """The registry of functions, and the asynchronous calls that wait to be made."""
 
+import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, select, tuple_, update
 
-from flowserver.base.json_values import dump_json, load_stored_json
+from flowserver.base.json_values import InvalidJson, dump_json, load_stored_json
+from flowserver.store.damage import addressable, checks_of, damage_in, is_text, legible
 from flowserver.store.nodes import NOBODY
 from flowserver.store.tables import functions, invocations, nodes
 from flowserver.store.upserts import insert_of
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +29,48 @@ class FunctionRow:
     modified_at: int
 
 
+class FunctionDamaged(Exception):
+    """The stored registration makes no sense; to register the function again mends it."""
+
+
+_CHECKS = checks_of(functions.c)
+
+
 def _function(row: Row[Any]) -> FunctionRow:
-    return FunctionRow(**{**row._mapping, "headers": load_stored_json(row.headers)})
+    damage = damage_in(row, _CHECKS)
+    if damage is None:
+        try:
+            return FunctionRow(**{**row._mapping, "headers": _headers(row.headers)})
+        except ValueError as error:
+            damage = f"its headers cannot be read: {error}"
+    raise FunctionDamaged(f"the registration of {legible(row.service)}/{legible(row.function)} is damaged: {damage}")
+
+
+def _headers(text: str) -> dict[str, str]:
+    headers = load_stored_json(text)
+    if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
+        raise InvalidJson("not a JSON object of texts")
+    return headers
+
+
+def _listed(row: Row[Any]) -> FunctionRow:
+    try:
+        return _function(row)
+    except FunctionDamaged as damaged:
+        log.warning("%s; it is listed without", damaged)
+    return FunctionRow(
+        service=row.service,
+        function=row.function,
+        url=str(legible(row.url)),
+        headers={},
+        timeout_seconds=_number(row.timeout_seconds),
+        created_at=_number(row.created_at),
+        modified_at=_number(row.modified_at),
+    )
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _key(service: str, function: str) -> Any:
@@ -34,7 +78,7 @@ def _key(service: str, function: str) -> Any:
 
 
 def find_function(connection: Connection, service: str, function: str) -> FunctionRow | None:
-    """The registered function."""
+    """The registered function; raises FunctionDamaged."""
     row = connection.execute(select(functions).where(_key(service, function))).one_or_none()
     return None if row is None else _function(row)
 
@@ -47,11 +91,11 @@ def service_is_known(connection: Connection, service: str) -> bool:
 
 
 def list_functions(connection: Connection, *, after: tuple[str, str] | None, limit: int) -> list[FunctionRow]:
-    """Functions by service and name, after a given one."""
-    query = select(functions).order_by(functions.c.service, functions.c.function).limit(limit)
+    """Functions by service and name, after a given one; what is damaged of one is left out."""
+    query = select(functions).order_by(functions.c.service, functions.c.function)
     if after is not None:
         query = query.where(tuple_(functions.c.service, functions.c.function) > after)
-    return [_function(row) for row in connection.execute(query)]
+    return [_listed(row) for row in addressable(connection, query, limit, "service", "function")]
 
 
 def put_function(connection: Connection, row: FunctionRow) -> bool:
@@ -100,7 +144,7 @@ def find_invocation(connection: Connection, idempotency_key: str) -> InvocationR
 def invocations_of_node(connection: Connection, node_id: str) -> list[str]:
     """Idempotency keys of the calls leased to a node: as many as it has under way."""
     query = select(invocations.c.idempotency_key).where(invocations.c.node_id == node_id)
-    return list(connection.execute(query).scalars())
+    return [key for key in connection.execute(query).scalars() if is_text(key)]
 
 
 def take_over_invocations(
@@ -114,7 +158,8 @@ def take_over_invocations(
     own = (invocations.c.node_id == node_id) & invocations.c.idempotency_key.in_(sorted(lost)[:limit])
     orphaned = select(invocations.c.idempotency_key).where(abandoned | own).limit(limit)
     # What another node is just taking over is left to it (PostgreSQL; SQLite has one writer).
-    keys = list(connection.execute(orphaned.with_for_update(skip_locked=True, of=invocations)).scalars())
+    found = connection.execute(orphaned.with_for_update(skip_locked=True, of=invocations)).scalars()
+    keys = [key for key in found if is_text(key)]
     mine = invocations.c.idempotency_key.in_(keys)
     connection.execute(update(invocations).where(mine).values(node_id=node_id, attempt=invocations.c.attempt + 1))
     return [InvocationRow(**row._mapping) for row in connection.execute(select(invocations).where(mine))]

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, Row, bindparam, literal, select
 
 from flowserver.base.json_values import InvalidJson, JsonObject, load_stored_json
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from flowserver.store.damage import checks_of, damage_in, is_text
 from flowserver.store.tables import execution_documents, executions, scopes
 
 IDS_PER_STATEMENT = 500
@@ -30,35 +31,55 @@ class StoredExecution:
 
 
 def load_executions(
-    connection: Connection, execution_ids: Iterable[str]
+    connection: Connection, execution_ids: Iterable[str], *, headers_only: bool = False
 ) -> tuple[dict[str, StoredExecution], dict[str, str]]:
     """The executions with all their scopes, locked until the transaction ends; unknown ids are left out.
 
     Second, those whose rows make no sense, with what is wrong: they must not keep the others from going on. Their
-    header is loaded without scopes, which is enough to end them.
+    header is loaded without scopes, which is enough to end them. With `headers_only` nothing else is even asked for,
+    since a database that fails on a row fails the whole statement.
     """
     found: dict[str, StoredExecution] = {}
     broken: dict[str, str] = {}
-    for chunk in chunks(sorted(set(execution_ids))):
-        for row in connection.execute(_LOAD_HEADERS, {"ids": chunk}).all():
-            try:
-                execution_input = _input(row.input)
-            except (ValueError, TypeError) as error:
-                execution_input = {}
-                broken[row.execution_id] = f"the stored input cannot be read: {error}"
-            found[row.execution_id] = _stored_execution(row, execution_input)
+    for chunk in chunks(sorted(filter(is_text, set(execution_ids)))):
+        if headers_only:
+            _load_headers(connection.execute(_LOAD_BARE_HEADERS, {"ids": chunk}).all(), found, broken)
+            continue
+        _load_headers(connection.execute(_LOAD_HEADERS, {"ids": chunk}).all(), found, broken)
         for row in connection.execute(_LOAD_SCOPES, {"ids": chunk}).all():
-            if row.execution_id not in found:
-                continue  # rows of an execution that does not exist are for the doctor
-            if row.node_id is not None:
-                found[row.execution_id].leases[row.scope_id] = row.node_id
-            try:
-                found[row.execution_id].execution.scopes[row.scope_id] = _scope(row)
-            except (ValueError, TypeError, AttributeError) as error:
-                broken[row.execution_id] = f"scope {row.scope_id} cannot be read: {error}"
+            if row.execution_id in found:  # rows of an execution that does not exist are for the doctor
+                _load_scope(row, found[row.execution_id], broken)
     for execution_id in broken:
         found[execution_id].execution.scopes.clear()
     return found, broken
+
+
+def _load_headers(rows: Sequence[Row[Any]], found: dict[str, StoredExecution], broken: dict[str, str]) -> None:
+    for row in rows:
+        execution_input: JsonObject = {}
+        try:
+            execution_input = _input(row.input)
+        except (ValueError, TypeError) as error:
+            broken[row.execution_id] = f"the stored input cannot be read: {error}"
+        damage = damage_in(row[: len(_HEADER_CHECKS)], _HEADER_CHECKS)
+        if damage is None and stored_status(row.status) is None:
+            damage = f"its status is {row.status!r}"
+        if damage is not None:
+            broken[row.execution_id] = f"the stored header cannot be read: {damage}"
+        found[row.execution_id] = _stored_execution(row, execution_input)
+
+
+def _load_scope(row: Row[Any], stored: StoredExecution, broken: dict[str, str]) -> None:
+    if row.node_id is not None:
+        stored.leases[row.scope_id] = row.node_id
+    damage = damage_in(row, _SCOPE_CHECKS)
+    if damage is None:
+        try:
+            stored.execution.scopes[row.scope_id] = _scope(row)
+        except (ValueError, TypeError, AttributeError) as error:
+            damage = str(error)
+    if damage is not None:
+        broken[row.execution_id] = f"scope {row.scope_id} cannot be read: {damage}"
 
 
 _LOAD_HEADERS = (
@@ -68,11 +89,31 @@ _LOAD_HEADERS = (
     .order_by(executions.c.execution_id)
     .with_for_update(of=executions)
 )
+_LOAD_BARE_HEADERS = (
+    select(executions, literal("").label("input"))
+    .where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
+    .with_for_update(of=executions)
+)
 _LOAD_SCOPES = (
     select(scopes)
     .where(scopes.c.execution_id.in_(bindparam("ids", expanding=True)))
     .order_by(scopes.c.execution_id, scopes.c.scope_id)
 )
+_HEADER_CHECKS = checks_of(executions.c)
+_SCOPE_CHECKS = checks_of(scopes.c)
+
+
+def stored_status(text: object) -> Status | None:
+    """The status of that name; None if there is none."""
+    try:
+        return Status(text)  # type: ignore[arg-type] # a damaged row may hold anything
+    except ValueError:
+        return None
+
+
+def likely_status(text: object, stopped_at: object) -> Status:
+    """The status of that name; of a damaged one, what the instant of the end tells: it runs, or it has failed."""
+    return stored_status(text) or (Status.RUNNING if stopped_at is None else Status.FAILED)
 
 
 def _stored_execution(row: Row[Any], execution_input: JsonObject) -> StoredExecution:
@@ -84,7 +125,7 @@ def _stored_execution(row: Row[Any], execution_input: JsonObject) -> StoredExecu
         started_at=row.started_at,
         deadline_at=row.deadline_at,
         callback_token=row.callback_token,
-        status=Status(row.status),
+        status=likely_status(row.status, row.stopped_at),
         next_event_id=row.next_event_id,
         next_scope_id=row.next_scope_id,
         next_wait_id=row.next_wait_id,
@@ -118,6 +159,8 @@ def _scope(row: Row[Any]) -> Scope:
 def _input(text: str | None) -> JsonObject:
     if text is None:
         raise InvalidJson("its row is missing")
+    if not isinstance(text, str):
+        raise InvalidJson("it is no text")
     return _document(text) if text else {}
 
 

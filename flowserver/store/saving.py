@@ -16,7 +16,7 @@ from flowserver.machine.turn import Turn
 from flowserver.store.bulk import execute_many
 from flowserver.store.functions import InvocationRow
 from flowserver.store.loading import StoredExecution, chunks
-from flowserver.store.tables import RUNNING, events, execution_documents, executions, invocations, scopes
+from flowserver.store.tables import NOT_ENDED, events, execution_documents, executions, invocations, scopes
 
 
 class VersionConflict(Exception):
@@ -255,14 +255,17 @@ _RELEASE_TASK = (
 
 
 def park_execution(connection: Connection, execution_id: str, error: str) -> None:
-    """Set a running execution aside that our own code could not run; it keeps its state and its error is visible."""
-    parked = update(executions).where(executions.c.execution_id == execution_id, RUNNING)
+    """Set an execution aside that our own code could not run; it keeps its state and its error is visible.
+
+    One that has ended is left as it is; one whose status makes no sense has not, so that nothing tries to run it again.
+    """
+    parked = update(executions).where(executions.c.execution_id == execution_id, NOT_ENDED)
     connection.execute(parked.values(parked_error=_storable(error)))
 
 
 def clear_callback(connection: Connection, execution_ids: list[str]) -> None:
     """The waiting tasks of these ended executions have been told."""
-    execute_many(connection, _CLEAR_CALLBACK, [{"b_id": execution_id} for execution_id in execution_ids])
+    execute_many(connection, _CLEAR_CALLBACK, [{"b_id": each} for each in execution_ids])
 
 
 _CLEAR_CALLBACK = update(executions).where(executions.c.execution_id == bindparam("b_id")).values(callback_due=false())

@@ -61,6 +61,9 @@ definitions = Table(
 """One immutable text of a flow. Executions pin the one they started with, so updates never touch them."""
 
 RUNNING = text("status = 'Running'")
+NOT_ENDED = text("status NOT IN ('Succeeded', 'Failed', 'Stopped', 'TimedOut')")
+"""The same, and what has a status that makes no sense."""
+
 CALLBACK_DUE = text("callback_due")
 PARKED = text("parked_error IS NOT NULL")
 

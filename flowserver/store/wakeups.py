@@ -3,13 +3,19 @@
 Every query goes by a partial index that holds only the rows concerned, and is bounded.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, Select, and_, select
 
+from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.state import Status
+from flowserver.store.damage import is_text, legible
+from flowserver.store.loading import stored_status
 from flowserver.store.tables import (
     CALLBACK_DUE,
+    NOT_ENDED,
     READY,
     RUNNING,
     TASK,
@@ -21,8 +27,11 @@ from flowserver.store.tables import (
     scopes,
 )
 
-GOING_ON = and_(RUNNING, executions.c.parked_error.is_(None))
-"""Scopes of other executions are left alone: those of parked ones wait, and those of ended ones should not be there."""
+GOING_ON = and_(NOT_ENDED, executions.c.parked_error.is_(None))
+"""Scopes of other executions are left alone: those of parked ones wait, and those of ended ones should not be there.
+
+Those of one whose status is damaged are not: whoever goes on with it finds the damage, and parks it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,7 @@ def due_timers(connection: Connection, until_ms: int, limit: int) -> list[DueTim
         .order_by(scopes.c.wake_at)
         .limit(limit)
     )
-    return [DueTimer(*row) for row in connection.execute(query)]
+    return [DueTimer(*row) for row in _nameable(connection, query)]
 
 
 def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[DueDeadline]:
@@ -85,7 +94,7 @@ def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[Due
         .order_by(executions.c.deadline_at)
         .limit(limit)
     )
-    return [DueDeadline(*row) for row in connection.execute(query)]
+    return [DueDeadline(*row) for row in _nameable(connection, query)]
 
 
 def next_due(connection: Connection, after_ms: int) -> int | None:
@@ -104,11 +113,13 @@ def next_due(connection: Connection, after_ms: int) -> int | None:
         .limit(1)
     )
     found = [connection.execute(query).scalar_one_or_none() for query in (timer, deadline)]
-    return min((instant for instant in found if instant is not None), default=None)
+    return min((instant for instant in found if isinstance(instant, int)), default=None)
 
 
 def ready_executions(connection: Connection, limit: int) -> list[str]:
-    """Executions with a scope that can go on at once."""
+    """Executions with a scope that can go on at once, and those that no clock would wake, for their rows are damaged:
+    whoever tries to go on with one finds that, and parks it.
+    """
     query = (
         select(scopes.c.execution_id)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
@@ -116,7 +127,28 @@ def ready_executions(connection: Connection, limit: int) -> list[str]:
         .distinct()
         .limit(limit)
     )
-    return list(connection.execute(query).scalars())
+    found = [row.execution_id for row in _nameable(connection, query)]
+    return list(dict.fromkeys([*found, *_without_instant(connection, limit)]))
+
+
+def _without_instant(connection: Connection, limit: int) -> Iterator[str]:
+    """Executions with a `wake_at` or a deadline that is none; SQLite sorts whatever is no number behind the numbers."""
+    waits = (
+        select(scopes.c.execution_id)
+        .join(executions, executions.c.execution_id == scopes.c.execution_id)
+        .where(WAKES, scopes.c.wake_at > INSTANT_MS_MAX, GOING_ON)
+    )
+    ends = select(executions.c.execution_id).where(
+        RUNNING, executions.c.deadline_at > INSTANT_MS_MAX, executions.c.parked_error.is_(None)
+    )
+    for query in (waits, ends):
+        for row in _nameable(connection, query.limit(limit)):
+            yield row.execution_id
+
+
+def _nameable(connection: Connection, query: Select[Any]) -> Iterator[Any]:
+    """Rows of executions whose id, which comes first, is a text: no message could be sent to any other."""
+    return (row for row in connection.execute(query) if is_text(row[0]))
 
 
 def orphaned_tasks(connection: Connection, limit: int) -> list[ScopeRef]:
@@ -127,7 +159,7 @@ def orphaned_tasks(connection: Connection, limit: int) -> list[ScopeRef]:
         .where(TASK, scopes.c.node_id.not_in(select(nodes.c.node_id)), GOING_ON)
         .limit(limit)
     )
-    return [ScopeRef(*row) for row in connection.execute(query)]
+    return [ScopeRef(*row) for row in _nameable(connection, query)]
 
 
 def tasks_of_node(connection: Connection, node_id: str) -> list[ScopeRef]:
@@ -135,7 +167,7 @@ def tasks_of_node(connection: Connection, node_id: str) -> list[ScopeRef]:
     query = select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.attempt).where(
         TASK, scopes.c.node_id == node_id
     )
-    return [ScopeRef(*row) for row in connection.execute(query)]
+    return [ScopeRef(*row) for row in _nameable(connection, query)]
 
 
 def due_callbacks(connection: Connection, limit: int, *, skip: int = 0) -> list[DueCallback]:
@@ -156,8 +188,15 @@ def due_callbacks(connection: Connection, limit: int, *, skip: int = 0) -> list[
         .offset(skip)
     )
     return [
-        DueCallback(row.execution_id, row.callback_token, Status(row.status), row.output, row.error, row.cause)
-        for row in connection.execute(query)
+        DueCallback(
+            row.execution_id,
+            row.callback_token if is_text(row.callback_token) else "",
+            stored_status(row.status) or Status.FAILED,
+            row.output,
+            legible(row.error),
+            legible(row.cause),
+        )
+        for row in _nameable(connection, query)
     ]
 
 
@@ -165,4 +204,4 @@ def running_of_deleted_flows(connection: Connection, limit: int) -> list[str]:
     """Running executions whose flow has been deleted; parked ones too."""
     deleted = select(flows.c.flow_id).where(flows.c.deleted_at.is_not(None))
     query = select(executions.c.execution_id).where(RUNNING, executions.c.flow_id.in_(deleted)).limit(limit)
-    return list(connection.execute(query).scalars())
+    return [row.execution_id for row in _nameable(connection, query)]

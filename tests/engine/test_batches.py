@@ -23,6 +23,7 @@ from flowserver.engine.lease import Lease
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import (
     Continue,
+    DeadlineReached,
     Failure,
     Message,
     Redeliver,
@@ -40,7 +41,7 @@ from flowserver.store.flows import definition_id_of
 from flowserver.store.loading import StoredExecution, load_executions
 from flowserver.store.nodes import register_node
 from flowserver.store.tables import definitions, execution_documents, executions, scopes
-from flowserver.store.wakeups import due_callbacks, due_deadlines, due_timers, ready_executions
+from flowserver.store.wakeups import due_callbacks, due_deadlines, due_timers, next_due, ready_executions
 from tests.engine.nodes import TOKENS, definition
 from tests.store.rows import flow_row, insert_flow
 from tests.support.clock import ManualClock
@@ -251,7 +252,27 @@ DAMAGE = {
     "definition that is gone": update(executions)
     .where(executions.c.execution_id == "wait-bad")
     .values(definition_id="gone"),
+    "instant beyond all time": update(executions)
+    .where(executions.c.execution_id == "wait-bad")
+    .values(started_at=10**18),
 }
+
+SQLITE_DAMAGE = {
+    "scope that is not UTF-8": "UPDATE scopes SET local = CAST(x'7b22ff227d' AS TEXT)",
+    "scope of another type": "UPDATE scopes SET attempt = 'one'",
+    "input that is not UTF-8": "UPDATE execution_documents SET input = CAST(x'7b22ff223a317d' AS TEXT)",
+    "input that is no text": "UPDATE execution_documents SET input = CAST('{}' AS BLOB)",
+    "header that is not UTF-8": "UPDATE executions SET flow_name = CAST(x'ff' AS TEXT)",
+    "status that is none": "UPDATE executions SET status = 'Lost'",
+}
+"""What SQLite lets into a row of an execution."""
+
+
+def spoil(bench: "Bench", statement: str, execution_id: str) -> None:
+    with bench.database.write() as connection:
+        connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
+        connection.exec_driver_sql(f"{statement} WHERE execution_id = '{execution_id}'")
+        connection.exec_driver_sql("PRAGMA ignore_check_constraints = OFF")
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -286,6 +307,60 @@ def test_a_parked_execution_can_be_stopped(bench: Bench, clock: ManualClock, dam
     assert bench.kinds(tell("wait-bad", Stop("Enough"))) == [ReceiptKind.APPLIED]
     stored = bench.load("wait-bad")
     assert (stored.execution.status, stored.execution.scopes) == (Status.STOPPED, {})
+
+
+@pytest.mark.parametrize("damage", SQLITE_DAMAGE)
+def test_what_sqlite_cannot_make_sense_of_is_parked_and_can_be_stopped(
+    sqlite_database: Database, clock: ManualClock, damage: str
+) -> None:
+    bench = Bench(sqlite_database, clock)
+    bench.run(start("wait", "bad"), start("wait", "worse"), start("wait", "good"))
+    for name in ("bad", "worse"):
+        spoil(bench, SQLITE_DAMAGE[damage], f"wait-{name}")
+    clock.advance(seconds=60)
+    fired = [tell(f"wait-{name}", TimerFired(*WAITS)) for name in ("bad", "worse", "good")]
+    assert bench.kinds(*fired) == [ReceiptKind.PARKED, ReceiptKind.PARKED, ReceiptKind.APPLIED]
+    assert bench.parked("wait-bad")
+    with bench.database.read() as connection:
+        assert due_timers(connection, clock.now_ms(), 9) == []
+        assert ready_executions(connection, 9) == []
+    assert bench.kinds(tell("wait-bad", Stop("Enough"))) == [ReceiptKind.APPLIED]
+    clock.advance(seconds=10**9)
+    assert bench.kinds(tell("wait-worse", DeadlineReached())) == [ReceiptKind.APPLIED]
+    assert bench.load("wait-bad").execution.status is Status.STOPPED
+    assert bench.load("wait-worse").execution.status is Status.TIMED_OUT
+
+
+@pytest.mark.parametrize(("table", "column"), [("scopes", "wake_at"), ("executions", "deadline_at")])
+def test_what_no_clock_would_wake_is_looked_at_and_parked(
+    sqlite_database: Database, clock: ManualClock, table: str, column: str
+) -> None:
+    bench = Bench(sqlite_database, clock)
+    bench.run(start("wait", "bad"), start("wait", "good"))
+    spoil(bench, f"UPDATE {table} SET {column} = 'later'", "wait-bad")
+    with bench.database.read() as connection:
+        assert next_due(connection, clock.now_ms()) == clock.now_ms() + 60_000
+        assert ready_executions(connection, 9) == ["wait-bad"]
+    assert bench.kinds(tell("wait-bad", Continue())) == [ReceiptKind.PARKED]
+    with bench.database.read() as connection:
+        assert ready_executions(connection, 9) == []
+
+
+@pytest.mark.parametrize("damage", [name for name in DAMAGE if not name.startswith("scope")])
+@pytest.mark.parametrize("was_parked", [True, False])
+def test_an_ended_execution_is_over_however_damaged(bench: Bench, damage: str, was_parked: bool) -> None:
+    """So a sub-flow that would tell it something has told it."""
+    bench.run(start("wait", "bad"), start("pass", callback_token="token"))
+    if was_parked:
+        bench.change(update(executions).where(executions.c.execution_id == "wait-bad").values(parked_error="a bug"))
+    bench.run(tell("wait-bad", Stop()))
+    bench.change(DAMAGE[damage])
+    report = TaskReported(1, 2, None, Success({}))
+    result = bench.run(tell("wait-bad", report, settles="pass-e"))
+    assert [answer.kind for answer in result.answers] == [ReceiptKind.ENDED]
+    assert result.parked == []
+    with bench.database.read() as connection:
+        assert due_callbacks(connection, 9) == []
 
 
 def test_parking_takes_back_what_the_batch_did_before(bench: Bench, clock: ManualClock) -> None:

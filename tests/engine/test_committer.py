@@ -293,6 +293,21 @@ async def test_a_conflict_is_tried_again(committer: Committer, fragile: FragileD
         assert connection.execute(select(executions.c.status)).scalar_one() == "Stopped"
 
 
+async def test_items_that_fail_alone_keep_no_other_from_being_tried(committer: Committer, fragile: Database) -> None:
+    """However many fail: the database answers in between, so it is not away."""
+
+    def fail(_: Connection) -> None:
+        raise OperationalError("SELECT", None, Exception("canceled"))
+
+    gate, _ = await busy(committer)
+    tasks = await queue(*(committer.write(fail) for _ in range(3)), *(committer.write(keep(name)) for name in "abc"))
+    gate.open()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(result) for result in results[:3]] == [OperationalError] * 3
+    assert results[3:] == ["a", "b", "c"]
+    assert kept(fragile) == 3
+
+
 @pytest.mark.parametrize("items", [1, 3])
 async def test_a_database_that_fails_is_told_and_nothing_is_kept(
     committer: Committer, listener: Listener, fragile: FragileDatabase, items: int

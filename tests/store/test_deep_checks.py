@@ -61,7 +61,7 @@ def test_sound_data_has_no_damage(sound: Database) -> None:
         (delete(execution_documents), "execution e1", "it has no row"),
         (update(functions).values(headers="x"), "function s/f", "its headers"),
         (update(invocations).values(event=""), "asynchronous call k", "its event"),
-        (update(definitions).values(text="{"), "definition ", "it is not accepted"),
+        (update(definitions).values(text="{"), "definition ", "its text cannot be read: "),
     ],
 )
 def test_damage_is_found_and_named(sound: Database, change: Any, place: str, problem: str) -> None:

@@ -1,7 +1,9 @@
 """Reply bodies in the API's spelling (UpperCamelCase, RFC 3339 times, documents as JSON text)."""
 
+import contextlib
+
 from flowserver.base.clock import format_instant
-from flowserver.base.json_values import JsonObject, load_json
+from flowserver.base.json_values import InvalidJson, JsonObject, load_json
 from flowserver.machine.events import Event
 from flowserver.machine.state import Status
 from flowserver.store.executions import ExecutionRow
@@ -23,7 +25,8 @@ def flow_view(flow: FlowRow) -> JsonObject:
         "LastModifiedTime": format_instant(flow.modified_at),
     }
     if flow.environment:
-        view["Environment"] = load_json(flow.environment)
+        with contextlib.suppress(InvalidJson):  # a damaged row; the others of a list must be shown all the same
+            view["Environment"] = load_json(flow.environment)
     return view
 
 

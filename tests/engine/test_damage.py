@@ -1,0 +1,171 @@
+"""Damage in every text column: the server boots, what is sound goes on, and what is not is parked or given up.
+
+SQLite keeps anything in any column; PostgreSQL refuses much of that, but a disk can lose the wide values of its rows.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Table, Text, insert, select
+
+from flowserver.api.rest.models.executions import Execution
+from flowserver.api.rpc.views import execution_view, flow_view
+from flowserver.base.json_values import dump_json
+from flowserver.machine.state import Status
+from flowserver.store.deep_checks import find_damage
+from flowserver.store.executions import ExecutionFilter
+from flowserver.store.functions import put_function
+from flowserver.store.tables import definitions, execution_documents, executions, functions, invocations, scopes
+from tests.engine.functions import Functions
+from tests.engine.nodes import FragileDatabase, Node, running_node
+from tests.store.rows import function_row, invocation_row
+from tests.support.clock import ManualClock
+
+WAIT = "- {type: wait, name: w, duration: 60}"
+CALL = "- {type: task, name: call, resourceArn: 'acs:fc:::services/s/functions/%s'}"
+
+CHECKED = ("executions-status", "scopes-wait", "scopes-node_id")
+"""Columns that PostgreSQL's own constraints keep from nonsense."""
+
+UNREACHABLE = ("executions-execution_id", "scopes-execution_id")
+"""With these gone no message finds the execution; `flowserver doctor` does."""
+
+KINDS: dict[str, Callable[[int], str]] = {
+    "no UTF-8": lambda number: f"CAST(x'ff{number:04x}' AS TEXT)",
+    "no JSON": lambda number: f"'{{{number}'",
+    "no text": lambda number: f"x'ff{number:04x}'",
+}
+"""SQL of a value that makes no sense; another one for every number, because keys must be unique."""
+
+
+@dataclass(frozen=True)
+class Harm:
+    """One column to be damaged, in the row of an execution, function or call that is named after it."""
+
+    table: Table
+    column: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.table.name}-{self.column}"
+
+    def inflict(self, connection: Connection, value: str) -> None:
+        ids = f"(SELECT {{}} FROM executions WHERE name = '{self.name}')"
+        where = {
+            invocations: f"idempotency_key = '{self.name}'",
+            functions: f"function = '{self.name}'",
+            definitions: "definition_id IN " + ids.format("definition_id"),
+        }.get(self.table, "execution_id IN " + ids.format("execution_id"))
+        sql = f"UPDATE {self.table.name} SET {self.column} = {value} WHERE {where}"
+        assert connection.exec_driver_sql(sql).rowcount == 1, sql
+
+
+def harms(*tables: Table) -> list[Harm]:
+    return [Harm(table, column.name) for table in tables for column in table.c if isinstance(column.type, Text)]
+
+
+OF_EXECUTIONS = harms(definitions, execution_documents, scopes, executions)
+OF_FUNCTIONS = harms(functions)
+OF_CALLS = harms(invocations)
+
+
+WAYS = [*(("sqlite_url", kind, ()) for kind in KINDS), ("migrated_postgres_url", "no JSON", CHECKED)]
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: f"{way[0].split('_')[-2]}, {way[1]}")
+async def damaged(request: Any, clock: ManualClock, functions: Functions) -> AsyncIterator[Node]:
+    """A node that was started on a database with damage everywhere."""
+    url, kind, spared = request.param
+    functions.scripts["f"] = lambda call: call.reply({"done": True})
+    database = FragileDatabase(request.getfixturevalue(url))
+    async with running_node(database, clock) as node:
+        await prepare(node, functions.url("f"))
+    with database.write() as connection:
+        _check_constraints(connection, False)
+        for number, harm in enumerate([*OF_EXECUTIONS, *OF_FUNCTIONS, *OF_CALLS]):
+            if harm.name not in spared:
+                harm.inflict(connection, KINDS[kind](number))
+        _check_constraints(connection, True)
+    async with running_node(database, clock, node_id="node-2") as node:
+        yield node
+    database.close()
+
+
+def _check_constraints(connection: Connection, checked: bool) -> None:
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(f"PRAGMA ignore_check_constraints = {not checked}")
+
+
+async def prepare(node: Node, url: str) -> None:
+    """An execution, a function or a call for every column that is to be damaged; and good ones among them."""
+    await node.create_flow("good", WAIT)
+    for harm in OF_EXECUTIONS:
+        await node.create_flow(harm.name, WAIT)
+        await node.start(harm.name, harm.name)
+        await node.start("good", harm.name + "-not")
+    for harm in OF_FUNCTIONS:
+        await node.create_flow(harm.name, CALL % harm.name)
+    await node.create_flow("calling", CALL % "good")
+    targets = [*(harm.name for harm in OF_FUNCTIONS), "good"]
+    calls = [*(harm.name for harm in OF_CALLS), "good"]
+    with node.database.write() as connection:
+        for target in targets:
+            put_function(connection, function_row("s", target, url=url))
+        rows = [invocation_row(key, "gone", service="s", function="good") for key in calls]
+        connection.execute(insert(invocations), [asdict(row) for row in rows])
+
+
+async def test_what_is_sound_goes_on_and_what_is_damaged_is_parked(damaged: Node, clock: ManualClock) -> None:
+    damaged.advance(clock, seconds=60)
+    for harm in OF_EXECUTIONS:
+        assert (await damaged.end_of("good", harm.name + "-not")).status is Status.SUCCEEDED
+    await damaged.start("calling", "e")
+    assert await damaged.output_of("calling", "e") == {"done": True}
+    await damaged.engine.sweeper.sweep()
+    query = select(executions.c.name, executions.c.status, executions.c.parked_error)
+    rows = damaged.database.run_read(lambda connection: connection.execute(query).all())
+    standing = [row.name for row in rows if row.status == "Running" and row.parked_error is None]
+    assert set(standing) <= set(UNREACHABLE)
+    assert not [row for row in rows if row.parked_error is None and row.status not in list(Status)]
+
+
+async def test_calls_of_damaged_rows_are_made_or_given_up(damaged: Node, functions: Functions) -> None:
+    for harm in OF_FUNCTIONS:
+        await damaged.start(harm.name, "e")
+    for harm in OF_FUNCTIONS:
+        assert (await damaged.end_of(harm.name, "e")).status is Status.FAILED
+    assert [row.function for row in (await damaged.operations.functions.list(next_token=None, limit=99)).items]
+    assert ("good", 2) in functions.called("f")
+    await damaged.engine.dispatcher.drain(20)
+    keys = damaged.database.run_read(lambda c: c.execute(select(invocations.c.idempotency_key)).scalars().all())
+    assert len(keys) <= 1, "only the one whose key is gone is left"
+
+
+async def test_lists_show_what_is_damaged_beside_what_is_not(damaged: Node, clock: ManualClock) -> None:
+    damaged.advance(clock, seconds=60)
+    await damaged.end_of("good", "scopes-local-not")
+    good = await damaged.operations.executions.list("good", ExecutionFilter(), next_token=None, limit=100)
+    assert {row.name for row in good.items} == {harm.name + "-not" for harm in OF_EXECUTIONS}
+    seen: set[str] = set()
+    for flow in (await damaged.operations.flows.list(next_token=None, limit=1000)).items:
+        flow_view(flow)
+        page = await damaged.operations.executions.list(flow.name, ExecutionFilter(), next_token=None, limit=100)
+        for row in page.items:
+            execution_view(row)
+            dump_json(Execution.of(row).model_dump())
+            await damaged.operations.executions.history(flow.name, row.name, next_token=None, limit=100)
+            seen.add(row.name)
+    unnamed = {"executions-flow_id", "executions-name"}
+    assert {harm.name for harm in OF_EXECUTIONS} - seen <= unnamed
+    assert b"flowserver_database_up 1.0" in await damaged.operations.watching.metrics()
+
+
+async def test_a_deep_check_goes_through_all_the_damage(damaged: Node) -> None:
+    found = damaged.database.run_read(lambda connection: {each.place for each in find_damage(connection)})
+    for harm in [Harm(execution_documents, "input"), Harm(scopes, "local")]:
+        row = await damaged.operations.executions.describe(harm.name, harm.name)
+        assert any(row.execution_id in place for place in found), harm.name
+    assert {"function s/functions-headers", "asynchronous call invocations-event"} <= found
+    assert any(place.startswith("definition ") for place in found)
