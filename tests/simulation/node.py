@@ -96,12 +96,12 @@ class Writer(Committer):
     conflicts = 0
     lost_leases = 0
 
-    def _attempt(self, items: Sequence[Item]) -> BatchResult:
+    def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
         disk = cast(Disk, self._database)
         with disk.write() as connection:
-            batch = Batch(connection, self._workshop)
+            batch = Batch(connection, self._workshop, headers_only=headers_only)
             if self.early is not None:
-                batch = EarlyBatch(connection, self._workshop)
+                batch = EarlyBatch(connection, self._workshop, headers_only=headers_only)
                 batch.early, self.early = self.early, None
             try:
                 result = batch.run(items)
