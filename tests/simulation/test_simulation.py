@@ -33,7 +33,8 @@ def test_disorder_changes_no_result() -> None:
     summary = run_worlds(1, range(2), share=0.3)
     assert summary.failure is None, summary.failure
     assert summary.executions > CASES_PER_WORLD / 2
-    assert min(summary.ends[status] for status in ("Succeeded", "Failed", "Stopped", "TimedOut")) > 0
+    cut_short = summary.ends["Stopped"] + summary.ends["TimedOut"]
+    assert min(summary.ends["Succeeded"], summary.ends["Failed"], cut_short) > 0
     for count in ("crash before", "crash after", "error, but durable", "redeliveries", "conflicts", "lost leases"):
         assert summary.counts[count] > 0, count
 
