@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from flowserver.api.guard import UnsafeBind
 from flowserver.server import DatabaseInUse
 from flowserver.store.database import DatabaseUrlInvalid
+from flowserver.store.errors import reason_of
 from flowserver.store.schema import SchemaOutdated, SchemaTooNew
 
 
@@ -30,7 +31,7 @@ def failing_with(exit_code: int) -> Iterator[None]:
     except _TELLING as error:
         reason = str(error)
     except DBAPIError as error:
-        reason = f"the database refuses: {_first_line(error.orig)}"
+        reason = f"the database refuses: {reason_of(error)}"
     except OSError as error:
         if error.filename is None:
             raise
@@ -46,7 +47,3 @@ class Commands(TyperGroup):
         """Run the command."""
         with failing_with(1):
             return super().invoke(ctx)
-
-
-def _first_line(error: object) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)

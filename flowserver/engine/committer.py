@@ -14,12 +14,13 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.engine.batches import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
 from flowserver.store.damage import is_damage
-from flowserver.store.database import Database, is_away, reason_of
+from flowserver.store.database import Database
+from flowserver.store.errors import is_away, reason_of, sqlstate_of
 from flowserver.store.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.saving import VersionConflict, park_execution
 
@@ -231,7 +232,7 @@ async def all_of(submissions: Iterable[Awaitable[T]]) -> list[T | None]:
     results = await asyncio.gather(*submissions, return_exceptions=True)
     for error in results:
         if isinstance(error, Exception):
-            log.warning("something could not be committed and is left for later: %r", error)
+            log.warning("something could not be committed and is left for later: %s", reason_of(error))
     return [None if isinstance(result, BaseException) else result for result in results]
 
 
@@ -244,9 +245,7 @@ def _once_more(item: Item) -> Item:
 
 def _is_conflict(error: Exception) -> bool:
     """Whether another node's commit was in the way: the same, tried again, meets another state of affairs."""
-    if isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in IN_THE_WAY:
-        return True
-    return isinstance(error, (VersionConflict, IntegrityError))
+    return isinstance(error, (VersionConflict, IntegrityError)) or sqlstate_of(error) in IN_THE_WAY
 
 
 def _may_pass(error: Exception, tries: int) -> bool:

@@ -29,6 +29,7 @@ from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, 
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
 from flowserver.machine.state import Execution
+from flowserver.store.errors import reason_of
 from flowserver.store.functions import InvocationRow, delete_invocation
 from flowserver.store.nodes import LeaseLost
 
@@ -293,7 +294,7 @@ class Dispatcher:
         """Make the call once and forget it whatever came of it: no step waits and none could be told."""
         async with self._place():
             if self._draining:
-                return  # as above
+                return  # whoever comes after this node makes the call
             self._begun_asynchronous.add(row.idempotency_key)
             try:
                 reply = await self._invoke_asynchronous(row)
@@ -335,7 +336,7 @@ async def _persist(attempt: Callable[[], Awaitable[T]]) -> T:
         try:
             return await attempt()
         except (SQLAlchemyError, LeaseLost) as error:
-            log.warning("the database failed, which is tried again: %s", error)
+            log.warning("the database failed, which is tried again: %s", reason_of(error))
         await asyncio.sleep(pause)
     raise AssertionError("the pauses never end")
 

@@ -31,6 +31,7 @@ from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCall
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
 from flowserver.store.database import Database
+from flowserver.store.errors import reason_of
 from flowserver.store.functions import release_invocations
 from flowserver.store.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
 from flowserver.store.saving import Changes, invocation_rows, release_tasks
@@ -107,7 +108,7 @@ class Engine:
         try:
             await self.committer.write(self._hand_over)
         except SQLAlchemyError as error:
-            log.warning("the others find out by themselves that this node leaves: %s", error)
+            log.warning("the others find out by themselves that this node leaves: %s", reason_of(error))
         self.membership.announce().sweep = True
 
     def _hand_over(self, connection: Connection) -> None:
@@ -129,7 +130,7 @@ class Engine:
             # The id as it is then: this node may have been taken for dead, and come back for this very transaction.
             await self.committer.write(lambda connection: remove_node(connection, self.lease.node_id))
         except SQLAlchemyError as error:
-            log.warning("this node stays registered until it has been silent for a while: %s", error)
+            log.warning("this node stays registered until it has been silent for a while: %s", reason_of(error))
         self.membership.announce().sweep = True
         await self.membership.sent()
 

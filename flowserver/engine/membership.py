@@ -19,7 +19,8 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from flowserver.base.clock import Clock
 from flowserver.engine.lease import Lease
 from flowserver.engine.notices import Notice, read_notice
-from flowserver.store.database import Database, reason_of
+from flowserver.store.database import Database
+from flowserver.store.errors import reason_of
 from flowserver.store.nodes import NodeRow, beat, declare_dead, list_nodes
 from flowserver.store.notices import listen, notify, receive
 

@@ -14,6 +14,7 @@ from sqlalchemy import BigInteger, Column, Connection, Row, Select
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.clock import INSTANT_MS_MAX
+from flowserver.store.errors import sqlite_code_of, sqlstate_of
 
 log = logging.getLogger(__name__)
 
@@ -82,10 +83,10 @@ def is_damage(error: BaseException | None) -> bool:
     """Whether the database says that it cannot read or change these very rows; it may do well otherwise."""
     if not isinstance(error, DBAPIError) or error.connection_invalidated:
         return False
-    state = getattr(error.orig, "sqlstate", None)
+    state = sqlstate_of(error)
     if state is not None:
         return bool(state[:2] in DAMAGE_CLASSES)
-    code = getattr(error.orig, "sqlite_errorcode", None)
+    code = sqlite_code_of(error)
     return code is not None and (code & 0xFF in DAMAGE_CODES or code in READ_FAILURES)
 
 

@@ -4,7 +4,6 @@ SQLite: WAL, full fsync, one writer, many readers, incremental vacuum from the f
 PostgreSQL: READ COMMITTED; the rows that a turn changes are locked when they are loaded.
 """
 
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,8 +12,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, InterfaceError, InternalError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.exc import ArgumentError
 
 from flowserver.store.damage import decode_text
 
@@ -35,32 +33,11 @@ SESSIONS_MAX = 2
 LOCK_TIMEOUT_MS = 300
 """How long such a session may wait for a lock; it must come round to its next beat."""
 
-READ_ONLY = "25006"
-"""PostgreSQL's code for a write to a standby, as which a primary may come back for a while."""
-
 AUTO_VACUUM_INCREMENTAL = 2
 CLOSE_SECONDS = 10.0
 """How long closing waits for transactions under way; those of this server take milliseconds."""
 
 T = TypeVar("T")
-
-
-def reason_of(error: Exception) -> str:
-    """What the database said, in one line: without the statement, and without what users' data it was about."""
-    said = str(getattr(error, "orig", None) or error)
-    return next(iter(said.splitlines()), type(error).__name__)
-
-
-def is_away(error: Exception) -> bool:
-    """Whether the database could not be reached, or could not write: the same may work a little later."""
-    if isinstance(error, PoolTimeout):
-        return True
-    if isinstance(error, InternalError) and getattr(error.orig, "sqlstate", None) == READ_ONLY:
-        return True
-    if not isinstance(error, (OperationalError, InterfaceError)):
-        return False
-    code = getattr(error.orig, "sqlite_errorcode", None)  # SQLITE_ERROR is a mistake in what we told it
-    return code is None or code & 0xFF != sqlite3.SQLITE_ERROR
 
 
 class DatabaseUrlInvalid(ValueError):

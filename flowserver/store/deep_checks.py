@@ -17,7 +17,7 @@ from flowserver.language.parser import parse
 from flowserver.machine.events import EventType
 from flowserver.machine.state import WaitKind
 from flowserver.store.damage import checks_of, damage_in, is_damage, legible
-from flowserver.store.database import is_away
+from flowserver.store.errors import is_away, reason_of
 from flowserver.store.loading import stored_status
 from flowserver.store.tables import (
     definitions,
@@ -70,8 +70,7 @@ def _surviving(connection: Connection, place: str, found: Iterator[Damage]) -> I
     except DBAPIError as error:
         if is_away(error) and not is_damage(error):
             raise
-        reason = str(error.orig).partition("\n")[0]
-        yield Damage(place, f"the database cannot read it: {reason}")
+        yield Damage(place, f"the database cannot read it: {reason_of(error)}")
 
 
 def _rows(connection: Connection, query: Select[Any]) -> Iterator[Row[Any]]:

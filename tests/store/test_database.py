@@ -10,7 +10,8 @@ from sqlalchemy import Insert, func, insert, select, text
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from flowserver.store.database import READERS_MAX, Database, DatabaseUrlInvalid, is_away, parse_url
+from flowserver.store.database import READERS_MAX, Database, DatabaseUrlInvalid, parse_url
+from flowserver.store.errors import is_away
 from flowserver.store.tables import secrets
 
 

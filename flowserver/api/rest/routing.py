@@ -1,6 +1,5 @@
 """What all REST routes share: where they stand, who may call them, and how their failures are answered."""
 
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
@@ -10,15 +9,13 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from flowserver.api.faults import as_fault
 from flowserver.api.rest.answers import ExactJson
 from flowserver.api.rest.auth import authorise
 from flowserver.api.rest.problems import problem_response
 from flowserver.api.rest.validation import explained
-from flowserver.base.errors import FlowServerError, InternalServerError, InvalidArgument, ServiceUnavailable
+from flowserver.base.errors import FlowServerError, InvalidArgument
 from flowserver.operations.operations import Operations
-from flowserver.store.database import is_away
-
-log = logging.getLogger(__name__)
 
 
 def _operations(request: Request) -> Operations:
@@ -54,12 +51,7 @@ def _error_of(request: Request, error: Exception) -> FlowServerError:
             return explained(error.errors())
         case ClientDisconnect():
             return InvalidArgument("the request ended before its body did")  # nobody is left to read it
-    request_id = getattr(request.state, "request_id", "")
-    if is_away(error):
-        log.warning("request %s failed: %s", request_id, error)
-        return ServiceUnavailable()
-    log.error("request %s failed", request_id, exc_info=error)
-    return InternalServerError()
+    return as_fault(error, getattr(request.state, "request_id", ""))
 
 
 def rest_router(prefix: str, tag: str) -> APIRouter:

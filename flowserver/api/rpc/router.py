@@ -4,13 +4,13 @@ Method, Host and parameter position do not matter, because they differ between S
 JSON object with RequestId; every error has Code and a status of 400 or more; no success has Code.
 """
 
-import logging
 from collections.abc import Collection
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from flowserver.api.faults import as_fault
 from flowserver.api.guard import check_open_request
 from flowserver.api.rpc.actions import ACTIONS
 from flowserver.api.rpc.parameters import Parameters
@@ -19,7 +19,6 @@ from flowserver.base.errors import (
     ActionNotSupported,
     EntityTooLarge,
     FlowServerError,
-    InternalServerError,
     InvalidArgument,
     MissingParameter,
     ResourceThrottled,
@@ -29,9 +28,6 @@ from flowserver.base.errors import (
 from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.engine.engine import Engine
 from flowserver.operations.operations import Operations
-from flowserver.store.database import is_away
-
-log = logging.getLogger(__name__)
 
 VERSION = "2019-03-15"
 FORM = "application/x-www-form-urlencoded"
@@ -62,11 +58,7 @@ class RpcRoute:
         except FlowServerError as error:
             return _fault(request, error, request_id)
         except Exception as error:
-            if is_away(error):
-                log.warning("request %s failed: %s", request_id, error)
-                return _fault(request, ServiceUnavailable(), request_id)
-            log.exception("request %s failed", request_id)
-            return _fault(request, InternalServerError(), request_id)
+            return _fault(request, as_fault(error, request_id), request_id)
         return _json({**body, "RequestId": request_id}, 200)
 
     async def _answer(self, received: SignedRequest) -> JsonObject:
