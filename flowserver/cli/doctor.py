@@ -41,8 +41,8 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
     """Check the database, and repair it.
 
     Every running execution must have a stored reason to go on. Prints violations of that rule, executions that are set
-    aside (parked), and what is overdue. It reads the database
-    itself, whether or not servers run on it; --repair is safe beside them, too.
+    aside (parked), and what is overdue. It reads the database itself, whether or not servers run on it; --repair is
+    safe beside them, too.
 
     \b
     Exit codes:

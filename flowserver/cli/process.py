@@ -3,8 +3,7 @@
 The order: other nodes take over the work that is not begun; whoever waits for an execution gets its answer now; if
 there are other nodes, requests are still served for `FAREWELL_SECONDS`, each answer closing its connection; no new
 connections; requests under way finish within `REQUESTS_STOP_SECONDS`; then the application's own end, which drains
-calls. A second signal kills the process at
-once, which loses no more than a crash does: nothing that was acknowledged.
+calls. A second signal kills the process at once, which loses no more than a crash does: nothing that was acknowledged.
 """
 
 import asyncio

@@ -16,19 +16,9 @@ from flowserver.operations.watching import CENSUS_SECONDS
 from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.tables import scopes
-from tests.api.rest.conftest import PASS, WAIT, client_of
+from tests.api.conftest import client_of
+from tests.api.rest.conftest import PASS, WAIT
 from tests.support.access_key import TOKEN, create_database_with_key
-
-
-@pytest.fixture
-def app(sqlite_url: str) -> FastAPI:
-    return create_app(Settings(database_url=sqlite_url, drain_seconds=0))
-
-
-@pytest.fixture
-async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
-    async with app.router.lifespan_context(app), client_of(app) as opened:
-        yield opened
 
 
 def samples(response: httpx.Response) -> dict[str, float]:

@@ -50,6 +50,12 @@ async def two_nodes(open_database: OpenDatabase, clock: ManualClock) -> AsyncIte
         yield one, two
 
 
+async def offer(node: Node, functions: Functions, definition: str = PAY) -> None:
+    """Register the function and create the flow `f` that calls it."""
+    await node.register(functions, "shop/pay")
+    await node.create_flow("f", definition)
+
+
 async def knowing(node: Node, nodes: int) -> None:
     """Return when the node counts so many nodes."""
     news = asyncio.Event()
@@ -130,8 +136,7 @@ async def test_the_calls_of_a_silent_node_are_made_by_another(
     """The crashed one never says goodbye."""
     async with AsyncExitStack() as stack:
         survivor = await stack.enter_async_context(running_node(open_database(), clock, node_id="survivor"))
-        await survivor.register(functions, "shop/pay")
-        await survivor.create_flow("f", PAY)
+        await offer(survivor, functions)
         async with running_node(open_database(), clock, node_id="crashing") as crashing:
             await crashing.start("f", "e")
             first = await functions.next_call("shop/pay")
@@ -149,8 +154,7 @@ async def test_who_was_taken_for_dead_writes_nothing_and_comes_back_as_another(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:
     async with two_nodes(open_database, clock) as (one, two):
-        await one.register(functions, "shop/pay")
-        await one.create_flow("f", PAY)
+        await offer(one, functions)
         await one.start("f", "e")
         first = await functions.next_call("shop/pay")
         take_for_dead(two.database, "one")
@@ -170,8 +174,7 @@ async def test_a_reply_counts_only_from_the_node_that_the_call_is_leased_to(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:
     async with two_nodes(open_database, clock) as (one, two):
-        await one.register(functions, "shop/pay")
-        await one.create_flow("f", PAY)
+        await offer(one, functions)
         execution = await one.start("f", "e")
         first = await functions.next_call("shop/pay")
         with two.database.write() as connection:
@@ -191,8 +194,7 @@ async def test_a_waiter_hears_of_an_end_on_another_node_at_once(
 ) -> None:
     monkeypatch.setattr("flowserver.operations.executions.LOOK_AGAIN_SECONDS", 3_600)
     async with two_nodes(open_database, clock) as (one, two):
-        await one.register(functions, "shop/pay")
-        await one.create_flow("f", PAY)
+        await offer(one, functions)
         await one.start("f", "e")
         call = await functions.next_call("shop/pay")
         watching, watch_end = asyncio.Event(), two.engine.watchers.watch_end
@@ -239,8 +241,7 @@ async def test_calls_that_fall_to_a_node_that_does_nothing_are_not_left_for_long
     """It is dead too, and not yet known to be."""
     monkeypatch.setattr("flowserver.engine.sweeper.SWEEP_SECONDS", 3_600)
     async with two_nodes(open_database, clock) as (one, two):
-        await one.register(functions, "shop/pay")
-        await one.create_flow("f", PAY)
+        await offer(one, functions)
         await two.engine.sweeper.stop()
         keys = set()
         for number in range(20):
@@ -261,8 +262,7 @@ async def test_a_node_that_leaves_hands_over_what_it_has_not_begun(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
 ) -> None:
     async with running_node(open_database(), clock, node_id="stays") as stays:
-        await stays.register(functions, "shop/pay")
-        await stays.create_flow("f", PAY + "\n" + PAY.replace("name: pay", "name: again"))
+        await offer(stays, functions, PAY + "\n" + PAY.replace("name: pay", "name: again"))
         async with running_node(open_database(), clock, node_id="leaves", limits=limits, drain_seconds=20) as leaves:
             await knowing(leaves, 2)
             await leaves.start("f", "begun")
@@ -288,8 +288,7 @@ async def test_a_node_that_joins_takes_its_share_of_the_calls_that_wait(
 ) -> None:
     names = [f"e{number}" for number in range(24)]
     async with running_node(open_database(), clock, node_id="one", limits=limits) as one:
-        await one.register(functions, "shop/pay")
-        await one.create_flow("f", PAY)
+        await offer(one, functions)
         for name in names:
             await one.start("f", name)
         under_way = [await functions.next_call("shop/pay") for _ in range(2)]
@@ -313,8 +312,7 @@ async def test_a_node_that_leaves_hands_over_asynchronous_calls_it_has_not_begun
     asynchronous = PAY[:-1] + ", serviceParams: {InvocationType: Async}}"
     limits = Limits(invocations_in_flight_max=1)
     async with running_node(open_database(), clock, node_id="stays") as stays:
-        await stays.register(functions, "shop/pay")
-        await stays.create_flow("f", asynchronous)
+        await offer(stays, functions, asynchronous)
         async with running_node(open_database(), clock, node_id="leaves", limits=limits, drain_seconds=20) as leaves:
             await knowing(leaves, 2)
             for number in range(3):
@@ -339,8 +337,7 @@ async def test_calls_that_a_full_node_shares_out_are_not_taken_back(
         two = await stack.enter_async_context(running_node(open_database(), clock, node_id="two", limits=limits))
         await knowing(one, 2)
         await knowing(two, 2)
-        await one.register(functions, "shop/pay")
-        await one.create_flow("f", PAY)
+        await offer(one, functions)
         for name in names:
             await one.start("f", name)
         under_way = [await functions.next_call("shop/pay") for _ in range(2)]
@@ -363,8 +360,7 @@ async def test_nodes_go_on_when_their_connections_are_cut(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:
     async with two_nodes(open_database, clock) as (one, two):
-        await one.register(functions, "shop/pay")
-        await one.create_flow("f", PAY)
+        await offer(one, functions)
         await one.start("f", "e")
         call = await functions.next_call("shop/pay")
 

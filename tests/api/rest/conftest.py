@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import httpx
 import pytest
@@ -11,13 +10,10 @@ from fastapi import FastAPI
 
 from flowserver.machine.events import EventType
 from flowserver.operations.access import make_access_key
-from flowserver.server import create_app
-from flowserver.settings import Settings
 from flowserver.store.database import Database
 from flowserver.store.keys import insert_access_key
 from tests.invokers.wire_server import WireServer
 
-LOCAL = "http://127.0.0.1:8080"
 PASS = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: p\n"
 WAIT = "version: v1\ntype: flow\nsteps:\n  - type: wait\n    name: w\n    duration: 3600\n"
 CALLBACK = """\
@@ -33,26 +29,6 @@ steps:
     outputMappings:
       - {target: answer, source: $local}
 """
-
-
-@pytest.fixture
-def app(sqlite_url: str) -> FastAPI:
-    """The application; it is not running yet."""
-    return create_app(Settings(database_url=sqlite_url, drain_seconds=0))
-
-
-@pytest.fixture
-async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the running application."""
-    async with app.router.lifespan_context(app), client_of(app) as opened:
-        yield opened
-
-
-@asynccontextmanager
-async def client_of(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url=LOCAL) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.database import Database
 from flowserver.store.keys import disable_access_key, insert_access_key, list_access_keys
-from tests.api.rest.conftest import PASS, assert_problem, client_of
+from tests.api.conftest import client_of
+from tests.api.rest.conftest import PASS, assert_problem
 
 PUBLIC = {"/healthz", "/readyz", "/metrics", "/docs", "/docs/assets", "/v1/openapi.json"}
 """Routes that answer anybody: they tell nothing of what the server holds, but counts."""

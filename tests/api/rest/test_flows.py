@@ -9,7 +9,8 @@ import pytest
 from fastapi import FastAPI
 
 from flowserver.base.names import NAME_RULE
-from tests.api.rest.conftest import PASS, WAIT, assert_problem, client_of
+from tests.api.conftest import client_of
+from tests.api.rest.conftest import PASS, WAIT, assert_problem
 
 YAML = {"Content-Type": "application/yaml"}
 AWKWARD = "version: v1\r\ntype: flow # ~*+/&=%中\U0001f600\nsteps:\n  - {type: pass, name: p}\t\n\n"

@@ -9,7 +9,8 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy.exc import OperationalError
 
-from tests.api.rest.conftest import PASS, WAIT, assert_problem, client_of
+from tests.api.conftest import client_of
+from tests.api.rest.conftest import PASS, WAIT, assert_problem
 
 
 @pytest.mark.parametrize(

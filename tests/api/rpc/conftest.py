@@ -9,12 +9,10 @@ import pytest
 from fastapi import FastAPI
 
 from flowserver.base.json_values import load_json
-from flowserver.server import create_app
-from flowserver.settings import Settings
+from tests.api.conftest import client_of
 from tests.engine.functions import Functions
 from tests.engine.nodes import definition
 
-LOCAL = "http://127.0.0.1:8080"
 PASS = definition("- {type: pass, name: p}")
 WAIT = definition("- {type: wait, name: w, duration: 3600}")
 CALL = definition("- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f'}")
@@ -91,12 +89,6 @@ def fault(response: httpx.Response, status: int, code: str) -> str:
 
 
 @pytest.fixture
-def app(sqlite_url: str) -> FastAPI:
-    """The application; it is not running yet."""
-    return create_app(Settings(database_url=sqlite_url, drain_seconds=0))
-
-
-@pytest.fixture
 async def rpc(app: FastAPI) -> AsyncIterator[Rpc]:
     """The RPC API of the running application."""
     async with running_rpc(app) as running:
@@ -105,8 +97,7 @@ async def rpc(app: FastAPI) -> AsyncIterator[Rpc]:
 
 @asynccontextmanager
 async def running_rpc(app: FastAPI) -> AsyncIterator[Rpc]:
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url=LOCAL) as http:
+    async with app.router.lifespan_context(app), client_of(app) as http:
         yield Rpc(http)
 
 
