@@ -116,6 +116,7 @@ def run_in_processes(
 def _prepare_process() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.freeze()  # what was imported stays
     gc.set_threshold(50_000, 20, 5)  # a world is all alive until it ends; looking for garbage in it costs an eighth
 
 
