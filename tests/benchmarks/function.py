@@ -1,0 +1,100 @@
+"""`python -m tests.benchmarks.function`: the functions that the flows call, in a process of their own.
+
+A bare asyncio protocol, which costs a quarter of what a bare ASGI application under uvicorn does: the machine's cores
+are shared with the server that is measured. It prints its port, and then a line for everything that the load generator
+must hear of: `token EXECUTION TOKEN` and `poll TURN`.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from types import TracebackType
+from typing import Self, cast
+
+import httptools
+import uvloop
+
+from tests.support.server import clean_environment
+
+PATHS = ("echo", "token", "poll")
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+CONSTANT = b'{"ok":true,"amount":42}'
+
+
+class FunctionProcess:
+    """The functions, for as long as the block lasts; `lines` is the pipe that they print to."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.benchmarks.function"]
+        self.process = subprocess.Popen(command, env=clean_environment(), stdout=subprocess.PIPE, bufsize=0)
+        assert self.process.stdout is not None
+        self.lines = self.process.stdout
+        port = int(self.lines.readline())
+        self.url = f"http://127.0.0.1:{port}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: TracebackType | BaseException | None) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.lines.close()
+
+
+class Caller(asyncio.Protocol):
+    """A connection: `/echo` answers a constant, `/token` hands the task token on, `/poll` counts."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport
+        self._parser = httptools.HttpRequestParser(self)
+        self._path = self._execution = self._body = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    # What the parser calls
+
+    def on_url(self, path: bytes) -> None:
+        self._path, self._body = path, b""
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name.lower() == b"x-flowserver-execution":
+            self._execution = value
+
+    def on_body(self, part: bytes) -> None:
+        self._body += part
+
+    def on_message_complete(self) -> None:
+        reply = CONSTANT
+        if self._path == b"/token":
+            _tell(f"token {self._execution.decode()} {json.loads(self._body)['token']}")
+        elif self._path == b"/poll":
+            reply = _poll(json.loads(self._body))
+        self._transport.write(HEAD % len(reply) + reply)
+
+
+def _poll(event: dict[str, int]) -> bytes:
+    turn = event["try_count"] + 1
+    _tell(f"poll {turn}")
+    status = "running" if turn < event["turns"] else "success"
+    return json.dumps({"job_status": status, "try_count": turn}).encode()
+
+
+def _tell(line: str) -> None:
+    os.write(1, f"{line}\n".encode())  # at once and whole: a pipe takes so few bytes in one piece
+
+
+async def main() -> None:
+    server = await asyncio.get_running_loop().create_server(Caller, "127.0.0.1", 0, backlog=1024)
+    _tell(str(server.sockets[0].getsockname()[1]))
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())

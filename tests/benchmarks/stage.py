@@ -1,0 +1,167 @@
+"""What every workload needs around it: a database, real servers, the functions, clients, and what is read off them."""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.benchmarks.client import Client, Reply, rpc
+from tests.benchmarks.function import PATHS, FunctionProcess
+from tests.benchmarks.primary import Primary
+from tests.benchmarks.processes import cpu_seconds_of, peak_bytes_of, resident_bytes_of, written_bytes_of
+from tests.support.server import ServerProcess
+
+Counters = dict[str, float]
+
+
+class Told(asyncio.Protocol):
+    """What the functions tell the load generator."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[str, asyncio.Future[str]] = {}
+        self._rest = b""
+        self.on_turn: Callable[[int], None] = lambda _: None
+
+    def token_of(self, execution: str) -> asyncio.Future[str]:
+        """The task token of an execution, once its function has been told it."""
+        return self._tokens.setdefault(execution, asyncio.get_running_loop().create_future())
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            word, *rest = line.decode().split()
+            if word == "token":
+                self._hear_token(*rest)
+            elif word == "poll":
+                self.on_turn(int(rest[0]))
+
+    def _hear_token(self, execution: str, token: str) -> None:
+        future = self.token_of(execution)
+        if not future.done():  # the second time if the call was made again
+            future.set_result(token)
+
+
+@dataclass
+class Stage:
+    """Servers that run over an empty database, with the functions registered; `open` and `close` it in one loop."""
+
+    database_url: str
+    servers: list[ServerProcess]
+    function: FunctionProcess
+    primary: Primary | None
+    told: Told = field(default_factory=Told)
+    clients: list[Client] = field(default_factory=list)
+    _pipe: asyncio.ReadTransport = field(init=False)
+
+    async def open(self) -> None:
+        """Connect, and register the functions."""
+        loop = asyncio.get_running_loop()
+        self._pipe, _ = await loop.connect_read_pipe(lambda: self.told, self.function.lines)
+        self.clients = [Client(server.url) for server in self.servers]
+        for path in PATHS:
+            reply = await self.client.put(f"/v1/functions/bench/{path}", {"url": f"{self.function.url}/{path}"})
+            assert reply.status in (200, 201), reply.body
+
+    async def close(self) -> None:
+        """Disconnect."""
+        self._pipe.close()
+        for client in self.clients:
+            client.close()
+        await asyncio.sleep(0)  # closed connections are taken down in the loop's next round
+
+    @property
+    def client(self) -> Client:
+        """Of the first server."""
+        return self.clients[0]
+
+    async def create_flow(self, name: str, definition: str) -> None:
+        """CreateFlow."""
+        action = rpc("CreateFlow", Name=name, Definition=definition, Description="-", Type="FDL")
+        (await self.client.call(action)).require(b'"Id"')
+
+    async def describe_end(self, flow: str, execution: str) -> Reply:
+        """Wait for an execution's end by long polls; its description, which says how it ended."""
+        action = rpc("DescribeExecution", FlowName=flow, ExecutionName=execution, WaitTimeSeconds=60)
+        while True:
+            reply = await self.client.call(action)
+            if b'"Status":"Running"' not in reply.body:
+                return reply
+
+    async def until_quiet(self) -> None:
+        """Wait until the first server has neither calls under way nor changes to commit, two looks in succession."""
+        before = ""
+        while True:
+            text = (await self.client.get("/metrics")).body.decode()
+            gauges = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("flowserver_"))
+            busy = ("flowserver_calls_in_flight", "flowserver_calls_waiting", "flowserver_pending_messages")
+            commits = gauges["flowserver_commits_total"]
+            if commits == before and not any(float(gauges[name]) for name in busy):
+                return
+            before = commits
+            await asyncio.sleep(0.01)
+
+    async def kill_and_restart(self) -> float:
+        """End the only server as a crash would, start another; returns the instant at which that began."""
+        self.servers[0].kill()
+        self.client.close()
+        began = time.perf_counter()
+        self.servers[0] = ServerProcess(self.database_url)
+        self.clients = [Client(self.servers[0].url)]
+        return began
+
+    def cpu_seconds(self) -> float:
+        """Of the servers, so far."""
+        return sum(cpu_seconds_of(server.process.pid) for server in self.servers)
+
+    def resident_bytes(self) -> int:
+        """Of the first server, now."""
+        return resident_bytes_of(self.servers[0].process.pid)
+
+    def peak_bytes(self) -> int:
+        """Of the server that needed most."""
+        return max(peak_bytes_of(server.process.pid) for server in self.servers)
+
+    def read(self) -> Counters:
+        """Counters that only grow, as they are now."""
+        counters = {
+            "seconds": time.perf_counter(),
+            "cpu_seconds": self.cpu_seconds(),
+            "written_bytes": float(sum(written_bytes_of(server.process.pid) for server in self.servers)),
+            "function_cpu_seconds": cpu_seconds_of(self.function.process.pid),
+            "generator_cpu_seconds": time.process_time(),
+            "requests": float(sum(client.requests for client in self.clients)),
+        }
+        if self.primary is None:
+            return counters | {"size_bytes": float(_sqlite_bytes(self.database_url))}
+        primary = self.primary.read()
+        counters["written_bytes"] += primary["written_bytes"]
+        counters["size_bytes"] = primary["size_bytes"]
+        return counters | {f"postgres_{name}": value for name, value in primary.items()}
+
+
+@contextmanager
+def staged(postgres_url: str | None, nodes: int = 1) -> Iterator[Stage]:
+    """Start everything, over this PostgreSQL database or a new SQLite file; stop it at the end."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flowserver-bench-")))
+        url = postgres_url or f"sqlite:///{folder}/bench.db"
+        function = stack.enter_context(FunctionProcess())
+        servers = [ServerProcess(url, "--migrate")]
+        stack.callback(_stop_all, servers)  # those that run at the end; some workloads replace them
+        servers += [ServerProcess(url) for _ in range(1, nodes)]
+        primary = stack.enter_context(Primary(url)) if postgres_url else None
+        yield Stage(url, servers, function, primary)
+
+
+def _stop_all(servers: list[ServerProcess]) -> None:
+    for server in servers:
+        server.kill()
+
+
+def _sqlite_bytes(url: str) -> int:
+    name = url.removeprefix("sqlite:///")
+    files = (Path(name), Path(f"{name}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())

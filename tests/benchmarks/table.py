@@ -1,0 +1,88 @@
+"""The figures as Markdown. Pure: everything that is shown is an argument."""
+
+from collections.abc import Mapping, Sequence
+
+from tests.benchmarks.figures import Figures, Rows
+from tests.benchmarks.yardsticks import Yardstick
+
+COLUMNS = {
+    "count": "count",
+    "p50_ms": "p50, ms",
+    "p99_ms": "p99, ms",
+    "per_second": "per second",
+    "cpu_ms_each": "engine CPU, ms each",
+    "peak_mib": "peak memory, MiB",
+    "written_kib_each": "written, KiB each",
+    "grown_kib_each": "database grown, KiB each",
+}
+POSTGRES_COLUMNS = {
+    "postgres_cpu_ms_each": "CPU, ms",
+    "postgres_commits_each": "commits",
+    "postgres_fsyncs_each": "fsyncs",
+    "postgres_rows_each": "rows written",
+    "postgres_wal_kib_each": "WAL, KiB",
+}
+LOAD_COLUMNS = {"generator_cpu_ms_each", "function_cpu_ms_each", "requests_each"}
+
+
+def markdown(surroundings: Mapping[str, str], rows: Rows, yardsticks: Sequence[Yardstick]) -> str:
+    """All that was measured, as a section of a document."""
+    held = [stick for stick in yardsticks if stick.figure in rows.get(stick.row, {})]
+    parts = ["\n".join(f"- {title}: {text}" for title, text in surroundings.items())]
+    main = {title: figures for title, figures in rows.items() if "per_second" in figures}
+    if main:
+        parts.append(_table(["workload", *COLUMNS.values()], [_line(*row, COLUMNS) for row in main.items()]))
+        parts.append(_load_line(main))
+    if held:
+        parts.append(_table(["workload", "what", "here", "best peer", "times better", "goal", "allowed"],
+                            [_held(stick, rows[stick.row][stick.figure]) for stick in held]))  # fmt: skip
+    if any("postgres_commits_each" in figures for figures in main.values()):
+        lines = [_line(*row, POSTGRES_COLUMNS) for row in main.items()]
+        parts.append("What one of them costs PostgreSQL:")
+        parts.append(_table(["workload", *POSTGRES_COLUMNS.values()], lines))
+    rest = _rest(rows, {(stick.row, stick.figure) for stick in held})
+    return "\n\n".join([*parts, rest] if rest else parts) + "\n"
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, or the whole number if that has more; `–` for none."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _line(title: str, figures: Figures, columns: Mapping[str, str]) -> list[str]:
+    return [title, *(number(figures.get(name)) for name in columns)]
+
+
+def _held(stick: Yardstick, value: float) -> list[str]:
+    better = stick.times_better(value)
+    compared = (stick.peer, better, stick.goal, stick.allowed)
+    return [stick.row, stick.title, number(value), *map(number, compared)]
+
+
+def _load_line(rows: Rows) -> str:
+    """What the load itself took of the cores that it shares with the servers."""
+    shares = [
+        f"{title} {number(figures['generator_cpu_ms_each'])} and {number(figures['function_cpu_ms_each'])} ms"
+        f" ({number(1000 * figures['generator_cpu_ms_each'] / figures['requests_each'])} µs a request)"
+        for title, figures in rows.items()
+        if figures.get("requests_each")
+    ]
+    return "CPU of the load generator and of the functions, for each: " + "; ".join(shares) + "."
+
+
+def _rest(rows: Rows, held: set[tuple[str, str]]) -> str:
+    """What stands in no table."""
+    shown = {*COLUMNS, *POSTGRES_COLUMNS, *LOAD_COLUMNS}
+    return "\n".join(
+        f"- {title}: {name.replace('_', ' ')} {number(value)}"
+        for title, figures in rows.items()
+        for name, value in figures.items()
+        if name not in shown and (title, name) not in held
+    )
+
+
+def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rule = ["---", *("---:" for _ in head[1:])]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *lines])

@@ -1,0 +1,50 @@
+"""The benchmarks' command works: every workload runs, and the table has its rows. How fast is not asserted."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.__main__ import main
+from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
+from tests.benchmarks.yardsticks import YARDSTICKS
+
+
+def test_every_workload_has_its_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "table.md"
+    assert main(["--quick", "--scale", "0.004", "--markdown", str(file)]) == 0
+    text = file.read_text()
+    for title in ("date", "commit", "machine", "software", "durability", "runs"):
+        assert f"- {title}: " in text
+    for stick in YARDSTICKS:
+        assert f"\n| {stick.row} | {stick.title} |" in text
+    assert capsys.readouterr().out == f"{text}\n"
+
+
+def test_unknown_workloads_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "W1,W9"]) == 2
+    assert "unknown workloads: W9; there are W1, W2" in capsys.readouterr().err
+
+
+def test_percentiles_are_values_that_were_measured() -> None:
+    values = [float(value) for value in range(1, 101)]
+    assert percentile(values, 0.5) == 50
+    assert percentile(values, 0.99) == 99
+    assert percentile([7.0], 0.99) == 7
+    assert percentile([], 0.5) == 0
+    assert latency_figures([0.002, 0.001, 0.004]) == {"p50_ms": 2, "p99_ms": 4}
+
+
+def test_costs_are_growth_for_each() -> None:
+    names = ("seconds", "cpu_seconds", "written_bytes", "size_bytes", "function_cpu_seconds", "generator_cpu_seconds",
+             "requests")  # fmt: skip
+    before = dict.fromkeys(names, 1.0)
+    after = dict.fromkeys(names, 3.0)
+    figures = cost_figures(before, after, 4)
+    assert figures["per_second"] == 2
+    assert figures["cpu_ms_each"] == 500
+    assert figures["written_kib_each"] == 0.5 / 1024
+
+
+def test_medians_are_taken_figure_by_figure() -> None:
+    runs = [{"W1": {"a": 1.0, "b": 9.0}}, {"W1": {"a": 5.0, "b": 2.0}}, {"W1": {"a": 2.0, "b": 3.0}}]
+    assert medians(runs) == {"W1": {"a": 2.0, "b": 3.0}}

@@ -1,0 +1,48 @@
+"""What the figures are held against: the best peer measured, the goal, and what a check allows.
+
+The peers ran the same workloads on a machine like the one at hand, shared as well, so ratios count and not numbers.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """One figure of one row, and what it is compared with."""
+
+    row: str
+    figure: str
+    title: str
+    peer: float | None = None
+    """The best peer's figure."""
+    goal: float | None = None
+    allowed: float | None = None
+    """The worst that is still acceptable, where no peer is the measure."""
+    more_is_better: bool = False
+
+    def times_better(self, value: float) -> float | None:
+        """How many times as good as the best peer's."""
+        if self.peer is None or not value:
+            return None
+        return value / self.peer if self.more_is_better else self.peer / value
+
+
+YARDSTICKS = (
+    Yardstick("W1", "per_second", "executions/s", peer=236, goal=1_200, more_is_better=True),
+    Yardstick("W1", "p50_ms", "p50, ms", peer=265),
+    Yardstick("W1", "cpu_ms_each", "engine CPU, ms each", peer=6.1, goal=1),
+    Yardstick("W2", "per_second", "executions/s", peer=272, goal=3_000, more_is_better=True),
+    Yardstick("W2", "p50_ms", "p50, ms", peer=224),
+    Yardstick("W2", "cpu_ms_each", "engine CPU, ms each", peer=6.5),
+    Yardstick("W3", "p50_ms", "the whole, ms", peer=1_140),
+    Yardstick("W3", "per_second", "calls/s", peer=877, goal=5_000, more_is_better=True),
+    Yardstick("W4 suspended", "per_second", "suspended/s", peer=842, more_is_better=True),
+    Yardstick("W4 completed", "per_second", "completed/s", peer=1_009, goal=4_000, more_is_better=True),
+    Yardstick("W4 completed", "p50_ms", "report to finish p50, ms", peer=30, goal=8),
+    Yardstick("W4 completed", "p99_ms", "report to finish p99, ms", peer=67, goal=20),
+    Yardstick("W5", "memory_grown_mib", "memory grown, MiB", peer=86, goal=5),
+    Yardstick("W5", "idle_cpu_percent", "idle CPU, % of a core", peer=1.3, goal=1),
+    Yardstick("W5", "restart_to_completed_seconds", "restart to completed, s", peer=0.7, goal=1),
+    Yardstick("alone", "p50_ms", "p50, ms", peer=9.8, goal=4),
+    Yardstick("alone", "p99_ms", "p99, ms", peer=13.8, goal=7),
+)
