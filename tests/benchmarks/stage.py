@@ -1,6 +1,7 @@
 """What every workload needs around it: a database, real servers, the functions, clients, and what is read off them."""
 
 import asyncio
+import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +24,8 @@ class Told(asyncio.Protocol):
     def __init__(self) -> None:
         self._tokens: dict[str, asyncio.Future[str]] = {}
         self._rest = b""
-        self.on_turn: Callable[[int], None] = lambda _: None
+        self.on_turn: Callable[[int, float], None] = lambda _turn, _seconds: None
+        """Called with the turn of a polling loop, and the instant of its call by `time.perf_counter`."""
 
     def token_of(self, execution: str) -> asyncio.Future[str]:
         """The task token of an execution, once its function has been told it."""
@@ -36,7 +38,7 @@ class Told(asyncio.Protocol):
             if word == "token":
                 self._hear_token(*rest)
             elif word == "poll":
-                self.on_turn(int(rest[0]))
+                self.on_turn(int(rest[0]), int(rest[1]) / 1e9)
 
     def _hear_token(self, execution: str, token: str) -> None:
         future = self.token_of(execution)
@@ -78,9 +80,10 @@ class Stage:
         return self.clients[0]
 
     async def create_flow(self, name: str, definition: str) -> None:
-        """CreateFlow."""
+        """CreateFlow, unless another workload has created it on this stage."""
         action = rpc("CreateFlow", Name=name, Definition=definition, Description="-", Type="FDL")
-        (await self.client.call(action)).require(b'"Id"')
+        reply = await self.client.call(action)
+        assert reply.status == 200 or b"FlowAlreadyExists" in reply.body, reply.body
 
     async def describe_end(self, flow: str, execution: str) -> Reply:
         """Wait for an execution's end by long polls; its description, which says how it ended."""
@@ -145,6 +148,8 @@ class Stage:
 @contextmanager
 def staged(postgres_url: str | None, nodes: int = 1) -> Iterator[Stage]:
     """Start everything, over this PostgreSQL database or a new SQLite file; stop it at the end."""
+    # A check holds thousands of connections open, and the servers inherit the limit.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flowserver-bench-")))
         url = postgres_url or f"sqlite:///{folder}/bench.db"

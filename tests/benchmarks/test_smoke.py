@@ -6,16 +6,22 @@ import pytest
 
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
+from tests.benchmarks.running import CHECKS, WORKLOADS
+from tests.benchmarks.timers import lateness_figures
 from tests.benchmarks.yardsticks import YARDSTICKS
 
 
-def test_every_workload_has_its_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("names", [tuple(WORKLOADS), pytest.param(tuple(CHECKS), marks=pytest.mark.slow)])
+def test_everything_has_its_rows(names: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "table.md"
-    assert main(["--quick", "--scale", "0.004", "--markdown", str(file)]) == 0
+    arguments = ["--only", ",".join(names), "--quick", "--scale", "0.004", "--markdown", str(file)]
+    assert main(arguments) == 0
     text = file.read_text()
     for title in ("date", "commit", "machine", "software", "durability", "runs"):
         assert f"- {title}: " in text
-    for stick in YARDSTICKS:
+    held = [stick for stick in YARDSTICKS if stick.row.split()[0] in names]
+    assert held
+    for stick in held:
         assert f"\n| {stick.row} | {stick.title} |" in text
     assert capsys.readouterr().out == f"{text}\n"
 
@@ -48,3 +54,14 @@ def test_costs_are_growth_for_each() -> None:
 def test_medians_are_taken_figure_by_figure() -> None:
     runs = [{"W1": {"a": 1.0, "b": 9.0}}, {"W1": {"a": 5.0, "b": 2.0}}, {"W1": {"a": 2.0, "b": 3.0}}]
     assert medians(runs) == {"W1": {"a": 2.0, "b": 3.0}}
+
+
+def test_lateness_tells_order_and_loss() -> None:
+    due = {"a": 1_000, "b": 1_100, "c": 1_200, "d": 1_300}
+    figures = lateness_figures(due, {"a": 1_010, "b": 1_250, "c": 1_205, "before": 5})
+    assert figures["timers"] == 4
+    assert figures["not_fired"] == 1
+    assert figures["late_max_ms"] == 150
+    assert figures["early_max_ms"] == 0
+    assert figures["spread_ms"] == 240
+    assert figures["out_of_order_ms"] == 45

@@ -1,0 +1,64 @@
+"""Checks that the work does not grow faster than what is asked: a long foreach, a long loop."""
+
+import asyncio
+
+from tests.benchmarks import definitions
+from tests.benchmarks.client import rpc
+from tests.benchmarks.figures import Figures, Rows, cost_figures
+from tests.benchmarks.stage import Counters, Stage
+from tests.benchmarks.workloads import SUCCEEDED, Scale, finish
+
+TURNS = 6_500
+"""Not 10,000, because a turn of the tutorial's loop has 15 events, and an execution 100,000 at most (`events_max`)."""
+
+WINDOW = 100
+"""Turns at the beginning and at the end whose cost is compared."""
+
+PATIENCE_SECONDS = 900
+
+
+async def foreach(stage: Stage, scale: Scale) -> Rows:
+    """A foreach over 1,000 items and one over 10,000, each item a call; rows of both, and their ratio."""
+    await stage.create_flow("each", definitions.each())
+    await _each(stage, "warm-up", scale(100))
+    few, many = scale(1_000), scale(10_000)
+    small = await _each(stage, "small", few)
+    large = await _each(stage, "large", many)
+    ratio = {name: many * large[f"{name}_each"] / (few * small[f"{name}_each"]) for name in ("cpu_ms", "written_kib")}
+    ratio["seconds"] = (many / large["per_second"]) / (few / small["per_second"])
+    titled = {f"{name}_ratio": value for name, value in ratio.items()}
+    return {"foreach, few": small, "foreach, many": large, "foreach": titled}
+
+
+async def _each(stage: Stage, name: str, count: int) -> Figures:
+    before = stage.read()
+    await _run(stage, "each", name, definitions.items(count))
+    return finish(stage, cost_figures(before, stage.read(), count))
+
+
+async def loop(stage: Stage, scale: Scale) -> Rows:
+    """The polling tutorial's loop without its pause: what a turn costs at the beginning, and at the end."""
+    await stage.create_flow("polling", definitions.polling())
+    turns, window = scale(TURNS, 20), max(5, min(WINDOW, scale(WINDOW)))
+    await _run(stage, "polling", "warm-up", f'{{"turns":{window}}}')
+    marks = (1, 1 + window, turns - window, turns)
+    read: dict[int, Counters] = {}
+
+    def mark(turn: int, _: float) -> None:
+        if turn in marks:
+            read[turn] = stage.read()
+
+    stage.told.on_turn = mark
+    await _run(stage, "polling", "long", f'{{"turns":{turns}}}')
+    early, late = (cost_figures(read[first], read[last], window) for first, last in (marks[:2], marks[2:]))
+    ratios = {f"{name}_ratio": late[f"{name}_each"] / early[f"{name}_each"] for name in ("cpu_ms", "written_kib")}
+    ratios["seconds_ratio"] = early["per_second"] / late["per_second"]
+    return {"loop, early": finish(stage, early), "loop, late": finish(stage, late), "loop": ratios | {"turns": turns}}
+
+
+async def _run(stage: Stage, flow: str, name: str, input: str) -> None:
+    """One execution until its end, which must be a success."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        action = rpc("StartExecution", FlowName=flow, ExecutionName=name, Input=input)
+        (await stage.client.call(action)).require(b'"Status"')
+        (await stage.describe_end(flow, name)).require(SUCCEEDED)

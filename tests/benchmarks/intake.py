@@ -1,0 +1,123 @@
+"""More starts than can be worked off: is any lost, does a running execution wait, do timers fire in time?"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from tests.benchmarks import definitions
+from tests.benchmarks.client import rpc
+from tests.benchmarks.figures import Figures, Rows, latency_figures
+from tests.benchmarks.stage import Stage
+from tests.benchmarks.timers import FLOW, ended_at, lateness_figures, start_waiting
+from tests.benchmarks.workloads import SUCCEEDED, Scale
+
+STARTS_PER_SECOND = 50_000 / 60
+SECONDS = 60.0
+TICK_SECONDS = 0.01
+UNANSWERED_MAX = 12_000
+"""Starts under way at once, more than `pending_messages_max`; past it there are fewer starts than were wanted."""
+
+PENDING = "pending"
+TURNS = 1_000
+
+
+async def intake(stage: Stage, scale: Scale) -> Rows:
+    """50,000 starts a minute, all pending, beside one execution that polls a function, and ten timers a second."""
+    seconds = SECONDS * scale.factor
+    for flow, definition in ((FLOW, definitions.wait_until()), ("polling", definitions.polling())):
+        await stage.create_flow(flow, definition)
+    await stage.create_flow(PENDING, definitions.callback().replace("functions/token", "functions/echo"))
+    async with _running_one(stage) as steps:
+        await asyncio.sleep(max(0.2, 2 * scale.factor))
+        before, during = list(steps), len(steps)
+        soon = int(1000 * (time.time() + 0.5))
+        due = {f"beat{n}": soon + 100 * n for n in range(max(1, round(10 * seconds)))}
+        await start_waiting(stage, due)
+        began = time.perf_counter()
+        replies = await _start_many(stage, seconds)
+        took = time.perf_counter() - began
+        meanwhile = steps[during:]
+    kept = await _names(stage)
+    figures: Figures = {
+        "starts": len(replies),
+        "starts_per_minute": 60 * len(replies) / took,
+        "accepted": sum(status == 200 for status, _ in replies.values()),
+        "throttled": sum(status == 429 for status, _ in replies.values()),
+        "other_answers": sum(status not in (200, 429) for status, _ in replies.values()),
+        "lost": sum(status == 200 and name not in kept for name, (status, _) in replies.items()),
+        "started_p50_ms": latency_figures([latency for _, latency in replies.values()])["p50_ms"],
+        "started_p99_ms": latency_figures([latency for _, latency in replies.values()])["p99_ms"],
+        "turn_before_p50_ms": latency_figures(before)["p50_ms"],
+        "turn_meanwhile_p50_ms": latency_figures(meanwhile)["p50_ms"],
+        "turn_meanwhile_p99_ms": latency_figures(meanwhile)["p99_ms"],
+    }
+    lateness = lateness_figures(due, await ended_at(stage))
+    return {
+        "intake": figures | {f"timer_{name}": lateness[name] for name in ("late_p50_ms", "late_p99_ms", "not_fired")}
+    }
+
+
+async def _start_many(stage: Stage, seconds: float) -> dict[str, tuple[int, float]]:
+    """Starts at a steady pace, whether or not earlier ones are answered; status and latency of each, by name."""
+    replies: dict[str, tuple[int, float]] = {}
+    action = rpc("StartExecution", FlowName=PENDING)
+
+    async def start(number: int) -> None:
+        began = time.perf_counter()
+        reply = await stage.client.call(action + b"&ExecutionName=p%d" % number)
+        replies[f"p{number}"] = reply.status, time.perf_counter() - began
+
+    began, sent = time.perf_counter(), 0
+    async with asyncio.TaskGroup() as group:
+        while (passed := time.perf_counter() - began) < seconds:
+            wanted = min(int(passed * STARTS_PER_SECOND), len(replies) + UNANSWERED_MAX)
+            for number in range(sent, wanted):
+                group.create_task(start(number))
+            sent = max(sent, wanted)
+            await asyncio.sleep(TICK_SECONDS)
+    return replies
+
+
+@asynccontextmanager
+async def _running_one(stage: Stage) -> AsyncIterator[list[float]]:
+    """One execution after another that polls; the list grows by the seconds that each turn took."""
+    steps: list[float] = []
+    last = 0.0
+
+    def note(turn: int, now: float) -> None:
+        nonlocal last
+        if turn > 1:
+            steps.append(now - last)
+        last = now
+
+    async def poll() -> None:
+        for number in range(1_000):
+            name = f"polling{number}"
+            action = rpc("StartExecution", FlowName="polling", ExecutionName=name, Input=f'{{"turns":{TURNS}}}')
+            if (await stage.client.call(action)).status == 429:
+                await asyncio.sleep(1)
+            else:
+                (await stage.describe_end("polling", name)).require(SUCCEEDED)
+
+    stage.told.on_turn = note
+    polling = asyncio.create_task(poll())
+    try:
+        yield steps
+    finally:
+        polling.cancel()
+        with suppress(asyncio.CancelledError):
+            await polling
+
+
+async def _names(stage: Stage) -> set[str]:
+    """The executions that exist of those that were started."""
+    names: set[str] = set()
+    token = ""
+    while True:
+        action = rpc("ListExecutions", FlowName=PENDING, Limit=100, MetadataOnly="true", NextToken=token)
+        page = (await stage.client.call(action)).json()
+        names.update(execution["Name"] for execution in page["Executions"])
+        token = page.get("NextToken", "")
+        if not token:
+            return names
