@@ -1,41 +1,78 @@
-"""The request headers that tell a function about its call. Pure."""
+"""The bytes of a function call's request. Pure.
 
-from uuid import UUID, uuid5
+`X-Fc-*` are the names that Function Compute uses in InvokeFunction and towards custom runtimes. The body is sent as
+JSON, because the event of a task step always is; compressed replies are not asked for, because their true size would
+be known only after unpacking.
+"""
 
-from flowserver.invokers.invocation import Endpoint, Invocation
+import re
+from collections.abc import Mapping
+from uuid import UUID
 
-_REQUEST_IDS = UUID("7c1b4d0e-5d1f-5c5e-9b0a-3f1d2f6f0a11")
+import uuid_utils
+from multidict import CIMultiDict
+from yarl import URL
+
+from flowserver.invokers.invocation import Invocation
+
+_REQUEST_IDS = uuid_utils.UUID(str(UUID("7c1b4d0e-5d1f-5c5e-9b0a-3f1d2f6f0a11")))
 """Name space of the request ids made from idempotency keys; any fixed value does."""
+
+_BREAKS_A_LINE = re.compile(r"[\r\n\0]")
 
 
 def request_id(invocation: Invocation) -> str:
     """A UUID for logs on both sides; the same whenever the same attempt is sent again."""
-    return str(uuid5(_REQUEST_IDS, f"{invocation.idempotency_key}/{invocation.attempt}"))
+    return str(uuid_utils.uuid5(_REQUEST_IDS, f"{invocation.idempotency_key}/{invocation.attempt}"))
 
 
-def request_headers(invocation: Invocation, endpoint: Endpoint) -> dict[str, str]:
-    """The endpoint's own headers and ours; `check_endpoint` keeps the two sets apart.
+def lasting_head(url: URL, headers: Mapping[str, str]) -> str:
+    """The request line and the header lines that all calls of one endpoint share, among them the endpoint's own.
 
-    `X-Fc-*` are the names that Function Compute uses in InvokeFunction and towards custom runtimes. The body is sent
-    as JSON, because the event of a task step always is; compressed replies are not asked for, because their true
-    size would be known only after unpacking.
+    Raises ValueError for headers that would not be single lines.
     """
-    headers = {
-        "Content-Type": "application/json",
-        "Accept-Encoding": "identity",
-        "Idempotency-Key": invocation.idempotency_key,
-        "X-Flowserver-Attempt": str(invocation.attempt),
-        "X-Flowserver-Flow": invocation.flow_name,
-        "X-Flowserver-Execution": invocation.execution_name,
-        "X-Flowserver-Step": invocation.step_name,
-        "X-Fc-Request-Id": request_id(invocation),
-        "X-Fc-Invocation-Type": "Async" if invocation.asynchronous else "Sync",
-        "X-Fc-Function-Name": invocation.function,
-    }
-    if invocation.service:
-        headers["X-Fc-Service-Name"] = invocation.service
-    if invocation.qualifier:
-        headers["X-Fc-Qualifier"] = invocation.qualifier
-    if invocation.invocation_id:
-        headers["X-Fc-Stateful-Async-Invocation-Id"] = invocation.invocation_id
-    return {**endpoint.headers, **headers}
+    lines = CIMultiDict({"Host": url.host_port_subcomponent or "", "User-Agent": "flowserver", "Accept": "*/*"})
+    lines.update(headers)
+    lines.update({"Accept-Encoding": "identity", "Content-Type": "application/json"})
+    _check_lines("".join([*lines.keys(), *lines.values()]))
+    fields = "".join([f"{name}: {value}\r\n" for name, value in lines.items()])
+    return f"POST {url.raw_path_qs} HTTP/1.1\r\n{fields}"
+
+
+def write_request(head: str, invocation: Invocation) -> bytes:
+    """The whole request for one call, after the `lasting_head` of its endpoint.
+
+    `check_endpoint` keeps the endpoint's headers apart from the ones made here. Raises ValueError for an invocation
+    that cannot be sent: a name with a line break, text that is not valid Unicode.
+    """
+    call = invocation
+    optional = ""
+    if call.service:
+        optional += f"\r\nX-Fc-Service-Name: {call.service}"
+    if call.qualifier:
+        optional += f"\r\nX-Fc-Qualifier: {call.qualifier}"
+    if call.invocation_id:
+        optional += f"\r\nX-Fc-Stateful-Async-Invocation-Id: {call.invocation_id}"
+    _check_lines(
+        f"{call.idempotency_key}{call.flow_name}{call.execution_name}{call.step_name}{call.function}"
+        f"{call.service}{call.qualifier}{call.invocation_id}"
+    )
+    body = call.event.encode()
+    fields = (
+        f"Content-Length: {len(body)}\r\n"
+        f"Idempotency-Key: {call.idempotency_key}\r\n"
+        f"X-Flowserver-Attempt: {call.attempt}\r\n"
+        f"X-Flowserver-Flow: {call.flow_name}\r\n"
+        f"X-Flowserver-Execution: {call.execution_name}\r\n"
+        f"X-Flowserver-Step: {call.step_name}\r\n"
+        f"X-Fc-Request-Id: {request_id(call)}\r\n"
+        f"X-Fc-Invocation-Type: {'Async' if call.asynchronous else 'Sync'}\r\n"
+        f"X-Fc-Function-Name: {call.function}{optional}\r\n\r\n"
+    )
+    return f"{head}{fields}".encode() + body
+
+
+def _check_lines(values: str) -> None:
+    """What stands in a header must not end its line: else it could begin a header, or a request, of its own."""
+    if _BREAKS_A_LINE.search(values):
+        raise ValueError("a header would hold a line break")

@@ -24,9 +24,9 @@ from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NE
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
 from flowserver.invokers.addresses import REFUSED_NETWORKS
+from flowserver.invokers.connections import CONNECT_SECONDS
 from flowserver.invokers.endpoints import TIMEOUT_SECONDS_MAX
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.http import CONNECT_SECONDS
 from flowserver.language.diagnostics import DIAGNOSTICS
 from flowserver.language.fields import KINDS, STEPS, Field, ObjectKind
 from flowserver.language.scalars import NUMBER_CHARACTERS_MAX

@@ -1,0 +1,148 @@
+"""Connections to functions: where a URL leads, and the pool of idle ones.
+
+New ones are made by aiohttp's connector: names go through our resolver, sockets through `open_socket`, happy eyeballs
+and TLS are its own. The proxies of the environment are not asked. The pool is ours because aiohttp's does not tell a
+new connection from a used one without tracing, which costs more than the pool.
+"""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+
+from aiohttp import (
+    ClientConnectionError,
+    ClientRequest,
+    ClientTimeout,
+    ConnectionTimeoutError,
+    InvalidURL,
+    NonHttpUrlClientError,
+    TCPConnector,
+)
+from aiohttp.abc import AbstractResolver
+from aiohttp.client_reqrep import ConnectionKey
+from cachetools import LRUCache
+from yarl import URL
+
+from flowserver.invokers.addresses import open_socket
+from flowserver.invokers.exchanges import DeadlinePassed, Line
+from flowserver.invokers.invocation import Endpoint
+from flowserver.invokers.requests import lasting_head
+
+CONNECT_SECONDS = 10
+"""A function's host that does not take a connection in this time counts as not reachable."""
+
+IDLE_SECONDS = 4
+"""An idle connection is closed after this time: sooner than common servers close theirs (uvicorn and Node 5 s), so
+that a call seldom meets a connection that is just being closed."""
+
+ROUTES_MAX = 1_000
+"""Endpoints whose way is remembered; the way of a further one is worked out anew at every call."""
+
+_TIMEOUT = ClientTimeout(connect=CONNECT_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The way to an endpoint, worked out once for all its calls."""
+
+    origin: ClientRequest
+    """What the connector wants to know: scheme, host and port. It is never sent."""
+    key: ConnectionKey
+    """The same for all routes that may share connections."""
+    head: str
+    """See `lasting_head`."""
+
+
+class Routes:
+    """The routes of the endpoints called last; make it inside a running event loop."""
+
+    def __init__(self) -> None:
+        self._known: LRUCache[tuple[object, ...], Route] = LRUCache(ROUTES_MAX)
+
+    def find(self, endpoint: Endpoint) -> Route:
+        """The endpoint's route. Raises InvalidURL or NonHttpUrlClientError, and ValueError for bad headers."""
+        key = (endpoint.url, *endpoint.headers.items())
+        route = self._known.get(key)
+        if route is None:
+            route = self._known[key] = _route(endpoint)
+        return route
+
+
+def _route(endpoint: Endpoint) -> Route:
+    try:
+        url = URL(endpoint.url)
+    except ValueError:
+        raise InvalidURL(endpoint.url) from None
+    if url.scheme not in {"http", "https"}:
+        raise NonHttpUrlClientError(endpoint.url)
+    if not url.raw_host:
+        raise InvalidURL(endpoint.url)
+    origin = ClientRequest("POST", url, loop=asyncio.get_running_loop())
+    return Route(origin, origin.connection_key, lasting_head(url, endpoint.headers))
+
+
+class Lines:
+    """The connections to functions, idle ones kept for the next call. Calls bound their number, not this pool."""
+
+    def __init__(self, resolver: AbstractResolver, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._idle_seconds = idle_seconds
+        self._loop = asyncio.get_running_loop()
+        self._connector = TCPConnector(limit=0, force_close=True, resolver=resolver, socket_factory=open_socket)
+        self._idle: dict[ConnectionKey, deque[tuple[Line, float]]] = {}
+        self._closing: asyncio.TimerHandle | None = None
+
+    def take(self, route: Route) -> Line | None:
+        """The idle connection to the route's origin that was used last, if there is one."""
+        idle = self._idle.get(route.key)
+        while idle:
+            line, since = idle.pop()
+            if line.is_ready and self._loop.time() - since < self._idle_seconds:
+                return line
+            line.close()
+        return None
+
+    def give_back(self, route: Route, line: Line) -> None:
+        """Keep a connection after a call, if it can carry another."""
+        if not line.is_ready or self._connector.closed:
+            line.close()
+            return
+        self._idle.setdefault(route.key, deque()).append((line, self._loop.time()))
+        if self._closing is None:
+            self._closing = self._loop.call_later(self._idle_seconds, self._close_idle)
+
+    async def open(self, route: Route, deadline: float) -> Line:
+        """A new connection to the route's origin.
+
+        Raises aiohttp's ClientConnectionError if none comes about, ConnectionTimeoutError if that takes too long, and
+        DeadlinePassed if the event loop's clock shows `deadline` before.
+        """
+        if self._connector.closed:
+            raise ClientConnectionError("the invoker has been closed")
+        whole_call = asyncio.timeout_at(deadline)
+        try:
+            async with whole_call:
+                return Line(await self._connector.connect(route.origin, [], _TIMEOUT))
+        except TimeoutError as error:
+            if whole_call.expired():
+                raise DeadlinePassed(connected=False) from error
+            raise ConnectionTimeoutError from error
+
+    async def close(self) -> None:
+        """Close all connections, also those in use."""
+        if self._closing is not None:
+            self._closing.cancel()
+        for idle in self._idle.values():
+            for line, _ in idle:
+                line.close()
+        self._idle.clear()
+        await self._connector.close()
+
+    def _close_idle(self) -> None:
+        """Close what has been idle for long enough, oldest first, and come again if anything is left."""
+        longest = self._loop.time() - self._idle_seconds
+        for key, idle in list(self._idle.items()):
+            while idle and (idle[0][1] <= longest or not idle[0][0].is_ready):
+                idle.popleft()[0].close()
+            if not idle:
+                del self._idle[key]
+        self._closing = self._loop.call_later(self._idle_seconds / 4, self._close_idle) if self._idle else None

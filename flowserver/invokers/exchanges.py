@@ -1,0 +1,123 @@
+"""Requests and replies over one connection, with aiohttp's protocol and parser but without its session.
+
+A `ClientSession` builds a request, a response, timers and cookies for every call, which costs several times what the
+call itself does. What it would do for ours is here: write the bytes, read the head, read the body up to a bound.
+Connecting, TLS and the parsing of HTTP stay aiohttp's.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aiohttp import ClientConnectionResetError, ServerDisconnectedError, StreamReader, hdrs
+from aiohttp.connector import Connection
+
+
+@dataclass(slots=True)
+class Reply:
+    """A function's answer as it came."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names are found in any case."""
+    body: bytes | None
+    """None if there were more bytes than allowed; the rest is not read."""
+
+
+class DeadlinePassed(Exception):
+    """The call's time is over."""
+
+    def __init__(self, *, connected: bool) -> None:
+        super().__init__()
+        self.connected = connected
+        """Whether there was a connection, so that the function may have been reached."""
+
+
+class Line:
+    """One connection to a function's host, for one call after the other."""
+
+    def __init__(self, connection: Connection) -> None:
+        protocol = connection.protocol
+        assert protocol is not None
+        # One parser reads all replies of the connection, as keep-alive has it; each ends where the next may begin.
+        protocol.set_response_params(read_until_eof=True, auto_decompress=False)
+        self._loop = asyncio.get_running_loop()
+        self._connection = connection
+        self._protocol = protocol
+        self._expired = False
+        self.answered = False
+        """Whether anything of a reply to the last request has come."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a request may be sent: the connection stands, and nothing has come on it that was not asked for."""
+        return self._protocol.is_connected() and not self._protocol.should_close
+
+    async def call(self, request: bytes, deadline: float, bytes_max: int) -> Reply:
+        """Send a request and read its reply, of at most `bytes_max` bytes; holds little more than that.
+
+        Raises DeadlinePassed if the reply is not whole when the event loop's clock shows `deadline`, and aiohttp's
+        ClientError or HttpProcessingError if the connection ends early or something else than HTTP comes. After any
+        exception, CancelledError too, and after a longer reply, the connection is gone.
+        """
+        timer = self._loop.call_at(deadline, self._expire)  # a third of what asyncio.timeout costs
+        try:
+            reply = await self._send_and_read(request, bytes_max)
+        except Exception as error:
+            self.close()
+            if self._expired:
+                raise DeadlinePassed(connected=True) from error
+            raise
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            timer.cancel()
+        if self._expired:  # a body without a length ends with the connection, and so seems whole
+            self.close()
+            raise DeadlinePassed(connected=True)
+        if reply.body is None:
+            self.close()
+        return reply
+
+    def close(self) -> None:
+        """End the connection at once, whatever is still to be written."""
+        self._abort()
+        self._connection.close()
+
+    def _expire(self) -> None:
+        self._expired = True
+        self._abort()  # wakes whoever waits for the reply
+
+    def _abort(self) -> None:
+        if self._protocol.transport is not None:
+            self._protocol.transport.abort()
+
+    async def _send_and_read(self, request: bytes, bytes_max: int) -> Reply:
+        protocol = self._protocol
+        if protocol.transport is None:
+            raise ClientConnectionResetError("the connection has just been closed")
+        self.answered = False
+        protocol.transport.write(request)
+        try:
+            message, content = await protocol.read()
+        except ServerDisconnectedError as error:
+            self.answered = not isinstance(error.message, str)  # but what has come of the head
+            raise
+        self.answered = True
+        while message.code < 200 and message.code != 101:  # it announces that the reply will come
+            message, content = await protocol.read()
+        if int(message.headers.get(hdrs.CONTENT_LENGTH, 0)) > bytes_max:
+            return Reply(message.code, message.headers, None)
+        return Reply(message.code, message.headers, await _read_body(content, bytes_max))
+
+
+async def _read_body(content: StreamReader, bytes_max: int) -> bytes | None:
+    """The whole body, or None as soon as it is known to be too large."""
+    body = await content.readany()
+    if len(body) <= bytes_max and content.at_eof():
+        return body  # it nearly always comes in one piece
+    pieces = bytearray(body)
+    while len(pieces) <= bytes_max and not content.at_eof():
+        pieces += await content.readany()
+    return bytes(pieces) if len(pieces) <= bytes_max else None
