@@ -34,6 +34,7 @@ def cost_figures(before: Mapping[str, float], after: Mapping[str, float], count:
         "grown_kib_each": grown["size_bytes"] / 1024 / count,
         "function_cpu_ms_each": 1000 * grown["function_cpu_seconds"] / count,
         "generator_cpu_ms_each": 1000 * grown["generator_cpu_seconds"] / count,
+        "others_cores": max(0.0, grown["machine_cpu_seconds"] - _ours(grown)) / grown["seconds"],
         "requests_each": grown["requests"] / count,
     }
     if "postgres_commits" in grown:
@@ -45,6 +46,12 @@ def cost_figures(before: Mapping[str, float], after: Mapping[str, float], count:
             "postgres_wal_kib_each": grown["postgres_wal_bytes"] / 1024 / count,
         }
     return figures
+
+
+def _ours(grown: Mapping[str, float]) -> float:
+    """Processor seconds of all processes that the benchmark has started, and its own."""
+    kinds = ("cpu_seconds", "postgres_cpu_seconds", "function_cpu_seconds", "generator_cpu_seconds")
+    return sum(grown.get(kind, 0.0) for kind in kinds)
 
 
 def medians(runs: Sequence[Rows]) -> Rows:

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self, cast
 
@@ -27,9 +28,11 @@ CONSTANT = b'{"ok":true,"amount":42}'
 class FunctionProcess:
     """The functions, for as long as the block lasts; `lines` is the pipe that they print to."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
         command = [sys.executable, "-m", "tests.benchmarks.function"]
-        self.process = subprocess.Popen(command, env=clean_environment(), stdout=subprocess.PIPE, bufsize=0)
+        self.process = subprocess.Popen(
+            command, env=clean_environment() | dict(environment), stdout=subprocess.PIPE, bufsize=0
+        )
         assert self.process.stdout is not None
         self.lines = self.process.stdout
         port = int(self.lines.readline())

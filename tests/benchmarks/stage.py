@@ -9,10 +9,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.benchmarks.bytecode import compiled
 from tests.benchmarks.client import Client, Reply, rpc
 from tests.benchmarks.function import PATHS, FunctionProcess
 from tests.benchmarks.primary import Primary
-from tests.benchmarks.processes import cpu_seconds_of, peak_bytes_of, resident_bytes_of, written_bytes_of
+from tests.benchmarks.processes import (
+    cpu_seconds_of,
+    machine_cpu_seconds,
+    peak_bytes_of,
+    resident_bytes_of,
+    written_bytes_of,
+)
 from tests.support.server import ServerProcess
 
 Counters = dict[str, float]
@@ -111,7 +118,7 @@ class Stage:
         self.servers[0].kill()
         self.client.close()
         began = time.perf_counter()
-        self.servers[0] = ServerProcess(self.database_url)
+        self.servers[0] = ServerProcess(self.database_url, environment=compiled())
         self.clients = [Client(self.servers[0].url)]
         return began
 
@@ -134,6 +141,7 @@ class Stage:
             "cpu_seconds": self.cpu_seconds(),
             "written_bytes": float(sum(written_bytes_of(server.process.pid) for server in self.servers)),
             "function_cpu_seconds": cpu_seconds_of(self.function.process.pid),
+            "machine_cpu_seconds": machine_cpu_seconds(),
             "generator_cpu_seconds": time.process_time(),
             "requests": float(sum(client.requests for client in self.clients)),
         }
@@ -153,10 +161,10 @@ def staged(postgres_url: str | None, nodes: int = 1) -> Iterator[Stage]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flowserver-bench-")))
         url = postgres_url or f"sqlite:///{folder}/bench.db"
-        function = stack.enter_context(FunctionProcess())
-        servers = [ServerProcess(url, "--migrate")]
+        function = stack.enter_context(FunctionProcess(compiled()))
+        servers = [ServerProcess(url, "--migrate", environment=compiled())]
         stack.callback(_stop_all, servers)  # those that run at the end; some workloads replace them
-        servers += [ServerProcess(url) for _ in range(1, nodes)]
+        servers += [ServerProcess(url, environment=compiled()) for _ in range(1, nodes)]
         primary = stack.enter_context(Primary(url)) if postgres_url else None
         yield Stage(url, servers, function, primary)
 

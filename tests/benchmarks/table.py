@@ -22,7 +22,12 @@ POSTGRES_COLUMNS = {
     "postgres_rows_each": "rows written",
     "postgres_wal_kib_each": "WAL, KiB",
 }
-LOAD_COLUMNS = {"generator_cpu_ms_each", "function_cpu_ms_each", "requests_each"}
+LOAD_COLUMNS = {
+    "generator_cpu_ms_each": "load generator, ms each",
+    "function_cpu_ms_each": "functions, ms each",
+    "requests_each": "requests each",
+    "others_cores": "other processes, cores",
+}
 
 
 def markdown(surroundings: Mapping[str, str], rows: Rows, yardsticks: Sequence[Yardstick]) -> str:
@@ -32,7 +37,8 @@ def markdown(surroundings: Mapping[str, str], rows: Rows, yardsticks: Sequence[Y
     main = {title: figures for title, figures in rows.items() if "per_second" in figures}
     if main:
         parts.append(_table(["workload", *COLUMNS.values()], [_line(*row, COLUMNS) for row in main.items()]))
-        parts.append(_load_line(main))
+        parts.append("CPU besides the engine's, on the same cores:")
+        parts.append(_table(["workload", *LOAD_COLUMNS.values()], [_line(*row, LOAD_COLUMNS) for row in main.items()]))
     if held:
         parts.append(_table(["workload", "what", "here", "best peer", "times better", "goal", "allowed"],
                             [_held(stick, rows[stick.row][stick.figure]) for stick in held]))  # fmt: skip
@@ -59,17 +65,6 @@ def _held(stick: Yardstick, value: float) -> list[str]:
     better = stick.times_better(value)
     compared = (stick.peer, better, stick.goal, stick.allowed)
     return [stick.row, stick.title, number(value), *map(number, compared)]
-
-
-def _load_line(rows: Rows) -> str:
-    """What the load itself took of the cores that it shares with the servers."""
-    shares = [
-        f"{title} {number(figures['generator_cpu_ms_each'])} and {number(figures['function_cpu_ms_each'])} ms"
-        f" ({number(1000 * figures['generator_cpu_ms_each'] / figures['requests_each'])} µs a request)"
-        for title, figures in rows.items()
-        if figures.get("requests_each")
-    ]
-    return "CPU of the load generator and of the functions, for each: " + "; ".join(shares) + "."
 
 
 def _rest(rows: Rows, held: set[tuple[str, str]]) -> str:
