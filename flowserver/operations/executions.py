@@ -28,14 +28,14 @@ from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
 from flowserver.store.breaches import unpark_execution
 from flowserver.store.executions import (
-    ExecutionFilter,
     ExecutionRow,
     find_execution,
+    find_id,
     list_events,
     list_events_page,
-    list_executions,
 )
 from flowserver.store.flows import FlowRow
+from flowserver.store.listing import ExecutionFilter, Listed, Place, list_executions
 
 LOOK_AGAIN_SECONDS = 5.0
 """How often a waiter looks for itself, should another node's notice not be heard."""
@@ -151,17 +151,27 @@ class ExecutionOperations:
         return await self._await_end(flow_name, name, wait_seconds)
 
     async def list(
-        self, flow_name: str, wanted: ExecutionFilter, *, next_token: str | None, limit: int | None
+        self,
+        flow_name: str,
+        wanted: ExecutionFilter,
+        *,
+        next_token: str | None,
+        limit: int | None,
+        documents: bool = True,
     ) -> Page[ExecutionRow]:
-        """Executions of a flow, newest first; the token is the name the next page starts with."""
+        """Executions of a flow, newest first; without `documents` their input, output and definition are left empty.
+
+        The token is the name the next page starts with, and its start. A page may be short before the last one.
+        """
         size = check_limit(limit, self._engine.limits.executions_page_max)
+        begin = None if next_token is None else _place_of(next_token)
 
-        def read(connection: Connection) -> Sequence[ExecutionRow]:
+        def read(connection: Connection) -> Listed:
             flow = require_flow(connection, flow_name)
-            return list_executions(connection, flow.flow_id, wanted, from_name=next_token, limit=size + 1)
+            return list_executions(connection, flow.flow_id, wanted, begin=begin, limit=size, documents=documents)
 
-        rows = await self._read(read)
-        return Page(rows[:size], rows[size].name if len(rows) > size else None)
+        page = await self._read(read)
+        return Page(page.rows, None if page.following is None else _token_of(page.following))
 
     async def history(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> Page[Event]:
         """Events in order; the token is the id of the event the next page starts with."""
@@ -170,9 +180,9 @@ class ExecutionOperations:
         first = _event_id(next_token)
 
         def read(connection: Connection) -> tuple[Sequence[Event], int | None]:
-            row = _require_execution(connection, flow_name, name)
+            execution_id = _require_id(connection, flow_name, name)
             return list_events_page(
-                connection, row.execution_id, from_event_id=first, limit=size, bytes_max=limits.page_bytes_max
+                connection, execution_id, from_event_id=first, limit=size, bytes_max=limits.page_bytes_max
             )
 
         events, following = await self._read(read)
@@ -264,15 +274,37 @@ def _require_execution(connection: Connection, flow_name: str, name: str) -> Exe
     return row
 
 
+def _require_id(connection: Connection, flow_name: str, name: str) -> str:
+    flow = require_flow(connection, flow_name)
+    execution_id = find_id(connection, flow.flow_id, name)
+    if execution_id is None:
+        raise ExecutionNotExists(f"execution {name} of flow {flow_name} does not exist")
+    return execution_id
+
+
 def _news(connection: Connection, *, flow_name: str, name: str, after_event_id: int) -> tuple[bool, Sequence[Event]]:
     row = _require_execution(connection, flow_name, name)
     events = list_events(connection, row.execution_id, from_event_id=after_event_id + 1, limit=EVENTS_PER_READ)
     return _is_over(row), events
 
 
+def _place_of(token: str) -> Place:
+    """Where a page begins: `NAME/START`, or `NAME` alone, as the cloud service's own tokens are."""
+    name, slash, start = token.rpartition("/")
+    return Place(name, int(start)) if slash and _is_small_number(start) else Place(token)
+
+
+def _token_of(place: Place) -> str:
+    return place.name if place.started_at is None else f"{place.name}/{place.started_at}"
+
+
 def _event_id(token: str | None) -> int:
     if token is None or token == "":
         return 1
-    if not (token.isascii() and token.isdigit() and len(token) < 16):
+    if not _is_small_number(token):
         raise InvalidArgument("NextToken must be the id of an event")
     return int(token)
+
+
+def _is_small_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 16

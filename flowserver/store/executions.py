@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, func, not_, or_, select, tuple_
+from sqlalchemy import Connection, Row, Select, func, literal, null, select, tuple_
 
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Status
-from flowserver.store.damage import addressable, checks_of, damage_in, legible
+from flowserver.store.damage import checks_of, damage_in, legible
 from flowserver.store.loading import likely_status, stored_status
 from flowserver.store.tables import RUNNING, definitions, events, execution_documents, executions
 
@@ -39,41 +39,30 @@ class ExecutionRow:
     definition: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionFilter:
-    """Which executions to list; None means no condition. Instants in ms, inclusive."""
-
-    status: Status | None = None
-    started_from: int | None = None
-    started_to: int | None = None
-    name_prefix: str | None = None
-    parked: bool | None = None
-
-
-def _readable() -> Select[Any]:
-    header = executions.c
-    return (
-        select(
-            header.execution_id,
-            header.flow_id,
-            header.flow_name,
-            header.name,
-            header.status,
-            header.started_at,
-            header.stopped_at,
-            header.parked_error,
-            func.coalesce(execution_documents.c.input, "").label("input"),
-            execution_documents.c.output,
-            execution_documents.c.error,
-            execution_documents.c.cause,
-            func.coalesce(definitions.c.text, "").label("definition"),
-        )
-        .join(execution_documents, execution_documents.c.execution_id == header.execution_id, isouter=True)
-        .join(definitions, definitions.c.definition_id == header.definition_id, isouter=True)
-    )
+def readable(*, documents: bool = True) -> Select[Any]:
+    """Executions as `as_shown` takes them; without `documents` their input, output and definition are left empty."""
+    header, own = executions.c, execution_documents.c
+    query = select(
+        header.execution_id,
+        header.flow_id,
+        header.flow_name,
+        header.name,
+        header.status,
+        header.started_at,
+        header.stopped_at,
+        header.parked_error,
+        (func.coalesce(own.input, "") if documents else literal("")).label("input"),
+        (own.output if documents else null()).label("output"),
+        own.error,
+        own.cause,
+        (func.coalesce(definitions.c.text, "") if documents else literal("")).label("definition"),
+    ).join(execution_documents, own.execution_id == header.execution_id, isouter=True)
+    if not documents:
+        return query
+    return query.join(definitions, definitions.c.definition_id == header.definition_id, isouter=True)
 
 
-def _execution(row: Row[Any]) -> ExecutionRow:
+def as_shown(row: Row[Any]) -> ExecutionRow:
     """The row for people to read, however damaged it is: `parked_error` then says what is shown as something else."""
     values: dict[str, Any] = {name: legible(value) for name, value in row._mapping.items()}
     damage = damage_in([values[name] for name, *_ in _SHOWN], _SHOWN)
@@ -111,9 +100,16 @@ _EVENT_CHECKS = checks_of(events.c)
 
 def find_execution(connection: Connection, flow_id: str, name: str) -> ExecutionRow | None:
     """The execution of that name."""
-    query = _readable().where(executions.c.flow_id == flow_id, executions.c.name == name)
+    query = readable().where(executions.c.flow_id == flow_id, executions.c.name == name)
     row = connection.execute(query).one_or_none()
-    return None if row is None else _execution(row)
+    return None if row is None else as_shown(row)
+
+
+def find_id(connection: Connection, flow_id: str, name: str) -> str | None:
+    """The id of the execution of that name."""
+    query = select(executions.c.execution_id).where(executions.c.flow_id == flow_id, executions.c.name == name)
+    found: str | None = legible(connection.execute(query).scalar_one_or_none())
+    return found
 
 
 def find_names(connection: Connection, asked: list[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, Status]]:
@@ -135,42 +131,6 @@ def find_statuses(connection: Connection, execution_ids: list[str]) -> dict[str,
     header = executions.c
     query = select(header.execution_id, header.status, header.stopped_at).where(header.execution_id.in_(execution_ids))
     return {row.execution_id: likely_status(row.status, row.stopped_at) for row in connection.execute(query)}
-
-
-def list_executions(
-    connection: Connection, flow_id: str, wanted: ExecutionFilter, *, from_name: str | None, limit: int
-) -> list[ExecutionRow]:
-    """Newest first, equal starts by name; `from_name` is the execution the page starts with."""
-    header = executions.c
-    query = _readable().where(header.flow_id == flow_id, *_conditions(wanted))
-    if from_name is not None:
-        start = connection.execute(
-            select(header.started_at).where(header.flow_id == flow_id, header.name == from_name)
-        ).scalar_one_or_none()
-        if start is None:
-            return []
-        same = and_(header.started_at == start, header.name >= from_name)
-        query = query.where(or_(header.started_at < start, same))
-    page = query.order_by(header.started_at.desc(), header.name)
-    return [_execution(row) for row in addressable(connection, page, limit, "name")]
-
-
-def _conditions(wanted: ExecutionFilter) -> list[Any]:
-    header = executions.c
-    conditions: list[Any] = []
-    if wanted.status is not None:
-        conditions.append(header.status == str(wanted.status))
-    if wanted.parked is not None:
-        is_parked = and_(RUNNING, header.parked_error.is_not(None))
-        conditions.append(is_parked if wanted.parked else not_(is_parked))
-    if wanted.started_from is not None:
-        conditions.append(header.started_at >= wanted.started_from)
-    if wanted.started_to is not None:
-        conditions.append(header.started_at <= wanted.started_to)
-    if wanted.name_prefix is not None:
-        # Not LIKE, which knows no case on SQLite.
-        conditions.append(func.substr(header.name, 1, len(wanted.name_prefix)) == wanted.name_prefix)
-    return conditions
 
 
 def count_running(connection: Connection) -> int:

@@ -65,7 +65,8 @@ NOT_ENDED = text("status NOT IN ('Succeeded', 'Failed', 'Stopped', 'TimedOut')")
 """The same, and what has a status that makes no sense."""
 
 CALLBACK_DUE = text("callback_due")
-PARKED = text("parked_error IS NOT NULL")
+PARKED = text("parked_error IS NOT NULL AND stopped_at IS NULL")
+"""Set aside, and not ended since. By `stopped_at`, so that no index of another status looks better to a planner."""
 
 executions = Table(
     "executions",
@@ -92,22 +93,34 @@ executions = Table(
     ),
     CheckConstraint("(status = 'Running') = (stopped_at IS NULL)", name="stopped_at"),
     Index("uq_executions_flow_id_name", "flow_id", "name", unique=True),
-    Index("ix_executions_flow_id_started_at", "flow_id", "started_at", "name"),
 )
 """The header: narrow and hot. `version` rises with every commit and fences whoever holds an older copy.
 
 `callback_due` marks an ended execution whose waiting task has not been told yet; `parked_error` one that our own
 code could not run.
 """
+Index(
+    "ix_executions_flow_id_status",
+    executions.c.flow_id,
+    executions.c.status,
+    executions.c.started_at.desc(),
+    executions.c.name,
+)
 Index("ix_executions_deadline_at", executions.c.deadline_at, sqlite_where=RUNNING, postgresql_where=RUNNING)
-Index("ix_executions_running_flow_id", executions.c.flow_id, sqlite_where=RUNNING, postgresql_where=RUNNING)
 Index(
     "ix_executions_callback_due",
     executions.c.callback_due,
     sqlite_where=CALLBACK_DUE,
     postgresql_where=CALLBACK_DUE,
 )
-Index("ix_executions_parked", executions.c.flow_id, sqlite_where=PARKED, postgresql_where=PARKED)
+Index(
+    "ix_executions_parked",
+    executions.c.flow_id,
+    executions.c.started_at.desc(),
+    executions.c.name,
+    sqlite_where=PARKED,
+    postgresql_where=PARKED,
+)
 
 execution_documents = Table(
     "execution_documents",

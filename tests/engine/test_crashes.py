@@ -15,8 +15,8 @@ from flowserver.base.errors import ExecutionAlreadyExists
 from flowserver.base.limits import Limits
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
-from flowserver.store.executions import ExecutionFilter
 from flowserver.store.functions import find_invocation
+from flowserver.store.listing import ExecutionFilter
 from flowserver.store.tables import executions, invocations, scopes
 from tests.engine.functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead

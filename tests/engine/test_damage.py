@@ -15,8 +15,8 @@ from flowserver.api.rpc.views import execution_view, flow_view
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
 from flowserver.store.deep_checks import find_damage
-from flowserver.store.executions import ExecutionFilter
 from flowserver.store.functions import put_function
+from flowserver.store.listing import ExecutionFilter
 from flowserver.store.tables import definitions, execution_documents, executions, functions, invocations, scopes
 from tests.engine.functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node

@@ -7,7 +7,7 @@ from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
-from flowserver.store.executions import ExecutionFilter
+from flowserver.store.listing import ExecutionFilter
 from flowserver.store.tables import scopes
 from tests.engine.functions import Functions
 from tests.engine.nodes import Node

@@ -11,7 +11,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.starting import StartRequest
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
-from flowserver.store.executions import ExecutionFilter
+from flowserver.store.listing import ExecutionFilter
 from flowserver.store.tables import executions, invocations
 from tests.engine.functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead

@@ -220,7 +220,9 @@ def listing(facade: Facade) -> Iterator[Any]:
     yield facade.list("parity", None, None, None)
     yield facade.list("parity", "Succeeded", None, None)
     yield facade.list("parity", "Stopped", None, None)
-    yield facade.list("parity", None, 3, None)
+    names, token = facade.list("parity", None, 3, None)
+    yield names, str(token).partition("/")[0]  # the rest is the start of that execution
+    yield facade.list("parity", None, 3, token)
     yield facade.list("parity", None, 3, "e1")
     yield refusal(facade.list, "none", None, None, None)
     yield refusal(facade.list, "parity", "Odd", None, None)

@@ -1,4 +1,4 @@
-"""Executions as readers see them: finding, listing page by page, filters."""
+"""Executions as readers see them, and their histories."""
 
 import pytest
 from sqlalchemy import insert
@@ -6,22 +6,18 @@ from sqlalchemy import insert
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
 from flowserver.store.executions import (
-    ExecutionFilter,
     count_running,
     find_execution,
     find_names,
     list_events_page,
-    list_executions,
 )
 from flowserver.store.tables import events
 from tests.store.rows import end, keep_flow, new_execution, save_new
 
-EVERYTHING = ExecutionFilter()
-
 
 @pytest.fixture
 def listed(database: Database) -> Database:
-    """Seven executions of flow-f, three of them started in one millisecond, and one of another flow."""
+    """Seven running or failed executions, and one of another flow."""
     starts = {"a": 10, "B": 30, "b": 30, "_": 30, "z": 20, "ab": 40, "a_b": 5}
     with database.write() as connection:
         for name, started_at in starts.items():
@@ -29,65 +25,6 @@ def listed(database: Database) -> Database:
             save_new(connection, end(stored, Status.FAILED) if name in ("a", "b") else stored)
         save_new(connection, new_execution("other", "flow-g", name="b"))
     return database
-
-
-def names(database: Database, wanted: ExecutionFilter, from_name: str | None = None, limit: int = 99) -> list[str]:
-    with database.read() as connection:
-        rows = list_executions(connection, "flow-f", wanted, from_name=from_name, limit=limit)
-    return [row.name for row in rows]
-
-
-ORDER = ["ab", "B", "_", "b", "z", "a", "a_b"]
-
-
-def test_newest_first_and_equal_starts_by_name(listed: Database) -> None:
-    assert names(listed, EVERYTHING) == ORDER
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_pages_meet_without_gap_or_overlap(listed: Database, size: int) -> None:
-    seen: list[str] = []
-    from_name: str | None = None
-    while True:
-        page = names(listed, EVERYTHING, from_name, size + 1)
-        seen += page[:size]
-        if len(page) <= size:
-            break
-        from_name = page[size]
-    assert seen == ORDER
-
-
-@pytest.mark.parametrize("unknown", ["nobody", "", "other"])
-def test_a_page_that_starts_nowhere_is_empty(listed: Database, unknown: str) -> None:
-    assert names(listed, EVERYTHING, unknown) == []
-
-
-@pytest.mark.parametrize(
-    ("wanted", "found"),
-    [
-        (ExecutionFilter(status=Status.RUNNING), ["B", "_", "z", "a_b", "ab"]),
-        (ExecutionFilter(status=Status.FAILED), ["b", "a"]),
-        (ExecutionFilter(status=Status.STOPPED), []),
-        (ExecutionFilter(started_from=30), ["ab", "B", "_", "b"]),
-        (ExecutionFilter(started_to=10), ["a", "a_b"]),
-        (ExecutionFilter(started_from=10, started_to=20), ["z", "a"]),
-        (ExecutionFilter(started_from=11, started_to=10), []),
-        (ExecutionFilter(name_prefix="a"), ["ab", "a", "a_b"]),
-        (ExecutionFilter(name_prefix="b"), ["b"]),
-        (ExecutionFilter(name_prefix="A"), []),
-        (ExecutionFilter(name_prefix="a_"), ["a_b"]),
-        (ExecutionFilter(name_prefix="%"), []),
-        (ExecutionFilter(name_prefix="a", status=Status.FAILED, started_to=10), ["a"]),
-    ],
-)
-def test_filters(listed: Database, wanted: ExecutionFilter, found: list[str]) -> None:
-    assert sorted(names(listed, wanted)) == sorted(found)
-
-
-def test_filters_hold_on_every_page(listed: Database) -> None:
-    running = ExecutionFilter(status=Status.RUNNING)
-    assert names(listed, running, limit=3) == ["ab", "B", "_"]
-    assert names(listed, running, "_", 3) == ["_", "z", "a_b"]
 
 
 def test_an_execution_is_found_by_its_flow_and_name(listed: Database) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection
 
 from flowserver.machine.state import Status, WaitKind
 from flowserver.store.database import Database
@@ -25,6 +25,7 @@ from flowserver.store.wakeups import (
     running_of_deleted_flows,
     tasks_of_node,
 )
+from tests.store.plans import plan_of
 from tests.store.rows import end, keep_flow, new_execution, save_new, scope
 
 
@@ -162,7 +163,7 @@ QUERIES: dict[str, tuple[Callable[[Connection], Any], set[str]]] = {
     "due_callbacks": (lambda c: due_callbacks(c, 9), {"ix_executions_callback_due"}),
     "running_of_deleted_flows": (
         lambda c: running_of_deleted_flows(c, 9),
-        {"ix_executions_running_flow_id", "ix_flows_deleted"},
+        {"ix_executions_flow_id_status", "ix_flows_deleted"},
     ),
     "count_running": (count_running, {"ix_executions_deadline_at"}),
     "find_flow": (lambda c: find_flow(c, "f"), {"uq_flows_live_name"}),
@@ -175,22 +176,8 @@ QUERIES: dict[str, tuple[Callable[[Connection], Any], set[str]]] = {
 def test_queries_go_by_their_partial_index(sqlite_database: Database, name: str) -> None:
     query, indexes = QUERIES[name]
     with sqlite_database.read() as connection:
-        plan = _plan(connection, query)
+        plan = plan_of(connection, query)
     assert {index for index in indexes if any(f" {index}" in line for line in plan)} == indexes
     sorts = [line for line in plan if "TEMP B-TREE" in line]
     full_scans = [line for line in plan if line.startswith("SCAN ") and "USING" not in line]
     assert (sorts, full_scans) == ([], [])
-
-
-def _plan(connection: Connection, query: Callable[[Connection], Any]) -> list[str]:
-    """How SQLite would carry out the query's statements."""
-    asked: list[tuple[str, Any]] = []
-
-    def note(_: Any, __: Any, statement: str, parameters: Any, *rest: Any) -> None:
-        asked.append((statement, parameters))
-
-    event.listen(connection.engine, "before_cursor_execute", note)
-    query(connection)
-    event.remove(connection.engine, "before_cursor_execute", note)
-    plans = [connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values).all() for sql, values in asked]
-    return [row.detail for plan in plans for row in plan]

@@ -29,7 +29,7 @@ from flowserver.base.errors import (
     UnsupportedMediaType,
 )
 from flowserver.base.json_values import dump_json
-from flowserver.store.executions import ExecutionFilter
+from flowserver.store.listing import ExecutionFilter
 
 router = rest_router("/flows/{flow}/executions", "executions")
 
@@ -70,7 +70,11 @@ async def start_execution(
 
 @router.get("", summary="List executions", response_model=ExecutionPage, responses=problems(FlowNotExists))
 async def list_executions(flow: FlowName, operations: Ops, query: Annotated[ExecutionQuery, Query()]) -> Response:
-    """Executions of a flow, the newest first, without their documents."""
+    """Executions of a flow, the newest first, without their documents.
+
+    A page may be short, or even empty, and have a `nextToken` all the same, if the server has looked at very many
+    executions that do not match: go on until `nextToken` is null.
+    """
     wanted = ExecutionFilter(
         status=query.status,
         started_from=_instant("startedFrom", query.started_from),
@@ -78,7 +82,9 @@ async def list_executions(flow: FlowName, operations: Ops, query: Annotated[Exec
         name_prefix=query.name_prefix,
         parked=query.parked,
     )
-    page = await operations.executions.list(flow, wanted, next_token=query.next_token, limit=query.limit)
+    page = await operations.executions.list(
+        flow, wanted, next_token=query.next_token, limit=query.limit, documents=False
+    )
     return answer(ExecutionPage.of(page))
 
 

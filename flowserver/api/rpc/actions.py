@@ -9,7 +9,7 @@ from flowserver.base.json_values import InvalidJson, JsonObject, load_json_objec
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.operations import Operations
-from flowserver.store.executions import ExecutionFilter
+from flowserver.store.listing import ExecutionFilter
 
 Action = Callable[[Operations, Parameters], Awaitable[JsonObject]]
 
@@ -114,10 +114,13 @@ async def list_executions(operations: Operations, given: Parameters) -> JsonObje
         name_prefix=given.text("ExecutionNamePrefix"),
     )
     limit, metadata_only = given.integer("Limit"), given.boolean("MetadataOnly")
-    page = await operations.executions.list(flow_name, wanted, next_token=given.text("NextToken"), limit=limit)
-    rows = [] if status == STATUSES[0] else page.items  # executions here run from the moment they exist
-    views = [execution_view(row, metadata_only=metadata_only) for row in rows]
-    return _with_token({"Executions": views}, page.next_token if rows else None)
+    page = await operations.executions.list(
+        flow_name, wanted, next_token=given.text("NextToken"), limit=limit, documents=not metadata_only
+    )
+    if status == STATUSES[0]:  # executions here run from the moment they exist
+        return {"Executions": []}
+    views = [execution_view(row, metadata_only=metadata_only) for row in page.items]
+    return _with_token({"Executions": views}, page.next_token)
 
 
 async def get_execution_history(operations: Operations, given: Parameters) -> JsonObject:

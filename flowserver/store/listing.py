@@ -1,0 +1,198 @@
+"""Lists of executions, page by page, in a time that does not grow with the executions that a flow has had.
+
+Newest first, equal starts by name. A page is found by its index, `(flow_id, status, started_at DESC, name)`, with one
+search per status, or by that of the parked ones. No index orders what has a prefix that many names share, nor what is
+not parked: then a page looks at LOOKED_AT_MAX executions of a status, ends early, and says where to go on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, or_, select, union_all
+
+from flowserver.base.clock import INSTANT_MS_MAX
+from flowserver.machine.state import Status
+from flowserver.store.damage import addressable, is_text
+from flowserver.store.executions import ExecutionRow, as_shown, readable
+from flowserver.store.tables import PARKED, executions
+
+LOOKED_AT_MAX = 25_000
+"""Executions of one status that a page looks at: index entries alone, some milliseconds' worth."""
+
+NAMES_MAX = 2_000
+"""Names with a prefix are few if they are fewer: then their executions are read one by one, and sorted."""
+
+Condition = ColumnElement[bool] | TextClause
+header = executions.c
+other = executions.alias("other")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionFilter:
+    """Which executions to list; None means no condition. Instants in ms, inclusive."""
+
+    status: Status | None = None
+    started_from: int | None = None
+    started_to: int | None = None
+    name_prefix: str | None = None
+    parked: bool | None = None
+
+
+class Place(NamedTuple):
+    """Where a page begins. Without its start (ms) the execution is looked up; with it, it may be gone meanwhile."""
+
+    name: str
+    started_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page; `following` is where the next one begins, None after the last. It may be short, or empty, before that."""
+
+    rows: Sequence[ExecutionRow]
+    following: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Index searches, each by its conditions, that together find all there may be on the list; and what none orders."""
+
+    searches: Sequence[Sequence[Condition]]
+    slow: Sequence[Condition] = ()
+
+
+def list_executions(
+    connection: Connection,
+    flow_id: str,
+    wanted: ExecutionFilter,
+    *,
+    begin: Place | None,
+    limit: int,
+    documents: bool = True,
+) -> Listed:
+    """A page of at most `limit` executions; without `documents` their input, output and definition are left empty.
+
+    A page that begins with an execution that does not exist is empty.
+    """
+    begins = _found(connection, flow_id, begin)
+    if begin is not None and begins is None:
+        return Listed([], None)
+    plan = _plan(connection, flow_id, wanted)
+    queries = [_ordered(search, wanted, begins) for search in plan.searches]
+    horizon = _horizon(connection, queries) if plan.slow else None
+    if plan.slow:
+        queries = [_ordered(search, wanted, begins, horizon).where(*plan.slow) for search in plan.searches]
+    found = [Place(*row) for query in queries for row in addressable(connection, query, limit + 1, "name")]
+    found.sort(key=_order)
+    following = _place(found[limit]) if len(found) > limit else horizon
+    return Listed(_rows(connection, flow_id, [place.name for place in found[:limit]], documents), following)
+
+
+def _found(connection: Connection, flow_id: str, place: Place | None) -> Place | None:
+    """The place with its instant; None if there is no such execution. A damaged instant sorts before all others."""
+    if place is None or place.started_at is not None:
+        return place
+    same = (header.flow_id == flow_id) & (header.name == place.name)
+    row = connection.execute(select(header.name, header.started_at).where(same)).one_or_none()
+    return None if row is None else Place(row.name, -_order(Place(*row))[0])
+
+
+def _plan(connection: Connection, flow_id: str, wanted: ExecutionFilter) -> _Plan:
+    unparked = [or_(header.parked_error.is_(None), header.stopped_at.is_not(None))] if wanted.parked is False else []
+    parked = [PARKED] if wanted.parked else []
+    status = [] if wanted.status is None else [header.status == str(wanted.status)]
+    prefix = wanted.name_prefix
+    if prefix is not None and _are_few(connection, named := _named(flow_id, prefix)):
+        return _Plan([[header.execution_id.in_(named), *status, *parked, *unparked]])
+    # Not LIKE, which knows no case on SQLite; and nothing that makes an index by name look good.
+    slow = [*unparked, *([] if prefix is None else [func.substr(header.name, 1, len(prefix)) == prefix])]
+    if wanted.parked:
+        running = wanted.status in (None, Status.RUNNING)
+        return _Plan([[header.flow_id == flow_id, PARKED]] if running else [], slow)
+    if status:
+        return _Plan([[header.flow_id == flow_id, *status]], slow)
+    searches = [[header.flow_id == flow_id, header.status == str(each)] for each in Status]
+    return _Plan([*searches, [header.execution_id.in_(_without_status(flow_id))]], slow)
+
+
+def _named(flow_id: str, prefix: str) -> Select[Any]:
+    """The ids of NAMES_MAX executions with that prefix, by the index of names."""
+    end = _after_all(prefix)
+    within = [other.c.name >= prefix, *([] if end is None else [other.c.name < end])]
+    return (
+        select(other.c.execution_id).where(other.c.flow_id == flow_id, *within).order_by(other.c.name).limit(NAMES_MAX)
+    )
+
+
+def _after_all(prefix: str) -> str | None:
+    """The first text, by code points, after all that begin with the prefix; None if there is none."""
+    for end in range(len(prefix), 0, -1):
+        following = ord(prefix[end - 1]) + 1
+        if following == 0xD800:  # half characters cannot be stored
+            following = 0xE000
+        if following <= 0x10FFFF:
+            return prefix[: end - 1] + chr(following)
+    return None
+
+
+def _are_few(connection: Connection, named: Select[Any]) -> bool:
+    names = named.with_only_columns(other.c.name).subquery()
+    return connection.execute(select(func.count()).select_from(names)).scalar_one() < NAMES_MAX
+
+
+def _without_status(flow_id: str) -> Any:
+    """Damaged rows, which SQLite may have: between and around the statuses that there are, lies none."""
+    known = sorted(map(str, Status))
+    gaps = [
+        [other.c.status < known[0]],
+        *([other.c.status > low, other.c.status < high] for low, high in pairwise(known)),
+        [other.c.status > known[-1]],
+    ]
+    return union_all(*(select(other.c.execution_id).where(other.c.flow_id == flow_id, *gap) for gap in gaps))
+
+
+def _ordered(
+    search: Sequence[Condition], wanted: ExecutionFilter, begin: Place | None, horizon: Place | None = None
+) -> Select[Any]:
+    """The search from `begin` until before `horizon`, in order.
+
+    One bound of `started_at` on each side, since SQLite searches by one only, and need not choose the narrower.
+    """
+    query = select(header.name, header.started_at).where(*search)
+    until = [at for at in (wanted.started_to, begin and begin.started_at) if at is not None]
+    since = [at for at in (wanted.started_from, horizon and horizon.started_at) if at is not None]
+    if until:
+        query = query.where(header.started_at <= min(until))
+    if since:
+        query = query.where(header.started_at >= max(since))
+    if begin is not None:
+        query = query.where(or_(header.started_at < begin.started_at, header.name >= begin.name))
+    if horizon is not None:
+        query = query.where(or_(header.started_at > horizon.started_at, header.name < horizon.name))
+    return query.order_by(header.started_at.desc(), header.name)
+
+
+def _horizon(connection: Connection, queries: Sequence[Select[Any]]) -> Place | None:
+    """The newest of the executions that the searches must not go as far as; None if all can come to their end."""
+    ends = [connection.execute(query.offset(LOOKED_AT_MAX).limit(1)).one_or_none() for query in queries]
+    return min((Place(*end) for end in ends if end is not None and is_text(end.name)), key=_order, default=None)
+
+
+def _order(place: Place) -> tuple[int, str]:
+    """As the index has it: SQLite sorts a damaged instant, which is no number, behind all numbers."""
+    instant = place.started_at if isinstance(place.started_at, int) else INSTANT_MS_MAX + 1
+    return -instant, place.name
+
+
+def _place(found: Place) -> Place:
+    return found if isinstance(found.started_at, int) else Place(found.name)
+
+
+def _rows(connection: Connection, flow_id: str, names: Sequence[str], documents: bool) -> list[ExecutionRow]:
+    if not names:
+        return []
+    query = readable(documents=documents).where(header.flow_id == flow_id, header.name.in_(names))
+    rows = {row.name: as_shown(row) for row in connection.execute(query)}
+    return [rows[name] for name in names if name in rows]
