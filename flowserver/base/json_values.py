@@ -85,6 +85,11 @@ def dump_json(value: Json) -> str:
     return _ENCODER.encode(value).decode()
 
 
+def dump_json_bytes(value: Json) -> bytes:
+    """The UTF-8 bytes of `dump_json`."""
+    return _ENCODER.encode(value)
+
+
 def json_bytes(value: Json) -> int:
     """Size of a value as every size limit counts it: bytes of its compact UTF-8 JSON text."""
     return len(_ENCODER.encode(value))

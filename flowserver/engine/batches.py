@@ -19,13 +19,14 @@ from flowserver.base.limits import Limits
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.lease import Lease
 from flowserver.engine.tokens import TaskTokens
+from flowserver.engine.warm import WarmExecutions
 from flowserver.language.graph import Flow
 from flowserver.machine.advance import advance
 from flowserver.machine.mappings import Environment, MissingSource
-from flowserver.machine.messages import DeadlineReached, Message, Stop, TaskReplied
+from flowserver.machine.messages import Continue, DeadlineReached, Message, Stop, TaskReplied
 from flowserver.machine.state import Execution, Status
 from flowserver.machine.turn import OutcomeKind
-from flowserver.store.executions import find_names, find_statuses
+from flowserver.store.executions import ExecutionRow, find_names, find_statuses, row_of_new
 from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.loading import StoredExecution, load_executions
 from flowserver.store.nodes import hold_lease
@@ -71,7 +72,7 @@ class Receipt:
     event_id: int = 0
     existing: tuple[str, Status] | None = None
     flow: FlowRow | None = None
-    started: Execution | None = None
+    started: ExecutionRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,7 @@ class Workshop:
     tokens: TaskTokens
     lease: Lease
     definitions: Definitions
+    warm: WarmExecutions
 
     def environment(self) -> Environment:
         """The machine's view of this moment."""
@@ -186,16 +188,29 @@ class Batch:
         self._look_up_starts([envelope.new for envelope in envelopes if envelope.new is not None])
         answers = [self._do(item) for item in items]
         answers = [self._revise(item, answer) for item, answer in zip(items, answers, strict=True)]
-        changes = [each for each in self._changes.values() if each.events or each.touched or each.removed]
+        changes = [each for each in self._changes.values() if each.is_saved]
         save_changes(self._connection, changes, self._workshop.lease.holder)
         clear_callback(self._connection, _settled(items, answers))
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
         return BatchResult(answers, changes, continuing, self._parked)
 
+    def settle(self) -> None:
+        """The transaction is durable. What goes on at once, or waits for calls of this node, is kept for that."""
+        for changes in self._changes.values():
+            changes.stored.version += changes.is_saved
+        for execution_id, stored in self._stored.items():
+            if not stored.execution.is_running or stored.parked_error is not None:
+                continue
+            if execution_id in self._more or self._workshop.lease.node_id in stored.leases.values():
+                self._workshop.warm.keep(stored)
+
     def _load(self, execution_ids: list[str]) -> None:
         if not execution_ids:
             return
-        self._stored, broken = load_executions(self._connection, execution_ids, headers_only=self._headers_only)
+        warm = self._workshop.warm.take(self._connection, set(execution_ids))
+        cold = [execution_id for execution_id in execution_ids if execution_id not in warm]
+        self._stored, broken = load_executions(self._connection, cold, headers_only=self._headers_only)
+        self._stored |= warm
         for execution_id, error in broken.items():
             stored = self._stored[execution_id]
             if not stored.execution.is_running or stored.parked_error is not None:
@@ -237,7 +252,7 @@ class Batch:
         receipt = self._tell(envelope)
         if receipt.kind is ReceiptKind.APPLIED:
             self._taken[key] = (new.execution_id, stored.execution.status)
-        return replace(receipt, flow=flow, started=stored.execution)
+        return replace(receipt, flow=flow, started=row_of_new(stored, flow))
 
     def _write(self, write: Write) -> Any:
         try:
@@ -283,7 +298,7 @@ class Batch:
         self._changes.setdefault(execution_id, Changes(stored)).add(turn)
         if turn.more:
             self._more.add(execution_id)
-        elif turn.touched or turn.removed:
+        elif isinstance(message, Continue) or not stored.execution.is_running:  # it went on with all that was ready
             self._more.discard(execution_id)
         return Receipt(_KINDS[turn.outcome.kind], turn.outcome.event_id)
 

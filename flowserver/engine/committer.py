@@ -214,7 +214,9 @@ class Committer:
     def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
         began = time.perf_counter()
         with self._database.write() as connection:
-            result = Batch(connection, self._workshop, headers_only=headers_only).run(items)
+            batch = Batch(connection, self._workshop, headers_only=headers_only)
+            result = batch.run(items)
+        batch.settle()
         result.seconds = time.perf_counter() - began
         return result
 
@@ -222,6 +224,7 @@ class Committer:
         """Take a new lease. Replies under the old one will be stale; whatever callers asked for is still good."""
         workshop = self._workshop
         node_id = workshop.lease.renew()
+        workshop.warm.clear()
         self._has_rejoined = True
         with self._database.write() as connection:
             register_node(connection, node_id, self._database.session_name, workshop.clock.now_ms())

@@ -25,6 +25,7 @@ from flowserver.engine.starting import Starter
 from flowserver.engine.sweeper import Sweeper
 from flowserver.engine.timekeeper import Timekeeper
 from flowserver.engine.tokens import TaskTokens
+from flowserver.engine.warm import WarmExecutions
 from flowserver.engine.watchers import Watchers
 from flowserver.invokers.http import HttpInvoker
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, SubmitInvocation
@@ -58,7 +59,8 @@ class Engine:
         self.limits = limits
         self.tokens = tokens
         self.lease = Lease(node_id)
-        workshop = Workshop(clock, limits, missing_source, tokens, self.lease, Definitions())
+        warm = WarmExecutions()
+        workshop = Workshop(clock, limits, missing_source, tokens, self.lease, Definitions(), warm)
         self.committer = Committer(database, workshop, self)
         self.metrics = Metrics()
         self.watchers = Watchers()
@@ -150,7 +152,8 @@ class Engine:
         for execution_id in result.continuing:
             self._follow(Envelope(execution_id, Continue()))
         for execution_id in result.parked:
-            self._tell_watchers(execution_id, ended=True)
+            self.watchers.tell_news(execution_id, ended=True)
+            self._tell_nodes(execution_id, ended=True)
 
     def lease_lost(self) -> None:
         """Come back as another node: what was under way here is others' now."""
@@ -165,7 +168,7 @@ class Engine:
     def heard(self, notice: Notice) -> None:
         """Act on another node's news."""
         for execution_id, over in notice.changed.items():
-            self.watchers.notify(execution_id, ended=over)
+            self.watchers.tell_news(execution_id, ended=over)
         if notice.due_at is not None:
             self.timekeeper.notice(notice.due_at)
         if notice.sweep:
@@ -211,11 +214,12 @@ class Engine:
             wake_at = execution.scopes[scope_id].wake_at
             if wake_at is not None:
                 self._note_due(wake_at)
-        if changes.stored.version == 0:
+        if changes.is_new:
             self._note_due(execution.deadline_at)
         if not execution.is_running:
             self.metrics.ended(execution.status)
-        self._tell_watchers(execution.execution_id, ended=not execution.is_running)
+        self.watchers.tell_change(execution)
+        self._tell_nodes(execution.execution_id, ended=not execution.is_running)
         if self.lease.is_leaving and changes.commands:
             self.membership.announce().sweep = True
 
@@ -224,8 +228,7 @@ class Engine:
         if not self.membership.is_alone:
             self.membership.announce().note_due(instant_ms)
 
-    def _tell_watchers(self, execution_id: str, *, ended: bool) -> None:
-        self.watchers.notify(execution_id, ended=ended)
+    def _tell_nodes(self, execution_id: str, *, ended: bool) -> None:
         if not self.membership.is_alone:
             self.membership.announce().changed[execution_id] = ended
 

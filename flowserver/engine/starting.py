@@ -18,9 +18,9 @@ from flowserver.base.names import NAME_RULE, is_execution_name
 from flowserver.engine.batches import Envelope, NewExecution, Receipt, ReceiptKind
 from flowserver.engine.committer import Committer
 from flowserver.machine.messages import Start
-from flowserver.machine.state import Execution, Status
+from flowserver.machine.state import Status
 from flowserver.store.database import Database
-from flowserver.store.executions import count_running, find_statuses
+from flowserver.store.executions import ExecutionRow, count_running, find_statuses
 from flowserver.store.flows import FlowRow
 
 COUNT_SECONDS = 5.0
@@ -47,7 +47,7 @@ class Started:
 
     flow: FlowRow
     execution_id: str
-    execution: Execution | None
+    execution: ExecutionRow | None
     """A new execution as its first turn left it; None if that has to be read."""
     is_new: bool
     """Whether this start, or an earlier try of it, made the execution."""

@@ -3,48 +3,132 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
+
+from flowserver.base.json_values import dump_json
+from flowserver.machine.state import Execution, Status
+from flowserver.store.executions import ExecutionRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How an execution has ended; `output` is JSON text, `stopped_at` in ms."""
+
+    status: Status
+    stopped_at: int | None
+    output: str | None
+    error: str | None
+    cause: str | None
+
+    @staticmethod
+    def of(execution: Execution) -> "End":
+        """The end of an execution that is over."""
+        return End(
+            status=execution.status,
+            stopped_at=execution.stopped_at,
+            output=None if execution.output is None else dump_json(execution.output),
+            error=execution.error,
+            cause=execution.cause,
+        )
+
+    def on(self, row: ExecutionRow) -> ExecutionRow:
+        """The execution as it is now, from what was read of it before."""
+        return replace(
+            row,
+            status=self.status,
+            stopped_at=self.stopped_at,
+            output=self.output,
+            error=self.error,
+            cause=self.cause,
+        )
+
+
+class Watch(Protocol):
+    """Whoever waits."""
+
+    @property
+    def happened(self) -> asyncio.Event:
+        """Set when it is time to look."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class ChangeWatch:
+    """Waits for any change."""
+
+    happened: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(slots=True, eq=False)
+class EndWatch:
+    """Waits for the end."""
+
+    happened: asyncio.Event = field(default_factory=asyncio.Event)
+    end: End | None = None
+    """What there is to see, unless it has to be read."""
+
+
+W = TypeVar("W", bound=Watch)
 
 
 class Watchers:
     """Wakes waiters after a commit of this node; those who also wait for other nodes look again now and then."""
 
     def __init__(self) -> None:
-        self._for_changes: dict[str, set[asyncio.Event]] = defaultdict(set)
-        self._for_ends: dict[str, set[asyncio.Event]] = defaultdict(set)
+        self._for_changes: dict[str, set[ChangeWatch]] = defaultdict(set)
+        self._for_ends: dict[str, set[EndWatch]] = defaultdict(set)
         self.released = False
 
-    def watch_changes(self, execution_id: str) -> AbstractContextManager[asyncio.Event]:
-        """An event that is set whenever the execution changes; read the state after entering, then wait."""
-        return _waiting(self._for_changes, execution_id)
+    @contextmanager
+    def watch_changes(self, execution_id: str) -> Iterator[ChangeWatch]:
+        """Told whenever the execution changes; read the state after entering, then wait."""
+        with _waiting(self._for_changes, execution_id, ChangeWatch()) as watch:
+            yield watch
 
-    def watch_end(self, execution_id: str) -> AbstractContextManager[asyncio.Event]:
-        """An event that is set when the execution ends; read the state after entering, then wait."""
-        return _waiting(self._for_ends, execution_id)
+    @contextmanager
+    def watch_end(self, execution_id: str) -> Iterator[EndWatch]:
+        """Told when the execution ends; read the state after entering, then wait."""
+        with _waiting(self._for_ends, execution_id, EndWatch()) as watch:
+            yield watch
 
-    def notify(self, execution_id: str, *, ended: bool) -> None:
-        """The execution has changed, and perhaps ended."""
-        for changed in self._for_changes.get(execution_id, ()):
-            changed.set()
+    def tell_change(self, execution: Execution) -> None:
+        """This node has committed a change of the execution, perhaps its end."""
+        _wake(self._for_changes, execution.execution_id)
+        watches = self._for_ends.get(execution.execution_id)
+        if watches and not execution.is_running:
+            end = End.of(execution)
+            for watch in watches:
+                watch.end = end
+                watch.happened.set()
+
+    def tell_news(self, execution_id: str, *, ended: bool) -> None:
+        """The execution has changed somewhere, and perhaps does not go on: look."""
+        _wake(self._for_changes, execution_id)
         if ended:
-            for over in self._for_ends.get(execution_id, ()):
-                over.set()
+            _wake(self._for_ends, execution_id)
 
     def release(self) -> None:
         """The server stops: wake everybody, for good; whoever sees `released` waits no longer."""
         self.released = True
-        for events in (*self._for_changes.values(), *self._for_ends.values()):
-            for event in events:
-                event.set()
+        for execution_id in self._for_changes:
+            _wake(self._for_changes, execution_id)
+        for execution_id in self._for_ends:
+            _wake(self._for_ends, execution_id)
+
+
+def _wake(waiting: dict[str, set[W]], execution_id: str) -> None:
+    for watch in waiting.get(execution_id, ()):
+        watch.happened.set()
 
 
 @contextmanager
-def _waiting(events: dict[str, set[asyncio.Event]], execution_id: str) -> Iterator[asyncio.Event]:
-    event = asyncio.Event()
-    events[execution_id].add(event)
+def _waiting(waiting: dict[str, set[W]], execution_id: str, watch: W) -> Iterator[W]:
+    waiting[execution_id].add(watch)
     try:
-        yield event
+        yield watch
     finally:
-        events[execution_id].discard(event)
-        if not events[execution_id]:
-            del events[execution_id]
+        waiting[execution_id].discard(watch)
+        if not waiting[execution_id]:
+            del waiting[execution_id]

@@ -3,12 +3,12 @@
 Knows what all steps have in common and nothing of what a single type does.
 """
 
-from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject, depth_exceeds
+from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject
 from flowserver.language.graph import ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
-from flowserver.machine.sizes import fits
+from flowserver.machine.sizes import fits, is_shallow
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.turn import Turn
 
@@ -163,7 +163,7 @@ def _innermost_first(turn: Turn, top: Scope, opener: Scope) -> list[tuple[Scope,
 
 
 def _open_children(turn: Turn, scope: Scope) -> list[Scope]:
-    return [child for child in turn.children_of(scope) if child.wait is not WaitKind.DONE]
+    return [child for child in turn.execution.opened_by(scope) if child.wait is not WaitKind.DONE]
 
 
 def check_sizes(turn: Turn, scope: Scope, output: JsonObject, local: Json) -> Failure | None:
@@ -182,6 +182,6 @@ def check_size(turn: Turn, what: str, *documents: Json) -> Failure | None:
     bytes_max = turn.environment.limits.step_data_bytes_max
     if not fits(bytes_max, *documents):
         return Failure(RUNTIME_ERROR, f"{what}: more than {bytes_max} bytes, the limit step_data_bytes_max")
-    if any(depth_exceeds(document, DEPTH_MAX) for document in documents):
+    if not all(map(is_shallow, documents)):
         return Failure(RUNTIME_ERROR, f"{what}: nested deeper than {DEPTH_MAX} levels")
     return None

@@ -1,4 +1,4 @@
-"""The size rule: how many bytes of data one step may hold, as compact JSON.
+"""The size rule: how many bytes of data one step may hold, as compact JSON, and how deep they may nest.
 
 Counts piece by piece and stops at the limit: a mapping list can name one large document a thousand times, which
 costs nothing as long as nobody writes it out.
@@ -7,7 +7,7 @@ costs nothing as long as nobody writes it out.
 from collections.abc import Iterator
 from itertools import islice
 
-from flowserver.base.json_values import Json, JsonObject, json_bytes
+from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject, depth_exceeds, dump_json_bytes, json_bytes
 
 PIECE = 16
 """Elements written out at once; their number times the limit bounds the memory that counting takes."""
@@ -22,6 +22,18 @@ def fits(bytes_max: int, *documents: JsonObject | list[Json]) -> bool:
             if size > bytes_max:
                 return False
     return True
+
+
+def is_shallow(document: JsonObject | list[Json]) -> bool:
+    """Whether the document nests at most `DEPTH_MAX` levels.
+
+    A small one is written out first, since its opening brackets, those inside of texts included, bound its depth.
+    """
+    if len(document) <= PIECE:
+        text = dump_json_bytes(document)
+        if text.count(b"{") + text.count(b"[") <= DEPTH_MAX:
+            return True
+    return not depth_exceeds(document, DEPTH_MAX)
 
 
 def _piece_sizes(document: JsonObject | list[Json]) -> Iterator[int]:

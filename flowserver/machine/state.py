@@ -97,8 +97,34 @@ class Execution:
     error: str | None = None
     cause: str | None = None
     scopes: dict[int, Scope] = field(default_factory=dict)
+    _opened: dict[int, dict[int, None]] | None = field(default=None, init=False, repr=False, compare=False)
+    """By scope id the scopes that its current step opened, in order; made when somebody first asks."""
 
     @property
     def is_running(self) -> bool:
         """Whether the execution has not ended."""
         return self.status is Status.RUNNING
+
+    def open_scope(self, scope: Scope) -> None:
+        """Take in a new scope."""
+        self.scopes[scope.scope_id] = scope
+        if self._opened is not None and scope.parent_id is not None:
+            self._opened.setdefault(scope.parent_id, {})[scope.scope_id] = None
+
+    def drop_scope(self, scope: Scope) -> None:
+        """Let go of a scope."""
+        del self.scopes[scope.scope_id]
+        if self._opened is not None:
+            self._opened.pop(scope.scope_id, None)
+            if scope.parent_id is not None:
+                self._opened.get(scope.parent_id, {}).pop(scope.scope_id, None)
+
+    def opened_by(self, scope: Scope) -> list[Scope]:
+        """The scopes that the scope's current step opened, by item number."""
+        if self._opened is None:
+            self._opened = {}
+            for each in self.scopes.values():
+                if each.parent_id is not None:
+                    self._opened.setdefault(each.parent_id, {})[each.scope_id] = None
+        children = [self.scopes[scope_id] for scope_id in self._opened.get(scope.scope_id, ())]
+        return sorted(children, key=lambda child: child.item)

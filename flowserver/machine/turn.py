@@ -56,7 +56,7 @@ class Turn:
     """The changes one message makes to one execution.
 
     `events` and `commands` in order; `touched` and `removed` scope ids, disjoint (a scope that came and went within
-    the turn is in neither); `outcome`; `more` says that ready scopes are left for another turn.
+    the turn is in neither); `outcome`; `more` says that it has left ready scopes for another turn.
     """
 
     def __init__(self, flow: Flow, execution: Execution, environment: Environment) -> None:
@@ -73,9 +73,6 @@ class Turn:
         self.ready: deque[int] = deque()
         self._first_new_id = execution.next_scope_id
         self._inputs: dict[int, JsonObject] = {}
-        self._children: dict[int, dict[int, None]] = {}
-        for scope in execution.scopes.values():
-            self._adopt(scope)
 
     # Events
 
@@ -110,23 +107,13 @@ class Turn:
         """The scope whose step opened this one."""
         return None if scope.parent_id is None else self.execution.scopes[scope.parent_id]
 
-    def children_of(self, scope: Scope) -> list[Scope]:
-        """The scopes that the scope's current step opened, by item number."""
-        children = [self.execution.scopes[child_id] for child_id in self._children.get(scope.scope_id, ())]
-        return sorted(children, key=lambda child: child.item)
-
-    def _adopt(self, scope: Scope) -> None:
-        if scope.parent_id is not None:
-            self._children.setdefault(scope.parent_id, {})[scope.scope_id] = None
-
     def open_scope(self, parent: Scope | None, list_id: int, item: int, cause: int) -> Scope:
         """A new scope at the start of a list, ready to run; `cause` is the event its first step follows."""
         scope_id = self.execution.next_scope_id
         self.execution.next_scope_id += 1
         parent_id = None if parent is None else parent.scope_id
         scope = Scope(scope_id, parent_id, list_id, item, cause)
-        self.execution.scopes[scope_id] = scope
-        self._adopt(scope)
+        self.execution.open_scope(scope)
         self.make_ready(scope)
         return scope
 
@@ -156,13 +143,12 @@ class Turn:
 
     def remove_opened_by(self, scope: Scope) -> None:
         """Take the scopes that the scope's step opened, all of them finished, out of the execution."""
-        for child in self.children_of(scope):
+        for child in self.execution.opened_by(scope):
             self._drop(child)
-        self._children.pop(scope.scope_id, None)
 
     def _drop(self, scope: Scope) -> None:
         self.cancel_call(scope)
-        del self.execution.scopes[scope.scope_id]
+        self.execution.drop_scope(scope)
         self.touched.discard(scope.scope_id)
         if scope.scope_id < self._first_new_id:
             self.removed.add(scope.scope_id)
@@ -172,7 +158,7 @@ class Turn:
         while self.ready and self.steps_left > 0:
             self.steps_left -= 1
             yield self.execution.scopes[self.ready.popleft()]
-        self.more = any(scope.wait is WaitKind.READY for scope in self.execution.scopes.values())
+        self.more = bool(self.ready)
 
     # Documents
 

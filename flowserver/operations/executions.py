@@ -16,13 +16,13 @@ from flowserver.base.errors import (
     InternalServerError,
     InvalidArgument,
 )
-from flowserver.base.json_values import dump_json
 from flowserver.engine.batches import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.starting import StartRequest, check_execution_name
+from flowserver.engine.watchers import EndWatch
 from flowserver.machine.events import Event
 from flowserver.machine.messages import Stop
-from flowserver.machine.state import Execution, Status
+from flowserver.machine.state import Status
 from flowserver.operations.flows import require_flow
 from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
@@ -31,10 +31,8 @@ from flowserver.store.executions import (
     ExecutionRow,
     find_execution,
     find_id,
-    list_events,
-    list_events_page,
 )
-from flowserver.store.flows import FlowRow
+from flowserver.store.history import list_events, list_events_page
 from flowserver.store.listing import ExecutionFilter, Listed, Place, list_executions
 
 LOOK_AGAIN_SECONDS = 5.0
@@ -80,7 +78,7 @@ class ExecutionOperations:
         started = await self._engine.starter.start(request)
         if started.execution is None:
             return await self._find(flow_name, request.execution_name), started.is_new
-        return _started_row(started.flow, started.execution, input_text), True
+        return started.execution, True
 
     async def start_sync(self, flow_name: str, *, name: str | None = None, input_text: str = "") -> ExecutionRow:
         """Start an execution under a name that is always new and wait for its end.
@@ -97,13 +95,10 @@ class ExecutionOperations:
             input_text=input_text,
             name_is_unique=True,
         )
-        with self._engine.watchers.watch_end(request.execution_id) as ended:
+        with self._engine.watchers.watch_end(request.execution_id) as watch:
             started = await self._engine.starter.start(request)
-            if started.execution is None:
-                row = await self._find(flow_name, request.execution_name)
-            else:
-                row = _started_row(started.flow, started.execution, input_text)
-            return await self._await_event(ended, row, self._engine.limits.sync_wait_seconds_max)
+            row = started.execution or await self._find(flow_name, request.execution_name)
+            return await self._await_watch(watch, row, self._engine.limits.sync_wait_seconds_max)
 
     async def stop(
         self, flow_name: str, name: str, *, error: str | None = None, cause: str | None = None
@@ -196,7 +191,7 @@ class ExecutionOperations:
         row = await self._find(flow_name, name)
         with self._engine.watchers.watch_changes(row.execution_id) as changed:
             while True:
-                changed.clear()
+                changed.happened.clear()
                 over, events = await self._read(
                     partial(_news, flow_name=flow_name, name=name, after_event_id=after_event_id)
                 )
@@ -206,25 +201,27 @@ class ExecutionOperations:
                 if (over or self._engine.watchers.released) and len(events) < EVENTS_PER_READ:
                     return
                 if len(events) < EVENTS_PER_READ:
-                    await _wait(changed, LOOK_AGAIN_SECONDS)
+                    await _wait(changed.happened, LOOK_AGAIN_SECONDS)
 
     async def _await_end(self, flow_name: str, name: str, seconds: float) -> ExecutionRow:
         row = await self._find(flow_name, name)
         if seconds <= 0 or _is_over(row):
             return row
-        with self._engine.watchers.watch_end(row.execution_id) as ended:
+        with self._engine.watchers.watch_end(row.execution_id) as watch:
             row = await self._find(flow_name, name)
-            return await self._await_event(ended, row, seconds)
+            return await self._await_watch(watch, row, seconds)
 
-    async def _await_event(self, ended: asyncio.Event, row: ExecutionRow, seconds: float) -> ExecutionRow:
-        """The execution once it is over; `row` was read after `ended` began to watch."""
+    async def _await_watch(self, watch: EndWatch, row: ExecutionRow, seconds: float) -> ExecutionRow:
+        """The execution once it is over; `row` was read after `watch` began."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while not _is_over(row) and not self._engine.watchers.released:
             left = until - loop.time()
             if left <= 0:
                 break
-            await _wait(ended, min(left, LOOK_AGAIN_SECONDS))
+            await _wait(watch.happened, min(left, LOOK_AGAIN_SECONDS))
+            if watch.end is not None:
+                return watch.end.on(row)
             row = await self._find(row.flow_name, row.name)
         return row
 
@@ -241,25 +238,6 @@ async def _wait(changed: asyncio.Event, seconds: float) -> None:
             await changed.wait()
     except TimeoutError:
         pass
-
-
-def _started_row(flow: FlowRow, execution: Execution, input_text: str) -> ExecutionRow:
-    """A new execution as its first turn left it, without asking the database again."""
-    return ExecutionRow(
-        execution_id=execution.execution_id,
-        flow_id=flow.flow_id,
-        flow_name=flow.name,
-        name=execution.name,
-        status=execution.status,
-        started_at=execution.started_at,
-        stopped_at=execution.stopped_at,
-        input=input_text,
-        output=None if execution.output is None else dump_json(execution.output),
-        error=execution.error,
-        cause=execution.cause,
-        parked_error=None,
-        definition=flow.definition,
-    )
 
 
 def _is_over(row: ExecutionRow) -> bool:

@@ -14,18 +14,18 @@ from sqlalchemy.exc import DBAPIError
 from flowserver.base.json_values import load_json_object, load_stored_json
 from flowserver.base.limits import Limits
 from flowserver.language.parser import parse
-from flowserver.machine.events import EventType
 from flowserver.machine.state import WaitKind
 from flowserver.store.damage import checks_of, damage_in, is_damage, legible
 from flowserver.store.errors import is_away, reason_of
+from flowserver.store.history import events_of
 from flowserver.store.loading import stored_status
 from flowserver.store.tables import (
     definitions,
-    events,
     execution_documents,
     executions,
     flows,
     functions,
+    histories,
     invocations,
     scopes,
 )
@@ -52,6 +52,8 @@ class Sound:
     table: Table
     place: str
     columns: Mapping[str, Read] = field(default_factory=dict)
+    reads_row: Callable[[Row[Any]], object] | None = None
+    """Reads a whole row likewise."""
 
 
 def find_damage(connection: Connection) -> Iterator[Damage]:
@@ -81,16 +83,16 @@ def _rows(connection: Connection, query: Select[Any]) -> Iterator[Row[Any]]:
 def _gaps(connection: Connection) -> Iterator[Damage]:
     """Event ids are 1, 2, … up to next_event_id; counted in the header's own statement, so from its snapshot."""
 
-    def of_events(value: ColumnElement[Any]) -> Any:
-        return select(value).where(events.c.execution_id == executions.c.execution_id).scalar_subquery()
+    def of_history(value: ColumnElement[Any]) -> Any:
+        return select(value).where(histories.c.execution_id == executions.c.execution_id).scalar_subquery()
 
-    ids = events.c.event_id
+    first, last = histories.c.first_event_id, histories.c.last_event_id
     query = select(
         executions.c.execution_id,
         executions.c.next_event_id,
-        of_events(func.count()).label("number"),
-        of_events(func.coalesce(func.min(ids), 1)).label("first"),
-        of_events(func.coalesce(func.max(ids), 0)).label("last"),
+        of_history(func.coalesce(func.sum(last - first + 1), 0)).label("number"),
+        of_history(func.coalesce(func.min(first), 1)).label("first"),
+        of_history(func.coalesce(func.max(last), 0)).label("last"),
     )
     for row in _rows(connection, query):
         following = row.next_event_id
@@ -99,9 +101,9 @@ def _gaps(connection: Connection) -> Iterator[Damage]:
         if (row.number, row.first, row.last) != (following - 1, 1, following - 1):
             span = f"{row.number} events from {row.first} to {row.last}; the next is to be {following}"
             yield Damage(f"history of execution {legible(row.execution_id)}", span)
-    known = select(executions.c.execution_id).where(executions.c.execution_id == events.c.execution_id)
-    strays = select(events.c.execution_id, func.count().label("number")).where(~known.exists())
-    for row in _rows(connection, strays.group_by(events.c.execution_id)):
+    known = select(executions.c.execution_id).where(executions.c.execution_id == histories.c.execution_id)
+    strays = select(histories.c.execution_id, func.sum(last - first + 1).label("number")).where(~known.exists())
+    for row in _rows(connection, strays.group_by(histories.c.execution_id)):
         yield Damage(f"history of execution {legible(row.execution_id)}", f"{row.number} events of no execution")
 
 
@@ -147,6 +149,11 @@ def _unreadable(row: Row[Any], sound: Sound) -> str | None:
                 read(text)
         except Exception as error:  # whatever it is, the text is of no use
             return f"its {name} cannot be read: {error}"
+    try:
+        if sound.reads_row is not None:
+            sound.reads_row(row)
+    except Exception as error:
+        return f"it cannot be read: {error}"
     return None
 
 
@@ -168,6 +175,11 @@ def _compile(text: str) -> None:
     parse(text, Limits())
 
 
+def _read_events(row: Row[Any]) -> None:
+    for event in events_of(row):
+        _load_object(event.detail)
+
+
 def _only_status(text: str) -> None:
     if stored_status(text) is None:
         raise ValueError(f"there is no status {text!r}")
@@ -182,7 +194,7 @@ _TABLES: Final = (
         "scope {scope_id} of execution {execution_id}",
         {"local": _load_object, "step_input": _load_object, "retries": _load_object, "wait": WaitKind},
     ),
-    Sound(events, "event {event_id} of execution {execution_id}", {"detail": _load_object, "type": EventType}),
+    Sound(histories, "events {first_event_id} to {last_event_id} of execution {execution_id}", reads_row=_read_events),
     Sound(functions, "function {service}/{function}", {"headers": _load_object}),
     Sound(invocations, "asynchronous call {idempotency_key}", {"event": _load_object}),
     Sound(definitions, "definition {definition_id}", {"text": _compile}),

@@ -1,23 +1,20 @@
 """Executions and histories as readers see them; what is damaged is shown as well as it can be, and fails nobody."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, literal, null, select, tuple_
 
 from flowserver.base.clock import INSTANT_MS_MAX
-from flowserver.machine.events import Event, EventType
+from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
 from flowserver.store.damage import checks_of, damage_in, legible
-from flowserver.store.loading import likely_status, stored_status
-from flowserver.store.tables import RUNNING, definitions, events, execution_documents, executions
+from flowserver.store.flows import FlowRow
+from flowserver.store.loading import StoredExecution, likely_status, stored_status
+from flowserver.store.tables import RUNNING, definitions, execution_documents, executions
 
 log = logging.getLogger(__name__)
-
-ROWS_AT_ONCE = 16
-"""How many events a page of the history reads ahead of its bound; each has some 256 KiB of detail at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +92,26 @@ _SHOWN = checks_of(
         *(column for column in execution_documents.c if not column.primary_key),
     ]
 )
-_EVENT_CHECKS = checks_of(events.c)
+
+
+def row_of_new(stored: StoredExecution, flow: FlowRow) -> ExecutionRow:
+    """A new execution as its first turn left it, without asking the database."""
+    execution = stored.execution
+    return ExecutionRow(
+        execution_id=execution.execution_id,
+        flow_id=flow.flow_id,
+        flow_name=flow.name,
+        name=execution.name,
+        status=execution.status,
+        started_at=execution.started_at,
+        stopped_at=execution.stopped_at,
+        input=stored.input_text,
+        output=None if execution.output is None else dump_json(execution.output),
+        error=execution.error,
+        cause=execution.cause,
+        parked_error=None,
+        definition=flow.definition,
+    )
 
 
 def find_execution(connection: Connection, flow_id: str, name: str) -> ExecutionRow | None:
@@ -136,52 +152,3 @@ def find_statuses(connection: Connection, execution_ids: list[str]) -> dict[str,
 def count_running(connection: Connection) -> int:
     """How many executions have not ended."""
     return connection.execute(select(func.count()).select_from(executions).where(RUNNING)).scalar_one()
-
-
-def list_events(connection: Connection, execution_id: str, *, from_event_id: int, limit: int) -> Sequence[Event]:
-    """History in order, starting at `from_event_id`."""
-    rows = connection.execute(_history(execution_id, from_event_id).limit(limit))
-    return [event for row in rows if (event := _event(row)) is not None]
-
-
-def list_events_page(
-    connection: Connection, execution_id: str, *, from_event_id: int, limit: int, bytes_max: int
-) -> tuple[Sequence[Event], int | None]:
-    """A page of the history in order, and the id of the event that the next page starts with, if there is one.
-
-    The page has at most `limit` events and, from the second on, `bytes_max` bytes of detail; no more is read.
-    """
-    page: list[Event] = []
-    query = _history(execution_id, from_event_id).limit(limit + 1).execution_options(yield_per=ROWS_AT_ONCE)
-    with connection.execute(query) as rows:
-        for row in rows:
-            event = _event(row)
-            if event is None:
-                continue
-            bytes_max -= len(event.detail.encode())
-            if len(page) == limit or (page and bytes_max < 0):
-                return page, event.event_id
-            page.append(event)
-    return page, None
-
-
-def _history(execution_id: str, from_event_id: int) -> Select[Any]:
-    return (
-        select(events)
-        .where(events.c.execution_id == execution_id, events.c.event_id >= from_event_id)
-        .order_by(events.c.event_id)
-    )
-
-
-def _event(row: Row[Any]) -> Event | None:
-    """The event for people to read; None, with a line in the log, if it makes no sense."""
-    values = [legible(value) for value in row]
-    damage = damage_in(values, _EVENT_CHECKS)
-    if damage is None and row.type in _EVENT_TYPES:
-        _, event_id, cause, type_name, step_name, time_ms, detail = values
-        return Event(event_id, cause, EventType(type_name), step_name, time_ms, detail)
-    log.warning("a damaged event of execution %s is left out: %s", values[0], damage or f"its type is {row.type!r}")
-    return None
-
-
-_EVENT_TYPES = frozenset(str(each) for each in EventType)

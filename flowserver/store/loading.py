@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, literal, select
 
@@ -13,6 +13,18 @@ from flowserver.store.tables import execution_documents, executions, scopes
 
 IDS_PER_STATEMENT = 500
 """Ids in one IN list; bounds the statement text on both databases."""
+
+
+class SavedScope(NamedTuple):
+    """What a scope's row holds besides counters, to tell what has changed; documents are compared by identity."""
+
+    wait: WaitKind
+    wake_at: int | None
+    node_id: str | None
+    local: JsonObject
+    step_input: JsonObject | None
+    characters: int
+    """Of its documents' texts."""
 
 
 @dataclass(slots=True)
@@ -27,7 +39,27 @@ class StoredExecution:
     input_text: str
     parked_error: str | None = None
     leases: dict[int, str] = field(default_factory=dict, compare=False)
-    """Which node makes the call of a scope, by scope id; as loaded."""
+    """Which node makes the call of a scope, by scope id; as stored."""
+    saved: dict[int, SavedScope] = field(default_factory=dict, compare=False)
+    """The rows of its scopes, by scope id."""
+    characters: int = field(default=0, compare=False)
+    """Of its scopes' documents, as stored."""
+
+    def note_saved(self, scope_id: int, saved: SavedScope) -> None:
+        """The scope's row is now this."""
+        before = self.saved.get(scope_id)
+        self.characters += saved.characters - (0 if before is None else before.characters)
+        self.saved[scope_id] = saved
+        if saved.node_id is None:
+            self.leases.pop(scope_id, None)
+        else:
+            self.leases[scope_id] = saved.node_id
+
+    def note_removed(self, scope_id: int) -> None:
+        """The scope has no row any more."""
+        saved = self.saved.pop(scope_id, None)
+        self.leases.pop(scope_id, None)
+        self.characters -= 0 if saved is None else saved.characters
 
 
 def load_executions(
@@ -70,18 +102,35 @@ def _load_headers(rows: Sequence[Row[Any]], found: dict[str, StoredExecution], b
 
 
 def _load_scope(row: Row[Any], stored: StoredExecution, broken: dict[str, str]) -> None:
-    if row.node_id is not None:
-        stored.leases[row.scope_id] = row.node_id
     damage = damage_in(row, _SCOPE_CHECKS)
     if damage is None:
         try:
-            stored.execution.scopes[row.scope_id] = _scope(row)
+            scope = _scope(row)
         except (ValueError, TypeError, AttributeError) as error:
             damage = str(error)
+        else:
+            stored.execution.scopes[row.scope_id] = scope
+            characters = len(row.local) + len(row.step_input or "")
+            saved = SavedScope(scope.wait, scope.wake_at, row.node_id, scope.local, scope.step_input, characters)
+            stored.note_saved(row.scope_id, saved)
     if damage is not None:
         broken[row.execution_id] = f"scope {row.scope_id} cannot be read: {damage}"
 
 
+def lock_versions(connection: Connection, execution_ids: Iterable[str]) -> dict[str, int]:
+    """Lock the headers until the transaction ends, in the order in which everybody locks them; their versions."""
+    versions: dict[str, int] = {}
+    for chunk in chunks(sorted(set(execution_ids))):
+        versions.update((row.execution_id, row.version) for row in connection.execute(_LOCK_VERSIONS, {"ids": chunk}))
+    return versions
+
+
+_LOCK_VERSIONS = (
+    select(executions.c.execution_id, executions.c.version)
+    .where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
+    .order_by(executions.c.execution_id)
+    .with_for_update()
+)
 _LOAD_HEADERS = (
     select(executions, execution_documents.c.input)
     .join(execution_documents, execution_documents.c.execution_id == executions.c.execution_id, isouter=True)

@@ -1,10 +1,11 @@
 """What turns changed, into the database: a few set-based statements per batch, fenced by version."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, false, insert, literal_column, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, false, insert, literal_column, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from flowserver.base.json_values import dump_json
@@ -15,8 +16,9 @@ from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.turn import Turn
 from flowserver.store.bulk import execute_many
 from flowserver.store.functions import InvocationRow
-from flowserver.store.loading import StoredExecution, chunks
-from flowserver.store.tables import NOT_ENDED, events, execution_documents, executions, invocations, scopes
+from flowserver.store.history import save_events
+from flowserver.store.loading import SavedScope, StoredExecution, chunks, lock_versions
+from flowserver.store.tables import NOT_ENDED, execution_documents, executions, invocations, scopes
 
 
 class VersionConflict(Exception):
@@ -32,6 +34,16 @@ class Changes:
     commands: list[Command] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
     removed: set[int] = field(default_factory=set)
+    is_new: bool = field(init=False)
+    """Whether the execution has no row yet."""
+
+    def __post_init__(self) -> None:
+        self.is_new = self.stored.version == 0
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether there is anything to save."""
+        return bool(self.events or self.touched or self.removed)
 
     def add(self, turn: Turn) -> None:
         """Take in another turn; calls drop out that an earlier turn ordered and this one settled."""
@@ -55,9 +67,7 @@ def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str)
     """
     _save_headers(connection, batch)
     _save_scopes(connection, batch, node_id)
-    execute_many(
-        connection, _INSERT_EVENT, [_event_row(changes, event) for changes in batch for event in changes.events]
-    )
+    save_events(connection, ((changes.stored.execution.execution_id, changes.events) for changes in batch))
     ordered = [row for changes in batch for row in invocation_rows(changes, node_id)]
     execute_many(connection, _INSERT_INVOCATION, [asdict(row) for row in ordered])
 
@@ -67,15 +77,17 @@ def _save_headers(connection: Connection, batch: Sequence[Changes]) -> None:
     old = [changes.stored for changes in batch if changes.stored.version > 0]
     execute_many(connection, _INSERT_HEADER, [_new_header(stored) for stored in new])
     execute_many(connection, _INSERT_DOCUMENTS, [_new_documents(stored) for stored in new])
-    if execute_many(connection, _UPDATE_HEADER, [_changed_header(stored) for stored in old]) != len(old):
+    going_on = [_key(stored) | _counts(stored.execution) for stored in old if stored.execution.is_running]
+    ended = [_key(stored) | _progress(stored.execution) for stored in old if not stored.execution.is_running]
+    changed = execute_many(connection, _UPDATE_HEADER, going_on) + execute_many(connection, _UPDATE_HEADER, ended)
+    if changed != len(old):
         raise VersionConflict
-    ended = [stored.execution for stored in old if not stored.execution.is_running]
-    execute_many(connection, _UPDATE_DOCUMENTS, [{"b_id": each.execution_id, **_results(each)} for each in ended])
+    results = [stored.execution for stored in old if not stored.execution.is_running]
+    execute_many(connection, _UPDATE_DOCUMENTS, [{"b_id": each.execution_id, **_results(each)} for each in results])
 
 
 _INSERT_HEADER = insert(executions)
 _INSERT_DOCUMENTS = insert(execution_documents)
-_INSERT_EVENT = insert(events)
 _INSERT_INVOCATION = insert(invocations)
 _UPDATE_HEADER = (
     update(executions)
@@ -85,20 +97,25 @@ _UPDATE_HEADER = (
 _UPDATE_DOCUMENTS = update(execution_documents).where(execution_documents.c.execution_id == bindparam("b_id"))
 
 
-def _progress(execution: Execution) -> dict[str, Any]:
+def _key(stored: StoredExecution) -> dict[str, Any]:
+    return {"b_id": stored.execution.execution_id, "b_version": stored.version}
+
+
+def _counts(execution: Execution) -> dict[str, Any]:
+    """All that most turns change of a header, and no index is over."""
     return {
-        "status": str(execution.status),
         "next_event_id": execution.next_event_id,
         "next_scope_id": execution.next_scope_id,
         "next_wait_id": execution.next_wait_id,
-        "stopped_at": execution.stopped_at,
-        "callback_due": execution.callback_token is not None and not execution.is_running,
     }
 
 
-def _changed_header(stored: StoredExecution) -> dict[str, Any]:
-    key = {"b_id": stored.execution.execution_id, "b_version": stored.version}
-    return key | _progress(stored.execution)
+def _progress(execution: Execution) -> dict[str, Any]:
+    return _counts(execution) | {
+        "status": str(execution.status),
+        "stopped_at": execution.stopped_at,
+        "callback_due": execution.callback_token is not None and not execution.is_running,
+    }
 
 
 def _new_header(stored: StoredExecution) -> dict[str, Any]:
@@ -143,10 +160,87 @@ def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str)
     ]
     for chunk in chunks(gone):
         connection.execute(delete(scopes).where(tuple_(scopes.c.execution_id, scopes.c.scope_id).in_(chunk)))
-    rows = [
-        _scope_row(changes.stored.execution, scope_id, node_id) for changes in batch for scope_id in changes.touched
-    ]
-    execute_many(connection, _upsert_scope(connection.dialect.name), rows)
+    rows: dict[ScopeChange, list[dict[str, Any]]] = defaultdict(list)
+    for changes in batch:
+        for scope_id in changes.removed:
+            changes.stored.note_removed(scope_id)
+        for scope_id in changes.touched:
+            change, row = _scope_change(changes.stored, scope_id, node_id)
+            rows[change].append(row)
+    execute_many(connection, _upsert_scope(connection.dialect.name), rows.pop(NEW, []))
+    for change, changed in rows.items():
+        if execute_many(connection, _UPDATE_SCOPE[change], changed) != len(changed):
+            raise VersionConflict
+
+
+class ScopeChange(NamedTuple):
+    """What of a scope is to be written besides its counters; indices and long texts are left alone where they can."""
+
+    reason: bool
+    """Why it waits: `wait`, `wake_at` and the node that makes its call."""
+    documents: bool
+    """`local` and `step_input`."""
+    is_new: bool = False
+
+
+NEW = ScopeChange(reason=True, documents=True, is_new=True)
+
+
+def _scope_change(stored: StoredExecution, scope_id: int, node_id: str) -> tuple[ScopeChange, dict[str, Any]]:
+    """How a touched scope is written, and its row; notes that it is."""
+    scope, before = stored.execution.scopes[scope_id], stored.saved.get(scope_id)
+    node = node_id if scope.wait is WaitKind.TASK else None
+    if before is None:
+        change, row = NEW, _scope_row(stored.execution, scope, node)
+    else:
+        change = _change_of(scope, node, before)
+        row = {"b_id": stored.execution.execution_id, "b_scope": scope_id, **_counters(stored.execution, scope)}
+        if change.reason:
+            row |= _reason(scope, node)
+        if change.documents:
+            row |= _documents(scope)
+    if change.documents or before is None:
+        characters = len(row["local"]) + len(row["step_input"] or "")
+    else:
+        characters = before.characters
+    saved = SavedScope(scope.wait, scope.wake_at, node, scope.local, scope.step_input, characters)
+    stored.note_saved(scope_id, saved)
+    return change, row
+
+
+def _change_of(scope: Scope, node: str | None, before: SavedScope) -> ScopeChange:
+    reason = (scope.wait, scope.wake_at, node) != (before.wait, before.wake_at, before.node_id)
+    return ScopeChange(reason, scope.local is not before.local or scope.step_input is not before.step_input)
+
+
+def _scope_row(execution: Execution, scope: Scope, node: str | None) -> dict[str, Any]:
+    key = {"execution_id": execution.execution_id, "scope_id": scope.scope_id, "parent_id": scope.parent_id}
+    place = {"list_id": scope.list_id, "item": scope.item}
+    return {**key, **place, **_counters(execution, scope), **_reason(scope, node), **_documents(scope)}
+
+
+def _reason(scope: Scope, node: str | None) -> dict[str, Any]:
+    return {"wait": str(scope.wait), "wake_at": scope.wake_at, "node_id": node}
+
+
+def _documents(scope: Scope) -> dict[str, Any]:
+    step_input = None if scope.step_input is None else dump_json(scope.step_input)
+    return {"local": dump_json(scope.local), "step_input": step_input}
+
+
+def _counters(execution: Execution, scope: Scope) -> dict[str, Any]:
+    return {
+        "last_event_id": scope.last_event_id,
+        "step_index": scope.step_index,
+        "entered_event_id": scope.entered_event_id,
+        "wait_id": scope.wait_id,
+        "attempt": scope.attempt,
+        "retries": dump_json(scope.retries) if scope.retries else "{}",
+        "option": scope.option,
+        "next_item": scope.next_item,
+        "open_items": scope.open_items,
+        "child_execution_id": _child_of(execution, scope),
+    }
 
 
 def _upsert_scope(dialect_name: str) -> Any:
@@ -163,50 +257,20 @@ def _make_upsert(dialect: Any) -> Any:
 
 _UPSERT_SCOPE_SQLITE = _make_upsert(sqlite)
 _UPSERT_SCOPE_POSTGRES = _make_upsert(postgresql)
-
-
-def _scope_row(execution: Execution, scope_id: int, node_id: str) -> dict[str, Any]:
-    scope = execution.scopes[scope_id]
-    return {
-        "execution_id": execution.execution_id,
-        "scope_id": scope.scope_id,
-        "parent_id": scope.parent_id,
-        "list_id": scope.list_id,
-        "item": scope.item,
-        "last_event_id": scope.last_event_id,
-        "step_index": scope.step_index,
-        "entered_event_id": scope.entered_event_id,
-        "wait": str(scope.wait),
-        "wait_id": scope.wait_id,
-        "wake_at": scope.wake_at,
-        "node_id": node_id if scope.wait is WaitKind.TASK else None,
-        "attempt": scope.attempt,
-        "retries": dump_json(scope.retries),
-        "option": scope.option,
-        "next_item": scope.next_item,
-        "open_items": scope.open_items,
-        "local": dump_json(scope.local),
-        "step_input": None if scope.step_input is None else dump_json(scope.step_input),
-        "child_execution_id": _child_of(execution, scope),
-    }
+_UPDATE_SCOPE = {
+    # A statement for each, because a compiled one is kept by statement and keys.
+    ScopeChange(reason, documents): update(scopes).where(
+        scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope")
+    )
+    for reason in (False, True)
+    for documents in (False, True)
+}
 
 
 def _child_of(execution: Execution, scope: Scope) -> str | None:
     if scope.wait is not WaitKind.CHILD:
         return None
     return child_execution_id(execution.execution_id, scope.scope_id, scope.wait_id)
-
-
-def _event_row(changes: Changes, event: Event) -> dict[str, Any]:
-    return {
-        "execution_id": changes.stored.execution.execution_id,
-        "event_id": event.event_id,
-        "schedule_event_id": event.schedule_event_id,
-        "type": str(event.type),
-        "step_name": event.step_name,
-        "time": event.time_ms,
-        "detail": event.detail,
-    }
 
 
 def invocation_rows(changes: Changes, node_id: str) -> list[InvocationRow]:
@@ -233,18 +297,21 @@ def invocation_rows(changes: Changes, node_id: str) -> list[InvocationRow]:
 
 
 def release_tasks(connection: Connection, tasks: list[tuple[str, int, int]], node_id: str) -> None:
-    """Let calls go that `node_id` has not begun, by (execution_id, scope_id, wait_id): any node may make them."""
-    for chunk in chunks(sorted({execution_id for execution_id, _, _ in tasks})):
-        connection.execute(_LOCK_HEADERS, {"ids": chunk})  # in the order in which everybody locks them
+    """Let calls go that `node_id` has not begun, by (execution_id, scope_id, wait_id): any node may make them.
+
+    The executions' versions rise, so that a copy which somebody keeps in memory is known to be old.
+    """
+    ids = sorted({execution_id for execution_id, _, _ in tasks})
+    lock_versions(connection, ids)
+    execute_many(connection, _RAISE_VERSION, [{"b_id": each} for each in ids])
     rows = [{"b_id": each[0], "b_scope": each[1], "b_wait": each[2], "b_node": node_id} for each in tasks]
     execute_many(connection, _RELEASE_TASK, rows)
 
 
-_LOCK_HEADERS = (
-    select(executions.c.execution_id)
-    .where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
-    .order_by(executions.c.execution_id)
-    .with_for_update()
+_RAISE_VERSION = (
+    update(executions)
+    .where(executions.c.execution_id == bindparam("b_id"))
+    .values({executions.c.version: literal_column("version + 1")})
 )
 _RELEASE_TASK = (
     update(scopes)
@@ -260,7 +327,7 @@ def park_execution(connection: Connection, execution_id: str, error: str) -> Non
     One that has ended is left as it is; one whose status makes no sense has not, so that nothing tries to run it again.
     """
     parked = update(executions).where(executions.c.execution_id == execution_id, NOT_ENDED)
-    connection.execute(parked.values(parked_error=_storable(error)))
+    connection.execute(parked.values(parked_error=_storable(error), version=executions.c.version + 1))
 
 
 def clear_callback(connection: Connection, execution_ids: list[str]) -> None:

@@ -177,19 +177,20 @@ Index("ix_scopes_wake_at", scopes.c.wake_at, sqlite_where=WAKES, postgresql_wher
 Index("ix_scopes_node_id", scopes.c.node_id, sqlite_where=TASK, postgresql_where=TASK)
 Index("ix_scopes_ready", scopes.c.execution_id, sqlite_where=READY, postgresql_where=READY)
 
-events = Table(
-    "events",
+histories = Table(
+    "histories",
     metadata,
     Column("execution_id", Text, primary_key=True),
-    Column("event_id", Integer, primary_key=True),
-    Column("schedule_event_id", Integer, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("step_name", Text, nullable=False),
+    Column("last_event_id", Integer, primary_key=True),
+    Column("first_event_id", Integer, nullable=False),
     Column("time", BigInteger, nullable=False),
-    Column("detail", Text, nullable=False),
-    sqlite_with_rowid=False,
+    Column("events", Text, nullable=False),
 )
-"""History; append only; ids dense per execution."""
+"""History; append only; the events of one turn in one row (`history` says how); ids dense per execution.
+
+The key holds the last id of a row, so that the row which an event is in is the first at or after it. With row ids,
+because rows of more than a quarter of a page would take pages of their own in a table without.
+"""
 
 invocations = Table(
     "invocations",

@@ -20,6 +20,7 @@ from flowserver.engine.batches import (
 )
 from flowserver.engine.definitions import CACHED_FLOWS_MAX, Definitions, DefinitionUnusable
 from flowserver.engine.lease import Lease
+from flowserver.engine.warm import WarmExecutions
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import (
     Continue,
@@ -36,8 +37,9 @@ from flowserver.machine.messages import (
 )
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
-from flowserver.store.executions import find_execution, list_events
+from flowserver.store.executions import find_execution
 from flowserver.store.flows import definition_id_of
+from flowserver.store.history import list_events
 from flowserver.store.loading import StoredExecution, load_executions
 from flowserver.store.nodes import register_node
 from flowserver.store.tables import definitions, execution_documents, executions, scopes
@@ -75,7 +77,8 @@ class Bench:
 
     def __init__(self, database: Database, clock: ManualClock) -> None:
         self.database = database
-        self.workshop = Workshop(clock, Limits(), "null", TOKENS, Lease("node-1"), Definitions())
+        self.warm = WarmExecutions()
+        self.workshop = Workshop(clock, Limits(), "null", TOKENS, Lease("node-1"), Definitions(), self.warm)
         with database.write() as connection:
             register_node(connection, "node-1", "session", 0)
             for name, steps in FLOWS.items():
@@ -182,7 +185,7 @@ def test_a_start_tells_the_flow_and_the_execution(bench: Bench, clock: ManualClo
     assert receipt.flow is not None
     assert receipt.started is not None
     assert receipt.flow.name == "pass"
-    assert (receipt.started.status, receipt.started.output) == (Status.SUCCEEDED, {})
+    assert (receipt.started.status, receipt.started.output) == (Status.SUCCEEDED, "{}")
     assert receipt.started.started_at == clock.now_ms()
     with bench.database.read() as connection:
         row = find_execution(connection, "flow-pass", "e")
@@ -385,7 +388,7 @@ def test_parking_takes_back_what_the_batch_did_before(bench: Bench, clock: Manua
     assert isinstance(result.answers[3], AssertionError)
     assert [changes.stored.execution.execution_id for changes in result.changes] == ["wait-good"]
     after = bench.load("ask-bad")
-    assert (after.version, after.execution.scopes) == (before.version, before.execution.scopes)
+    assert (after.version, after.execution.scopes) == (before.version + 1, before.execution.scopes)
     assert "TypeError" in str(after.parked_error)
 
 

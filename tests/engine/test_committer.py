@@ -17,14 +17,16 @@ from flowserver.engine.batches import BatchResult, Envelope, NewExecution, Recei
 from flowserver.engine.committer import Committer
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.lease import Lease
+from flowserver.engine.warm import WarmExecutions
 from flowserver.machine.messages import Continue, Start, Stop
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
 from flowserver.store.executions import count_running, find_names
+from flowserver.store.history import save_events
 from flowserver.store.nodes import register_node
-from flowserver.store.tables import events, execution_documents, executions, secrets
+from flowserver.store.tables import execution_documents, executions, secrets
 from tests.engine.nodes import TOKENS, FragileDatabase, definition
-from tests.store.rows import flow_row, insert_flow
+from tests.store.rows import event, flow_row, insert_flow
 from tests.support.clock import ManualClock
 
 WAIT = definition("- {type: wait, name: w, duration: 60}")
@@ -91,7 +93,8 @@ async def committing(database: Database, listener: Listener, clock: ManualClock)
     with database.write() as connection:
         insert_flow(connection, flow_row("f", definition=WAIT))
         register_node(connection, "node-1", "session", 0)
-    workshop = Workshop(clock, LIMITS, "null", TOKENS, Lease("node-1"), Definitions())
+    warm = WarmExecutions()
+    workshop = Workshop(clock, LIMITS, "null", TOKENS, Lease("node-1"), Definitions(), warm)
     started = Committer(database, workshop, listener)
     started.start()
     yield started
@@ -265,16 +268,15 @@ async def test_an_execution_that_cannot_be_saved_is_parked(committer: Committer,
     """Trying again would not help: here its next event is in the way already."""
     assert (await committer.submit(start("e"))).kind is ReceiptKind.APPLIED
     with fragile.write() as connection:
-        count = connection.execute(select(func.count()).select_from(events)).scalar_one()
-        row = {"schedule_event_id": 0, "type": "StepEntered", "step_name": "", "time": 0, "detail": "{}"}
-        connection.execute(insert(events).values(execution_id="id-e", event_id=count + 1, **row))
+        following = connection.execute(select(executions.c.next_event_id)).scalar_one()
+        save_events(connection, [("id-e", [event(following)])])
     gate, _ = await busy(committer)
     tasks = await queue(committer.submit(Envelope("id-e", Stop())), committer.submit(start("other")))
     gate.open()
     assert [(await task).kind for task in tasks] == [ReceiptKind.PARKED, ReceiptKind.APPLIED]
     with fragile.read() as connection:
         row = connection.execute(select(executions).where(executions.c.execution_id == "id-e")).one()
-    assert (row.status, row.version) == (Status.RUNNING, 1)
+    assert (row.status, row.version) == (Status.RUNNING, 2)
     assert "IntegrityError" in row.parked_error
 
 

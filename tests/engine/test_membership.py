@@ -11,10 +11,11 @@ from flowserver.base.limits import Limits
 from flowserver.engine.engine import Engine
 from flowserver.engine.membership import SILENT_LOOKS, Share, Silence
 from flowserver.engine.notices import IDS_PER_NOTICE, Notice, read_notice
+from flowserver.engine.watchers import EndWatch
 from flowserver.machine.state import Status
 from flowserver.store.nodes import NodeRow, list_nodes
 from flowserver.store.notices import NOTICE_BYTES_MAX
-from flowserver.store.tables import scopes
+from flowserver.store.tables import executions, scopes
 from tests.engine.functions import Functions
 from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node, take_for_dead
 from tests.support.clock import ManualClock
@@ -178,7 +179,8 @@ async def test_a_reply_counts_only_from_the_node_that_the_call_is_leased_to(
         execution = await one.start("f", "e")
         first = await functions.next_call("shop/pay")
         with two.database.write() as connection:
-            connection.execute(scopes.update().values(node_id="two"))  # as another node's redelivery does
+            connection.execute(scopes.update().values(node_id="two"))  # as another node's redelivery does,
+            connection.execute(executions.update().values(version=executions.c.version + 1))  # in a turn
         first.reply({"paid": "by the wrong one"})
         query = select(scopes.c.wait).where(scopes.c.execution_id == execution.execution_id)
         for _ in range(2):
@@ -199,7 +201,7 @@ async def test_a_waiter_hears_of_an_end_on_another_node_at_once(
         call = await functions.next_call("shop/pay")
         watching, watch_end = asyncio.Event(), two.engine.watchers.watch_end
 
-        def watch(execution_id: str) -> AbstractContextManager[asyncio.Event]:
+        def watch(execution_id: str) -> AbstractContextManager[EndWatch]:
             watching.set()
             return watch_end(execution_id)
 

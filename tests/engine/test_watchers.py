@@ -1,11 +1,21 @@
 """Who waits for an execution is woken by its changes, and by nobody else's."""
 
 import asyncio
+from dataclasses import replace
 
-from flowserver.engine.watchers import Watchers
+from flowserver.engine.watchers import End, Watchers
+from flowserver.machine.state import Execution, Status
 from tests.engine.nodes import Node
 
 ASK = "- {type: wait, name: w, duration: 60}"
+
+
+def running(execution_id: str) -> Execution:
+    return Execution(execution_id, "f", "e", {}, started_at=1, deadline_at=9)
+
+
+def ended(execution_id: str) -> Execution:
+    return replace(running(execution_id), status=Status.SUCCEEDED, stopped_at=5, output={"n": 1})
 
 
 def test_changes_and_ends_wake_whom_they_concern() -> None:
@@ -16,11 +26,21 @@ def test_changes_and_ends_wake_whom_they_concern() -> None:
         watchers.watch_end("a") as end,
         watchers.watch_changes("b") as other,
     ):
-        watchers.notify("a", ended=False)
-        assert (one.is_set(), two.is_set(), end.is_set(), other.is_set()) == (True, True, False, False)
-        one.clear()
-        watchers.notify("a", ended=True)
-        assert (one.is_set(), end.is_set(), other.is_set()) == (True, True, False)
+        watchers.tell_change(running("a"))
+        assert [each.happened.is_set() for each in (one, two, end, other)] == [True, True, False, False]
+        one.happened.clear()
+        watchers.tell_change(ended("a"))
+        assert [each.happened.is_set() for each in (one, end, other)] == [True, True, False]
+        assert end.end == End(status=Status.SUCCEEDED, stopped_at=5, output='{"n":1}', error=None, cause=None)
+
+
+def test_what_others_have_done_has_to_be_read() -> None:
+    watchers = Watchers()
+    with watchers.watch_changes("a") as change, watchers.watch_end("a") as end:
+        watchers.tell_news("a", ended=False)
+        assert (change.happened.is_set(), end.happened.is_set()) == (True, False)
+        watchers.tell_news("a", ended=True)
+        assert (end.happened.is_set(), end.end) == (True, None)
 
 
 def test_whoever_left_is_forgotten() -> None:
@@ -28,16 +48,16 @@ def test_whoever_left_is_forgotten() -> None:
     with watchers.watch_changes("a") as stays:
         with watchers.watch_changes("a") as gone:
             pass
-        watchers.notify("a", ended=True)
-    assert (stays.is_set(), gone.is_set()) == (True, False)
-    watchers.notify("a", ended=True)
+        watchers.tell_news("a", ended=True)
+    assert (stays.happened.is_set(), gone.happened.is_set()) == (True, False)
+    watchers.tell_change(ended("a"))
 
 
 def test_everybody_is_released_when_the_server_stops() -> None:
     watchers = Watchers()
     with watchers.watch_changes("a") as one, watchers.watch_end("b") as two:
         watchers.release()
-        assert (watchers.released, one.is_set(), two.is_set()) == (True, True, True)
+        assert (watchers.released, one.happened.is_set(), two.happened.is_set()) == (True, True, True)
 
 
 async def test_a_long_poll_ends_with_the_execution(node: Node) -> None:

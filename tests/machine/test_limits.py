@@ -333,7 +333,7 @@ def test_a_message_between_two_turns_leaves_the_rest_to_the_next() -> None:
     )
     world.start()
     assert world.entered == ["both", "t"]
-    assert world.reply(Success({})).more
+    assert world.reply(Success({})).events
     assert "p" not in world.entered
     while world.tell(Continue()).more:
         pass

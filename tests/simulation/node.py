@@ -86,6 +86,7 @@ class EarlyBatch(Batch):
     early: Early
 
     def _load(self, execution_ids: list[str]) -> None:
+        self._workshop.warm.take(self._connection, execution_ids)
         self._stored, _ = self.early
 
 
@@ -109,7 +110,8 @@ class Writer(Committer):
                 self.conflicts += 1
                 raise
             disk.wrote(items, result)
-            return result
+        batch.settle()
+        return result
 
     def commit(self, items: Sequence[Item]) -> list[BatchResult]:
         """Commit the items together, or else each alone, under a new lease if need be; raises Crash."""

@@ -14,11 +14,11 @@ from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCall
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.messages import Message
 from flowserver.machine.state import Execution, Status, WaitKind
-from flowserver.store.executions import list_events
+from flowserver.store.history import events_of, list_events
 from flowserver.store.invariant import violations
 from flowserver.store.loading import load_executions
 from flowserver.store.saving import Changes
-from flowserver.store.tables import executions, scopes
+from flowserver.store.tables import executions, histories, scopes
 from flowserver.store.wakeups import due_callbacks
 from tests.simulation.case import Case
 from tests.simulation.disk import Disk
@@ -29,11 +29,6 @@ from tests.support.invariants import History, check_counters, check_end, check_w
 from tests.support.world import callee_of
 
 EVENTS_MAX = 1_000_000
-ALL_EVENTS = """
-SELECT execution_id, event_id, schedule_event_id, type, step_name, time, detail
-FROM events ORDER BY execution_id, event_id
-"""
-
 WaitKey = tuple[str, int, int]
 """(execution_id, scope_id, wait_id): one attempt of one task."""
 
@@ -155,7 +150,7 @@ class Witness:
         execution = changes.stored.execution
         assert run.commits == 0 or run.execution.is_running, "an ended execution changed"
         assert changes.stored.version == run.commits, "somebody else's commit was overwritten"
-        run.execution = execution
+        run.execution = replace(execution, scopes={key: replace(scope) for key, scope in execution.scopes.items()})
         run.commits += 1
         run.history.add(changes.events)
         run.events += changes.events
@@ -255,7 +250,7 @@ class Witness:
 
     def check_all_ended(self, compares: bool) -> None:
         """Every execution is over, nothing of it is left behind, and its result is the oracle's."""
-        kept, histories = self._read_all()
+        kept, told = self._read_all()
         assert kept.keys() == self.runs.keys()
         for execution_id, run in self.runs.items():
             try:
@@ -263,24 +258,23 @@ class Witness:
                 assert row.status == str(run.execution.status) != str(Status.RUNNING), "it has not ended"
                 assert not row.callback_due, "nobody was told of its end"
                 assert (row.version, row.parked_error) == (run.commits, None)
-                told = [(each.event_id, each.schedule_event_id, each.type, each.step_name, each.time_ms, each.detail)
-                        for each in run.events]  # fmt: skip
-                assert histories[execution_id] == told, "the history is not what was told"
+                assert told[execution_id] == run.events, "the history is not what was told"
                 check_header(run.execution, run.events[-1])
                 if compares and not run.is_silenced and run.execution.status is not Status.STOPPED:
                     _compare(run)
             except AssertionError as error:
                 raise Wrong(str(error) or "see the assertion", run) from error
 
-    def _read_all(self) -> tuple[dict[str, Any], dict[str, list[tuple[Any, ...]]]]:
+    def _read_all(self) -> tuple[dict[str, Any], dict[str, list[Event]]]:
         """All headers by id, and all histories."""
-        histories: dict[str, list[tuple[Any, ...]]] = {}
+        told: dict[str, list[Event]] = {}
         with self._disk.read() as connection:
             kept = {row.execution_id: row for row in connection.execute(select(executions))}
-            for execution_id, *event in connection.exec_driver_sql(ALL_EVENTS):
-                histories.setdefault(execution_id, []).append(tuple(event))
+            in_order = select(histories).order_by(histories.c.execution_id, histories.c.last_event_id)
+            for row in connection.execute(in_order):
+                told.setdefault(row.execution_id, []).extend(events_of(row))
             assert connection.execute(select(func.count()).select_from(scopes)).scalar_one() == 0, "scopes are left"
-        return kept, histories
+        return kept, told
 
 
 def _compare(run: Run) -> None:

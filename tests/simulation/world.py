@@ -18,6 +18,7 @@ from flowserver.engine.committer import BATCH_MAX
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.dispatcher import Caller, Dispatcher
 from flowserver.engine.lease import Lease
+from flowserver.engine.warm import WarmExecutions
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import DeadlineReached
@@ -108,7 +109,8 @@ class World:
     # What nodes need
 
     def workshop(self, lease: Lease, definitions: Definitions) -> Workshop:
-        return Workshop(self.clock, self.plan.limits, self.plan.missing_source, self._tokens, lease, definitions)
+        warm = WarmExecutions()
+        return Workshop(self.clock, self.plan.limits, self.plan.missing_source, self._tokens, lease, definitions, warm)
 
     def dispatcher(self, lease: Lease) -> Dispatcher:
         return self._outside.dispatcher(lease)

@@ -10,17 +10,20 @@ from flowserver.machine.state import WaitKind
 from flowserver.store.database import Database
 from flowserver.store.deep_checks import find_damage
 from flowserver.store.functions import put_function
+from flowserver.store.history import save_events
 from flowserver.store.saving import Changes, save_changes
 from flowserver.store.tables import (
     definitions,
-    events,
     execution_documents,
     executions,
     functions,
+    histories,
     invocations,
     scopes,
 )
 from tests.store.rows import event, function_row, invocation_row, keep_flow, new_execution, scope
+
+THIRD = update(histories).where(histories.c.last_event_id == 3)
 
 
 @pytest.fixture
@@ -48,11 +51,18 @@ def test_sound_data_has_no_damage(sound: Database) -> None:
 @pytest.mark.parametrize(
     ("change", "place", "problem"),
     [
-        (delete(events).where(events.c.event_id == 2), "history of execution e1", "2 events from 1 to 3; the next is"),
-        (delete(events), "history of execution e1", "0 events"),
+        (
+            delete(histories).where(histories.c.last_event_id == 2),
+            "history of execution e1",
+            "2 events from 1 to 3; the next is",
+        ),
+        (delete(histories), "history of execution e1", "0 events"),
         (update(executions).values(next_event_id=9), "history of execution e1", "the next is to be 9"),
-        (update(events).values(execution_id="e0"), "history of execution e0", "3 events of no execution"),
-        (update(events).where(events.c.event_id == 3).values(detail="{"), "event 3 of execution e1", "its detail"),
+        (update(histories).values(execution_id="e0"), "history of execution e0", "3 events of no execution"),
+        (THIRD.values(events="[["), "events 3 to 3 of execution e1", "it cannot be read"),
+        (THIRD.values(events='[[2,"StepExited","s",[]]]'), "events 3 to 3 of execution e1", "not a JSON object"),
+        (THIRD.values(events='[[2,"StepLeft","s",{}]]'), "events 3 to 3 of execution e1", "StepLeft"),
+        (THIRD.values(events="[]"), "events 3 to 3 of execution e1", "it holds 0 events from 3 to 3"),
         (update(scopes).values(local="[]"), "scope 1 of execution e1", "its local cannot be read: not a JSON object"),
         (update(scopes).values(step_input="nonsense"), "scope 1 of execution e1", "its step_input"),
         (update(scopes).values(retries="null"), "scope 1 of execution e1", "its retries"),
@@ -71,12 +81,6 @@ def test_damage_is_found_and_named(sound: Database, change: Any, place: str, pro
 
 
 def test_everything_is_read_piece_by_piece(sound: Database) -> None:
-    rows = [{**row, "execution_id": "e2"} for row in _event_rows(1_000)]
     with sound.write() as connection:
-        connection.execute(insert(events), rows)
+        save_events(connection, [("e2", [event(number) for number in range(1, 1_001)])])
     assert damage(sound) == [("history of execution e2", "1000 events of no execution")]
-
-
-def _event_rows(number: int) -> list[dict[str, Any]]:
-    each = {"schedule_event_id": 0, "type": "StepEntered", "step_name": "s", "time": 1, "detail": "{}"}
-    return [{"event_id": event_id, **each} for event_id in range(1, number + 1)]

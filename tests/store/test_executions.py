@@ -1,7 +1,8 @@
 """Executions as readers see them, and their histories."""
 
+from dataclasses import replace
+
 import pytest
-from sqlalchemy import insert
 
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
@@ -9,10 +10,9 @@ from flowserver.store.executions import (
     count_running,
     find_execution,
     find_names,
-    list_events_page,
 )
-from flowserver.store.tables import events
-from tests.store.rows import end, keep_flow, new_execution, save_new
+from flowserver.store.history import list_events_page, save_events
+from tests.store.rows import end, event, keep_flow, new_execution, save_new
 
 
 @pytest.fixture
@@ -72,19 +72,15 @@ def test_running_ones_are_counted(listed: Database) -> None:
         (9, 99, [[1, 2, 3, 4, 5]]),
         (5, 99, [[1, 2, 3, 4, 5]]),
         (2, 99, [[1, 2], [3, 4], [5]]),
-        (9, 8, [[1, 2], [3, 4], [5]]),  # to the byte
-        (9, 7, [[1], [2], [3], [4], [5]]),
+        (9, 18, [[1, 2], [3, 4], [5]]),  # to the byte
+        (9, 17, [[1], [2], [3], [4], [5]]),
         (9, 1, [[1], [2], [3], [4], [5]]),  # one event at least
     ],
 )
 def test_pages_of_a_history_are_bounded(database: Database, limit: int, bytes_max: int, pages: list[list[int]]) -> None:
     with database.write() as connection:
-        rows = [
-            {"execution_id": "e", "event_id": number, "schedule_event_id": 0, "type": "StepEntered", "step_name": "s"}
-            | {"time": 1, "detail": '"é"'}
-            for number in range(1, 6)
-        ]
-        connection.execute(insert(events), rows)
+        events = [replace(event(number, detail='{"":"é"}'), time_ms=number % 2) for number in range(1, 6)]
+        save_events(connection, [("e", events[:2]), ("e", events[2:])])
     seen: list[list[int]] = []
     following: int | None = 1
     while following is not None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,14 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import MetaData, Table, insert, inspect, select, text
+from sqlalchemy import Column, MetaData, Table, func, insert, inspect, select, text
 
 from flowserver.base.names import child_execution_id
 from flowserver.store.database import Database
+from flowserver.store.history import read_history
 from flowserver.store.schema import SchemaOutdated, SchemaTooNew, check_schema, migrate
-from flowserver.store.tables import metadata, scopes
+from flowserver.store.tables import histories, metadata, scopes
+from tests.store.rows import event
 
 SQLITE_OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE tbl_name <> 'alembic_version'"
 POSTGRES_OBJECTS = (
@@ -135,6 +138,27 @@ def test_waits_for_sub_flows_are_named_after_the_fact(empty_database: Database) 
     with empty_database.read() as connection:
         named = connection.execute(select(scopes.c.child_execution_id)).scalar_one()
     assert named == child_execution_id("parent", 3, 7)
+
+
+def test_events_are_carried_over_into_rows_of_many(empty_database: Database) -> None:
+    _make_folder(empty_database)
+    _alembic(empty_database, command.upgrade, "0004")
+    columns = ("execution_id", "event_id", "schedule_event_id", "type", "step_name", "time", "detail")
+    old = Table("events", MetaData(), *(Column(name) for name in columns))
+    kept = [event(1), event(2, detail='{"a":"中\\u0000"}'), event(3), event(5)]
+    with empty_database.write() as connection:
+        for execution_id in ("a", "b"):
+            values = [(execution_id, *astuple(replace(each, time_ms=7))) for each in kept]
+            connection.execute(insert(old), [dict(zip(columns, row, strict=True)) for row in values])
+    _alembic(empty_database, command.upgrade, "0005")
+    with empty_database.read() as connection:
+        for execution_id in ("a", "b"):
+            assert list(read_history(connection, execution_id)) == [replace(each, time_ms=7) for each in kept]
+        assert connection.execute(select(func.count()).select_from(histories)).scalar_one() == 4
+    _alembic(empty_database, command.downgrade, "0004")
+    with empty_database.read() as connection:
+        found = connection.execute(select(old).where(old.c.execution_id == "b").order_by(old.c.event_id)).all()
+        assert [(row.event_id, row.type, row.time) for row in found] == [(each.event_id, each.type, 7) for each in kept]
 
 
 def _alembic(database: Database, action: Callable[[Config, str], None], revision: str) -> None:

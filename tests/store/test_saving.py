@@ -14,8 +14,9 @@ from flowserver.language.graph import FunctionTarget
 from flowserver.machine.commands import SubmitInvocation
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.store.database import Database
-from flowserver.store.executions import find_execution, list_events
+from flowserver.store.executions import find_execution
 from flowserver.store.functions import find_invocation
+from flowserver.store.history import list_events
 from flowserver.store.loading import StoredExecution, load_executions
 from flowserver.store.saving import Changes, VersionConflict, park_execution, save_changes
 from flowserver.store.tables import execution_documents, executions, scopes
@@ -213,7 +214,7 @@ def test_parking_keeps_the_state(database: Database) -> None:
         save_new(connection, new_execution("e"), scope(1, WaitKind.READY))
         park_execution(connection, "e", "a bug")
     loaded = load(database, "e")
-    assert (loaded.parked_error, loaded.version, list(loaded.execution.scopes)) == ("a bug", 1, [1])
+    assert (loaded.parked_error, loaded.version, list(loaded.execution.scopes)) == ("a bug", 2, [1])
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,8 @@ class Watch:
             for scope in execution.scopes.values():
                 check_wait(execution, scope)
         _check_commands(execution, turn)
-        assert turn.more == any(scope.wait is WaitKind.READY for scope in execution.scopes.values())
+        if turn.more:
+            assert any(scope.wait is WaitKind.READY for scope in execution.scopes.values())
         if not execution.is_running:
             check_end(execution, self._history)
 
@@ -108,7 +109,7 @@ class Watch:
             assert scope_id not in execution.scopes
             del self.rows[scope_id]
         for scope_id in turn.touched:
-            row = _scope_row(execution, scope_id, "node")
+            row = _scope_row(execution, execution.scopes[scope_id], "node")
             assert row != self.rows.get(scope_id), f"scope {scope_id} is touched but not changed"
             self.rows[scope_id] = row
         assert self.rows.keys() == execution.scopes.keys()

@@ -84,6 +84,6 @@ def _open_item(turn: Turn, scope: Scope, list_id: int, entered: EventType) -> bo
 
 
 def _join(turn: Turn, scope: Scope) -> None:
-    local = [child.local for child in turn.children_of(scope)]
+    local = [child.local for child in turn.execution.opened_by(scope)]
     turn.remove_opened_by(scope)
     complete_step(turn, scope, local, {})

@@ -1,0 +1,143 @@
+"""Histories: the events of one turn in one row, written as the turn was made and read as single events.
+
+Most turns make six events and more, which share an instant; a row for each would cost several times as much to write.
+A row's `events` is a JSON array of `[schedule_event_id, type, step_name, detail]`; ids count from `first_event_id`.
+"""
+
+import logging
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select
+
+from flowserver.base.json_values import dump_json
+from flowserver.machine.events import Event, EventType
+from flowserver.store.bulk import execute_many
+from flowserver.store.damage import checks_of, damage_in, legible
+from flowserver.store.tables import histories
+
+log = logging.getLogger(__name__)
+
+ROW_CHARACTERS = 65_536
+"""A row takes no further event once its details have grown so long: readers hold few of them at a time."""
+
+ROWS_AT_ONCE = 4
+"""Rows that a reader fetches ahead of what it was asked for; each holds an event's detail (some 256 KiB) at most
+beside `ROW_CHARACTERS`."""
+
+
+class UnreadableHistory(ValueError):
+    """A row of a history makes no sense; the message says why."""
+
+
+def save_events(connection: Connection, batch: Iterable[tuple[str, Sequence[Event]]]) -> None:
+    """Append events, by execution id and in order; ids that are taken already raise IntegrityError."""
+    rows = [row for execution_id, events in batch for row in _rows(execution_id, events)]
+    execute_many(connection, _INSERT, rows)
+
+
+def _rows(execution_id: str, events: Sequence[Event]) -> Iterator[dict[str, Any]]:
+    start, characters = 0, 0
+    for number, event in enumerate(events):
+        if number > start and (characters > ROW_CHARACTERS or event.time_ms != events[start].time_ms):
+            yield _row(execution_id, events[start:number])
+            start, characters = number, 0
+        characters += len(event.detail)
+    if events:
+        yield _row(execution_id, events[start:])
+
+
+def _row(execution_id: str, events: Sequence[Event]) -> dict[str, Any]:
+    texts = [
+        f'[{event.schedule_event_id},"{event.type}",{_quoted(event.step_name)},{event.detail}]' for event in events
+    ]
+    return {
+        "execution_id": execution_id,
+        "last_event_id": events[-1].event_id,
+        "first_event_id": events[0].event_id,
+        "time": events[0].time_ms,
+        "events": f"[{','.join(texts)}]",
+    }
+
+
+@lru_cache(maxsize=10_000)
+def _quoted(step_name: str) -> str:
+    return dump_json(step_name)
+
+
+def read_history(connection: Connection, execution_id: str, *, from_event_id: int = 1) -> Generator[Event, None, None]:
+    """The events of an execution in order, from the one of that id; rows are fetched as they are needed.
+
+    Close the iterator, or exhaust it. A damaged row is left out, with a line in the log.
+    """
+    with connection.execute(_SELECT, {"b_id": execution_id, "b_from": from_event_id}) as rows:
+        for row in rows:
+            try:
+                events = events_of(row)
+            except UnreadableHistory as error:
+                log.warning("damaged events of execution %s are left out: %s", legible(execution_id), error)
+                continue
+            yield from (event for event in events if event.event_id >= from_event_id)
+
+
+def list_events(connection: Connection, execution_id: str, *, from_event_id: int, limit: int) -> Sequence[Event]:
+    """History in order, starting at `from_event_id`."""
+    with closing(read_history(connection, execution_id, from_event_id=from_event_id)) as events:
+        return list(islice(events, limit))
+
+
+def list_events_page(
+    connection: Connection, execution_id: str, *, from_event_id: int, limit: int, bytes_max: int
+) -> tuple[Sequence[Event], int | None]:
+    """A page of the history in order, and the id of the event that the next page starts with, if there is one.
+
+    The page has at most `limit` events and, from the second on, `bytes_max` bytes of detail; little more is read.
+    """
+    page: list[Event] = []
+    with closing(read_history(connection, execution_id, from_event_id=from_event_id)) as events:
+        for event in events:
+            bytes_max -= len(event.detail.encode())
+            if len(page) == limit or (page and bytes_max < 0):
+                return page, event.event_id
+            page.append(event)
+    return page, None
+
+
+def events_of(row: Row[Any]) -> list[Event]:
+    """The events of a row of `histories`; raises UnreadableHistory."""
+    damage = damage_in(row, _CHECKS)
+    if damage is not None:
+        raise UnreadableHistory(damage)
+    try:
+        kept = _DECODER.decode(row.events)
+        events = [
+            Event(event_id, cause, EventType(type_name), step_name, row.time, _detail(detail))
+            for event_id, (cause, type_name, step_name, detail) in enumerate(kept, row.first_event_id)
+        ]
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise UnreadableHistory(str(error)) from None
+    if row.first_event_id + len(events) - 1 != row.last_event_id:
+        raise UnreadableHistory(f"it holds {len(events)} events from {row.first_event_id} to {row.last_event_id}")
+    return events
+
+
+def _detail(raw: msgspec.Raw) -> str:
+    text = bytes(raw).decode()
+    if not text.startswith("{"):
+        raise UnreadableHistory("a detail is not a JSON object")
+    return text
+
+
+_DECODER = msgspec.json.Decoder(list[tuple[int, str, str, msgspec.Raw]])
+_CHECKS = checks_of(histories.c)
+_INSERT = insert(histories)
+_SELECT: Select[Any] = (
+    select(histories)
+    .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_from"))
+    .order_by(histories.c.last_event_id)
+    .execution_options(yield_per=ROWS_AT_ONCE)
+)
