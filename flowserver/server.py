@@ -7,8 +7,8 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 from fastapi import FastAPI
 from filelock import FileLock, Timeout
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from flowserver import __version__
 from flowserver.api import watching
@@ -28,6 +28,9 @@ from flowserver.store.schema import check_schema
 
 log = logging.getLogger(__name__)
 
+RPC_PATH = "/"
+RPC_METHODS = ("GET", "POST", "HEAD")
+
 TASK_TOKEN_KEY = "task-tokens"  # noqa: S105 - the name of a secret, not one
 
 
@@ -41,21 +44,42 @@ def create_app(settings: Settings, clock: Clock | None = None) -> FastAPI:
     Starting it raises DatabaseInUse, SchemaOutdated or SchemaTooNew when the database is not to be used so.
     """
     limits = Limits.of(settings.limits)
-    app = FastAPI(
+    app = _Application(
         lifespan=_lifespan, title="flowserver", version=__version__, docs_url=None, redoc_url=None, openapi_url=None
     )
     app.state.settings = settings
     app.state.clock = clock or SystemClock()
     app.state.limits = limits
-    app.add_middleware(
-        RequestFrame,
-        body_bytes_max=limits.request_bytes_max,
-        is_leaving=lambda: hasattr(app.state, "engine") and app.state.engine.lease.is_leaving,
-    )
-    app.add_route("/", _rpc, methods=["GET", "POST"], include_in_schema=False)
+
+    def is_leaving() -> bool:
+        return hasattr(app.state, "engine") and app.state.engine.lease.is_leaving
+
+    app.rpc = RequestFrame(_Rpc(app), limits.request_bytes_max, is_leaving)
+    app.router.routes.append(Route(RPC_PATH, _Rpc(app), methods=RPC_METHODS, include_in_schema=False))
+    app.add_middleware(RequestFrame, body_bytes_max=limits.request_bytes_max, is_leaving=is_leaving)
     watching.install(app)
     install(app)
     return app
+
+
+class _Rpc:
+    """The RPC route of an application, once it serves."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._state = app.state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._state.rpc(scope, receive, send)
+
+
+class _Application(FastAPI):
+    """The framework's application, beside which RPC is served without the framework; that knows the route, too."""
+
+    rpc: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_rpc = scope["type"] == "http" and scope["path"] == RPC_PATH and scope["method"] in RPC_METHODS
+        await (self.rpc if is_rpc else super().__call__)(scope, receive, send)
 
 
 @asynccontextmanager
@@ -103,8 +127,3 @@ def sole_use(database: Database) -> Iterator[None]:
 def _task_tokens(database: Database) -> TaskTokens:
     with database.write() as connection:
         return TaskTokens(bytes.fromhex(keep_secret(connection, TASK_TOKEN_KEY, secrets.token_hex(32))))
-
-
-async def _rpc(request: Request) -> Response:
-    route: RpcRoute = request.app.state.rpc
-    return await route(request)

@@ -2,13 +2,15 @@
 
 Method, Host and parameter position do not matter, because they differ between SDK generations. Every answer is a
 JSON object with RequestId; every error has Code and a status of 400 or more; no success has Code.
+
+A plain ASGI application: what a framework does around one route costs several times as much as the route.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from urllib.parse import parse_qsl
 
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from flowserver.api.faults import as_fault
 from flowserver.api.guard import check_open_request
@@ -48,18 +50,22 @@ class RpcRoute:
         self._clock = engine.clock
         self._allowed_hosts = allowed_hosts
 
-    async def __call__(self, request: Request) -> Response:
-        """Serve one request; never raises."""
-        request_id = str(request.state.request_id)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; `scope["state"]` holds its `request_id`."""
+        request_id = str(scope["state"]["request_id"])
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
-            received = await _receive(request)
+            received = await _receive(scope, headers, receive)
             request_id = _own_request_id(received) or request_id
             body = await self._answer(received)
+        except ClientDisconnect:
+            return  # nobody is left to answer
         except FlowServerError as error:
-            return _fault(request, error, request_id)
+            await _send_fault(send, error, headers, request_id)
         except Exception as error:
-            return _fault(request, as_fault(error, request_id), request_id)
-        return _json({**body, "RequestId": request_id}, 200)
+            await _send_fault(send, as_fault(error, request_id), headers, request_id)
+        else:
+            await _send(send, 200, {**body, "RequestId": request_id})
 
     async def _answer(self, received: SignedRequest) -> JsonObject:
         parameters = received.parameters
@@ -94,18 +100,28 @@ class RpcRoute:
         await access.use_nonce(claim.access_key_id, claim.nonce, NONCE_KEPT_MS)
 
 
-async def _receive(request: Request) -> SignedRequest:
-    body = await request.body()
-    is_form = request.headers.get("content-type", "").partition(";")[0].strip().lower() in (FORM, "")
-    scope = request.scope  # not request.url, which is made of the Host header, and SDKs send odd ones
+async def _receive(scope: Scope, headers: Mapping[str, str], receive: Receive) -> SignedRequest:
+    body = await _body(receive)
+    is_form = headers.get("content-type", "").partition(";")[0].strip().lower() in (FORM, "")
     return SignedRequest(
-        method=request.method,
+        method=scope["method"],
         path=scope["path"],
         query=_fields(_text(scope["query_string"])),
         form=_fields(_text(body)) if is_form else [],
-        headers=dict(request.headers),
+        headers=headers,
         body=body,
     )
+
+
+async def _body(receive: Receive) -> bytes:
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
 
 
 def _text(encoded: bytes) -> str:
@@ -133,20 +149,26 @@ def _own_request_id(received: SignedRequest) -> str | None:
     return given if given and usable else None
 
 
-def _fault(request: Request, error: FlowServerError, request_id: str) -> Response:
+async def _send_fault(send: Send, error: FlowServerError, headers: Mapping[str, str], request_id: str) -> None:
     body = {
         "RequestId": request_id,
-        "HostId": request.headers.get("host", ""),
+        "HostId": headers.get("host", ""),
         "Code": error.code,
         "Message": error.message,
         "Recommend": "",
     }
-    response = _json(body, error.status)
     if isinstance(error, (ResourceThrottled, ServiceUnavailable)):
-        response.headers["x-acs-retry-after"] = str(RETRY_AFTER_MS)
-    return response
+        await _send(send, error.status, body, (b"x-acs-retry-after", str(RETRY_AFTER_MS).encode()))
+    else:
+        await _send(send, error.status, body)
 
 
-def _json(body: JsonObject, status: int) -> Response:
+async def _send(send: Send, status: int, body: JsonObject, *more_headers: tuple[bytes, bytes]) -> None:
     text = dump_json(body).encode("utf-8", "replace")
-    return Response(text, status, media_type="application/json")
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(text)).encode()),
+        *more_headers,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": text})
