@@ -30,9 +30,12 @@ class EventType(StrEnum):
     TASK_TIMED_OUT = "TaskTimedOut"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
-    """One history event. Ids count from 1 without gaps; `detail` is the JSON text of an object."""
+    """One history event. Ids count from 1 without gaps; `detail` is the JSON text of an object.
+
+    Nobody changes one; it is not frozen because making a frozen one costs three times as much.
+    """
 
     event_id: int
     schedule_event_id: int

@@ -3,12 +3,12 @@
 Knows what all steps have in common and nothing of what a single type does.
 """
 
-from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject
+from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject, depth_exceeds
 from flowserver.language.graph import ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
-from flowserver.machine.sizes import fits, is_shallow
+from flowserver.machine.sizes import fits, is_plain
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.turn import Turn
 
@@ -180,8 +180,10 @@ def check_size(turn: Turn, what: str, *documents: Json) -> Failure | None:
     `what` is for the cause. A loop may wrap its data once more each time, so depth is bounded here, not at the input.
     """
     bytes_max = turn.environment.limits.step_data_bytes_max
+    if is_plain(bytes_max, documents):
+        return None
     if not fits(bytes_max, *documents):
         return Failure(RUNTIME_ERROR, f"{what}: more than {bytes_max} bytes, the limit step_data_bytes_max")
-    if not all(map(is_shallow, documents)):
+    if any(depth_exceeds(document, DEPTH_MAX) for document in documents):
         return Failure(RUNTIME_ERROR, f"{what}: nested deeper than {DEPTH_MAX} levels")
     return None

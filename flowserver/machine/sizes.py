@@ -4,10 +4,10 @@ Counts piece by piece and stops at the limit: a mapping list can name one large 
 costs nothing as long as nobody writes it out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject, depth_exceeds, dump_json_bytes, json_bytes
+from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject, dump_json_bytes, json_bytes
 
 PIECE = 16
 """Elements written out at once; their number times the limit bounds the memory that counting takes."""
@@ -24,16 +24,20 @@ def fits(bytes_max: int, *documents: JsonObject | list[Json]) -> bool:
     return True
 
 
-def is_shallow(document: JsonObject | list[Json]) -> bool:
-    """Whether the document nests at most `DEPTH_MAX` levels.
+def is_plain(bytes_max: int, documents: Sequence[JsonObject | list[Json]]) -> bool:
+    """Whether it is seen at a glance that documents hold at most `bytes_max` bytes and nest at most `DEPTH_MAX` levels.
 
-    A small one is written out first, since its opening brackets, those inside of texts included, bound its depth.
+    True for small documents, as most are: each is written out once, and its opening brackets, those inside of texts
+    included, bound its depth. False says nothing.
     """
-    if len(document) <= PIECE:
+    for document in documents:
+        if len(document) > PIECE:
+            return False
         text = dump_json_bytes(document)
-        if text.count(b"{") + text.count(b"[") <= DEPTH_MAX:
-            return True
-    return not depth_exceeds(document, DEPTH_MAX)
+        bytes_max -= len(text)
+        if bytes_max < 0 or text.count(b"{") + text.count(b"[") > DEPTH_MAX:
+            return False
+    return True
 
 
 def _piece_sizes(document: JsonObject | list[Json]) -> Iterator[int]:

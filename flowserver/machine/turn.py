@@ -86,13 +86,14 @@ class Turn:
         event_id = self.execution.next_event_id
         assert cause < event_id
         self.execution.next_event_id = event_id + 1
-        now = self.environment.now_ms
-        self.events.append(Event(event_id, cause, type, step_name, now, dump_json(detail)))
+        self.events.append(Event(event_id, cause, type, step_name, self.environment.now_ms, dump_json(detail)))
         return event_id
 
     def record_in(self, scope: Scope, type: EventType, /, **detail: Json) -> int:
         """Append an event of the scope's current step, caused by the scope's last event."""
-        event_id = self.record(type, self.step_of(scope).name, scope.last_event_id, **detail)
+        if self.execution.next_event_id >= self.environment.limits.events_max:
+            raise EventsExhausted
+        event_id = self._append(type, self.step_of(scope).name, scope.last_event_id, detail)
         scope.last_event_id = event_id
         self.touched.add(scope.scope_id)
         return event_id
