@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Self, cast
 
@@ -90,7 +91,8 @@ def _poll(event: dict[str, int]) -> bytes:
 
 
 def _tell(line: str) -> None:
-    os.write(1, f"{line}\n".encode())  # at once and whole: a pipe takes so few bytes in one piece
+    with suppress(BrokenPipeError):  # at the end the load generator goes first
+        os.write(1, f"{line}\n".encode())  # at once and whole: a pipe takes so few bytes in one piece
 
 
 async def main() -> None:

@@ -18,6 +18,9 @@ TICK_SECONDS = 0.01
 UNANSWERED_MAX = 12_000
 """Starts under way at once, more than `pending_messages_max`; past it there are fewer starts than were wanted."""
 
+NO_ANSWER = 0
+"""The status of a start whose connection broke."""
+
 PENDING = "pending"
 TURNS = 1_000
 
@@ -39,15 +42,17 @@ async def intake(stage: Stage, scale: Scale) -> Rows:
         took = time.perf_counter() - began
         meanwhile = steps[during:]
     kept = await _names(stage)
+    accepted = [latency for status, latency in replies.values() if status == 200]
     figures: Figures = {
         "starts": len(replies),
         "starts_per_minute": 60 * len(replies) / took,
-        "accepted": sum(status == 200 for status, _ in replies.values()),
+        "accepted": len(accepted),
         "throttled": sum(status == 429 for status, _ in replies.values()),
-        "other_answers": sum(status not in (200, 429) for status, _ in replies.values()),
+        "no_answer": sum(status == NO_ANSWER for status, _ in replies.values()),
+        "other_answers": sum(status not in (200, 429, NO_ANSWER) for status, _ in replies.values()),
         "lost": sum(status == 200 and name not in kept for name, (status, _) in replies.items()),
-        "started_p50_ms": latency_figures([latency for _, latency in replies.values()])["p50_ms"],
-        "started_p99_ms": latency_figures([latency for _, latency in replies.values()])["p99_ms"],
+        "accepted_p50_ms": latency_figures(accepted)["p50_ms"],
+        "accepted_p99_ms": latency_figures(accepted)["p99_ms"],
         "turn_before_p50_ms": latency_figures(before)["p50_ms"],
         "turn_meanwhile_p50_ms": latency_figures(meanwhile)["p50_ms"],
         "turn_meanwhile_p99_ms": latency_figures(meanwhile)["p99_ms"],
@@ -65,8 +70,11 @@ async def _start_many(stage: Stage, seconds: float) -> dict[str, tuple[int, floa
 
     async def start(number: int) -> None:
         began = time.perf_counter()
-        reply = await stage.client.call(action + b"&ExecutionName=p%d" % number)
-        replies[f"p{number}"] = reply.status, time.perf_counter() - began
+        try:
+            status = (await stage.client.call(action + b"&ExecutionName=p%d" % number)).status
+        except OSError:
+            status = NO_ANSWER
+        replies[f"p{number}"] = status, time.perf_counter() - began
 
     began, sent = time.perf_counter(), 0
     async with asyncio.TaskGroup() as group:

@@ -56,5 +56,6 @@ YARDSTICKS = (
     Yardstick("waiting", "restart_to_first_answer_seconds", "restart to first answer, s", allowed=2),
     Yardstick("waiting", "completed_ms", "one of them completed, ms", allowed=10),
     Yardstick("intake", "lost", "acknowledged starts that were lost", allowed=0),
+    Yardstick("intake", "no_answer", "starts whose connection broke", allowed=0),
     Yardstick("intake", "other_answers", "answers that were neither 200 nor 429", allowed=0),
 )
