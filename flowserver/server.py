@@ -19,6 +19,7 @@ from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.limits import Limits
 from flowserver.engine.engine import Engine
 from flowserver.engine.lease import new_node_id
+from flowserver.engine.retention import Rules
 from flowserver.engine.tokens import TaskTokens
 from flowserver.operations.operations import Operations
 from flowserver.settings import Settings
@@ -97,6 +98,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             missing_source=settings.missing_source,
             tokens=_task_tokens(database),
             node_id=new_node_id(),
+            rules=Rules(days=settings.retention_days, bytes_max=int(settings.retention_gib * 2**30)),
         )
         app.state.engine = engine
         app.state.operations = Operations.of(engine)

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from flowserver.base.limits import RETENTION_DAYS_MAX
+
 
 class Settings(BaseSettings):
     """Settings of one server process; each can be given as the environment variable FLOWSERVER_{NAME}."""
@@ -29,6 +31,18 @@ class Settings(BaseSettings):
     )
     drain_seconds: float = Field(
         10.0, ge=0, le=3_600, description="On SIGTERM, how long calls under way may go on before they are given away."
+    )
+    retention_days: int = Field(
+        30,
+        ge=0,
+        le=RETENTION_DAYS_MAX,
+        description="How many days ended executions are kept, unless their flow says otherwise; 0 keeps them for ever.",
+    )
+    retention_gib: float = Field(
+        10.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="From how many GiB of data on the executions that ended first are deleted early; 0 for no bound.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log lines shown.")
 

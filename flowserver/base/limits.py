@@ -7,6 +7,9 @@ there and what a caller sees when it is passed. docs/limits.md is made from this
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+RETENTION_DAYS_MAX = 36_500
+"""A century; more is for ever, which is said with 0."""
+
 LimitsProfile = Literal["default", "cloud"]
 
 

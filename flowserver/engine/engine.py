@@ -21,6 +21,7 @@ from flowserver.engine.membership import Membership
 from flowserver.engine.metrics import Metrics
 from flowserver.engine.notices import Notice
 from flowserver.engine.registry import FunctionRegistry
+from flowserver.engine.retention import FOR_EVER, Retention, Rules
 from flowserver.engine.starting import Starter
 from flowserver.engine.sweeper import Sweeper
 from flowserver.engine.timekeeper import Timekeeper
@@ -53,6 +54,7 @@ class Engine:
         missing_source: MissingSource,
         tokens: TaskTokens,
         node_id: str,
+        rules: Rules = FOR_EVER,
     ) -> None:
         self.database = database
         self.clock = clock
@@ -77,6 +79,7 @@ class Engine:
         self.sweeper = Sweeper(
             database, self.committer, self.dispatcher, self.callbacks, clock, self.lease, self.membership, backlog
         )
+        self.retention = Retention(database, self.committer, clock, self.membership, rules, self.metrics.deleted)
         self._following: set[asyncio.Task[object]] = set()
 
     @contextlib.asynccontextmanager
@@ -96,6 +99,7 @@ class Engine:
             leaving.push_async_callback(self.dispatcher.drain, drain_seconds)
             self.sweeper.start()
             self.timekeeper.start()
+            self.retention.start()
             leaving.push_async_callback(self.leave)
             yield
 
@@ -107,6 +111,7 @@ class Engine:
         self.dispatcher.leave()  # at once: what is committed from now on is nobody's, and others may make its calls
         await self.timekeeper.stop()
         await self.sweeper.stop()
+        await self.retention.stop()
         try:
             await self.committer.write(self._hand_over)
         except SQLAlchemyError as error:

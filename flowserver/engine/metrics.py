@@ -21,12 +21,13 @@ GAUGES: Final = {
     "flowserver_parked_executions": "Running executions that are set aside: the server could not go on with them.",
     "flowserver_running_executions": "Executions that have not ended, parked ones included.",
     "flowserver_nodes": "Server processes registered in the database.",
-    "flowserver_database_up": "Whether the database answers; 0 leaves out the four gauges above.",
+    "flowserver_used_bytes": "Bytes that the data takes, which retention bounds; an estimate on PostgreSQL.",
+    "flowserver_database_up": "Whether the database answers; 0 leaves out the five gauges above.",
     "flowserver_calls_in_flight": "Calls of functions that this process is making.",
     "flowserver_calls_waiting": "Calls of functions that wait for a place; the limit is invocations_in_flight_max.",
     "flowserver_pending_messages": "Messages and changes that wait for this process's next commit.",
 }
-"""What is measured when somebody asks: the first four in the database, which all servers share."""
+"""What is measured when somebody asks: the first five in the database, which all servers share."""
 
 COMMIT_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 BATCH_ITEMS: Final = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -62,6 +63,11 @@ class Metrics:
         for status in Status:
             if status is not Status.RUNNING:
                 self._ended.labels(status)  # so that the first one is seen to be added
+        self._deleted = Counter(
+            "flowserver_deleted_executions",
+            "Ended executions that this process deleted because they had been kept for long enough.",
+            registry=self.registry,
+        )
         self._lateness = Histogram(
             "flowserver_wakeup_lateness_seconds",
             "How long after its instant a wait or time-out was over, its commit included.",
@@ -80,6 +86,10 @@ class Metrics:
     def ended(self, status: str) -> None:
         """An execution has ended."""
         self._ended.labels(status).inc()
+
+    def deleted(self, executions: int) -> None:
+        """So many executions have been deleted."""
+        self._deleted.inc(executions)
 
     def woke(self, late_seconds: float) -> None:
         """A wait was over so long after its instant."""

@@ -33,6 +33,13 @@ DESCRIPTION_CHARACTERS_MAX = 4_096
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many days ended executions are kept; 0 for ever, None as long as the server's setting says."""
+
+    days: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowChange:
     """Fields of UpdateFlow; None leaves a field as it is."""
@@ -43,6 +50,7 @@ class FlowChange:
     role_arn: str | None = None
     external_storage_location: str | None = None
     environment: str | None = None
+    kept: Kept | None = None
 
 
 class FlowOperations:
@@ -62,6 +70,7 @@ class FlowOperations:
         execution_mode: str = "",
         external_storage_location: str = "",
         environment: str = "",
+        retention_days: int | None = None,
     ) -> FlowRow:
         """Create a flow. Raises InvalidArgument, DefinitionRejected, FlowAlreadyExists, ResourceThrottled."""
         if not is_name(name):
@@ -85,6 +94,7 @@ class FlowOperations:
             definition=definition,
             created_at=now,
             modified_at=now,
+            retention_days=retention_days,
         )
         await self._engine.committer.write(lambda connection: self._insert(connection, flow), bounded=True)
         return flow
@@ -105,18 +115,21 @@ class FlowOperations:
             lambda connection: _update(connection, name, change, now), bounded=True
         )
 
-    async def put(self, name: str, definition: str, *, description: str | None = None) -> tuple[FlowRow, bool]:
+    async def put(
+        self, name: str, definition: str, *, description: str | None = None, kept: Kept | None = None
+    ) -> tuple[FlowRow, bool]:
         """Give a flow this definition, creating it if need be; returns it and whether it is new. Raises as `create`.
 
-        Without a description an existing flow keeps its own.
+        What is None an existing flow keeps as it is.
         """
-        change = FlowChange(definition=definition, description=description)
+        change = FlowChange(definition=definition, description=description, kept=kept)
         try:
             return await self.update(name, change), False
         except FlowNotExists:
             pass
         try:
-            return await self.create(name, definition, description=description or ""), True
+            days = None if kept is None else kept.days
+            return await self.create(name, definition, description=description or "", retention_days=days), True
         except FlowAlreadyExists:  # somebody else was faster
             return await self.update(name, change), False
 
@@ -174,6 +187,8 @@ def _update(connection: Connection, name: str, change: FlowChange, now_ms: int) 
     }
     texts = {field: value for field, value in given.items() if value is not None}
     changed = replace(flow, modified_at=now_ms, **texts)  # type: ignore[arg-type]
+    if change.kept is not None:
+        changed = replace(changed, retention_days=change.kept.days)
     changed = replace(changed, definition_id=definition_id_of(flow.flow_id, changed.definition))
     if not update_flow(connection, changed):
         raise FlowNotExists(f"flow {name} does not exist")

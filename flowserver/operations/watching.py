@@ -8,6 +8,7 @@ from flowserver.operations.remembered import Remembered
 from flowserver.store.census import count_nodes, count_parked
 from flowserver.store.executions import count_running
 from flowserver.store.keys import any_access_key
+from flowserver.store.space import used_bytes
 
 CENSUS_SECONDS = 3.0
 """For so long a census is remembered: however often it is asked for, it costs nothing more."""
@@ -25,6 +26,7 @@ class Census:
     parked: int
     running: int
     nodes: int
+    used_bytes: int
     has_keys: bool
 
 
@@ -61,6 +63,7 @@ class WatchOperations:
                 "flowserver_parked_executions": census.parked,
                 "flowserver_running_executions": census.running,
                 "flowserver_nodes": census.nodes,
+                "flowserver_used_bytes": census.used_bytes,
             }
         return engine.metrics.text(gauges)
 
@@ -84,6 +87,7 @@ class WatchOperations:
                 parked=count_parked(connection),
                 running=count_running(connection),
                 nodes=count_nodes(connection),
+                used_bytes=used_bytes(connection),
                 has_keys=any_access_key(connection),
             )
 

@@ -114,6 +114,15 @@ class Database:
         with self.read() as connection:
             return query(connection)
 
+    def checkpoint(self) -> None:
+        """Bring what is committed into the SQLite file itself, as far as no reader is in the way; waits for nobody.
+
+        Only then a file that has become shorter is so on the disk.
+        """
+        with self._under_way(), self._reader.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
     def close(self) -> None:
         """Give all connections back to the system, once the transactions of other threads have ended."""
         with self._changed:

@@ -19,6 +19,7 @@ from flowserver.store.damage import checks_of, damage_in, is_damage, legible
 from flowserver.store.errors import is_away, reason_of
 from flowserver.store.history import events_of
 from flowserver.store.loading import stored_status
+from flowserver.store.retention import HIDDEN
 from flowserver.store.tables import (
     definitions,
     execution_documents,
@@ -94,7 +95,7 @@ def _gaps(connection: Connection) -> Iterator[Damage]:
         of_history(func.coalesce(func.min(first), 1)).label("first"),
         of_history(func.coalesce(func.max(last), 0)).label("last"),
     )
-    for row in _rows(connection, query):
+    for row in _rows(connection, query.where(executions.c.flow_id != HIDDEN)):
         following = row.next_event_id
         if not isinstance(following, int):
             continue  # told with its row

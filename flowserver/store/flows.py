@@ -29,6 +29,8 @@ class FlowRow:
     definition: str
     created_at: int
     modified_at: int
+    retention_days: int | None = None
+    """How long ended executions are kept; 0 for ever, None as long as the server's setting says."""
 
 
 def _live() -> Select[Any]:
@@ -90,11 +92,11 @@ def insert_flow(connection: Connection, flow: FlowRow) -> bool:
 
 def update_flow(connection: Connection, flow: FlowRow) -> bool:
     """Write a flow's changed fields and its definition, if that is new; False if the flow is gone."""
-    changing = ("description", "type", "role_arn", "external_storage_location", "environment", "definition_id")
+    texts = ("description", "type", "role_arn", "external_storage_location", "environment", "definition_id")
     statement = (
         update(flows)
         .where(flows.c.flow_id == flow.flow_id, flows.c.deleted_at.is_(None))
-        .values({name: getattr(flow, name) for name in (*changing, "modified_at")})
+        .values({name: getattr(flow, name) for name in (*texts, "modified_at", "retention_days")})
     )
     if connection.execute(statement).rowcount == 0:
         return False

@@ -34,8 +34,12 @@ flows = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("modified_at", BigInteger, nullable=False),
     Column("deleted_at", BigInteger),
+    Column("retention_days", Integer),
 )
-"""The holder of a name. A deleted flow stays, because executions refer to it; its name is free at once."""
+"""The holder of a name. A deleted flow stays, as long as executions refer to it; its name is free at once.
+
+`retention_days` says how long its ended executions are kept: 0 for ever, NULL as long as the server's setting says.
+"""
 Index(
     "uq_flows_live_name",
     flows.c.name,
@@ -65,6 +69,9 @@ NOT_ENDED = text("status NOT IN ('Succeeded', 'Failed', 'Stopped', 'TimedOut')")
 """The same, and what has a status that makes no sense."""
 
 CALLBACK_DUE = text("callback_due")
+FORGETTABLE = text("stopped_at IS NOT NULL AND NOT callback_due")
+"""Ended, and nobody has to be told: retention may delete it."""
+
 PARKED = text("parked_error IS NOT NULL AND stopped_at IS NULL")
 """Set aside, and not ended since. By `stopped_at`, so that no index of another status looks better to a planner."""
 
@@ -105,6 +112,13 @@ Index(
     executions.c.status,
     executions.c.started_at.desc(),
     executions.c.name,
+)
+Index(
+    "ix_executions_ended",
+    executions.c.flow_id,
+    executions.c.stopped_at,
+    sqlite_where=FORGETTABLE,
+    postgresql_where=FORGETTABLE,
 )
 Index("ix_executions_deadline_at", executions.c.deadline_at, sqlite_where=RUNNING, postgresql_where=RUNNING)
 Index(

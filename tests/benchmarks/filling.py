@@ -12,13 +12,14 @@ from flowserver.store.database import Database
 from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
 from flowserver.store.loading import StoredExecution
 from flowserver.store.saving import Changes, save_changes
-from flowserver.store.tables import events, execution_documents, executions
+from flowserver.store.tables import execution_documents, executions, histories
 
 DEFINITION = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: p\n"
 INPUT = '{"order":{"id":12345,"items":[1,2,3]},"note":"hello"}'
 DETAIL = f'{{"input":{INPUT},"local":{{"body":{{"ok":true,"amount":42}}}}}}'
 
 COPIES_AT_ONCE = 50_000
+EVENTS_PER_TURN = 6
 SPREAD = 2_654_435_761
 """Multiplied with it, numbers come in no order, as names do."""
 
@@ -82,7 +83,7 @@ def _copy(connection: Connection, model: Model, first: int, numbers: range) -> N
     started_at = literal(model.began_at) + number * model.every_ms
     _copy_rows(connection, executions, first, numbers, name=names, started_at=started_at, stopped_at=started_at + 50)
     _copy_rows(connection, execution_documents, first, numbers)
-    _copy_rows(connection, events, first, numbers)
+    _copy_rows(connection, histories, first, numbers)
 
 
 def _copy_rows(connection: Connection, table: Table, first: int, numbers: range, **changes: Any) -> None:
@@ -120,4 +121,5 @@ def _changes(flow: FlowRow, model: Model, first: int) -> Changes:
 
 
 def _event(event_id: int, time_ms: int) -> Event:
-    return Event(event_id, event_id - 1, EventType.STEP_ENTERED, "step", time_ms, DETAIL)
+    turn = event_id // EVENTS_PER_TURN  # those of one instant are stored as one turn's
+    return Event(event_id, event_id - 1, EventType.STEP_ENTERED, "step", time_ms + turn, DETAIL)

@@ -14,6 +14,8 @@ EXAMPLES = {
     "missing_source": ("fail", "fail"),
     "allowed_hosts": ("a, b", ["a", "b"]),
     "drain_seconds": ("1.5", 1.5),
+    "retention_days": ("7", 7),
+    "retention_gib": ("0.5", 0.5),
     "log_level": ("debug", "debug"),
 }
 

@@ -54,7 +54,9 @@ async def create_flow(request: Request, operations: Ops, query: Annotated[NewFlo
     A definition that is text is kept byte for byte. One that is not valid is refused with all its `diagnostics`.
     """
     wanted = await read_definition(request, CreateFlow, query.model_dump())
-    flow = await operations.flows.create(wanted.name, wanted.definition, description=wanted.description)
+    flow = await operations.flows.create(
+        wanted.name, wanted.definition, description=wanted.description, retention_days=wanted.retention_days
+    )
     return answer(Flow.of(flow), 201, {"Location": f"/v1/flows/{flow.name}"})
 
 
@@ -76,11 +78,11 @@ async def get_flow(flow: FlowName, operations: Ops) -> Response:
 async def put_flow(flow: FlowName, request: Request, operations: Ops, query: Annotated[FlowQuery, Query()]) -> Response:
     """Give a flow this definition, whether it exists or not: for deployments, since it can be repeated.
 
-    The body is JSON or a bare definition. Without a description an existing flow keeps its own. Executions that run
-    keep the definition that they were started with.
+    The body is JSON or a bare definition. Without a description or `retentionDays` an existing flow keeps its own.
+    Executions that run keep the definition that they were started with.
     """
     wanted = await read_definition(request, PutFlow, query.model_dump())
-    row, is_new = await operations.flows.put(flow, wanted.definition, description=wanted.description)
+    row, is_new = await operations.flows.put(flow, wanted.definition, description=wanted.description, kept=wanted.kept)
     return answer(Flow.of(row), 201 if is_new else 200)
 
 
@@ -95,9 +97,9 @@ async def update_flow(
     flow: FlowName, operations: Ops, change: Annotated[UpdateFlow, Depends(json_body(UpdateFlow))]
 ) -> Response:
     """Change what the body names and leave the rest. Executions that run keep their definition."""
-    wanted = FlowChange(definition=change.definition, description=change.description)
+    wanted = FlowChange(definition=change.definition, description=change.description, kept=change.kept)
     if wanted == FlowChange():
-        raise InvalidArgument("there is nothing to change: give `definition` or `description`")
+        raise InvalidArgument("there is nothing to change: give `definition`, `description` or `retentionDays`")
     return answer(Flow.of(await operations.flows.update(flow, wanted)))
 
 

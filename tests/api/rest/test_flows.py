@@ -29,7 +29,7 @@ async def test_create_from_json(client: httpx.AsyncClient) -> None:
     assert response.headers["location"] == "/v1/flows/order"
     assert {name: flow[name] for name in body} == body
     assert flow["createdTime"] == flow["lastModifiedTime"]
-    assert set(flow) == {"id", "createdTime", "lastModifiedTime", *body}
+    assert set(flow) == {"id", "createdTime", "lastModifiedTime", "retentionDays", *body}
     assert (await client.get(response.headers["location"])).json() == flow
 
 
@@ -179,6 +179,28 @@ class TestPut:
         response = await client.put("/v1/flows/order", content="nonsense", headers=YAML)
         assert assert_problem(response, 400, "InvalidArgument")["diagnostics"]
         assert_problem(await client.get("/v1/flows/order"), 404, "FlowNotExists")
+
+
+class TestRetention:
+    async def test_is_the_servers_unless_the_flow_says_otherwise(self, client: httpx.AsyncClient) -> None:
+        response = await client.post("/v1/flows", json={"name": "order", "definition": PASS})
+        assert response.json()["retentionDays"] is None
+        for days in (7, 0, None):
+            response = await client.patch("/v1/flows/order", json={"retentionDays": days})
+            assert (response.status_code, response.json()["retentionDays"]) == (200, days)
+            assert (await client.get("/v1/flows")).json()["flows"][0]["retentionDays"] == days
+
+    async def test_stays_when_something_else_is_changed(self, client: httpx.AsyncClient) -> None:
+        put = {"definition": PASS, "retentionDays": 7}
+        assert (await client.put("/v1/flows/order", json=put)).json()["retentionDays"] == 7
+        assert (await client.patch("/v1/flows/order", json={"description": "x"})).json()["retentionDays"] == 7
+        assert (await client.put("/v1/flows/order", content=WAIT, headers=YAML)).json()["retentionDays"] == 7
+
+    @pytest.mark.parametrize("days", [-1, 36_501, 1.5, "7", True])
+    async def test_is_a_number_of_days(self, client: httpx.AsyncClient, days: object) -> None:
+        await create(client, "order")
+        response = await client.patch("/v1/flows/order", json={"retentionDays": days})
+        assert_problem(response, 400, "InvalidArgument")
 
 
 class TestPatch:

@@ -15,7 +15,8 @@ from flowserver.api.rest.models.base import (
 )
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject, dump_json
-from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
+from flowserver.base.limits import RETENTION_DAYS_MAX
+from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX, Kept
 from flowserver.operations.paging import Page
 from flowserver.store.flows import FlowRow
 
@@ -49,12 +50,23 @@ Description = Annotated[
     str, Field(max_length=DESCRIPTION_CHARACTERS_MAX, description="What the flow is for, in the caller's words.")
 ]
 
+RetentionDays = Annotated[
+    int | None,
+    Field(
+        ge=0,
+        le=RETENTION_DAYS_MAX,
+        description="How many days the flow's ended executions are kept; 0 for ever, null as long as the server's "
+        "setting `retention_days` says.",
+    ),
+]
+
 _SUMMARY = {
     "id": "5c1b6c34-40a9-4a2e-b9f6-3f1e4b8cf0a7",
     "name": "order",
     "description": "Takes the money, then ships.",
     "createdTime": "2026-01-02T03:04:05.678Z",
     "lastModifiedTime": "2026-01-02T03:04:05.678Z",
+    "retentionDays": None,
 }
 
 
@@ -68,6 +80,7 @@ class FlowSummary(Resource):
     description: Description
     created_time: Instant
     last_modified_time: Instant
+    retention_days: RetentionDays
 
     @classmethod
     def of(cls, row: FlowRow) -> Self:
@@ -82,6 +95,7 @@ def _summary(row: FlowRow) -> dict[str, Any]:
         "description": row.description,
         "created_time": format_instant(row.created_at),
         "last_modified_time": format_instant(row.modified_at),
+        "retention_days": row.retention_days,
     }
 
 
@@ -122,6 +136,7 @@ class CreateFlow(RequestBody):
     name: Name
     definition: GivenDefinition
     description: Description = ""
+    retention_days: RetentionDays = None
 
 
 class PutFlow(RequestBody):
@@ -131,15 +146,27 @@ class PutFlow(RequestBody):
 
     definition: GivenDefinition
     description: Description | None = None
+    retention_days: RetentionDays = None
+
+    @property
+    def kept(self) -> Kept | None:
+        """How long executions are to be kept; None if the body does not say."""
+        return Kept(self.retention_days) if "retention_days" in self.model_fields_set else None
 
 
 class UpdateFlow(RequestBody):
-    """What to change of a flow; what is absent or null stays as it is."""
+    """What to change of a flow; what is absent stays as it is, and so does what is null, but for `retentionDays`."""
 
-    model_config = with_examples({"description": "Takes the money, then ships."})
+    model_config = with_examples({"description": "Takes the money, then ships.", "retentionDays": 7})
 
     definition: GivenDefinition | None = None
     description: Description | None = None
+    retention_days: RetentionDays = None
+
+    @property
+    def kept(self) -> Kept | None:
+        """How long executions are to be kept; None if the body does not say."""
+        return Kept(self.retention_days) if "retention_days" in self.model_fields_set else None
 
 
 class NewFlowQuery(QueryParameters):
