@@ -1,4 +1,4 @@
-"""Alembic's entry: over the connection that `flowserver.store.schema` hands in, or over `-x url=…` by hand."""
+"""Alembic's entry: over the connection that `flowserver.store.migrating` hands in, or over `-x url=…` by hand."""
 
 from alembic import context
 from sqlalchemy import Connection

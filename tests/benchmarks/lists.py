@@ -31,7 +31,7 @@ from flowserver.machine.state import Status
 from flowserver.operations.operations import Operations
 from flowserver.store.database import Database
 from flowserver.store.listing import ExecutionFilter
-from flowserver.store.schema import migrate
+from flowserver.store.migrating import migrate
 from flowserver.store.tables import executions
 from tests.benchmarks.filling import Model, fill, keep_flow
 

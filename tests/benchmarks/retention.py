@@ -25,7 +25,7 @@ from flowserver.engine.tokens import TaskTokens
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
 from flowserver.store.keys import use_nonce
-from flowserver.store.schema import migrate
+from flowserver.store.migrating import migrate
 from tests.benchmarks.filling import Model, fill, keep_flow
 
 PAUSE_SECONDS = 0.002

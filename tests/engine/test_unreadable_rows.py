@@ -8,7 +8,7 @@ import pytest
 from flowserver.base.errors import InternalServerError
 from flowserver.machine.state import Status
 from flowserver.store.deep_checks import find_damage
-from flowserver.store.schema import migrate
+from flowserver.store.migrating import migrate
 from tests.engine.functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node
 from tests.support.clock import ManualClock

@@ -10,12 +10,14 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Column, MetaData, Table, func, insert, inspect, select, text
 
 from flowserver.base.names import child_execution_id
 from flowserver.store.database import Database
 from flowserver.store.history import read_history
-from flowserver.store.schema import SchemaOutdated, SchemaTooNew, check_schema, migrate
+from flowserver.store.migrating import migrate
+from flowserver.store.schema import REVISIONS, SchemaOutdated, SchemaTooNew, check_schema
 from flowserver.store.tables import histories, metadata, scopes
 from tests.store.rows import event
 
@@ -80,6 +82,10 @@ def test_migrating_tells_what_it_did_and_is_done_once(empty_database: Database) 
     assert migrate(empty_database)[0] == "0001"
     check_schema(empty_database)
     assert migrate(empty_database) == []
+
+
+def test_every_migration_is_known_by_name() -> None:
+    assert tuple(script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions())[::-1] == REVISIONS
 
 
 def test_down_and_up_again(empty_database: Database) -> None:

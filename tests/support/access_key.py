@@ -2,7 +2,7 @@
 
 from flowserver.store.database import Database
 from flowserver.store.keys import AccessKey, insert_access_key, token_digest
-from flowserver.store.schema import migrate
+from flowserver.store.migrating import migrate
 
 ACCESS_KEY_ID = "testak"
 SECRET = "testsecret"

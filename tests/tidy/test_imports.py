@@ -2,11 +2,14 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
+from flowserver.base.loading import load
 from tests.tidy.source_files import PACKAGE, ROOT, functions_of, imported_names, source_files
 
 PURE_PACKAGES = ("expressions", "language", "machine")
@@ -14,6 +17,7 @@ IMPURE_MODULES = {
     "aiohttp", "asyncio", "httpx", "os", "random", "secrets", "socket", "sqlalchemy", "subprocess",
     "time", "uuid", "uuid_utils",
 }  # fmt: skip
+PLACE = re.compile(r"flowserver(?:\.\w+)+:\w+")
 CLOCK_READERS = {"now", "utcnow", "today"}
 
 
@@ -33,6 +37,24 @@ def test_no_function_imports() -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
     assert late == set()
+
+
+def test_one_module_loads_later() -> None:
+    loaders = {
+        source.name for source in source_files() for _, name in imported_names(source) if "import_module" in name
+    }
+    assert loaders == {"flowserver/base/loading.py"}
+
+
+def test_what_is_loaded_later_exists_and_is_no_higher() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    rank = {name: rank for rank, names in enumerate(contracts[0]["layers"]) for name in names.split(" | ")}
+    for source in source_files():
+        own = source.path.relative_to(PACKAGE).with_suffix("").parts[0]
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and PLACE.fullmatch(node.value):
+                assert callable(load(node.value))
+                assert rank[node.value.partition(":")[0].split(".")[1]] >= rank[own], source.place(node)
 
 
 @pytest.mark.parametrize("package", PURE_PACKAGES)
