@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import typer
 from sqlalchemy.exc import DBAPIError
-from typer.core import TyperGroup
 
 from flowserver.api.guard import UnsafeBind
 from flowserver.server import DatabaseInUse
@@ -38,12 +37,3 @@ def failing_with(exit_code: int) -> Iterator[None]:
         reason = f"{error.filename}: {error.strerror}"
     typer.echo(f"flowserver: {reason}", err=True)
     raise typer.Exit(exit_code)
-
-
-class Commands(TyperGroup):
-    """A group of commands that ends with exit code 1 and one line when a command fails in a way that is known."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        with failing_with(1):
-            return super().invoke(ctx)
