@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Protocol
 from zlib import crc32
 
-import psycopg
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
@@ -20,9 +19,9 @@ from flowserver.base.clock import Clock
 from flowserver.engine.lease import Lease
 from flowserver.engine.notices import Notice, read_notice
 from flowserver.store.database import Database
-from flowserver.store.errors import reason_of
+from flowserver.store.errors import LOCK_NOT_AVAILABLE, reason_of, sqlstate_of
 from flowserver.store.nodes import NodeRow, beat, declare_dead, list_nodes
-from flowserver.store.notices import listen, notify, receive
+from flowserver.store.notices import NoticesLost, listen, notify, receive
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +147,7 @@ class Membership:
             try:
                 with self._database.session() as connection:
                     self._attend(connection, loop)
-            except (SQLAlchemyError, psycopg.Error) as error:
+            except (SQLAlchemyError, NoticesLost) as error:
                 log.warning("the other nodes cannot be reached, which is tried again: %s", reason_of(error))
             except Exception:
                 log.exception("the membership failed and goes on")
@@ -181,7 +180,7 @@ class Membership:
         try:
             return declare_dead(connection, silent)
         except OperationalError as error:
-            if not isinstance(error.orig, psycopg.errors.LockNotAvailable):
+            if sqlstate_of(error) != LOCK_NOT_AVAILABLE:
                 raise
             return False  # the next look tries again, and this node has to go on beating meanwhile
 

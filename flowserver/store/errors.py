@@ -5,6 +5,9 @@ import sqlite3
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+LOCK_NOT_AVAILABLE = "55P03"
+"""PostgreSQL's code for a lock that was not had in time."""
+
 READ_ONLY = "25006"
 """PostgreSQL's code for a write to a standby, as which a primary may come back for a while."""
 

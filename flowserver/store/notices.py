@@ -1,14 +1,17 @@
 """Words between the nodes of a PostgreSQL database, by LISTEN and NOTIFY. They only hurry what the rows say anyway."""
 
 from collections.abc import Iterator
-from typing import cast
+from typing import Any
 
-import psycopg
 from sqlalchemy import Connection, text
 
 CHANNEL = "flowserver"
 NOTICE_BYTES_MAX = 7_900
 """PostgreSQL takes less than 8,000 bytes in one notice."""
+
+
+class NoticesLost(Exception):
+    """The connection is gone on which notices came in."""
 
 
 def listen(connection: Connection) -> None:
@@ -23,7 +26,10 @@ def notify(connection: Connection, payloads: list[str]) -> None:
 
 
 def receive(connection: Connection, seconds: float) -> Iterator[str]:
-    """Notices as they come in, for so long; raises psycopg.Error when the connection is gone."""
-    raw = cast(psycopg.Connection[tuple[object, ...]], connection.connection.driver_connection)
-    for notice in raw.notifies(timeout=seconds):
-        yield notice.payload
+    """Notices as they come in, for so long; raises NoticesLost when the connection is gone."""
+    raw: Any = connection.connection.driver_connection
+    try:
+        for notice in raw.notifies(timeout=seconds):
+            yield notice.payload
+    except connection.dialect.loaded_dbapi.Error as error:  # SQLAlchemy knows nothing of this, so it wraps no error
+        raise NoticesLost(str(error)) from error
