@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from flowserver import __version__
+from flowserver.base.urls import base_url
 from flowserver.cli.databases import bring_up_to_date, open_database, place_of, require_up_to_date
 from flowserver.cli.listening import listening
 from flowserver.cli.logs import set_up_logs
 from flowserver.cli.options import with_settings
 from flowserver.cli.process import serve_until_stopped
-from flowserver.hosting.serving import base_url
 from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.database import Database

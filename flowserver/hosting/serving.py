@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
+from flowserver.base.urls import base_url
 from flowserver.hosting.app import build_app
 from flowserver.hosting.errors import HostingError
 from flowserver.hosting.functions import HostedFunctions, load_functions
@@ -92,13 +93,6 @@ def bind(listen: str) -> socket.socket:
         reason = os.strerror(error.errno or 0)  # the error's own text names the address once more
         advice = "; choose another with --listen, or any with port 0" if error.errno == errno.EADDRINUSE else ""
         raise HostingError(f"cannot listen on {listen}: {reason}{advice}") from None
-
-
-def base_url(host: str, port: int) -> str:
-    """The URL under which a server on this machine reaches a socket that is bound to this address."""
-    if ip_address(host).is_unspecified:
-        host = "::1" if ":" in host else "127.0.0.1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextmanager

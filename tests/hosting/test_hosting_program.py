@@ -12,9 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpx
 import pytest
 
+from flowserver.base.urls import base_url
 from flowserver.hosting.errors import HostingError
 from flowserver.hosting.registration import register
-from flowserver.hosting.serving import base_url, bind
+from flowserver.hosting.serving import bind
 from tests.hosting.tutorial_handlers import ECHO
 
 PROGRAM = """
