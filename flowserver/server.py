@@ -1,22 +1,24 @@
 """The composition root: settings in, a running application out."""
 
+import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from typing import Any
 
-from fastapi import FastAPI
 from filelock import FileLock, Timeout
+from starlette.applications import Starlette
+from starlette.datastructures import State
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from flowserver import __version__
 from flowserver.api import watching
 from flowserver.api.middleware import RequestFrame
-from flowserver.api.rest.router import install
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.limits import Limits
+from flowserver.base.loading import load
 from flowserver.engine.engine import Engine
 from flowserver.engine.lease import new_node_id
 from flowserver.engine.retention import Rules
@@ -39,52 +41,68 @@ class DatabaseInUse(Exception):
     """Another server process has this SQLite database open."""
 
 
-def create_app(settings: Settings, clock: Clock | None = None) -> FastAPI:
+def create_app(settings: Settings, clock: Clock | None = None) -> "Application":
     """The application; its lifespan opens the database and runs the engine.
 
     Starting it raises DatabaseInUse, SchemaOutdated or SchemaTooNew when the database is not to be used so.
     """
-    limits = Limits.of(settings.limits)
-    app = _Application(
-        lifespan=_lifespan, title="flowserver", version=__version__, docs_url=None, redoc_url=None, openapi_url=None
-    )
-    app.state.settings = settings
-    app.state.clock = clock or SystemClock()
-    app.state.limits = limits
+    return Application(settings, clock or SystemClock())
 
-    def is_leaving() -> bool:
-        return hasattr(app.state, "engine") and app.state.engine.lease.is_leaving
 
-    app.rpc = RequestFrame(_Rpc(app), limits.request_bytes_max, is_leaving)
-    app.router.routes.append(Route(RPC_PATH, _Rpc(app), methods=RPC_METHODS, include_in_schema=False))
-    app.add_middleware(RequestFrame, body_bytes_max=limits.request_bytes_max, is_leaving=is_leaving)
-    watching.install(app)
-    install(app)
-    return app
+class Application(Starlette):
+    """RPC, without a framework around it; what watches the server; and REST for everything else.
+
+    REST and its framework are loaded for the first request to it: loading them takes about as long as all the rest of
+    a start, and executions that wait for this server to come up need neither.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        super().__init__(routes=watching.ROUTES, lifespan=_lifespan)
+        self.state.settings = settings
+        self.state.clock = clock
+        self.state.limits = limits = Limits.of(settings.limits)
+        self._frame: dict[str, Any] = {"body_bytes_max": limits.request_bytes_max, "is_leaving": self._is_leaving}
+        self.add_middleware(RequestFrame, **self._frame)
+        self._rpc = RequestFrame(_Rpc(self.state), **self._frame)
+        self._rest: asyncio.Task[Starlette] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or (scope["path"] in watching.PATHS and scope["method"] in watching.METHODS):
+            await super().__call__(scope, receive, send)
+        elif scope["path"] == RPC_PATH and scope["method"] in RPC_METHODS:
+            await self._rpc(scope, receive, send)
+        else:
+            await (await self.rest())(scope, receive, send)
+
+    async def rest(self) -> Starlette:
+        """The application that serves REST, loaded if it has not been; it answers for all paths, so it knows all."""
+        if self._rest is None:
+            self._rest = asyncio.create_task(asyncio.to_thread(self._load_rest))
+        return await asyncio.shield(self._rest)  # which others wait for, too
+
+    def _load_rest(self) -> Starlette:
+        rest: Starlette = load("flowserver.api.rest.router:rest_application")(self.state)
+        rest.add_middleware(RequestFrame, **self._frame)
+        rest.router.routes[:0] = [Route(RPC_PATH, _Rpc(self.state), methods=RPC_METHODS), *watching.ROUTES]
+        return rest
+
+    def _is_leaving(self) -> bool:
+        return hasattr(self.state, "engine") and self.state.engine.lease.is_leaving
 
 
 class _Rpc:
     """The RPC route of an application, once it serves."""
 
-    def __init__(self, app: FastAPI) -> None:
-        self._state = app.state
+    def __init__(self, state: State) -> None:
+        self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._state.rpc(scope, receive, send)
 
 
-class _Application(FastAPI):
-    """The framework's application, beside which RPC is served without the framework; that knows the route, too."""
-
-    rpc: ASGIApp
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_rpc = scope["type"] == "http" and scope["path"] == RPC_PATH and scope["method"] in RPC_METHODS
-        await (self.rpc if is_rpc else super().__call__)(scope, receive, send)
-
-
 @asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: Application) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     with ExitStack() as stack:
         database = Database(settings.database_url)

@@ -2,20 +2,13 @@
 
 from typing import Any
 
-from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from flowserver.api.guard import check_open_request
 from flowserver.base.errors import AccessDenied
-
-
-def install(app: FastAPI) -> None:
-    """Add the routes to an application whose state holds `operations` and `settings` once it serves."""
-    app.add_route("/healthz", _healthz, methods=["GET"], include_in_schema=False)
-    app.add_route("/readyz", _readyz, methods=["GET"], include_in_schema=False)
-    app.add_route("/metrics", _metrics, methods=["GET"], include_in_schema=False)
 
 
 async def _healthz(_request: Request) -> Response:
@@ -38,3 +31,14 @@ async def _metrics(request: Request) -> Response:
         except AccessDenied as error:
             return PlainTextResponse(error.message, error.status)
     return Response(await state.operations.watching.metrics(), media_type=CONTENT_TYPE_LATEST)
+
+
+METHODS = ("GET", "HEAD")
+ROUTES = (
+    Route("/healthz", _healthz, include_in_schema=False),
+    Route("/readyz", _readyz, include_in_schema=False),
+    Route("/metrics", _metrics, include_in_schema=False),
+)
+"""For an application whose state holds `operations` and `settings` once it serves."""
+
+PATHS = frozenset(route.path for route in ROUTES)

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
-from fastapi import FastAPI
+
+from flowserver.server import Application
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep idle connections, so that it is they who close them and no request meets a closing one."""
 
 
-def serve_until_stopped(app: FastAPI, listeners: list[socket.socket], announce: Callable[[], None]) -> None:
+def serve_until_stopped(app: Application, listeners: list[socket.socket], announce: Callable[[], None]) -> None:
     """Serve until SIGTERM or Ctrl-C; `announce` is called once requests are answered.
 
     Raises whatever the application's start raises.
@@ -52,7 +53,7 @@ def serve_until_stopped(app: FastAPI, listeners: list[socket.socket], announce: 
         runner.run(_serve(app, server, listeners))
 
 
-async def _serve(app: FastAPI, server: uvicorn.Server, listeners: list[socket.socket]) -> None:
+async def _serve(app: Application, server: uvicorn.Server, listeners: list[socket.socket]) -> None:
     async with app.router.lifespan_context(app):
         await server.serve(sockets=listeners)
         log.info("stopped answering requests")
@@ -62,7 +63,7 @@ async def _serve(app: FastAPI, server: uvicorn.Server, listeners: list[socket.so
 class _Server(uvicorn.Server):
     """uvicorn, but it says when it serves, lets waiters go when it stops, and leaves signals to this module."""
 
-    def __init__(self, app: FastAPI, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(self, app: Application, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config)
         self._app = app
         self._announce = announce

@@ -6,14 +6,13 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import delete
 from sqlalchemy.exc import OperationalError
 
 from flowserver.engine.metrics import GAUGES
 from flowserver.operations.watching import CENSUS_SECONDS
-from flowserver.server import create_app
+from flowserver.server import Application, create_app
 from flowserver.settings import Settings
 from flowserver.store.tables import scopes
 from tests.api.conftest import client_of
@@ -32,11 +31,11 @@ def samples(response: httpx.Response) -> dict[str, float]:
     }
 
 
-def forget_census(app: FastAPI) -> None:
+def forget_census(app: Application) -> None:
     app.state.operations.watching._census._until = 0.0
 
 
-def take_away(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+def take_away(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def fail():
         raise OperationalError("SELECT", None, Exception("away"))
@@ -45,7 +44,7 @@ def take_away(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app.state.engine.database, "read", fail)
 
 
-async def test_what_happens_is_counted(client: httpx.AsyncClient, app: FastAPI) -> None:
+async def test_what_happens_is_counted(client: httpx.AsyncClient, app: Application) -> None:
     for flow, text in (("p", PASS), ("w", WAIT)):
         await client.put(f"/v1/flows/{flow}", json={"definition": text})
         await client.post(f"/v1/flows/{flow}/executions?wait={60 if flow == 'p' else 0}", json={"name": "e"})
@@ -71,7 +70,7 @@ async def test_how_late_waits_are(client: httpx.AsyncClient) -> None:
     assert seen["flowserver_wakeup_lateness_seconds_sum"] < 10
 
 
-async def test_a_census_is_taken_once_for_all_who_ask(client: httpx.AsyncClient, app: FastAPI) -> None:
+async def test_a_census_is_taken_once_for_all_who_ask(client: httpx.AsyncClient, app: Application) -> None:
     await client.put("/v1/flows/w", json={"definition": WAIT})
     await client.post("/v1/flows/w/executions", json={"name": "e"})
     assert samples(await client.get("/metrics"))["flowserver_stuck_executions"] == 0
@@ -85,7 +84,7 @@ async def test_a_census_is_taken_once_for_all_who_ask(client: httpx.AsyncClient,
 
 
 async def test_while_the_database_is_away(
-    client: httpx.AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+    client: httpx.AsyncClient, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert (await client.get("/readyz")).status_code == 200
     with monkeypatch.context() as away:
@@ -104,7 +103,7 @@ async def test_while_the_database_is_away(
     assert (await client.get("/readyz")).status_code == 200
 
 
-async def test_a_server_that_leaves_is_not_ready(client: httpx.AsyncClient, app: FastAPI) -> None:
+async def test_a_server_that_leaves_is_not_ready(client: httpx.AsyncClient, app: Application) -> None:
     assert (await client.get("/readyz")).json() == {"status": "ready"}
     await app.state.engine.leave()
     answer = await client.get("/readyz")
@@ -140,6 +139,6 @@ async def test_every_application_counts_for_itself(sqlite_url: str, tmp_path) ->
 
 
 @asynccontextmanager
-async def _running(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+async def _running(app: Application) -> AsyncIterator[httpx.AsyncClient]:
     async with app.router.lifespan_context(app), client_of(app) as opened:
         yield opened

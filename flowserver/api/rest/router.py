@@ -1,13 +1,15 @@
-"""REST's way into an application: all routes, and answers for paths that are none."""
+"""REST's application: all routes, and answers for paths that are none."""
 
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from starlette.datastructures import State
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from flowserver import __version__
 from flowserver.api.rest import definitions, events, executions, flows, functions, tasks
 from flowserver.api.rest.docs import Docs
 from flowserver.api.rest.problems import MethodNotAllowed, PathNotFound, problem_response
@@ -16,13 +18,16 @@ from flowserver.base.errors import FlowServerError, InvalidArgument
 ROUTERS = (flows.router, executions.router, events.router, tasks.router, functions.router, definitions.router)
 
 
-def install(app: FastAPI) -> None:
-    """Add REST to an application whose state holds `operations` and `settings` once it serves."""
+def rest_application(state: State) -> FastAPI:
+    """REST over a state that holds `operations` and `settings`."""
+    app = FastAPI(title="flowserver", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    app.state = state
     app.router.redirect_slashes = False
     for router in ROUTERS:
         app.include_router(router)
     Docs(ROUTERS).install(app)
     app.add_exception_handler(HTTPException, _answer_framework_error)
+    return app
 
 
 async def _answer_framework_error(request: Request, error: Any) -> Response:

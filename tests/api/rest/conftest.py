@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 import uvicorn
-from fastapi import FastAPI
 
 from flowserver.machine.events import EventType
 from flowserver.operations.access import make_access_key
+from flowserver.server import Application
 from flowserver.store.database import Database
 from flowserver.store.keys import insert_access_key
 from tests.invokers.wire_server import WireServer
@@ -52,7 +52,7 @@ async def functions() -> AsyncIterator[WireServer]:
 
 
 @pytest.fixture
-async def waiting(client: httpx.AsyncClient, app: FastAPI, functions: WireServer) -> str:
+async def waiting(client: httpx.AsyncClient, app: Application, functions: WireServer) -> str:
     """The token of a task that waits for its report, in execution `run` of flow `ask`."""
     await put_callback_flow(client, functions)
     assert (await client.post("/v1/flows/ask/executions", json={"name": "run"})).status_code == 201
@@ -64,7 +64,7 @@ async def put_callback_flow(client: httpx.AsyncClient, functions: WireServer) ->
     await client.put("/v1/flows/ask", content=CALLBACK, headers={"Content-Type": "application/yaml"})
 
 
-async def submitted_token(app: FastAPI) -> str:
+async def submitted_token(app: Application) -> str:
     """Wait until the step of execution `run` of flow `ask` waits for its report."""
     token = ""
     async for event in app.state.operations.executions.follow("ask", "run"):
@@ -78,7 +78,7 @@ async def submitted_token(app: FastAPI) -> str:
 class LiveServer(uvicorn.Server):
     """A server that tells when it listens."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: Application) -> None:
         super().__init__(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", ws="none"))
         self.listens = asyncio.Event()
 
@@ -92,7 +92,7 @@ class LiveServer(uvicorn.Server):
 
 
 @pytest.fixture
-async def live(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+async def live(app: Application) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the application on a real socket."""
     server = LiveServer(app)
     serving = asyncio.create_task(server.serve())

@@ -5,12 +5,12 @@ import re
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
+from starlette.applications import Starlette
 
 from flowserver.api.rest.router import ROUTERS
 from flowserver.operations import access
-from flowserver.server import create_app
+from flowserver.server import Application, create_app
 from flowserver.settings import Settings
 from flowserver.store.database import Database
 from flowserver.store.keys import disable_access_key, insert_access_key, list_access_keys
@@ -41,7 +41,7 @@ WRONG = [
 ]
 
 
-def routes_of(app: FastAPI) -> list[tuple[str, str]]:
+def routes_of(app: Starlette) -> list[tuple[str, str]]:
     """Method and path of every route, with names in the place of parameters."""
     found = []
     for route in iter_route_contexts(app.routes):
@@ -50,9 +50,9 @@ def routes_of(app: FastAPI) -> list[tuple[str, str]]:
     return found
 
 
-async def test_no_route_answers_strangers(app: FastAPI, token: str, client: httpx.AsyncClient) -> None:
+async def test_no_route_answers_strangers(app: Application, token: str, client: httpx.AsyncClient) -> None:
     """The walk covers the whole application, so that a new route cannot be forgotten."""
-    routes = routes_of(app)
+    routes = routes_of(await app.rest())
     assert {path for _, path in routes} >= PUBLIC | {RPC, "/v1/flows/order/executions/order/events/stream"}
     for method, path in routes:
         response = await client.request(method, path)
@@ -108,7 +108,7 @@ async def test_who_calls_is_asked_before_the_request_is_looked_at(token: str, cl
         assert_problem(response, 401, "AccessDenied")
 
 
-async def test_a_disabled_key_opens_nothing(token: str, app: FastAPI, sqlite_url: str) -> None:
+async def test_a_disabled_key_opens_nothing(token: str, app: Application, sqlite_url: str) -> None:
     database = Database(sqlite_url)
     with database.write() as connection:
         [key] = list_access_keys(connection)
@@ -136,7 +136,7 @@ class TestOpenServer:
         ],
     )
     async def test_answers_nobody_from_elsewhere(
-        self, app: FastAPI, client: httpx.AsyncClient, headers: dict[str, str]
+        self, app: Application, client: httpx.AsyncClient, headers: dict[str, str]
     ) -> None:
         for router in ROUTERS:
             for method, path in routes_of_router(router):

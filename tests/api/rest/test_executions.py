@@ -4,9 +4,9 @@ import asyncio
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from sqlalchemy import select, update
 
+from flowserver.server import Application
 from flowserver.store.tables import execution_documents, executions
 from tests.api.rest.conftest import PASS, WAIT, assert_problem
 
@@ -87,7 +87,7 @@ async def test_a_wait_has_bounds(client: httpx.AsyncClient, wait: str) -> None:
     assert (await client.get(HERE)).json()["executions"] == []
 
 
-async def test_a_reader_waits_for_the_end(client: httpx.AsyncClient, app: FastAPI) -> None:
+async def test_a_reader_waits_for_the_end(client: httpx.AsyncClient, app: Application) -> None:
     await client.post("/v1/flows/parcel/executions", json={"name": "run"})
     reading = asyncio.create_task(client.get("/v1/flows/parcel/executions/run?wait=60"))
     stopped = (await client.post("/v1/flows/parcel/executions/run/stop")).json()
@@ -106,7 +106,7 @@ async def test_stop_says_why(client: httpx.AsyncClient) -> None:
     assert_problem(again, 400, "ExecutionAlreadyCompleted")
 
 
-async def test_a_parked_execution_is_seen_found_and_restarted(client: httpx.AsyncClient, app: FastAPI) -> None:
+async def test_a_parked_execution_is_seen_found_and_restarted(client: httpx.AsyncClient, app: Application) -> None:
     here = "/v1/flows/parcel/executions"
     for name in ("run", "other"):
         await client.post(here, json={"name": name})
@@ -203,7 +203,7 @@ class TestListing:
         assert f"`{name}`" in problem["detail"]
 
 
-async def test_a_set_aside_execution_says_so(client: httpx.AsyncClient, app: FastAPI) -> None:
+async def test_a_set_aside_execution_says_so(client: httpx.AsyncClient, app: Application) -> None:
     await client.post("/v1/flows/parcel/executions", json={"name": "run"})
     database = app.state.engine.database
     with database.write() as connection:

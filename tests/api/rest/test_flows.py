@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import httpx
 import pytest
-from fastapi import FastAPI
 
 from flowserver.base.names import NAME_RULE
+from flowserver.server import Application
 from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, WAIT, assert_problem
 
@@ -145,7 +145,7 @@ async def test_a_name_is_given_once(client: httpx.AsyncClient) -> None:
     assert_problem(refused, 409, "FlowAlreadyExists")
 
 
-async def test_there_are_not_more_flows_than_allowed(app: FastAPI) -> None:
+async def test_there_are_not_more_flows_than_allowed(app: Application) -> None:
     app.state.limits = replace(app.state.limits, flows_max=1)
     async with app.router.lifespan_context(app), client_of(app) as client:
         await create(client, "order")

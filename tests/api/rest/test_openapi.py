@@ -6,13 +6,13 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from pydantic import BaseModel
 
 from flowserver.api.rest import openapi
 from flowserver.api.rest.problems import ANYWHERE
 from flowserver.api.rest.router import ROUTERS
 from flowserver.base.errors import FlowServerError
+from flowserver.server import Application
 
 DOCUMENT = openapi.openapi_document(ROUTERS)
 OPERATIONS = {
@@ -124,7 +124,7 @@ async def test_only_the_pages_own_files_are_served(client: httpx.AsyncClient, pa
     assert (await client.get(path)).status_code == 404
 
 
-async def test_behind_a_path_prefix(app: FastAPI) -> None:
+async def test_behind_a_path_prefix(app: Application) -> None:
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app, root_path="/flows")
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from sqlalchemy.exc import OperationalError
 
+from flowserver.server import Application
 from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, WAIT, assert_problem
 
@@ -40,7 +40,7 @@ async def test_methods_that_a_path_does_not_take(client: httpx.AsyncClient, meth
 
 
 async def test_our_own_bugs_are_logged_and_not_shown(
-    client: httpx.AsyncClient, app: FastAPI, caplog: pytest.LogCaptureFixture
+    client: httpx.AsyncClient, app: Application, caplog: pytest.LogCaptureFixture
 ) -> None:
     with app.state.engine.database.write() as connection:
         connection.exec_driver_sql("DROP TABLE functions")
@@ -53,7 +53,7 @@ async def test_our_own_bugs_are_logged_and_not_shown(
     assert (await client.get("/v1/flows")).status_code == 200
 
 
-async def test_a_full_server_asks_for_patience(app: FastAPI) -> None:
+async def test_a_full_server_asks_for_patience(app: Application) -> None:
     app.state.limits = replace(app.state.limits, running_executions_max=0)
     async with app.router.lifespan_context(app), client_of(app) as client:
         await client.put("/v1/flows/order", json={"definition": WAIT})
@@ -68,7 +68,7 @@ async def test_every_request_has_an_id_of_its_own(client: httpx.AsyncClient) -> 
 
 
 async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_bug_of_ours(
-    app: FastAPI, client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+    app: Application, client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     messages = iter([{"type": "http.request", "body": PASS.encode(), "more_body": True}, {"type": "http.disconnect"}])
 
@@ -90,7 +90,7 @@ async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_bug_of_ours(
 
 
 async def test_a_database_that_is_away_is_a_503_that_may_be_repeated(
-    client: httpx.AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+    client: httpx.AsyncClient, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object) -> None:
         raise OperationalError("SELECT", None, Exception("the server closed the connection"))
@@ -101,7 +101,9 @@ async def test_a_database_that_is_away_is_a_503_that_may_be_repeated(
     assert response.headers["retry-after"] == "1"
 
 
-async def test_a_leaving_server_closes_connections_with_its_answers(client: httpx.AsyncClient, app: FastAPI) -> None:
+async def test_a_leaving_server_closes_connections_with_its_answers(
+    client: httpx.AsyncClient, app: Application
+) -> None:
     assert "connection" not in (await client.get("/v1/functions")).headers
     await app.state.engine.leave()
     response = await client.get("/v1/functions")

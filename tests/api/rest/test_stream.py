@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-from fastapi import FastAPI
 
+from flowserver.server import Application
 from tests.api.rest.conftest import WAIT, put_callback_flow
 from tests.invokers.wire_server import WireServer
 from tests.support.server import ServerProcess
@@ -65,7 +65,7 @@ async def test_a_reconnecting_client_misses_nothing(live: httpx.AsyncClient, run
     assert seen == [1, 2, 3, 4, 5]
 
 
-async def test_a_client_that_leaves_is_forgotten(live: httpx.AsyncClient, running: None, app: FastAPI) -> None:
+async def test_a_client_that_leaves_is_forgotten(live: httpx.AsyncClient, running: None, app: Application) -> None:
     watchers = app.state.engine.watchers
     watch_changes = watchers.watch_changes
     left = asyncio.Event()

@@ -6,9 +6,9 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
 
 from flowserver.base.json_values import load_json
+from flowserver.server import Application
 from tests.api.conftest import client_of
 from tests.engine.functions import Functions
 from tests.engine.nodes import definition
@@ -89,14 +89,14 @@ def fault(response: httpx.Response, status: int, code: str) -> str:
 
 
 @pytest.fixture
-async def rpc(app: FastAPI) -> AsyncIterator[Rpc]:
+async def rpc(app: Application) -> AsyncIterator[Rpc]:
     """The RPC API of the running application."""
     async with running_rpc(app) as running:
         yield running
 
 
 @asynccontextmanager
-async def running_rpc(app: FastAPI) -> AsyncIterator[Rpc]:
+async def running_rpc(app: Application) -> AsyncIterator[Rpc]:
     async with app.router.lifespan_context(app), client_of(app) as http:
         yield Rpc(http)
 
@@ -110,7 +110,7 @@ async def functions() -> AsyncIterator[Functions]:
 
 
 @pytest.fixture
-async def function(rpc: Rpc, app: FastAPI, functions: Functions) -> Functions:
+async def function(rpc: Rpc, app: Application, functions: Functions) -> Functions:
     """Functions of which `s/f` is registered."""
     put = app.state.operations.functions.put
     await put("s", "f", url=functions.url("s/f"), headers={}, timeout_seconds=None)

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from fastapi import FastAPI
 
 from flowserver.base.limits import Limits
+from flowserver.server import Application
 from tests.api.rpc.conftest import ASK, CALL, PASS, WAIT, Rpc, running_rpc
 from tests.engine.functions import Functions
 
@@ -184,7 +184,7 @@ async def test_pages_of_impossible_sizes(rpc: Rpc, limit: str) -> None:
     await rpc.refused("ListFlows", 400, "InvalidArgument", Limit=limit)
 
 
-async def test_five_thousand_flows(rpc: Rpc, app: FastAPI) -> None:
+async def test_five_thousand_flows(rpc: Rpc, app: Application) -> None:
     flows = app.state.operations.flows
     await asyncio.gather(*(flows.create(f"f{number:04}", PASS) for number in range(5_000)))
     pages = await rpc.names("ListFlows", "Flows")
@@ -193,7 +193,7 @@ async def test_five_thousand_flows(rpc: Rpc, app: FastAPI) -> None:
     assert len((await rpc.call("ListFlows", Limit=1000))["Flows"]) == 1_000
 
 
-async def test_as_many_flows_as_there_may_be(app: FastAPI) -> None:
+async def test_as_many_flows_as_there_may_be(app: Application) -> None:
     app.state.limits = Limits(flows_max=2)
     async with running_rpc(app) as rpc:
         await rpc.create_flow("a")

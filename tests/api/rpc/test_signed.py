@@ -5,11 +5,10 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from sqlalchemy import func, select
 
 from flowserver.api.rpc.signature import TIME_WINDOW_MS
-from flowserver.server import create_app
+from flowserver.server import Application, create_app
 from flowserver.settings import Settings
 from flowserver.store.database import Database
 from flowserver.store.keys import disable_access_key
@@ -24,13 +23,13 @@ AWKWARD = "~*+/&=中 %41%2B\n'\""
 
 
 @pytest.fixture
-def keyed_app(sqlite_url: str, clock: ManualClock) -> FastAPI:
+def keyed_app(sqlite_url: str, clock: ManualClock) -> Application:
     create_database_with_key(sqlite_url)
     return create_app(Settings(database_url=sqlite_url, drain_seconds=0), clock)
 
 
 @pytest.fixture
-async def keyed(keyed_app: FastAPI) -> AsyncIterator[Rpc]:
+async def keyed(keyed_app: Application) -> AsyncIterator[Rpc]:
     """The RPC API of a server with one key."""
     async with running_rpc(keyed_app) as rpc:
         yield rpc
@@ -137,7 +136,7 @@ async def test_an_unknown_key_and_a_wrong_secret(keyed: Rpc, clock: ManualClock)
     fault(await keyed.http.send(liar.v3("ListFlows")), 403, "SignatureNotMatch")
 
 
-async def test_a_disabled_key_lets_nobody_in(keyed_app: FastAPI, signer: Signer, sqlite_url: str) -> None:
+async def test_a_disabled_key_lets_nobody_in(keyed_app: Application, signer: Signer, sqlite_url: str) -> None:
     """And disabling the last one does not open the server."""
     database = Database(sqlite_url)
     with database.write() as connection:

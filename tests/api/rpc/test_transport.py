@@ -5,10 +5,9 @@ import re
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from sqlalchemy.exc import OperationalError
 
-from flowserver.server import create_app
+from flowserver.server import Application, create_app
 from flowserver.settings import Settings
 from tests.api.rpc.conftest import PASS, WAIT, Rpc, fault, running_rpc, success
 
@@ -250,7 +249,9 @@ async def test_head_says_what_get_would(described: Rpc) -> None:
     assert (await described.http.head("/", params={**DESCRIBE, "Name": "none"})).status_code == 404
 
 
-async def test_a_database_that_is_away_is_a_503(described: Rpc, app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_database_that_is_away_is_a_503(
+    described: Rpc, app: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def away(*_: object) -> None:
         raise OperationalError("SELECT", None, Exception("the server closed the connection"))
 
@@ -258,7 +259,7 @@ async def test_a_database_that_is_away_is_a_503(described: Rpc, app: FastAPI, mo
     await described.refused("DescribeFlow", 503, "ServiceUnavailable", Name="f")
 
 
-async def test_our_own_bug_is_a_plain_500(described: Rpc, app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_our_own_bug_is_a_plain_500(described: Rpc, app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app.state.operations.flows, "describe", None, raising=False)
     message = await described.refused("DescribeFlow", 500, "InternalServerError", Name="f")
     assert "NoneType" not in message

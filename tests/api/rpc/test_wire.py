@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 
+from flowserver.server import Application
 from tests.api.rest.conftest import LiveServer
 from tests.api.rpc.conftest import PASS
 
@@ -37,7 +37,7 @@ class Wire:
 
 
 @pytest.fixture
-async def wire(app: FastAPI) -> AsyncIterator[Wire]:
+async def wire(app: Application) -> AsyncIterator[Wire]:
     """A connection to the application on a real socket."""
     server = LiveServer(app)
     serving = asyncio.create_task(server.serve())
