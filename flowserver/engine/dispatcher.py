@@ -23,8 +23,7 @@ from flowserver.engine.committer import Committer
 from flowserver.engine.lease import Lease
 from flowserver.engine.registry import FunctionRegistry
 from flowserver.engine.starting import Started, Starter, StartRequest, as_failure, check_execution_name
-from flowserver.invokers.http import HttpInvoker
-from flowserver.invokers.invocation import Failed, Invocation, Replied
+from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
@@ -64,7 +63,7 @@ class Dispatcher:
     def __init__(
         self,
         committer: Committer,
-        invoker: HttpInvoker,
+        invoker: Invoker,
         registry: FunctionRegistry,
         starter: Starter,
         clock: Clock,

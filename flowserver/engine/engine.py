@@ -28,7 +28,7 @@ from flowserver.engine.timekeeper import Timekeeper
 from flowserver.engine.tokens import TaskTokens
 from flowserver.engine.warm import WarmExecutions
 from flowserver.engine.watchers import Watchers
-from flowserver.invokers.http import HttpInvoker
+from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, SubmitInvocation
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
@@ -68,7 +68,7 @@ class Engine:
         self.watchers = Watchers()
         self.registry = FunctionRegistry(database)
         self.starter = Starter(database, self.committer, limits)
-        self.invoker = HttpInvoker(limits)
+        self.invoker = DeferredInvoker(limits)
         self.dispatcher = Dispatcher(
             self.committer, self.invoker, self.registry, self.starter, clock, limits, self.lease
         )

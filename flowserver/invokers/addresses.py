@@ -8,8 +8,7 @@ that is where the functions of a self-hosted server live.
 
 import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-
-from aiohttp import AddrInfoType
+from typing import Any
 
 REFUSED_NETWORKS = tuple(
     (ip_network(network), reason)
@@ -58,8 +57,8 @@ def is_refused(host: str) -> bool:
     return any(address in network for network, _ in REFUSED_NETWORKS)
 
 
-def open_socket(address_info: AddrInfoType) -> socket.socket:
-    """Make the socket for one resolved address, or raise AddressRefused.
+def open_socket(address_info: tuple[int, int, int, str, tuple[Any, ...]]) -> socket.socket:
+    """Make the socket for one resolved address, as `getaddrinfo` gives it, or raise AddressRefused.
 
     The HTTP client calls this with the very address it then connects to. Names, literal addresses in any spelling
     and repeated look-ups therefore all pass here, and nothing is resolved between the check and the connection.

@@ -18,6 +18,9 @@ IMPURE_MODULES = {
     "time", "uuid", "uuid_utils",
 }  # fmt: skip
 PLACE = re.compile(r"flowserver(?:\.\w+)+:\w+")
+LATER = {"aiohttp", "alembic", "fastapi", "httpx", "psycopg", "rich"}
+"""What a start on SQLite does without, until it is needed; all of it takes longer than the start itself."""
+
 CLOCK_READERS = {"now", "utcnow", "today"}
 
 
@@ -55,6 +58,12 @@ def test_what_is_loaded_later_exists_and_is_no_higher() -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and PLACE.fullmatch(node.value):
                 assert callable(load(node.value))
                 assert rank[node.value.partition(":")[0].split(".")[1]] >= rank[own], source.place(node)
+
+
+def test_a_start_loads_nothing_in_vain() -> None:
+    loaded = "import sys, flowserver.cli.failures, flowserver.cli.serve; print(*sys.modules)"
+    done = subprocess.run((sys.executable, "-c", loaded), capture_output=True, text=True, timeout=120, check=True)
+    assert LATER & set(done.stdout.split()) == set()
 
 
 @pytest.mark.parametrize("package", PURE_PACKAGES)
