@@ -9,6 +9,7 @@ Decides only; reads no settings and answers no request.
 import re
 import socket
 from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, ip_address
 
 from flowserver.base.errors import AccessDenied
@@ -106,6 +107,7 @@ def _matches(host: str, pattern: str) -> bool:
     return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
 
 
+@lru_cache(maxsize=1_000)
 def _is_loopback(host: str) -> bool:
     try:
         address = ip_address(host)

@@ -1,5 +1,6 @@
 """The command `flowserver serve`: settings, database, port, and then the server until it is told to stop."""
 
+import gc
 import socket
 from typing import Annotated
 
@@ -16,6 +17,9 @@ from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.database import Database
 from flowserver.store.keys import any_access_key
+
+GARBAGE_THRESHOLD = 20_000
+"""New containers between two looks at the youngest; some megabytes at most, should all be cycles."""
 
 Migrate = Annotated[
     bool | None,
@@ -44,6 +48,7 @@ def serve(settings: Settings, *, migrate: Migrate = None) -> None:
     with open_database(settings.database_url) as database:
         has_keys = _prepare(database, migrate)
         place = place_of(database)
+    _collect_garbage_seldom()
     with listening(settings.host, settings.port, has_keys) as listeners:
         serve_until_stopped(create_app(settings), listeners, lambda: _announce(listeners, place, has_keys))
 
@@ -54,6 +59,13 @@ def _prepare(database: Database, migrate: bool | None) -> bool:
         bring_up_to_date(database)
     require_up_to_date(database)
     return database.run_read(any_access_key)
+
+
+def _collect_garbage_seldom() -> None:
+    """Next to nothing that requests and turns leave behind is a cycle, and what was imported stays for good."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
 
 
 def _announce(listeners: list[socket.socket], place: str, has_keys: bool) -> None:

@@ -5,8 +5,7 @@ A call is made at least once: if this process dies, another orders it again unde
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from typing import TypeVar
@@ -21,6 +20,7 @@ from flowserver.base.names import child_execution_id
 from flowserver.engine.batches import Envelope
 from flowserver.engine.committer import Committer
 from flowserver.engine.lease import Lease
+from flowserver.engine.places import Places
 from flowserver.engine.registry import FunctionRegistry
 from flowserver.engine.starting import Started, Starter, StartRequest, as_failure, check_execution_name
 from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
@@ -77,15 +77,12 @@ class Dispatcher:
         self._starter = starter
         self._clock = clock
         self._limits = limits
-        self._places = asyncio.Semaphore(limits.invocations_in_flight_max)
+        self.places = Places(limits.invocations_in_flight_max)
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
         self._waiting: dict[CallKey, asyncio.Task[None]] = {}
         self._asynchronous: dict[str, asyncio.Task[None]] = {}
         self._begun_asynchronous: set[str] = set()
         self._draining = False
-        self.calls_in_flight = 0
-        self.calls_waiting = 0
-        """For a place."""
 
     def dispatch(self, caller: Caller, command: InvokeTask) -> None:
         """Make a task's call; a call of the same attempt that is still under way goes on alone."""
@@ -136,7 +133,7 @@ class Dispatcher:
 
     def give_up_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[CallKey]:
         """Drop up to `limit` calls that wait for a place, of executions (by id) that this node need not keep."""
-        if not self._places.locked():
+        if not self.places.are_taken:
             return []
         given_up = list(islice((key for key in self._waiting if not keeps(key[0])), limit))
         for key in given_up:
@@ -177,7 +174,8 @@ class Dispatcher:
 
     async def _call(self, caller: Caller, command: InvokeTask) -> None:
         lease = self._lease.node_id
-        async with self._place():
+        await self.places.take(caller.flow_name)
+        try:
             if self._draining:
                 return  # whoever comes after this node makes the call
             self._waiting.pop((caller.execution_id, command.scope_id, command.wait_id), None)
@@ -186,23 +184,10 @@ class Dispatcher:
             except Exception as error:  # a call must not end without a word: the step would wait for ever
                 log.exception("the call %s failed inside the server", command.idempotency_key)
                 result = Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
+        finally:
+            self.places.give_back()
         envelope = Envelope(caller.execution_id, TaskReplied(command.scope_id, command.wait_id, result), lease=lease)
         await _persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
-
-    @asynccontextmanager
-    async def _place(self) -> AsyncIterator[None]:
-        """One of the places for calls under way, and the count of who has and who wants one."""
-        self.calls_waiting += 1
-        try:
-            await self._places.acquire()
-        finally:
-            self.calls_waiting -= 1
-        self.calls_in_flight += 1
-        try:
-            yield
-        finally:
-            self.calls_in_flight -= 1
-            self._places.release()
 
     async def _result(self, caller: Caller, command: InvokeTask) -> Result:
         match command.target:
@@ -291,7 +276,8 @@ class Dispatcher:
 
     async def _call_asynchronous(self, row: InvocationRow) -> None:
         """Make the call once and forget it whatever came of it: no step waits and none could be told."""
-        async with self._place():
+        await self.places.take(row.flow_name)
+        try:
             if self._draining:
                 return  # whoever comes after this node makes the call
             self._begun_asynchronous.add(row.idempotency_key)
@@ -302,6 +288,8 @@ class Dispatcher:
                 reply = Failed("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
             if not isinstance(reply, Replied):
                 log.warning("asynchronous call %s: %s %s", row.idempotency_key, reply.error, reply.cause)
+        finally:
+            self.places.give_back()
         await _persist(
             lambda: self._committer.write(lambda connection: delete_invocation(connection, row.idempotency_key))
         )

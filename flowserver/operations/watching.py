@@ -53,8 +53,8 @@ class WatchOperations:
         engine = self._engine
         gauges = {
             "flowserver_database_up": float(census is not None),
-            "flowserver_calls_in_flight": engine.dispatcher.calls_in_flight,
-            "flowserver_calls_waiting": engine.dispatcher.calls_waiting,
+            "flowserver_calls_in_flight": engine.dispatcher.places.taken,
+            "flowserver_calls_waiting": engine.dispatcher.places.wanted,
             "flowserver_pending_messages": engine.committer.pending,
         }
         if census is not None:
