@@ -2,6 +2,14 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, NamedTuple
+
+from flowserver.base.json_values import Json, JsonObject
+
+LARGE_ELEMENTS: Final = 32
+LARGE_CHARACTERS: Final = 1_024
+"""From so many elements, or characters of a text, a value is a part of its own: most events of an execution repeat
+the documents of others, and a foreach shows its whole collection to each of its iterations."""
 
 
 class EventType(StrEnum):
@@ -30,9 +38,17 @@ class EventType(StrEnum):
     TASK_TIMED_OUT = "TaskTimedOut"
 
 
+class Part(NamedTuple):
+    """A large value of a detail: what stands at `detail[document][name]`."""
+
+    document: str
+    name: str
+    value: Json
+
+
 @dataclass(slots=True)
 class Event:
-    """One history event. Ids count from 1 without gaps; `detail` is the JSON text of an object.
+    """One history event. Ids count from 1 without gaps.
 
     Nobody changes one; it is not frozen because making a frozen one costs three times as much.
     """
@@ -45,3 +61,30 @@ class Event:
     """"" for events of the execution itself."""
     time_ms: int
     detail: str
+    """JSON text of an object, in which null stands for each of the `parts`."""
+    parts: tuple[Part, ...] = ()
+    """Large values, which are the same objects wherever one document was made of another. None when it was read."""
+
+
+def cut(detail: JsonObject) -> tuple[JsonObject, tuple[Part, ...]]:
+    """A detail without the large values of its documents, and these."""
+    parts = [
+        Part(key, name, value)
+        for key, document in detail.items()
+        if document.__class__ is dict
+        for name, value in document.items()
+        if _is_large(value)
+    ]
+    if not parts:
+        return detail, ()
+    rest = {key: dict(value) if value.__class__ is dict else value for key, value in detail.items()}
+    for key, name, _ in parts:
+        rest[key][name] = None
+    return rest, tuple(parts)
+
+
+def _is_large(value: Json) -> bool:
+    kind = value.__class__
+    if kind is list or kind is dict:
+        return len(value) >= LARGE_ELEMENTS
+    return kind is str and len(value) >= LARGE_CHARACTERS

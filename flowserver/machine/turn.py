@@ -15,7 +15,7 @@ from flowserver.expressions.fuel import Fuel
 from flowserver.expressions.paths import find
 from flowserver.language.graph import Flow, ForeachStep, Mappings, Step
 from flowserver.machine.commands import CancelInvocation, Command, ReportCallback
-from flowserver.machine.events import Event, EventType
+from flowserver.machine.events import Event, EventType, cut
 from flowserver.machine.mappings import Environment, MissingSource, apply_mappings, fuel_for
 from flowserver.machine.messages import Failure
 from flowserver.machine.results import result_of_end
@@ -86,7 +86,8 @@ class Turn:
         event_id = self.execution.next_event_id
         assert cause < event_id
         self.execution.next_event_id = event_id + 1
-        self.events.append(Event(event_id, cause, type, step_name, self.environment.now_ms, dump_json(detail)))
+        rest, parts = cut(detail)
+        self.events.append(Event(event_id, cause, type, step_name, self.environment.now_ms, dump_json(rest), parts))
         return event_id
 
     def record_in(self, scope: Scope, type: EventType, /, **detail: Json) -> int:

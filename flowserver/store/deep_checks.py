@@ -19,6 +19,7 @@ from flowserver.store.damage import checks_of, damage_in, is_damage, legible
 from flowserver.store.errors import is_away, reason_of
 from flowserver.store.history import events_of
 from flowserver.store.loading import stored_status
+from flowserver.store.parts import PartReader
 from flowserver.store.retention import HIDDEN
 from flowserver.store.tables import (
     definitions,
@@ -27,6 +28,7 @@ from flowserver.store.tables import (
     flows,
     functions,
     histories,
+    history_parts,
     invocations,
     scopes,
 )
@@ -53,7 +55,7 @@ class Sound:
     table: Table
     place: str
     columns: Mapping[str, Read] = field(default_factory=dict)
-    reads_row: Callable[[Row[Any]], object] | None = None
+    reads_row: Callable[[Row[Any], PartReader], object] | None = None
     """Reads a whole row likewise."""
 
 
@@ -118,7 +120,7 @@ def _missing_documents(connection: Connection) -> Iterator[Damage]:
 def _unsound(connection: Connection, sound: Sound) -> Iterator[Damage]:
     """The damaged rows of a table. If the database cannot read it in one go, every row is read by itself."""
     told: set[Damage] = set()
-    everything = _problems(_rows(connection, select(sound.table)), sound)
+    everything = _problems(connection, select(sound.table), sound)
     for damage in _surviving(connection, f"table {sound.table.name}", everything):
         told.add(damage)
         yield damage
@@ -130,19 +132,19 @@ def _one_by_one(connection: Connection, sound: Sound) -> Iterator[Damage]:
     keys = list(sound.table.primary_key)
     for key in _rows(connection, select(*keys)):
         this = [column == value for column, value in zip(keys, key, strict=True)]
-        alone = _problems(_rows(connection, select(sound.table).where(*this)), sound)
+        alone = _problems(connection, select(sound.table).where(*this), sound)
         yield from _surviving(connection, _place(sound, key), alone)
 
 
-def _problems(rows: Iterator[Row[Any]], sound: Sound) -> Iterator[Damage]:
-    checks = checks_of(sound.table.c)
-    for row in rows:
-        problem = damage_in(row, checks) or _unreadable(row, sound)
+def _problems(connection: Connection, query: Select[Any], sound: Sound) -> Iterator[Damage]:
+    checks, parts = checks_of(sound.table.c), PartReader(connection)
+    for row in _rows(connection, query):
+        problem = damage_in(row, checks) or _unreadable(row, sound, parts)
         if problem is not None:
             yield Damage(_place(sound, row), problem)
 
 
-def _unreadable(row: Row[Any], sound: Sound) -> str | None:
+def _unreadable(row: Row[Any], sound: Sound, parts: PartReader) -> str | None:
     for name, read in sound.columns.items():
         text = row._mapping[name]
         try:
@@ -152,7 +154,7 @@ def _unreadable(row: Row[Any], sound: Sound) -> str | None:
             return f"its {name} cannot be read: {error}"
     try:
         if sound.reads_row is not None:
-            sound.reads_row(row)
+            sound.reads_row(row, parts)
     except Exception as error:
         return f"it cannot be read: {error}"
     return None
@@ -176,8 +178,8 @@ def _compile(text: str) -> None:
     parse(text, Limits())
 
 
-def _read_events(row: Row[Any]) -> None:
-    for event in events_of(row):
+def _read_events(row: Row[Any], parts: PartReader) -> None:
+    for event in events_of(row, parts):
         _load_object(event.detail)
 
 
@@ -196,6 +198,7 @@ _TABLES: Final = (
         {"local": _load_object, "step_input": _load_object, "retries": _load_object, "wait": WaitKind},
     ),
     Sound(histories, "events {first_event_id} to {last_event_id} of execution {execution_id}", reads_row=_read_events),
+    Sound(history_parts, "part {number} of event {event_id} of execution {execution_id}", {"value": load_stored_json}),
     Sound(functions, "function {service}/{function}", {"headers": _load_object}),
     Sound(invocations, "asynchronous call {idempotency_key}", {"event": _load_object}),
     Sound(definitions, "definition {definition_id}", {"text": _compile}),

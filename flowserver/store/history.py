@@ -2,6 +2,7 @@
 
 Most turns make six events and more, which share an instant; a row for each would cost several times as much to write.
 A row's `events` is a JSON array of `[schedule_event_id, type, step_name, detail]`; ids count from `first_event_id`.
+A fifth element, `[[document, name, event_id, number], …]`, tells where the large values are that detail has null for.
 """
 
 import logging
@@ -14,10 +15,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, insert, select
 
-from flowserver.base.json_values import dump_json
+from flowserver.base.json_values import dump_json, load_stored_json
 from flowserver.machine.events import Event, EventType
 from flowserver.store.bulk import execute_many
 from flowserver.store.damage import checks_of, damage_in, legible
+from flowserver.store.parts import INSERT_PART, KnownParts, PartId, PartReader, part_row
 from flowserver.store.tables import histories
 
 log = logging.getLogger(__name__)
@@ -34,27 +36,34 @@ class UnreadableHistory(ValueError):
     """A row of a history makes no sense; the message says why."""
 
 
-def save_events(connection: Connection, batch: Iterable[tuple[str, Sequence[Event]]]) -> None:
+def save_events(connection: Connection, batch: Iterable[tuple[str, Sequence[Event], KnownParts]]) -> None:
     """Append events, by execution id and in order; ids that are taken already raise IntegrityError."""
-    rows = [row for execution_id, events in batch for row in _rows(execution_id, events)]
+    rows: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    for execution_id, events, known in batch:
+        rows.extend(_rows(execution_id, events, known, parts))
+    execute_many(connection, INSERT_PART, parts)
     execute_many(connection, _INSERT, rows)
 
 
-def _rows(execution_id: str, events: Sequence[Event]) -> Iterator[dict[str, Any]]:
+def _rows(
+    execution_id: str, events: Sequence[Event], known: KnownParts, parts: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
     start, characters = 0, 0
+    texts: list[str] = []
     for number, event in enumerate(events):
         if number > start and (characters > ROW_CHARACTERS or event.time_ms != events[start].time_ms):
-            yield _row(execution_id, events[start:number])
-            start, characters = number, 0
+            yield _row(execution_id, events[start:number], texts)
+            start, characters, texts = number, 0, []
         characters += len(event.detail)
+        shown = f",{_references(execution_id, event, known, parts)}" if event.parts else ""
+        name = _quoted(event.step_name)
+        texts.append(f'[{event.schedule_event_id},"{event.type}",{name},{event.detail}{shown}]')
     if events:
-        yield _row(execution_id, events[start:])
+        yield _row(execution_id, events[start:], texts)
 
 
-def _row(execution_id: str, events: Sequence[Event]) -> dict[str, Any]:
-    texts = [
-        f'[{event.schedule_event_id},"{event.type}",{_quoted(event.step_name)},{event.detail}]' for event in events
-    ]
+def _row(execution_id: str, events: Sequence[Event], texts: list[str]) -> dict[str, Any]:
     return {
         "execution_id": execution_id,
         "last_event_id": events[-1].event_id,
@@ -62,6 +71,19 @@ def _row(execution_id: str, events: Sequence[Event]) -> dict[str, Any]:
         "time": events[0].time_ms,
         "events": f"[{','.join(texts)}]",
     }
+
+
+def _references(execution_id: str, event: Event, known: KnownParts, parts: list[dict[str, Any]]) -> str:
+    """Where the event's parts are; adds rows for those that are not stored yet."""
+    references: list[_Reference] = []
+    for number, part in enumerate(event.parts):
+        part_id = known.find(part.value)
+        if part_id is None:
+            part_id = PartId(event.event_id, number)
+            known.note(part.value, part_id)
+            parts.append(part_row(execution_id, part_id, part.value))
+        references.append((part.document, part.name, *part_id))
+    return dump_json(references)
 
 
 @lru_cache(maxsize=10_000)
@@ -74,10 +96,11 @@ def read_history(connection: Connection, execution_id: str, *, from_event_id: in
 
     Close the iterator, or exhaust it. A damaged row is left out, with a line in the log.
     """
+    parts = PartReader(connection)
     with connection.execute(_SELECT, {"b_id": execution_id, "b_from": from_event_id}) as rows:
         for row in rows:
             try:
-                events = events_of(row)
+                events = events_of(row, parts)
             except UnreadableHistory as error:
                 log.warning("damaged events of execution %s are left out: %s", legible(execution_id), error)
                 continue
@@ -107,32 +130,56 @@ def list_events_page(
     return page, None
 
 
-def events_of(row: Row[Any]) -> list[Event]:
-    """The events of a row of `histories`; raises UnreadableHistory."""
+def events_of(row: Row[Any], parts: PartReader) -> list[Event]:
+    """The events of a row of `histories`, whole; raises UnreadableHistory."""
     damage = damage_in(row, _CHECKS)
     if damage is not None:
         raise UnreadableHistory(damage)
     try:
         kept = _DECODER.decode(row.events)
-        events = [
-            Event(event_id, cause, EventType(type_name), step_name, row.time, _detail(detail))
-            for event_id, (cause, type_name, step_name, detail) in enumerate(kept, row.first_event_id)
-        ]
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        events = [_event(row, event_id, each, parts) for event_id, each in enumerate(kept, row.first_event_id)]
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise UnreadableHistory(str(error)) from None
     if row.first_event_id + len(events) - 1 != row.last_event_id:
         raise UnreadableHistory(f"it holds {len(events)} events from {row.first_event_id} to {row.last_event_id}")
     return events
 
 
-def _detail(raw: msgspec.Raw) -> str:
-    text = bytes(raw).decode()
-    if not text.startswith("{"):
+def _event(row: Row[Any], event_id: int, kept: "_Kept", parts: PartReader) -> Event:
+    detail = bytes(kept.detail).decode()
+    if not detail.startswith("{"):
         raise UnreadableHistory("a detail is not a JSON object")
-    return text
+    if kept.parts:
+        detail = _whole(row.execution_id, detail, kept.parts, parts)
+    return Event(event_id, kept.schedule_event_id, EventType(kept.type), kept.step_name, row.time, detail)
 
 
-_DECODER = msgspec.json.Decoder(list[tuple[int, str, str, msgspec.Raw]])
+def _whole(execution_id: str, detail: str, references: "list[_Reference]", parts: PartReader) -> str:
+    """The detail with its parts in their places."""
+    whole = load_stored_json(detail)
+    for document, name, *part_id in references:
+        text = parts.text(execution_id, PartId(*part_id))
+        if text is None:
+            raise UnreadableHistory(f"its part {part_id} is missing")
+        whole[document][name] = msgspec.Raw(text.encode())
+    return dump_json(whole)
+
+
+_Reference = tuple[str, str, int, int]
+"""`detail[document][name]` is the part of that event id and number."""
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    """An event as an element of `events`."""
+
+    schedule_event_id: int
+    type: str
+    step_name: str
+    detail: msgspec.Raw
+    parts: list[_Reference] = []
+
+
+_DECODER = msgspec.json.Decoder(list[_Kept])
 _CHECKS = checks_of(histories.c)
 _INSERT = insert(histories)
 _SELECT: Select[Any] = (

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, bindparam, literal, select
 from flowserver.base.json_values import InvalidJson, JsonObject, load_stored_json
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.store.damage import checks_of, damage_in, is_text
+from flowserver.store.parts import KnownParts
 from flowserver.store.tables import execution_documents, executions, scopes
 
 IDS_PER_STATEMENT = 500
@@ -44,6 +45,8 @@ class StoredExecution:
     """The rows of its scopes, by scope id."""
     characters: int = field(default=0, compare=False)
     """Of its scopes' documents, as stored."""
+    parts: KnownParts = field(default_factory=KnownParts, compare=False)
+    """Large values that its history has already."""
 
     def note_saved(self, scope_id: int, saved: SavedScope) -> None:
         """The scope's row is now this."""

@@ -13,7 +13,16 @@ from sqlalchemy import Connection, and_, delete, func, not_, select, update
 
 from flowserver.machine.state import Status
 from flowserver.store.damage import is_text
-from flowserver.store.tables import FORGETTABLE, definitions, execution_documents, executions, flows, histories, scopes
+from flowserver.store.tables import (
+    FORGETTABLE,
+    definitions,
+    execution_documents,
+    executions,
+    flows,
+    histories,
+    history_parts,
+    scopes,
+)
 
 HIDDEN: Final = ""
 """The id of no flow: that of executions which are being deleted."""
@@ -73,7 +82,7 @@ def delete_ended(connection: Connection, execution_ids: Sequence[str]) -> int:
     mine = select(header.execution_id).where(header.execution_id.in_(execution_ids), ENDED)
     ids = connection.execute(mine.order_by(header.execution_id).with_for_update(skip_locked=True)).scalars().all()
     if ids:
-        for table in (histories, execution_documents, scopes, executions):
+        for table in (histories, history_parts, execution_documents, scopes, executions):
             connection.execute(delete(table).where(table.c.execution_id.in_(ids)))
     return len(ids)
 
@@ -89,9 +98,13 @@ def trim_history(connection: Connection, execution_id: str, limit: int) -> int:
     hidden = select(header.execution_id).where(header.execution_id == execution_id, header.flow_id == HIDDEN)
     if connection.execute(hidden.with_for_update()).one_or_none() is None:
         return 0
-    own = histories.c.execution_id == execution_id
-    first = select(histories.c.last_event_id).where(own).order_by(histories.c.last_event_id).limit(limit)
-    return connection.execute(delete(histories).where(own, histories.c.last_event_id.in_(first))).rowcount
+    gone = 0
+    for table, order in ((histories, histories.c.last_event_id), (history_parts, history_parts.c.event_id)):
+        own = table.c.execution_id == execution_id
+        first = select(order).where(own).order_by(order).limit(limit - gone)
+        if gone < limit:
+            gone += connection.execute(delete(table).where(own, order.in_(first))).rowcount
+    return gone
 
 
 def forget_flows(connection: Connection, before_ms: int, limit: int) -> int:

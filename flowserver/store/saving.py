@@ -67,7 +67,10 @@ def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str)
     """
     _save_headers(connection, batch)
     _save_scopes(connection, batch, node_id)
-    save_events(connection, ((changes.stored.execution.execution_id, changes.events) for changes in batch))
+    save_events(
+        connection,
+        ((changes.stored.execution.execution_id, changes.events, changes.stored.parts) for changes in batch),
+    )
     ordered = [row for changes in batch for row in invocation_rows(changes, node_id)]
     execute_many(connection, _INSERT_INVOCATION, [asdict(row) for row in ordered])
 

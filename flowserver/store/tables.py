@@ -206,6 +206,16 @@ The key holds the last id of a row, so that the row which an event is in is the 
 because rows of more than a quarter of a page would take pages of their own in a table without.
 """
 
+history_parts = Table(
+    "history_parts",
+    metadata,
+    Column("execution_id", Text, primary_key=True),
+    Column("event_id", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+"""Large values of events, each once however many events show it; named by the event that showed it first."""
+
 invocations = Table(
     "invocations",
     metadata,

@@ -24,6 +24,7 @@ from flowserver.store.database import Database
 from flowserver.store.executions import count_running, find_names
 from flowserver.store.history import save_events
 from flowserver.store.nodes import register_node
+from flowserver.store.parts import KnownParts
 from flowserver.store.tables import execution_documents, executions, secrets
 from tests.engine.nodes import TOKENS, FragileDatabase, definition
 from tests.store.rows import event, flow_row, insert_flow
@@ -269,7 +270,7 @@ async def test_an_execution_that_cannot_be_saved_is_parked(committer: Committer,
     assert (await committer.submit(start("e"))).kind is ReceiptKind.APPLIED
     with fragile.write() as connection:
         following = connection.execute(select(executions.c.next_event_id)).scalar_one()
-        save_events(connection, [("id-e", [event(following)])])
+        save_events(connection, [("id-e", [event(following)], KnownParts())])
     gate, _ = await busy(committer)
     tasks = await queue(committer.submit(Envelope("id-e", Stop())), committer.submit(start("other")))
     gate.open()

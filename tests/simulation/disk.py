@@ -13,7 +13,17 @@ from flowserver.engine.batches import BatchResult, Item
 from flowserver.store.tables import metadata
 from tests.simulation.disorder import Crash, Fault
 
-TABLES = ("flows", "definitions", "executions", "execution_documents", "scopes", "histories", "invocations", "nodes")
+TABLES = (
+    "flows",
+    "definitions",
+    "executions",
+    "execution_documents",
+    "scopes",
+    "histories",
+    "history_parts",
+    "invocations",
+    "nodes",
+)
 
 Witness = Callable[[Sequence[Item], BatchResult], None]
 

@@ -14,6 +14,7 @@ from zlib import crc32
 
 from flowserver.base.limits import Limits
 from flowserver.engine.batches import ReceiptKind
+from flowserver.machine import events
 from flowserver.machine.messages import Redeliver
 from tests.simulation.case import CASES_PER_WORLD, make_plan
 from tests.simulation.disk import Disk
@@ -78,6 +79,7 @@ def run_worlds(
     that of the execution that failed, or of case `case_number` if the world failed as a whole.
     """
     summary = Summary()
+    events.LARGE_ELEMENTS = 3  # type: ignore[misc] # simulated documents are small
     for number in numbers:
         plan = make_plan(seed, number, limits)
         world = World(plan, _disk(), disorder or disorder_of(number), compares=limits is None, share=share)

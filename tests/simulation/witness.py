@@ -17,6 +17,7 @@ from flowserver.machine.state import Execution, Status, WaitKind
 from flowserver.store.history import events_of, list_events
 from flowserver.store.invariant import violations
 from flowserver.store.loading import load_executions
+from flowserver.store.parts import PartReader
 from flowserver.store.saving import Changes
 from flowserver.store.tables import executions, histories, scopes
 from flowserver.store.wakeups import due_callbacks
@@ -26,7 +27,7 @@ from tests.simulation.folding import check_folded, check_header
 from tests.simulation.functions import SUB, Answer, event_text
 from tests.simulation.reference import FORGOTTEN, Call, Expected
 from tests.support.invariants import History, check_counters, check_end, check_wait
-from tests.support.world import callee_of
+from tests.support.world import callee_of, whole
 
 EVENTS_MAX = 1_000_000
 WaitKey = tuple[str, int, int]
@@ -152,8 +153,9 @@ class Witness:
         assert changes.stored.version == run.commits, "somebody else's commit was overwritten"
         run.execution = replace(execution, scopes={key: replace(scope) for key, scope in execution.scopes.items()})
         run.commits += 1
-        run.history.add(changes.events)
-        run.events += changes.events
+        events = [whole(event) for event in changes.events]
+        run.history.add(events)
+        run.events += events
         assert execution.next_event_id == len(run.history.open)
         run.counters = check_counters(execution, run.counters)
         self._check_commands(run, changes)
@@ -272,7 +274,7 @@ class Witness:
             kept = {row.execution_id: row for row in connection.execute(select(executions))}
             in_order = select(histories).order_by(histories.c.execution_id, histories.c.last_event_id)
             for row in connection.execute(in_order):
-                told.setdefault(row.execution_id, []).extend(events_of(row))
+                told.setdefault(row.execution_id, []).extend(events_of(row, PartReader(connection)))
             assert connection.execute(select(func.count()).select_from(scopes)).scalar_one() == 0, "scopes are left"
         return kept, told
 

@@ -11,6 +11,7 @@ from flowserver.store.database import Database
 from flowserver.store.deep_checks import find_damage
 from flowserver.store.functions import put_function
 from flowserver.store.history import save_events
+from flowserver.store.parts import KnownParts
 from flowserver.store.saving import Changes, save_changes
 from flowserver.store.tables import (
     definitions,
@@ -82,5 +83,5 @@ def test_damage_is_found_and_named(sound: Database, change: Any, place: str, pro
 
 def test_everything_is_read_piece_by_piece(sound: Database) -> None:
     with sound.write() as connection:
-        save_events(connection, [("e2", [event(number) for number in range(1, 1_001)])])
+        save_events(connection, [("e2", [event(number) for number in range(1, 1_001)], KnownParts())])
     assert damage(sound) == [("history of execution e2", "1000 events of no execution")]

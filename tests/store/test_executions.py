@@ -12,6 +12,7 @@ from flowserver.store.executions import (
     find_names,
 )
 from flowserver.store.history import list_events_page, save_events
+from flowserver.store.parts import KnownParts
 from tests.store.rows import end, event, keep_flow, new_execution, save_new
 
 
@@ -80,7 +81,7 @@ def test_running_ones_are_counted(listed: Database) -> None:
 def test_pages_of_a_history_are_bounded(database: Database, limit: int, bytes_max: int, pages: list[list[int]]) -> None:
     with database.write() as connection:
         events = [replace(event(number, detail='{"":"é"}'), time_ms=number % 2) for number in range(1, 6)]
-        save_events(connection, [("e", events[:2]), ("e", events[2:])])
+        save_events(connection, [("e", events[:2], KnownParts()), ("e", events[2:], KnownParts())])
     seen: list[list[int]] = []
     following: int | None = 1
     while following is not None:

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import func, select, update
 
-from flowserver.machine.events import Event
+from flowserver.machine.events import Event, Part
 from flowserver.store.database import Database
 from flowserver.store.history import ROW_CHARACTERS, list_events, read_history, save_events
-from flowserver.store.tables import histories
+from flowserver.store.parts import REMEMBERED_MAX, KnownParts, PartId
+from flowserver.store.tables import histories, history_parts
 from tests.store.rows import event
 
 
@@ -26,7 +27,7 @@ def rows(database: Database) -> list[tuple[int, int]]:
 def save(database: Database, *turns: list[Event]) -> None:
     with database.write() as connection:
         for events in turns:
-            save_events(connection, [("e", events)])
+            save_events(connection, [("e", events, KnownParts())])
 
 
 def test_the_events_of_a_turn_are_one_row(database: Database) -> None:
@@ -73,6 +74,73 @@ def test_a_damaged_row_is_left_out(database: Database, damage: str, caplog: pyte
 
 def test_executions_do_not_mix(database: Database) -> None:
     with database.write() as connection:
-        save_events(connection, [("a", turn(1, 2)), ("b", turn(1, 3))])
+        save_events(connection, [("a", turn(1, 2), KnownParts()), ("b", turn(1, 3), KnownParts())])
         assert connection.execute(select(func.count()).select_from(histories)).scalar_one() == 2
         assert list(read_history(connection, "a")) == turn(1, 2)
+
+
+# Large values
+
+
+def showing(number: int, *parts: Part, detail: str = '{"input":{"small":1,"list":null}}') -> Event:
+    return replace(event(number, detail=detail), time_ms=7, parts=parts)
+
+
+def part_rows(database: Database) -> int:
+    with database.read() as connection:
+        return connection.execute(select(func.count()).select_from(history_parts)).scalar_one()
+
+
+def test_a_large_value_is_stored_once_and_read_in_its_place(database: Database) -> None:
+    value = [10**30, "ü", None, {"n": 1.5}]
+    known, first, second = (
+        KnownParts(),
+        showing(1, Part("input", "list", value)),
+        showing(4, Part("input", "list", value)),
+    )
+    with database.write() as connection:
+        save_events(connection, [("e", [first, event(3)], known)])
+        save_events(connection, [("e", [second], known)])
+    assert part_rows(database) == 1
+    with database.read() as connection:
+        read = list(read_history(connection, "e"))
+    whole = '{"input":{"small":1,"list":[1000000000000000000000000000000,"ü",null,{"n":1.5}]}}'
+    assert [(each.event_id, each.detail, each.parts) for each in read] == [
+        (1, whole, ()),
+        (3, "{}", ()),
+        (4, whole, ()),
+    ]
+
+
+def test_equal_values_that_are_not_the_same_are_stored_apart(database: Database) -> None:
+    known = KnownParts()
+    with database.write() as connection:
+        save_events(connection, [("e", [showing(n, Part("input", "list", [n] * 40)) for n in (1, 2)], known)])
+    assert part_rows(database) == 2
+
+
+def test_what_is_forgotten_is_stored_again(database: Database) -> None:
+    value = ["x"] * 40
+    for number in (1, 2):
+        with database.write() as connection:
+            save_events(connection, [("e", [showing(number, Part("input", "list", value))], KnownParts())])
+    assert part_rows(database) == 2
+
+
+def test_few_values_are_remembered() -> None:
+    known, values = KnownParts(), [[n] for n in range(REMEMBERED_MAX + 1)]
+    for number, value in enumerate(values):
+        known.note(value, PartId(number, 0))
+        assert known.find(values[0]) == PartId(0, 0) or number == REMEMBERED_MAX
+    assert known.find(values[1]) is None
+    assert known.find(values[0]) == PartId(0, 0)
+
+
+def test_a_part_that_is_gone_takes_its_row_with_it(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    with database.write() as connection:
+        save_events(connection, [("e", [showing(1, Part("input", "list", [1]))], KnownParts())])
+        connection.execute(history_parts.delete())
+        save_events(connection, [("e", [event(2)], KnownParts())])
+    with database.read() as connection:
+        assert [each.event_id for each in read_history(connection, "e")] == [2]
+    assert "is missing" in caplog.text

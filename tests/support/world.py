@@ -8,9 +8,10 @@ arguments give an equal turn.
 import heapq
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from itertools import count
 
-from flowserver.base.json_values import JsonObject, load_json
+from flowserver.base.json_values import JsonObject, dump_json, load_json
 from flowserver.base.limits import Limits
 from flowserver.language.graph import ActionTarget, Flow, FlowTarget, FunctionTarget, Target
 from flowserver.machine.advance import advance
@@ -58,6 +59,16 @@ def callee_of(target: Target) -> str:
             return target.flow_name
         case ActionTarget():
             return target.action
+
+
+def whole(event: Event) -> Event:
+    """The event with its parts in their places, as readers see it."""
+    if not event.parts:
+        return event
+    detail: JsonObject = load_json(event.detail)
+    for part in event.parts:
+        detail[part.document][part.name] = part.value
+    return replace(event, detail=dump_json(detail), parts=())
 
 
 class World:
@@ -124,7 +135,7 @@ class World:
         assert (turn.touched, turn.removed, self.execution) == (again.touched, again.removed, twin)
         self._watch.check(self.execution, turn)
         self.more = turn.more
-        self.events += turn.events
+        self.events += map(whole, turn.events)
         for command in turn.commands:
             self._carry_out(command)
         self._note_pauses(turn)
