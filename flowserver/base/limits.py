@@ -188,7 +188,7 @@ class Limits:
         error="400 InvalidArgument",
     )
     pending_messages_max: int = _limit(
-        10_000,
+        2_000,
         unit="messages",
         reason="work waiting for the writer; past it callers are told at once instead of queueing without end",
         error="429 ResourceThrottled",
@@ -196,7 +196,7 @@ class Limits:
     invocations_in_flight_max: int = _limit(
         256,
         unit="calls",
-        reason="function calls one node makes at once; further ones wait for a place",
+        reason="function calls one node makes at once; further ones wait for a place, and flows take turns",
         error="none: calls wait their turn",
     )
 

@@ -1,7 +1,8 @@
 """The one writer: whatever arrives while a commit runs becomes the next batch.
 
-Answers are given only after the commit. The queue is bounded for callers who can be told to come back;
-the engine's own messages always fit, because they are bounded by what is running.
+Answers are given only after the commit. There are two queues. What callers ask for is bounded: they can be told to
+come back. The engine's own messages always fit, because they are bounded by what is running, and they go first: what
+runs never waits behind what is only about to begin.
 """
 
 import asyncio
@@ -29,6 +30,9 @@ log = logging.getLogger(__name__)
 BATCH_MAX = 200
 """Items in one transaction; measured: a hundred already share the cost of an fsync so far that more gains little."""
 
+ASKED_SHARE = 50
+"""Places in a full batch that what callers ask for has in any case."""
+
 CONFLICT_TRIES_MAX = 5
 """How often an item that met another node's commit is tried again, alone."""
 
@@ -36,6 +40,8 @@ IN_THE_WAY = ("40P01", "40001")
 """PostgreSQL's codes for a deadlock, which it has resolved by ending this transaction, and a failed serialization."""
 
 T = TypeVar("T")
+
+Queue = deque[tuple[Item, asyncio.Future[Any]]]
 
 
 class CommitListener(Protocol):
@@ -57,7 +63,8 @@ class Committer:
         self._database = database
         self._workshop = workshop
         self._listener = listener
-        self._queue: deque[tuple[Item, asyncio.Future[Any]]] = deque()
+        self._own: Queue = deque()
+        self._asked: Queue = deque()
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._loop_task: asyncio.Task[None] | None = None
@@ -95,13 +102,13 @@ class Committer:
     @property
     def pending(self) -> int:
         """How many items wait for a later transaction."""
-        return len(self._queue)
+        return len(self._own) + len(self._asked)
 
     def _put(self, item: Item, *, bounded: bool) -> asyncio.Future[Any]:
-        if self._stopped or (bounded and len(self._queue) >= self._workshop.limits.pending_messages_max):
+        if self._stopped or (bounded and len(self._asked) >= self._workshop.limits.pending_messages_max):
             raise ResourceThrottled
         future = asyncio.get_running_loop().create_future()
-        self._queue.append((item, future))
+        (self._asked if bounded else self._own).append((item, future))
         self._wake.set()
         return future
 
@@ -110,8 +117,8 @@ class Committer:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._queue:
-                taken = [self._queue.popleft() for _ in range(min(BATCH_MAX, len(self._queue)))]
+            while self.pending:
+                taken = self._take()
                 items = [item for item, _ in taken]
                 results = await loop.run_in_executor(self._thread, self._commit, items)
                 if self._has_rejoined:
@@ -122,6 +129,12 @@ class Committer:
                     self._deliver(result, futures)
             if self._stopping:
                 return
+
+    def _take(self) -> list[tuple[Item, asyncio.Future[Any]]]:
+        """The next batch."""
+        own = min(len(self._own), BATCH_MAX - min(len(self._asked), ASKED_SHARE))
+        asked = min(len(self._asked), BATCH_MAX - own)
+        return [self._own.popleft() for _ in range(own)] + [self._asked.popleft() for _ in range(asked)]
 
     def _deliver(self, result: BatchResult, futures: Any) -> None:
         try:

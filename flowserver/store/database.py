@@ -23,6 +23,10 @@ POSTGRES_WRITERS_MAX = 3
 CONNECT_SECONDS = 10
 """How long connecting to PostgreSQL may take; the driver would wait for minutes for a machine that is gone."""
 
+WRITER_CACHE_KIB = 8_192
+READER_CACHE_KIB = 1_024
+"""Pages that a SQLite connection keeps; the system keeps the file's others. Hot are the last ones of each index."""
+
 BUSY_TIMEOUT_MS = 30_000
 KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
 """A PostgreSQL machine that is gone without a word is noticed after about ten seconds (`tcp_user_timeout` in ms)."""
@@ -66,8 +70,8 @@ class Database:
         self.session_name = f"flowserver {uuid4()}"
         """What all sessions of this process are called in PostgreSQL, so that another node can end them."""
         if self.is_sqlite:
-            self._writer = self._sqlite_engine("BEGIN IMMEDIATE", 1)
-            self._reader = self._sqlite_engine("BEGIN", READERS_MAX)
+            self._writer = self._sqlite_engine("BEGIN IMMEDIATE", 1, WRITER_CACHE_KIB)
+            self._reader = self._sqlite_engine("BEGIN", READERS_MAX, READER_CACHE_KIB)
         else:
             self._writer = self._postgres_engine(POSTGRES_WRITERS_MAX)
             self._reader = self._postgres_engine(READERS_MAX)
@@ -144,7 +148,7 @@ class Database:
                 self._transactions -= 1
                 self._changed.notify_all()
 
-    def _sqlite_engine(self, begin: str, connections: int) -> Engine:
+    def _sqlite_engine(self, begin: str, connections: int, cache_kib: int) -> Engine:
         engine = create_engine(
             self.url,
             hide_parameters=True,
@@ -154,6 +158,11 @@ class Database:
         )
         event.listen(engine, "do_connect", _make_private_file)
         event.listen(engine, "connect", _prepare_sqlite)
+
+        def set_cache(connection: Any, _record: object) -> None:
+            connection.execute(f"PRAGMA cache_size = -{cache_kib}")
+
+        event.listen(engine, "connect", set_cache)
 
         def begin_transaction(connection: Connection) -> None:
             connection.exec_driver_sql(begin)
@@ -204,7 +213,6 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",
-        "cache_size = -65536",
         "temp_store = MEMORY",
     ):
         connection.execute(f"PRAGMA {pragma}")

@@ -189,7 +189,7 @@ async def test_a_write_fails_alone(committer: Committer, listener: Listener, fra
 
 async def test_a_full_queue_turns_callers_away(committer: Committer) -> None:
     gate, _ = await busy(committer)
-    tasks = await queue(*(committer.write(keep(f"{number}")) for number in range(5)))
+    tasks = await queue(*(committer.write(keep(f"{number}"), bounded=True) for number in range(5)))
     with pytest.raises(ResourceThrottled):
         await committer.submit(start("e"), bounded=True)
     with pytest.raises(ResourceThrottled):
@@ -198,6 +198,23 @@ async def test_a_full_queue_turns_callers_away(committer: Committer) -> None:
     gate.open()
     assert (await asyncio.gather(*tasks))[5].kind is ReceiptKind.APPLIED
     assert await committer.write(keep("x"), bounded=True) == "x"
+
+
+async def test_what_runs_goes_before_what_is_asked_for(
+    committer: Committer, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flowserver.engine.committer.BATCH_MAX", 4)
+    monkeypatch.setattr("flowserver.engine.committer.ASKED_SHARE", 1)
+    gate, _ = await busy(committer)
+    order: list[str] = []
+    tasks = await queue(*(committer.write(keep(f"asked{number}"), bounded=True) for number in range(3)))
+    tasks += await queue(*(committer.write(keep(f"own{number}")) for number in range(5)))
+    for task in tasks:
+        task.add_done_callback(lambda done: order.append(done.result()))
+    gate.open()
+    await asyncio.gather(*tasks)
+    assert order == ["own0", "own1", "own2", "asked0", "own3", "own4", "asked1", "asked2"]
+    assert listener.sizes == [1, 4, 4]
 
 
 async def test_stopping_commits_what_is_queued(committer: Committer, fragile: Database) -> None:
