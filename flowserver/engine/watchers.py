@@ -16,6 +16,7 @@ from flowserver.store.executions import ExecutionRow
 class End:
     """How an execution has ended; `output` is JSON text, `stopped_at` in ms."""
 
+    execution_id: str
     status: Status
     stopped_at: int | None
     output: str | None
@@ -26,6 +27,7 @@ class End:
     def of(execution: Execution) -> "End":
         """The end of an execution that is over."""
         return End(
+            execution_id=execution.execution_id,
             status=execution.status,
             stopped_at=execution.stopped_at,
             output=None if execution.output is None else dump_json(execution.output),
@@ -70,6 +72,7 @@ class EndWatch:
     """What there is to see, unless it has to be read."""
 
 
+K = TypeVar("K")
 W = TypeVar("W", bound=Watch)
 
 
@@ -79,6 +82,7 @@ class Watchers:
     def __init__(self) -> None:
         self._for_changes: dict[str, set[ChangeWatch]] = defaultdict(set)
         self._for_ends: dict[str, set[EndWatch]] = defaultdict(set)
+        self._for_names: dict[tuple[str, str], set[EndWatch]] = defaultdict(set)
         self.released = False
 
     @contextmanager
@@ -88,18 +92,27 @@ class Watchers:
             yield watch
 
     @contextmanager
-    def watch_end(self, execution_id: str) -> Iterator[EndWatch]:
-        """Told when the execution ends; read the state after entering, then wait."""
-        with _waiting(self._for_ends, execution_id, EndWatch()) as watch:
+    def watch_end(self, execution_id: str, watch: EndWatch | None = None) -> Iterator[EndWatch]:
+        """Told when the execution ends, here or on another node; read the state after entering, then wait."""
+        with _waiting(self._for_ends, execution_id, watch or EndWatch()) as entered:
+            yield entered
+
+    @contextmanager
+    def watch_name(self, flow_name: str, name: str) -> Iterator[EndWatch]:
+        """Told when this node ends an execution of that name, for whoever has still to find out which one it is."""
+        with _waiting(self._for_names, (flow_name, name), EndWatch()) as watch:
             yield watch
 
     def tell_change(self, execution: Execution) -> None:
         """This node has committed a change of the execution, perhaps its end."""
         _wake(self._for_changes, execution.execution_id)
-        watches = self._for_ends.get(execution.execution_id)
-        if watches and not execution.is_running:
+        if execution.is_running:
+            return
+        by_id = self._for_ends.get(execution.execution_id, ())
+        by_name = self._for_names.get((execution.flow_name, execution.name), ())
+        if by_id or by_name:
             end = End.of(execution)
-            for watch in watches:
+            for watch in (*by_id, *by_name):
                 watch.end = end
                 watch.happened.set()
 
@@ -116,19 +129,21 @@ class Watchers:
             _wake(self._for_changes, execution_id)
         for execution_id in self._for_ends:
             _wake(self._for_ends, execution_id)
+        for names in self._for_names:
+            _wake(self._for_names, names)
 
 
-def _wake(waiting: dict[str, set[W]], execution_id: str) -> None:
-    for watch in waiting.get(execution_id, ()):
+def _wake(waiting: dict[K, set[W]], key: K) -> None:
+    for watch in waiting.get(key, ()):
         watch.happened.set()
 
 
 @contextmanager
-def _waiting(waiting: dict[str, set[W]], execution_id: str, watch: W) -> Iterator[W]:
-    waiting[execution_id].add(watch)
+def _waiting(waiting: dict[K, set[W]], key: K, watch: W) -> Iterator[W]:
+    waiting[key].add(watch)
     try:
         yield watch
     finally:
-        waiting[execution_id].discard(watch)
-        if not waiting[execution_id]:
-            del waiting[execution_id]
+        waiting[key].discard(watch)
+        if not waiting[key]:
+            del waiting[key]

@@ -204,12 +204,15 @@ class ExecutionOperations:
                     await _wait(changed.happened, LOOK_AGAIN_SECONDS)
 
     async def _await_end(self, flow_name: str, name: str, seconds: float) -> ExecutionRow:
-        row = await self._find(flow_name, name)
-        if seconds <= 0 or _is_over(row):
-            return row
-        with self._engine.watchers.watch_end(row.execution_id) as watch:
+        watchers = self._engine.watchers
+        with watchers.watch_name(flow_name, name) as watch:
             row = await self._find(flow_name, name)
-            return await self._await_watch(watch, row, seconds)
+            if seconds <= 0 or _is_over(row):
+                return row
+            with watchers.watch_end(row.execution_id, watch):
+                if not self._engine.membership.is_alone:
+                    row = await self._find(flow_name, name)  # other nodes tell no names
+                return await self._await_watch(watch, row, seconds)
 
     async def _await_watch(self, watch: EndWatch, row: ExecutionRow, seconds: float) -> ExecutionRow:
         """The execution once it is over; `row` was read after `watch` began."""
@@ -220,7 +223,7 @@ class ExecutionOperations:
             if left <= 0:
                 break
             await _wait(watch.happened, min(left, LOOK_AGAIN_SECONDS))
-            if watch.end is not None:
+            if watch.end is not None and watch.end.execution_id == row.execution_id:
                 return watch.end.on(row)
             row = await self._find(row.flow_name, row.name)
         return row
@@ -245,9 +248,9 @@ def _is_over(row: ExecutionRow) -> bool:
 
 
 def _require_execution(connection: Connection, flow_name: str, name: str) -> ExecutionRow:
-    flow = require_flow(connection, flow_name)
-    row = find_execution(connection, flow.flow_id, name)
+    row = find_execution(connection, flow_name, name)
     if row is None:
+        require_flow(connection, flow_name)
         raise ExecutionNotExists(f"execution {name} of flow {flow_name} does not exist")
     return row
 

@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, literal, null, select, tuple_
+from sqlalchemy import Connection, Row, Select, bindparam, func, literal, null, select, tuple_
 
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.base.json_values import dump_json
@@ -12,7 +12,7 @@ from flowserver.machine.state import Status
 from flowserver.store.damage import checks_of, damage_in, legible
 from flowserver.store.flows import FlowRow
 from flowserver.store.loading import StoredExecution, likely_status, stored_status
-from flowserver.store.tables import RUNNING, definitions, execution_documents, executions
+from flowserver.store.tables import RUNNING, definitions, execution_documents, executions, flows
 
 log = logging.getLogger(__name__)
 
@@ -114,11 +114,17 @@ def row_of_new(stored: StoredExecution, flow: FlowRow) -> ExecutionRow:
     )
 
 
-def find_execution(connection: Connection, flow_id: str, name: str) -> ExecutionRow | None:
-    """The execution of that name."""
-    query = readable().where(executions.c.flow_id == flow_id, executions.c.name == name)
-    row = connection.execute(query).one_or_none()
+def find_execution(connection: Connection, flow_name: str, name: str) -> ExecutionRow | None:
+    """The execution of that name of the live flow of that name."""
+    row = connection.execute(_FIND_EXECUTION, {"b_flow": flow_name, "b_name": name}).one_or_none()
     return None if row is None else as_shown(row)
+
+
+_FIND_EXECUTION = (
+    readable()
+    .join(flows, flows.c.flow_id == executions.c.flow_id)
+    .where(flows.c.name == bindparam("b_flow"), flows.c.deleted_at.is_(None), executions.c.name == bindparam("b_name"))
+)
 
 
 def find_id(connection: Connection, flow_id: str, name: str) -> str | None:

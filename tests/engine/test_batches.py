@@ -142,7 +142,7 @@ def test_a_report_may_share_the_batch_of_its_start(bench: Bench) -> None:
     assert (started.kind, reported.kind, again.kind) == (ReceiptKind.APPLIED, ReceiptKind.APPLIED, ReceiptKind.ENDED)
     with bench.database.read() as connection:
         events = list_events(connection, "ask-e", from_event_id=reported.event_id, limit=1)
-        row = find_execution(connection, "flow-ask", "e")
+        row = find_execution(connection, "ask", "e")
     assert events[0].type == "TaskSucceeded"
     assert row is not None
     assert row.output == '{"answer":1}'
@@ -188,7 +188,7 @@ def test_a_start_tells_the_flow_and_the_execution(bench: Bench, clock: ManualClo
     assert (receipt.started.status, receipt.started.output) == (Status.SUCCEEDED, "{}")
     assert receipt.started.started_at == clock.now_ms()
     with bench.database.read() as connection:
-        row = find_execution(connection, "flow-pass", "e")
+        row = find_execution(connection, "pass", "e")
     assert row is not None
     assert (row.input, row.definition) == ('{"a" :1}', receipt.flow.definition)
 

@@ -31,7 +31,20 @@ def test_changes_and_ends_wake_whom_they_concern() -> None:
         one.happened.clear()
         watchers.tell_change(ended("a"))
         assert [each.happened.is_set() for each in (one, end, other)] == [True, True, False]
-        assert end.end == End(status=Status.SUCCEEDED, stopped_at=5, output='{"n":1}', error=None, cause=None)
+        assert end.end == End(
+            execution_id="a", status=Status.SUCCEEDED, stopped_at=5, output='{"n":1}', error=None, cause=None
+        )
+
+
+def test_an_end_is_told_by_name_to_whoever_knows_no_id() -> None:
+    watchers = Watchers()
+    with watchers.watch_name("f", "e") as watch, watchers.watch_name("f", "other") as other:
+        watchers.tell_change(running("a"))
+        assert not watch.happened.is_set()
+        watchers.tell_change(ended("a"))
+        assert (watch.happened.is_set(), other.happened.is_set()) == (True, False)
+        assert watch.end is not None
+        assert watch.end.execution_id == "a"
 
 
 def test_what_others_have_done_has_to_be_read() -> None:

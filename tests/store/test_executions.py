@@ -25,15 +25,17 @@ def listed(database: Database) -> Database:
             stored = new_execution(f"id-{name}", name=name, started_at=started_at)
             save_new(connection, end(stored, Status.FAILED) if name in ("a", "b") else stored)
         save_new(connection, new_execution("other", "flow-g", name="b"))
+        for flow in "fg":
+            keep_flow(connection, flow)
     return database
 
 
 def test_an_execution_is_found_by_its_flow_and_name(listed: Database) -> None:
     with listed.read() as connection:
-        row = find_execution(connection, "flow-g", "b")
+        row = find_execution(connection, "g", "b")
         assert row is not None
         assert row.execution_id == "other"
-        assert find_execution(connection, "flow-f", "other") is None
+        assert find_execution(connection, "f", "other") is None
         assert find_execution(connection, "nowhere", "b") is None
 
 
@@ -46,7 +48,7 @@ def test_an_execution_shows_the_definition_it_started_with(database: Database) -
         save_new(connection, stored)
         save_new(connection, new_execution("lost"))
     with database.read() as connection:
-        row, lost = find_execution(connection, "flow-f", "e"), find_execution(connection, "flow-f", "lost")
+        row, lost = find_execution(connection, "f", "e"), find_execution(connection, "f", "lost")
     assert row is not None
     assert lost is not None
     assert (row.definition, row.input, row.output, row.stopped_at) == (flow.definition, '{"a" : 1}', None, None)

@@ -20,7 +20,7 @@ from flowserver.store.history import list_events
 from flowserver.store.loading import StoredExecution, load_executions
 from flowserver.store.saving import Changes, VersionConflict, park_execution, save_changes
 from flowserver.store.tables import execution_documents, executions, scopes
-from tests.store.rows import NODE, end, event, new_execution, save_new, scope
+from tests.store.rows import NODE, end, event, keep_flow, new_execution, save_new, scope
 from tests.store.strategies import counters, headers, trees
 
 FIXED = ("parent_id", "list_id", "item")
@@ -170,6 +170,8 @@ def test_an_event_id_is_given_once(database: Database) -> None:
 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_results_of_an_end_are_kept(database: Database, at_once: bool) -> None:
+    with database.write() as connection:
+        keep_flow(connection, "f")
     stored = new_execution("e")
     if not at_once:
         save(database, Changes(stored))
@@ -177,7 +179,7 @@ def test_results_of_an_end_are_kept(database: Database, at_once: bool) -> None:
     end(stored, Status.FAILED, error="E", cause="because of 中", output={"n": 10**30})
     save(database, Changes(stored))
     with database.read() as connection:
-        row = find_execution(connection, "flow-f", "e")
+        row = find_execution(connection, "f", "e")
     assert row is not None
     assert (row.status, row.error, row.cause, row.output) == (
         Status.FAILED,
@@ -190,10 +192,12 @@ def test_results_of_an_end_are_kept(database: Database, at_once: bool) -> None:
 
 def test_a_nul_in_an_error_does_not_keep_an_execution_from_ending(database: Database) -> None:
     """PostgreSQL's texts cannot hold one, and a function may name its error as it likes."""
+    with database.write() as connection:
+        keep_flow(connection, "f")
     save(database, Changes(new_execution("e")))
     save(database, Changes(end(load(database, "e"), Status.FAILED, error="a\0b", cause="\0")))
     with database.read() as connection:
-        row = find_execution(connection, "flow-f", "e")
+        row = find_execution(connection, "f", "e")
     assert row is not None
     assert (row.error, row.cause) == ("a\ufffdb", "\ufffd")
 
