@@ -63,7 +63,6 @@ def _prepare(database: Database, migrate: bool | None) -> bool:
 
 def _collect_garbage_seldom() -> None:
     """Next to nothing that requests and turns leave behind is a cycle, and what was imported stays for good."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
 
