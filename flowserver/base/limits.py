@@ -72,10 +72,10 @@ class Limits:
         error="the execution fails with FnF.RuntimeError",
     )
     events_max: int = _limit(
-        100_000,
+        200_000,
         5_000,
         unit="events",
-        reason="bounds a runaway loop and the size of a history",
+        reason="bounds a runaway loop and the size of a history; a polling loop comes to some 13,000 turns",
         error="the execution fails with FnF.RuntimeError",
     )
     foreach_concurrency_max: int = _limit(

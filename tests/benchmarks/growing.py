@@ -8,8 +8,7 @@ from tests.benchmarks.figures import Figures, Rows, cost_figures
 from tests.benchmarks.stage import Counters, Stage
 from tests.benchmarks.workloads import SUCCEEDED, Scale, finish
 
-TURNS = 6_500
-"""Not 10,000, because a turn of the tutorial's loop has 15 events, and an execution 100,000 at most (`events_max`)."""
+TURNS = 10_000
 
 WINDOW = 100
 """Turns at the beginning and at the end whose cost is compared."""
