@@ -201,13 +201,14 @@ async def test_a_waiter_hears_of_an_end_on_another_node_at_once(
         call = await functions.next_call("shop/pay")
         watching, watch_end = asyncio.Event(), two.engine.watchers.watch_end
 
-        def watch(execution_id: str) -> AbstractContextManager[EndWatch]:
+        def watch_and_say(execution_id: str, watch: EndWatch) -> AbstractContextManager[EndWatch]:
             watching.set()
-            return watch_end(execution_id)
+            return watch_end(execution_id, watch)
 
-        monkeypatch.setattr(two.engine.watchers, "watch_end", watch)
+        monkeypatch.setattr(two.engine.watchers, "watch_end", watch_and_say)
         waiting = asyncio.create_task(two.end_of("f", "e"))
-        await watching.wait()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await watching.wait()
         call.reply({})
         assert (await waiting).status is Status.SUCCEEDED
 
