@@ -76,8 +76,11 @@ class Application(Starlette):
             await (await self.rest())(scope, receive, send)
 
     async def rest(self) -> Starlette:
-        """The application that serves REST, loaded if it has not been; it answers for all paths, so it knows all."""
-        if self._rest is None:
+        """The application that serves REST, loaded if it has not been; it answers for all paths, so it knows all.
+
+        Raises what loading it raises; the next request tries again.
+        """
+        if self._rest is None or (self._rest.done() and self._rest.exception() is not None):
             self._rest = asyncio.create_task(asyncio.to_thread(self._load_rest))
         return await asyncio.shield(self._rest)  # which others wait for, too
 
