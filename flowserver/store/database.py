@@ -5,6 +5,7 @@ PostgreSQL: READ COMMITTED; the rows that a turn changes are locked when they ar
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from flowserver.store.damage import decode_text
+from flowserver.store.direct import execute_plain
 
 READERS_MAX = 8
 POSTGRES_WRITERS_MAX = 3
@@ -26,6 +28,9 @@ CONNECT_SECONDS = 10
 WRITER_CACHE_KIB = 8_192
 READER_CACHE_KIB = 1_024
 """Pages that a SQLite connection keeps; the system keeps the file's others. Hot are the last ones of each index."""
+
+UNTESTED_SECONDS = 1.0
+"""How long a connection to PostgreSQL may have been idle and still be used as if it were alive."""
 
 BUSY_TIMEOUT_MS = 30_000
 KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
@@ -77,6 +82,8 @@ class Database:
             self._reader = self._postgres_engine(READERS_MAX)
             self._sessions = self._postgres_engine(SESSIONS_MAX).execution_options(isolation_level="AUTOCOMMIT")
             event.listen(self._sessions, "connect", _prepare_session)
+        self._spare_writers: list[tuple[Connection, float]] = []
+        """Between two transactions, with the instant of their last; handing one to the pool costs more than a turn."""
         self._transactions = 0
         self._changed = threading.Condition()
 
@@ -98,8 +105,24 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that may write; committed durably when the block ends, rolled back if it raises."""
-        with self._under_way(), self._writer.begin() as connection:
-            yield connection
+        with self._under_way():
+            connection = self._take_writer()
+            try:
+                with connection.begin():
+                    yield connection
+            except BaseException:
+                connection.close()
+                raise
+            self._spare_writers.append((connection, time.monotonic()))
+
+    def _take_writer(self) -> Connection:
+        """A connection that writes: the one last used, or one of the pool's, which sees to it that it is alive."""
+        while self._spare_writers:
+            connection, last_used = self._spare_writers.pop()
+            if self.is_sqlite or time.monotonic() - last_used < UNTESTED_SECONDS:
+                return connection
+            connection.close()
+        return self._writer.connect()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -131,6 +154,9 @@ class Database:
         """Give all connections back to the system, once the transactions of other threads have ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._transactions == 0, CLOSE_SECONDS)
+        for connection, _ in self._spare_writers:
+            connection.close()
+        self._spare_writers.clear()
         self._writer.dispose()
         self._reader.dispose()
         if not self.is_sqlite:
@@ -165,7 +191,7 @@ class Database:
         event.listen(engine, "connect", set_cache)
 
         def begin_transaction(connection: Connection) -> None:
-            connection.exec_driver_sql(begin)
+            execute_plain(connection, begin)
 
         event.listen(engine, "begin", begin_transaction)
         return engine

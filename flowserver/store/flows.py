@@ -5,10 +5,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, func, insert, literal_column, select, update
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.store.damage import addressable, legible
+from flowserver.store.direct import among, fetch_all, texts
 from flowserver.store.tables import definitions, flows
 from flowserver.store.upserts import insert_of
 
@@ -37,7 +38,7 @@ def _live() -> Select[Any]:
     current = definitions.c.definition_id == flows.c.definition_id
     columns = [column for column in flows.c if column.name != "deleted_at"]
     return (
-        select(*columns, func.coalesce(definitions.c.text, "").label("definition"))
+        select(*columns, func.coalesce(definitions.c.text, literal_column("''")).label("definition"))
         .join(definitions, current, isouter=True)  # a flow whose definition is lost can be given another
         .where(flows.c.deleted_at.is_(None))
     )
@@ -47,7 +48,8 @@ def _flow(row: Row[Any]) -> FlowRow:
     return FlowRow(**{name: legible(value) for name, value in row._mapping.items()})
 
 
-_FIND_FLOWS = _live().where(flows.c.name.in_(bindparam("names", expanding=True)))
+_FIND_FLOWS = _live().where(among(flows.c.name, bindparam("names")))
+_FLOW_FIELDS = tuple(column.name for column in _FIND_FLOWS.selected_columns)
 
 
 def find_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowRow | None:
@@ -63,8 +65,9 @@ def find_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowR
 
 def find_flows(connection: Connection, names: Collection[str]) -> dict[str, FlowRow]:
     """The live flows of those names, by name."""
-    rows = connection.execute(_FIND_FLOWS, {"names": sorted(names)})
-    return {row.name: _flow(row) for row in rows}
+    rows = fetch_all(connection, _FIND_FLOWS, {"names": texts(connection, sorted(names))})
+    found = [FlowRow(**{name: legible(value) for name, value in zip(_FLOW_FIELDS, row, strict=True)}) for row in rows]
+    return {flow.name: flow for flow in found}
 
 
 def list_flows(connection: Connection, *, from_name: str, limit: int) -> list[FlowRow]:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, bindparam, literal, select
 from flowserver.base.json_values import InvalidJson, JsonObject, load_stored_json
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.store.damage import checks_of, damage_in, is_text
+from flowserver.store.direct import among, fetch_all, texts
 from flowserver.store.parts import KnownParts
 from flowserver.store.tables import execution_documents, executions, scopes
 
@@ -122,15 +123,13 @@ def _load_scope(row: Row[Any], stored: StoredExecution, broken: dict[str, str]) 
 
 def lock_versions(connection: Connection, execution_ids: Iterable[str]) -> dict[str, int]:
     """Lock the headers until the transaction ends, in the order in which everybody locks them; their versions."""
-    versions: dict[str, int] = {}
-    for chunk in chunks(sorted(set(execution_ids))):
-        versions.update((row.execution_id, row.version) for row in connection.execute(_LOCK_VERSIONS, {"ids": chunk}))
-    return versions
+    ids = sorted(filter(is_text, set(execution_ids)))
+    return dict(fetch_all(connection, _LOCK_VERSIONS, {"ids": texts(connection, ids)}))
 
 
 _LOCK_VERSIONS = (
     select(executions.c.execution_id, executions.c.version)
-    .where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
+    .where(among(executions.c.execution_id, bindparam("ids")))
     .order_by(executions.c.execution_id)
     .with_for_update()
 )

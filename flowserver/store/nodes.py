@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Text, bindparam, delete, func, insert, select, table, true, update
 from sqlalchemy.sql import column
 
+from flowserver.store.direct import fetch_all
 from flowserver.store.tables import nodes
 
 NOBODY = ""
@@ -40,7 +41,7 @@ def hold_lease(connection: Connection, node_id: str) -> None:
 
     On PostgreSQL the lock stands against deleting the row, not against the node's own beats.
     """
-    if connection.execute(_HOLD_LEASE, {"b_id": node_id}).one_or_none() is None:
+    if not fetch_all(connection, _HOLD_LEASE, {"b_id": node_id}):
         raise LeaseLost(f"node {node_id} was taken for dead")
 
 

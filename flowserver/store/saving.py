@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, false, insert, literal_column, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, false, insert, literal_column, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from flowserver.base.json_values import dump_json
@@ -14,10 +14,10 @@ from flowserver.machine.commands import Command, InvokeTask, SubmitInvocation
 from flowserver.machine.events import Event
 from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.turn import Turn
-from flowserver.store.bulk import execute_many
+from flowserver.store.direct import execute_many
 from flowserver.store.functions import InvocationRow
 from flowserver.store.history import save_events
-from flowserver.store.loading import SavedScope, StoredExecution, chunks, lock_versions
+from flowserver.store.loading import SavedScope, StoredExecution, lock_versions
 from flowserver.store.tables import NOT_ENDED, execution_documents, executions, invocations, scopes
 
 
@@ -153,16 +153,14 @@ def _storable(text: str | None) -> str | None:
 
 def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
     ended = [changes.stored.execution.execution_id for changes in batch if not changes.stored.execution.is_running]
-    for chunk in chunks(ended):
-        connection.execute(delete(scopes).where(scopes.c.execution_id.in_(chunk)))
+    execute_many(connection, _DELETE_SCOPES, [{"b_id": execution_id} for execution_id in ended])
     gone = [
-        (changes.stored.execution.execution_id, scope_id)
+        {"b_id": changes.stored.execution.execution_id, "b_scope": scope_id}
         for changes in batch
         if changes.stored.execution.is_running
         for scope_id in sorted(changes.removed)
     ]
-    for chunk in chunks(gone):
-        connection.execute(delete(scopes).where(tuple_(scopes.c.execution_id, scopes.c.scope_id).in_(chunk)))
+    execute_many(connection, _DELETE_SCOPE, gone)
     rows: dict[ScopeChange, list[dict[str, Any]]] = defaultdict(list)
     for changes in batch:
         for scope_id in changes.removed:
@@ -260,6 +258,8 @@ def _make_upsert(dialect: Any) -> Any:
 
 _UPSERT_SCOPE_SQLITE = _make_upsert(sqlite)
 _UPSERT_SCOPE_POSTGRES = _make_upsert(postgresql)
+_DELETE_SCOPES = delete(scopes).where(scopes.c.execution_id == bindparam("b_id"))
+_DELETE_SCOPE = _DELETE_SCOPES.where(scopes.c.scope_id == bindparam("b_scope"))
 _UPDATE_SCOPE = {
     # A statement for each, because a compiled one is kept by statement and keys.
     ScopeChange(reason, documents): update(scopes).where(

@@ -1,0 +1,120 @@
+"""The statements of every turn, straight to the driver.
+
+What SQLAlchemy does around a statement, and for every row of an executemany, costs several times what SQLite does for
+it. Here a statement is compiled once per database and set of keys, and parameters and rows pass as they are. So this
+is only for columns whose values need no conversion: text, integers; booleans when they are written.
+Errors are SQLAlchemy's own.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.base import Executable
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import NullType
+
+from flowserver.base.json_values import dump_json
+
+T = TypeVar("T")
+
+Rows = list[tuple[Any, ...]]
+
+
+def execute_many(connection: Connection, statement: Executable, rows: Sequence[dict[str, Any]]) -> int:
+    """Execute the statement for every row; all rows have the same keys. Returns how many rows it changed."""
+    if not rows:
+        return 0
+    sql, order = _compiled(statement, connection.dialect, tuple(rows[0]))
+    parameters = rows if order is None else [tuple([row[key] for key in order]) for row in rows]
+
+    def execute(cursor: Any) -> int:
+        cursor.executemany(sql, parameters)
+        return int(cursor.rowcount)
+
+    return _run(connection, sql, execute)
+
+
+def execute_plain(connection: Connection, sql: str) -> None:
+    """Execute one statement without parameters."""
+    _run(connection, sql, lambda cursor: cursor.execute(sql))
+
+
+def fetch_all(connection: Connection, statement: Executable, parameters: dict[str, Any]) -> Rows:
+    """All rows of a query, as the driver gives them."""
+    sql, order = _compiled(statement, connection.dialect, tuple(parameters))
+    given = parameters if order is None else tuple([parameters[key] for key in order])
+
+    def fetch(cursor: Any) -> Rows:
+        rows: Rows = cursor.execute(sql, given).fetchall()
+        return rows
+
+    return _run(connection, sql, fetch)
+
+
+class among(FunctionElement[bool]):  # noqa: N801 # reads as SQL does, like SQLAlchemy's own functions
+    """`among(column, bindparam(name))`: whether a text is in a list; `texts` gives the parameter.
+
+    Unlike with IN, the statement is the same for lists of any length.
+    """
+
+    type = NullType()  # of a Boolean, SQLite would be asked whether it is 1
+    inherit_cache = True
+
+
+@compiles(among, "sqlite")
+def _among_sqlite(element: among, compiler: SQLCompiler, **options: Any) -> str:
+    column, listed = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{column} IN (SELECT value FROM json_each({listed}))"
+
+
+@compiles(among, "postgresql")
+def _among_postgres(element: among, compiler: SQLCompiler, **options: Any) -> str:
+    column, listed = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{column} = ANY(CAST({listed} AS text[]))"
+
+
+def texts(connection: Connection, listed: Sequence[str]) -> Any:
+    """A list of texts as the parameter of `among`."""
+    return dump_json(list(listed)) if connection.dialect.name == "sqlite" else list(listed)
+
+
+def _run(connection: Connection, sql: str, work: Callable[[Any], T]) -> T:
+    cursor = connection.connection.cursor()
+    try:
+        return work(cursor)
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _told(connection, sql, error) from error
+    finally:
+        cursor.close()
+
+
+def _told(connection: Connection, sql: str, error: Any) -> BaseException:
+    """The driver's error as SQLAlchemy tells it; a connection that it has ended is given up."""
+    dialect = connection.dialect
+    is_gone = dialect.is_disconnect(error, connection.connection, None)
+    told = DBAPIError.instance(
+        sql,
+        None,
+        error,
+        dialect.loaded_dbapi.Error,
+        hide_parameters=True,
+        connection_invalidated=is_gone,
+        dialect=dialect,
+    )
+    if is_gone:
+        connection.invalidate(error)
+    return told
+
+
+@lru_cache(maxsize=64)
+def _compiled(statement: Executable, dialect: Dialect, keys: tuple[str, ...]) -> tuple[str, tuple[str, ...] | None]:
+    """The driver's SQL, and for positional drivers the order of the parameters."""
+    compiled = statement.compile(dialect=dialect, column_keys=list(keys))  # type: ignore[attr-defined]
+    order = compiled.positiontup  # of SQLCompiler
+    return compiled.string, None if order is None else tuple(order)
