@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Callable
-from uuid import uuid4
 
+import uuid_utils
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -25,7 +25,7 @@ class RequestFrame:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = str(uuid4())
+        request_id = str(uuid_utils.uuid4())
         scope.setdefault("state", {})["request_id"] = request_id
         answer = _Answer(send, request_id, self._is_leaving)
         body = _BoundedBody(receive, self._body_bytes_max)

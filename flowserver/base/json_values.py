@@ -37,7 +37,7 @@ def load_json(text: str, depth_max: int = DEPTH_MAX) -> Json:
         raise InvalidJson("holds a lone surrogate, which is not valid Unicode") from None
     except (msgspec.DecodeError, ValueError) as error:
         raise InvalidJson(_explain(text, error)) from None
-    if depth_exceeds(value, depth_max):
+    if text.count("{") + text.count("[") > depth_max and depth_exceeds(value, depth_max):
         raise InvalidJson(f"nested deeper than {depth_max} levels")
     return value
 

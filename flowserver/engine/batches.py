@@ -6,10 +6,11 @@ survive (unreadable rows, an unusable definition, a bug) parks that execution an
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
@@ -61,8 +62,7 @@ TOLD_LATER = (ReceiptKind.NOT_NOW, ReceiptKind.PARKED)
 """What a callback meets that its task may still take another time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(msgspec.Struct, frozen=True):
     """What became of an envelope: the event that records a report, the execution that holds a taken name.
 
     For a start also the flow, and the execution as its first turn left it.
@@ -75,8 +75,7 @@ class Receipt:
     started: ExecutionRow | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewExecution:
+class NewExecution(msgspec.Struct, frozen=True):
     """What a start brings along; `input` is `input_text` parsed (`""` stands for no input).
 
     The flow is looked up in the batch's own transaction, so a start never meets a definition that was replaced or a
@@ -106,8 +105,7 @@ class NewExecution:
         return StoredExecution(execution, flow.flow_id, flow.definition_id, 0, self.input_text)
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(msgspec.Struct, frozen=True):
     """A message and the execution it is for; a start brings the execution along."""
 
     execution_id: str
@@ -252,7 +250,7 @@ class Batch:
         receipt = self._tell(envelope)
         if receipt.kind is ReceiptKind.APPLIED:
             self._taken[key] = (new.execution_id, stored.execution.status)
-        return replace(receipt, flow=flow, started=row_of_new(stored, flow))
+        return msgspec.structs.replace(receipt, flow=flow, started=row_of_new(stored, flow))
 
     def _write(self, write: Write) -> Any:
         try:

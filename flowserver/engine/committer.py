@@ -11,9 +11,9 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
+from msgspec.structs import replace
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 

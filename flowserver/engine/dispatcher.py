@@ -6,10 +6,10 @@ A call is made at least once: if this process dies, another orders it again unde
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from typing import TypeVar
 
+import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.clock import Clock, format_instant
@@ -43,8 +43,7 @@ CallKey = tuple[str, int, int]
 """(execution_id, scope_id, wait_id): one attempt of one task."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """On whose behalf a call is made."""
 
     execution_id: str
@@ -180,7 +179,7 @@ class Dispatcher:
                 return  # whoever comes after this node makes the call
             self._waiting.pop((caller.execution_id, command.scope_id, command.wait_id), None)
             try:
-                result = await _persist(lambda: self._result(caller, command))
+                result = await self._result(caller, command)
             except Exception as error:  # a call must not end without a word: the step would wait for ever
                 log.exception("the call %s failed inside the server", command.idempotency_key)
                 result = Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
@@ -194,17 +193,19 @@ class Dispatcher:
             case FunctionTarget(_, service, qualifier, function):
                 return await self._invoke(caller, command, service, qualifier, function, command.input)
             case FlowTarget(_, flow_name):
-                return await self._start_child(caller, command, flow_name, "FnF")
+                return await _persist(lambda: self._start_child(caller, command, flow_name, "FnF"))
             case ActionTarget(_, "fnf", _):
-                flow_name = str((command.params or {}).get("FlowName"))
-                return await self._start_child(caller, command, flow_name, "fnf")
+                name = str((command.params or {}).get("FlowName"))
+                return await _persist(lambda: self._start_child(caller, command, name, "fnf"))
             case ActionTarget(_, service, api):
                 return await self._call_action(caller, command, service, api)
 
     async def _invoke(
         self, caller: Caller, command: InvokeTask, service: str, qualifier: str, function: str, event: JsonObject
     ) -> Result:
-        endpoint = await self._registry.find(service, qualifier, function)
+        endpoint = self._registry.remembered(service, qualifier, function)
+        if endpoint is None:
+            endpoint = await _persist(lambda: self._registry.find(service, qualifier, function))
         if isinstance(endpoint, Failure):
             return endpoint
         params = command.params or {}

@@ -1,8 +1,8 @@
 """Where a function's calls go right now, remembered for a moment."""
 
 import asyncio
+from typing import NamedTuple
 
-from cachetools import TTLCache
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.invokers.invocation import Endpoint
@@ -18,13 +18,24 @@ REMEMBERED_MAX = 10_000
 
 Lookup = Endpoint | Failure
 
+FunctionKey = tuple[str, str, str]
+"""(service, qualifier, function)"""
+
+
+class Remembered(NamedTuple):
+    """What was found, and until when it is taken as right, by the event loop's clock."""
+
+    found: Lookup
+    until: float
+
 
 class FunctionRegistry:
     """Looks functions up by service, qualifier and name."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._known: TTLCache[tuple[str, str, str], Lookup] = TTLCache(REMEMBERED_MAX, REMEMBER_SECONDS)
+        self._known: dict[FunctionKey, Remembered] = {}
+        self._looking: dict[FunctionKey, asyncio.Task[Lookup]] = {}
 
     async def find(self, service: str, qualifier: str, function: str) -> Lookup:
         """The endpoint; a registration for the qualified service (`s.prod`) comes before the plain one.
@@ -32,16 +43,45 @@ class FunctionRegistry:
         Otherwise a Failure named as Function Compute names it: FC.ServiceNotFound or FC.FunctionNotFound; or
         FnF.RuntimeError if the registration is damaged.
         """
+        found = self.remembered(service, qualifier, function)
+        if found is not None:
+            return found
         key = (service, qualifier, function)
-        found = self._known.get(key)
-        if found is None:
-            found = await asyncio.to_thread(self._look, service, qualifier, function)
-            self._known[key] = found
-        return found
+        looking = self._looking.get(key)
+        if looking is None:  # or one look serves all who ask meanwhile
+            looking = self._looking[key] = asyncio.create_task(self._look_up(key))
+        return await asyncio.shield(looking)
+
+    def remembered(self, service: str, qualifier: str, function: str) -> Lookup | None:
+        """What `find` would return without looking; None if it would look."""
+        known = self._known.get((service, qualifier, function))
+        if known is None or asyncio.get_running_loop().time() >= known.until:
+            return None
+        return known.found
 
     def forget(self) -> None:
         """A registration has changed."""
         self._known.clear()
+        self._looking.clear()
+
+    async def _look_up(self, key: FunctionKey) -> Lookup:
+        me = asyncio.current_task()
+        try:
+            found = await asyncio.to_thread(self._look, *key)
+            if self._looking.get(key) is me:  # nothing has changed since it looked
+                self._remember(key, found)
+            return found
+        finally:
+            if self._looking.get(key) is me:
+                del self._looking[key]
+
+    def _remember(self, key: FunctionKey, found: Lookup) -> None:
+        before = self._known.get(key)
+        if before is not None and before.found == found:
+            found = before.found  # the same object, by which the invoker knows its way
+        elif len(self._known) >= REMEMBERED_MAX:
+            self._known.clear()
+        self._known[key] = Remembered(found, asyncio.get_running_loop().time() + REMEMBER_SECONDS)
 
     def _look(self, service: str, qualifier: str, function: str) -> Lookup:
         with self._database.read() as connection:

@@ -1,8 +1,9 @@
 """Starting an execution: by the API, by a sub-flow step, later by a schedule. The same rules for all."""
 
 import asyncio
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from flowserver.base.errors import (
     ExecutionAlreadyExists,
@@ -27,8 +28,7 @@ COUNT_SECONDS = 5.0
 """How long a count of running executions is taken as right; counting a million rows for each start would not do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartRequest:
+class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Which flow to start, as what, with what. `input_text` is JSON text of an object, `""` for none."""
 
     flow_name: str
@@ -41,8 +41,7 @@ class StartRequest:
     """The name was made for this request and holds a fresh UUID, so that nobody can have taken it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(msgspec.Struct, frozen=True):
     """The execution that runs under the name."""
 
     flow: FlowRow

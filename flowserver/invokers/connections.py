@@ -20,7 +20,6 @@ from aiohttp import (
 )
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_reqrep import ConnectionKey
-from cachetools import LRUCache
 from yarl import URL
 
 from flowserver.invokers.addresses import open_socket
@@ -36,7 +35,7 @@ IDLE_SECONDS = 4
 that a call seldom meets a connection that is just being closed."""
 
 ROUTES_MAX = 1_000
-"""Endpoints whose way is remembered; the way of a further one is worked out anew at every call."""
+"""Endpoints whose way is remembered, each by its identity; a further one makes all be worked out anew."""
 
 _TIMEOUT = ClientTimeout(connect=CONNECT_SECONDS)
 
@@ -57,14 +56,17 @@ class Routes:
     """The routes of the endpoints called last; make it inside a running event loop."""
 
     def __init__(self) -> None:
-        self._known: LRUCache[tuple[object, ...], Route] = LRUCache(ROUTES_MAX)
+        self._known: dict[int, tuple[Endpoint, Route]] = {}
 
     def find(self, endpoint: Endpoint) -> Route:
         """The endpoint's route. Raises InvalidURL or NonHttpUrlClientError, and ValueError for bad headers."""
-        key = (endpoint.url, *endpoint.headers.items())
-        route = self._known.get(key)
-        if route is None:
-            route = self._known[key] = _route(endpoint)
+        known = self._known.get(id(endpoint))
+        if known is not None:
+            return known[1]
+        route = _route(endpoint)
+        if len(self._known) >= ROUTES_MAX:
+            self._known.clear()
+        self._known[id(endpoint)] = endpoint, route  # which keeps the endpoint, or another could have its id
         return route
 
 

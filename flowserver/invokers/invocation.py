@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
+
 from flowserver.base.json_values import JsonObject
 
 
@@ -17,8 +19,7 @@ class Endpoint:
     """The function's own time-out, 1 to 86,400."""
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(msgspec.Struct, frozen=True):
     """One attempt of one task step to have a function do its work."""
 
     service: str
@@ -49,15 +50,13 @@ class Invocation:
         return f"{service}/{self.function}" if service else self.function
 
 
-@dataclass(frozen=True, slots=True)
-class Replied:
+class Replied(msgspec.Struct, frozen=True):
     """The function returned a JSON object."""
 
     output: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """The call failed; error and cause are what retry, catch and the history see."""
 
     error: str

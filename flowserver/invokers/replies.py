@@ -64,11 +64,7 @@ def _read_function_error(invocation: Invocation, body: bytes, limits: Limits) ->
 
 
 def _marked_as_error(headers: Mapping[str, str]) -> bool:
-    for name, value in headers.items():
-        lowered = name.lower()
-        if lowered == "x-fc-error-type" or (lowered == "x-fc-status" and value.strip() == "404"):
-            return True
-    return False
+    return "X-Fc-Error-Type" in headers or headers.get("X-Fc-Status", "").strip() == "404"
 
 
 def _load_document(body: bytes) -> JsonObject:

@@ -1,14 +1,13 @@
 """What the machine asks of the world. Commands are data; they are carried out only after the turn's commit."""
 
-from dataclasses import dataclass
+import msgspec
 
 from flowserver.base.json_values import Json, JsonObject
 from flowserver.language.graph import FunctionTarget, Pattern, Target
 from flowserver.machine.messages import Result
 
 
-@dataclass(frozen=True, slots=True)
-class InvokeTask:
+class InvokeTask(msgspec.Struct, frozen=True):
     """Make the call of a task attempt and answer with `TaskReplied(scope_id, wait_id, …)`."""
 
     scope_id: int
@@ -26,8 +25,7 @@ class InvokeTask:
     deadline_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitInvocation:
+class SubmitInvocation(msgspec.Struct, frozen=True):
     """Fire and forget: keep this asynchronous call durably with the turn's commit, make it afterwards."""
 
     target: FunctionTarget
@@ -37,16 +35,14 @@ class SubmitInvocation:
     idempotency_key: str
 
 
-@dataclass(frozen=True, slots=True)
-class CancelInvocation:
+class CancelInvocation(msgspec.Struct, frozen=True):
     """Nobody waits for this call any more: drop it if it is still under way."""
 
     scope_id: int
     wait_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReportCallback:
+class ReportCallback(msgspec.Struct, frozen=True):
     """The execution has ended: tell the task that waits for it, wherever that is."""
 
     token: str

@@ -68,6 +68,16 @@ class Event:
 
 def cut(detail: JsonObject) -> tuple[JsonObject, tuple[Part, ...]]:
     """A detail without the large values of its documents, and these."""
+    for document in detail.values():  # nearly all are small, and this is done for every event
+        if document.__class__ is dict:
+            for value in document.values():
+                kind = value.__class__
+                if (kind is str or kind is list or kind is dict) and len(value) >= LARGE_ELEMENTS:
+                    return _cut_large(detail)
+    return detail, ()
+
+
+def _cut_large(detail: JsonObject) -> tuple[JsonObject, tuple[Part, ...]]:
     parts = [
         Part(key, name, value)
         for key, document in detail.items()
@@ -75,8 +85,6 @@ def cut(detail: JsonObject) -> tuple[JsonObject, tuple[Part, ...]]:
         for name, value in document.items()
         if _is_large(value)
     ]
-    if not parts:
-        return detail, ()
     rest = {key: dict(value) if value.__class__ is dict else value for key, value in detail.items()}
     for key, name, _ in parts:
         rest[key][name] = None

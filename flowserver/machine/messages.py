@@ -1,19 +1,17 @@
 """What the outside may tell the machine. A message that names a wait which is over is stale and changes nothing."""
 
-from dataclasses import dataclass
+import msgspec
 
 from flowserver.base.json_values import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Success:
+class Success(msgspec.Struct, frozen=True):
     """A task's good result."""
 
     output: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """An error with its name, as retry and catch see it, and its cause (free text)."""
 
     error: str
@@ -23,34 +21,29 @@ class Failure:
 Result = Success | Failure
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(msgspec.Struct, frozen=True):
     """Begin the execution; its header holds the input."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """StopExecution: end it now, with the caller's words."""
 
     error: str | None = None
     cause: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DeadlineReached:
+class DeadlineReached(msgspec.Struct, frozen=True):
     """The execution's time is up."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimerFired:
+class TimerFired(msgspec.Struct, frozen=True):
     """`wake_at` of a wait has come."""
 
     scope_id: int
     wait_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class TaskReplied:
+class TaskReplied(msgspec.Struct, frozen=True):
     """The call or submission of a task attempt has ended."""
 
     scope_id: int
@@ -58,8 +51,7 @@ class TaskReplied:
     result: Result
 
 
-@dataclass(frozen=True, slots=True)
-class TaskReported:
+class TaskReported(msgspec.Struct, frozen=True):
     """A task token was redeemed, or a child execution ended.
 
     A token stands for one entry of a step, over all its retries: `wait_id` is None. A child stands for one attempt.
@@ -71,8 +63,7 @@ class TaskReported:
     result: Result
 
 
-@dataclass(frozen=True, slots=True)
-class Redeliver:
+class Redeliver(msgspec.Struct, frozen=True):
     """The call number `attempt` of this wait is lost, with its node or on it: order it again.
 
     Whoever finds the loss says so, and several may find it: only the first who says so has an effect.
@@ -83,8 +74,7 @@ class Redeliver:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
-class Continue:
+class Continue(msgspec.Struct, frozen=True):
     """Go on with the scopes that are ready."""
 
 

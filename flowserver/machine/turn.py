@@ -78,19 +78,16 @@ class Turn:
 
     def record(self, type: EventType, step_name: str, cause: int, /, **detail: Json) -> int:
         """Append an event and return its id; raises EventsExhausted when only the last one is left."""
-        return self._record(type, step_name, cause, detail)
-
-    def record_in(self, scope: Scope, type: EventType, /, **detail: Json) -> int:
-        """Append an event of the scope's current step, caused by the scope's last event."""
-        event_id = self._record(type, self.step_of(scope).name, scope.last_event_id, detail)
-        scope.last_event_id = event_id
-        self.touched.add(scope.scope_id)
-        return event_id
-
-    def _record(self, type: EventType, step_name: str, cause: int, detail: JsonObject) -> int:
         if self.execution.next_event_id >= self.environment.limits.events_max:
             raise EventsExhausted
         return self._append(type, step_name, cause, detail)
+
+    def record_in(self, scope: Scope, type: EventType, /, **detail: Json) -> int:
+        """Append an event of the scope's current step, caused by the scope's last event."""
+        event_id = self.record(type, self.step_of(scope).name, scope.last_event_id, **detail)
+        scope.last_event_id = event_id
+        self.touched.add(scope.scope_id)
+        return event_id
 
     def _append(self, type: EventType, step_name: str, cause: int, detail: JsonObject) -> int:
         event_id = self.execution.next_event_id

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from typing import TypeVar
-from uuid import uuid4
 
 import uuid_utils
 from sqlalchemy import Connection
@@ -70,7 +69,7 @@ class ExecutionOperations:
         request = StartRequest(
             flow_name=flow_name,
             execution_id=str(uuid_utils.uuid7()),
-            execution_name=str(uuid4()) if name is None else name,
+            execution_name=str(uuid_utils.uuid4()) if name is None else name,
             input_text=input_text,
             callback_token=callback_token,
             name_is_unique=name is None,
@@ -91,7 +90,7 @@ class ExecutionOperations:
         request = StartRequest(
             flow_name=flow_name,
             execution_id=str(uuid_utils.uuid7()),
-            execution_name=str(uuid4()) if name is None else f"{name}:{uuid4()}",
+            execution_name=str(uuid_utils.uuid4()) if name is None else f"{name}:{uuid_utils.uuid4()}",
             input_text=input_text,
             name_is_unique=True,
         )

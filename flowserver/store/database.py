@@ -19,6 +19,9 @@ from flowserver.store.damage import decode_text
 from flowserver.store.direct import execute_plain
 
 READERS_MAX = 8
+SQLITE_WRITERS_MAX = 2
+"""One is kept for whoever writes all the time; of two transactions one waits for the other in any case."""
+
 POSTGRES_WRITERS_MAX = 3
 """Connections that readers cannot take, however many there are: every execution waits for the writer."""
 
@@ -75,15 +78,15 @@ class Database:
         self.session_name = f"flowserver {uuid4()}"
         """What all sessions of this process are called in PostgreSQL, so that another node can end them."""
         if self.is_sqlite:
-            self._writer = self._sqlite_engine("BEGIN IMMEDIATE", 1, WRITER_CACHE_KIB)
+            self._writer = self._sqlite_engine("BEGIN IMMEDIATE", SQLITE_WRITERS_MAX, WRITER_CACHE_KIB)
             self._reader = self._sqlite_engine("BEGIN", READERS_MAX, READER_CACHE_KIB)
         else:
             self._writer = self._postgres_engine(POSTGRES_WRITERS_MAX)
             self._reader = self._postgres_engine(READERS_MAX)
             self._sessions = self._postgres_engine(SESSIONS_MAX).execution_options(isolation_level="AUTOCOMMIT")
             event.listen(self._sessions, "connect", _prepare_session)
-        self._spare_writers: list[tuple[Connection, float]] = []
-        """Between two transactions, with the instant of their last; handing one to the pool costs more than a turn."""
+        self._kept_writer: tuple[Connection, float] | None = None
+        """One between two transactions, with the instant of its last: handing it to the pool costs more than a turn."""
         self._transactions = 0
         self._changed = threading.Condition()
 
@@ -113,16 +116,25 @@ class Database:
             except BaseException:
                 connection.close()
                 raise
-            self._spare_writers.append((connection, time.monotonic()))
+            self._put_back_writer(connection)
 
     def _take_writer(self) -> Connection:
         """A connection that writes: the one last used, or one of the pool's, which sees to it that it is alive."""
-        while self._spare_writers:
-            connection, last_used = self._spare_writers.pop()
+        with self._changed:
+            kept, self._kept_writer = self._kept_writer, None
+        if kept is not None:
+            connection, last_used = kept
             if self.is_sqlite or time.monotonic() - last_used < UNTESTED_SECONDS:
                 return connection
             connection.close()
         return self._writer.connect()
+
+    def _put_back_writer(self, connection: Connection) -> None:
+        with self._changed:
+            if self._kept_writer is None:
+                self._kept_writer = connection, time.monotonic()
+                return
+        connection.close()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -154,9 +166,9 @@ class Database:
         """Give all connections back to the system, once the transactions of other threads have ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._transactions == 0, CLOSE_SECONDS)
-        for connection, _ in self._spare_writers:
-            connection.close()
-        self._spare_writers.clear()
+        if self._kept_writer is not None:
+            self._kept_writer[0].close()
+            self._kept_writer = None
         self._writer.dispose()
         self._reader.dispose()
         if not self.is_sqlite:

@@ -57,7 +57,7 @@ def fetch_all(connection: Connection, statement: Executable, parameters: dict[st
     return _run(connection, sql, fetch)
 
 
-class among(FunctionElement[bool]):  # noqa: N801 # reads as SQL does, like SQLAlchemy's own functions
+class among(FunctionElement[Any]):  # noqa: N801 # reads as SQL does, like SQLAlchemy's own functions
     """`among(column, bindparam(name))`: whether a text is in a list; `texts` gives the parameter.
 
     Unlike with IN, the statement is the same for lists of any length.
@@ -70,7 +70,7 @@ class among(FunctionElement[bool]):  # noqa: N801 # reads as SQL does, like SQLA
 @compiles(among, "sqlite")
 def _among_sqlite(element: among, compiler: SQLCompiler, **options: Any) -> str:
     column, listed = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"{column} IN (SELECT value FROM json_each({listed}))"
+    return f"{column} IN (SELECT value FROM json_each({listed}))"  # noqa: S608 # compiled, not typed by anybody
 
 
 @compiles(among, "postgresql")
@@ -98,7 +98,7 @@ def _told(connection: Connection, sql: str, error: Any) -> BaseException:
     """The driver's error as SQLAlchemy tells it; a connection that it has ended is given up."""
     dialect = connection.dialect
     is_gone = dialect.is_disconnect(error, connection.connection, None)
-    told = DBAPIError.instance(
+    told: BaseException = DBAPIError.instance(
         sql,
         None,
         error,

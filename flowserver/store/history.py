@@ -17,8 +17,8 @@ from sqlalchemy import Connection, Row, Select, bindparam, insert, select
 
 from flowserver.base.json_values import dump_json, load_stored_json
 from flowserver.machine.events import Event, EventType
-from flowserver.store.direct import execute_many
 from flowserver.store.damage import checks_of, damage_in, legible
+from flowserver.store.direct import execute_many
 from flowserver.store.parts import INSERT_PART, KnownParts, PartId, PartReader, part_row
 from flowserver.store.tables import histories
 

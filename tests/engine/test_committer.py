@@ -4,10 +4,10 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Connection, func, insert, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 

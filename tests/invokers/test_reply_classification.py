@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from multidict import CIMultiDict
 
 from flowserver.base.limits import Limits
 from flowserver.invokers.error_names import ErrorName, error_of_status
@@ -19,7 +20,7 @@ DOCUMENT = {"errorMessage": "no money", "errorType": "CardDeclined", "stackTrace
 def classify(invocation):
     def call(status, headers, body, limits=Limits(), **changes):  # noqa: B008
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return classify_reply(invocation(**changes), status, headers, content, limits)
+        return classify_reply(invocation(**changes), status, CIMultiDict(headers), content, limits)
 
     return call
 
@@ -185,7 +186,7 @@ HEADERS = st.dictionaries(
 @given(st.integers(100, 999), HEADERS, BODIES, st.booleans())
 def test_no_reply_can_break_the_reader(status, headers, body, asynchronous):
     call = Invocation("s", "", "f", "{}", asynchronous, None, "k", 0, 1000, "flow", "run", "step")
-    result = classify_reply(call, status, headers, body, Limits())
+    result = classify_reply(call, status, CIMultiDict(headers), body, Limits())
     if isinstance(result, Replied):
         json.dumps(result.output, allow_nan=False, ensure_ascii=False).encode()
     else:
