@@ -20,6 +20,7 @@ from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
 from flowserver.engine.metrics import Metrics
 from flowserver.engine.notices import Notice
+from flowserver.engine.reader import Reader
 from flowserver.engine.registry import FunctionRegistry
 from flowserver.engine.retention import FOR_EVER, Retention, Rules
 from flowserver.engine.starting import Starter
@@ -66,6 +67,7 @@ class Engine:
         self.committer = Committer(database, workshop, self)
         self.metrics = Metrics()
         self.watchers = Watchers()
+        self.reader = Reader(database)
         self.registry = FunctionRegistry(database)
         self.starter = Starter(database, self.committer, limits)
         self.invoker = DeferredInvoker(limits)
@@ -86,6 +88,7 @@ class Engine:
     async def running(self, drain_seconds: float) -> AsyncIterator[None]:
         """The engine at work; on leaving it finishes calls under way for `drain_seconds` and gives the rest away."""
         async with contextlib.AsyncExitStack() as leaving:
+            leaving.push_async_callback(self.reader.close)
             leaving.push_async_callback(self.invoker.close)
             leaving.push_async_callback(self._abandon_messages)
             await asyncio.to_thread(self._register)

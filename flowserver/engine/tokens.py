@@ -6,7 +6,6 @@ it is used up when the wait it names is over.
 
 import base64
 import binascii
-import hashlib
 import hmac
 from dataclasses import dataclass
 
@@ -54,4 +53,4 @@ class TaskTokens:
         return TokenClaim(execution_id, int(scope_id), int(entered_event_id), int(wait) if wait else None)
 
     def _mac(self, claim: str) -> str:
-        return hmac.new(self._key, claim.encode(), hashlib.sha256).hexdigest()[:40]
+        return hmac.digest(self._key, claim.encode(), "sha256").hex()[:40]

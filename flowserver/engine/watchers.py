@@ -4,8 +4,10 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Execution, Status

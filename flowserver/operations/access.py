@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import secrets
 from dataclasses import dataclass
 
@@ -40,19 +41,28 @@ class AccessOperations:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._remembered: TTLCache[tuple[str, str], AccessKey | bool] = TTLCache(10_000, REMEMBER_SECONDS)
-        self._was_open = False
+        self._remembered: TTLCache[tuple[str, str], AccessKey] = TTLCache(10_000, REMEMBER_SECONDS)
+        self._is_open = False
+        self._look_again_at = -math.inf
+        self._looking: asyncio.Task[None] | None = None
 
     async def is_open(self) -> bool:
         """Whether no key was ever configured, so that callers need none."""
-        known = self._remembered.get(("open", ""))
-        if known is None:
-            known = not await asyncio.to_thread(self._engine.database.run_read, any_access_key)
-            self._remembered[("open", "")] = known
-            if self._was_open and not known:
+        if asyncio.get_running_loop().time() >= self._look_again_at:
+            if self._looking is None:  # or one look serves all who ask meanwhile
+                self._looking = asyncio.create_task(self._look())
+            await asyncio.shield(self._looking)
+        return self._is_open
+
+    async def _look(self) -> None:
+        try:
+            is_open = not await self._engine.reader.ask(any_access_key)
+            if self._is_open and not is_open:
                 log.info("there is an access key now: callers without one are refused")
-            self._was_open = known
-        return bool(known)
+            self._is_open = is_open
+            self._look_again_at = asyncio.get_running_loop().time() + REMEMBER_SECONDS
+        finally:
+            self._looking = None
 
     async def secret_of(self, access_key_id: str) -> str:
         """The secret of an enabled key; raises UnknownAccessKey."""
@@ -81,7 +91,7 @@ class AccessOperations:
         if isinstance(known, AccessKey):
             return known
         look = find_access_key if kind == "id" else find_key_by_token
-        key = await asyncio.to_thread(self._engine.database.run_read, lambda connection: look(connection, value))
+        key = await self._engine.reader.ask(lambda connection: look(connection, value))
         if key is not None:
             self._remembered[(kind, value)] = key
         return key

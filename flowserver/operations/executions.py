@@ -228,7 +228,7 @@ class ExecutionOperations:
         return row
 
     async def _find(self, flow_name: str, name: str) -> ExecutionRow:
-        return await self._read(lambda connection: _require_execution(connection, flow_name, name))
+        return await self._engine.reader.ask(lambda connection: _require_execution(connection, flow_name, name))
 
     async def _read(self, query: Callable[[Connection], T]) -> T:
         return await asyncio.to_thread(self._engine.database.run_read, query)

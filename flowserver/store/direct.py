@@ -6,11 +6,12 @@ is only for columns whose values need no conversion: text, integers; booleans wh
 Errors are SQLAlchemy's own.
 """
 
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
@@ -55,6 +56,11 @@ def fetch_all(connection: Connection, statement: Executable, parameters: dict[st
         return rows
 
     return _run(connection, sql, fetch)
+
+
+def fetch_rows(connection: Connection, statement: Select[Any], parameters: dict[str, Any]) -> list[Any]:
+    """The like, as named tuples: attributes for the columns, `_asdict`."""
+    return list(map(_row_type(statement)._make, fetch_all(connection, statement, parameters)))
 
 
 class among(FunctionElement[Any]):  # noqa: N801 # reads as SQL does, like SQLAlchemy's own functions
@@ -110,6 +116,11 @@ def _told(connection: Connection, sql: str, error: Any) -> BaseException:
     if is_gone:
         connection.invalidate(error)
     return told
+
+
+@lru_cache(maxsize=64)
+def _row_type(statement: Select[Any]) -> Any:
+    return namedtuple("Row", statement.selected_columns.keys())
 
 
 @lru_cache(maxsize=64)

@@ -1,15 +1,17 @@
 """Executions and histories as readers see them; what is damaged is shown as well as it can be, and fails nobody."""
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, literal, null, select, tuple_
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Select, Text, bindparam, func, literal_column, null, select, tuple_
 
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
 from flowserver.store.damage import checks_of, damage_in, legible
+from flowserver.store.direct import fetch_rows
 from flowserver.store.flows import FlowRow
 from flowserver.store.loading import StoredExecution, likely_status, stored_status
 from flowserver.store.tables import RUNNING, definitions, execution_documents, executions, flows
@@ -17,8 +19,10 @@ from flowserver.store.tables import RUNNING, definitions, execution_documents, e
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionRow:
+_EMPTY: ColumnElement[str] = literal_column("''", Text)
+
+
+class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
     """An execution as the API shows it; documents are JSON texts, instants in ms."""
 
     execution_id: str
@@ -48,27 +52,27 @@ def readable(*, documents: bool = True) -> Select[Any]:
         header.started_at,
         header.stopped_at,
         header.parked_error,
-        (func.coalesce(own.input, "") if documents else literal("")).label("input"),
+        (func.coalesce(own.input, _EMPTY) if documents else _EMPTY).label("input"),
         (own.output if documents else null()).label("output"),
         own.error,
         own.cause,
-        (func.coalesce(definitions.c.text, "") if documents else literal("")).label("definition"),
+        (func.coalesce(definitions.c.text, _EMPTY) if documents else _EMPTY).label("definition"),
     ).join(execution_documents, own.execution_id == header.execution_id, isouter=True)
     if not documents:
         return query
     return query.join(definitions, definitions.c.definition_id == header.definition_id, isouter=True)
 
 
-def as_shown(row: Row[Any]) -> ExecutionRow:
+def as_shown(row: Mapping[str, Any]) -> ExecutionRow:
     """The row for people to read, however damaged it is: `parked_error` then says what is shown as something else."""
-    values: dict[str, Any] = {name: legible(value) for name, value in row._mapping.items()}
+    values: dict[str, Any] = {name: legible(value) for name, value in row.items()}
     damage = damage_in([values[name] for name, *_ in _SHOWN], _SHOWN)
-    if damage is None and stored_status(row.status) is None:
-        damage = f"its status is {legible(row.status)!r}"
+    if damage is None and stored_status(row["status"]) is None:
+        damage = f"its status is {legible(row['status'])!r}"
     if damage is not None:
         values |= {name: _shown(values[name], kind, nullable) for name, kind, nullable, _ in _SHOWN}
         values["parked_error"] = values["parked_error"] or f"the stored row is damaged: {damage}"
-    return ExecutionRow(**{**values, "status": likely_status(row.status, values["stopped_at"])})
+    return ExecutionRow(**{**values, "status": likely_status(row["status"], values["stopped_at"])})
 
 
 def _shown(value: Any, kind: type, nullable: bool) -> Any:
@@ -116,8 +120,8 @@ def row_of_new(stored: StoredExecution, flow: FlowRow) -> ExecutionRow:
 
 def find_execution(connection: Connection, flow_name: str, name: str) -> ExecutionRow | None:
     """The execution of that name of the live flow of that name."""
-    row = connection.execute(_FIND_EXECUTION, {"b_flow": flow_name, "b_name": name}).one_or_none()
-    return None if row is None else as_shown(row)
+    rows = fetch_rows(connection, _FIND_EXECUTION, {"b_flow": flow_name, "b_name": name})
+    return as_shown(rows[0]._asdict()) if rows else None
 
 
 _FIND_EXECUTION = (

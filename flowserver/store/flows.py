@@ -1,15 +1,15 @@
 """Flows and their definitions."""
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, insert, literal_column, select, update
+from sqlalchemy import Connection, Select, bindparam, func, insert, literal_column, select, update
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.store.damage import addressable, legible
-from flowserver.store.direct import among, fetch_all, texts
+from flowserver.store.direct import among, fetch_rows, texts
 from flowserver.store.tables import definitions, flows
 from flowserver.store.upserts import insert_of
 
@@ -44,12 +44,11 @@ def _live() -> Select[Any]:
     )
 
 
-def _flow(row: Row[Any]) -> FlowRow:
-    return FlowRow(**{name: legible(value) for name, value in row._mapping.items()})
+def _flow(row: Mapping[str, Any]) -> FlowRow:
+    return FlowRow(**{name: legible(value) for name, value in row.items()})
 
 
 _FIND_FLOWS = _live().where(among(flows.c.name, bindparam("names")))
-_FLOW_FIELDS = tuple(column.name for column in _FIND_FLOWS.selected_columns)
 
 
 def find_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowRow | None:
@@ -60,20 +59,19 @@ def find_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowR
         live = (flows.c.name == name) & flows.c.deleted_at.is_(None)
         connection.execute(select(flows.c.flow_id).where(live).with_for_update())
     row = connection.execute(_live().where(flows.c.name == name)).one_or_none()
-    return None if row is None else _flow(row)
+    return None if row is None else _flow(row._asdict())
 
 
 def find_flows(connection: Connection, names: Collection[str]) -> dict[str, FlowRow]:
     """The live flows of those names, by name."""
-    rows = fetch_all(connection, _FIND_FLOWS, {"names": texts(connection, sorted(names))})
-    found = [FlowRow(**{name: legible(value) for name, value in zip(_FLOW_FIELDS, row, strict=True)}) for row in rows]
-    return {flow.name: flow for flow in found}
+    rows = fetch_rows(connection, _FIND_FLOWS, {"names": texts(connection, sorted(names))})
+    return {row.name: _flow(row._asdict()) for row in rows}
 
 
 def list_flows(connection: Connection, *, from_name: str, limit: int) -> list[FlowRow]:
     """Live flows by name, starting at `from_name`."""
     page = _live().where(flows.c.name >= from_name).order_by(flows.c.name)
-    return [_flow(row) for row in addressable(connection, page, limit, "name")]
+    return [_flow(row._asdict()) for row in addressable(connection, page, limit, "name")]
 
 
 def count_flows(connection: Connection) -> int:

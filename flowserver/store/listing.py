@@ -194,5 +194,5 @@ def _rows(connection: Connection, flow_id: str, names: Sequence[str], documents:
     if not names:
         return []
     query = readable(documents=documents).where(header.flow_id == flow_id, header.name.in_(names))
-    rows = {row.name: as_shown(row) for row in connection.execute(query)}
+    rows = {row.name: as_shown(row._asdict()) for row in connection.execute(query)}
     return [rows[name] for name in names if name in rows]

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, literal, select
+from sqlalchemy import Boolean, Connection, bindparam, literal_column, select
 
 from flowserver.base.json_values import InvalidJson, JsonObject, load_stored_json
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.store.damage import checks_of, damage_in, is_text
-from flowserver.store.direct import among, fetch_all, texts
+from flowserver.store.direct import among, fetch_all, fetch_rows, texts
 from flowserver.store.parts import KnownParts
 from flowserver.store.tables import execution_documents, executions, scopes
 
@@ -77,12 +77,11 @@ def load_executions(
     """
     found: dict[str, StoredExecution] = {}
     broken: dict[str, str] = {}
-    for chunk in chunks(sorted(filter(is_text, set(execution_ids)))):
-        if headers_only:
-            _load_headers(connection.execute(_LOAD_BARE_HEADERS, {"ids": chunk}).all(), found, broken)
-            continue
-        _load_headers(connection.execute(_LOAD_HEADERS, {"ids": chunk}).all(), found, broken)
-        for row in connection.execute(_LOAD_SCOPES, {"ids": chunk}).all():
+    ids = {"ids": texts(connection, sorted(filter(is_text, set(execution_ids))))}
+    headers = fetch_rows(connection, _LOAD_BARE_HEADERS if headers_only else _LOAD_HEADERS, ids)
+    _load_headers(headers, found, broken)
+    if not headers_only:
+        for row in fetch_rows(connection, _LOAD_SCOPES, ids):
             if row.execution_id in found:  # rows of an execution that does not exist are for the doctor
                 _load_scope(row, found[row.execution_id], broken)
     for execution_id in broken:
@@ -90,7 +89,7 @@ def load_executions(
     return found, broken
 
 
-def _load_headers(rows: Sequence[Row[Any]], found: dict[str, StoredExecution], broken: dict[str, str]) -> None:
+def _load_headers(rows: Iterable[Any], found: dict[str, StoredExecution], broken: dict[str, str]) -> None:
     for row in rows:
         execution_input: JsonObject = {}
         try:
@@ -105,7 +104,7 @@ def _load_headers(rows: Sequence[Row[Any]], found: dict[str, StoredExecution], b
         found[row.execution_id] = _stored_execution(row, execution_input)
 
 
-def _load_scope(row: Row[Any], stored: StoredExecution, broken: dict[str, str]) -> None:
+def _load_scope(row: Any, stored: StoredExecution, broken: dict[str, str]) -> None:
     damage = damage_in(row, _SCOPE_CHECKS)
     if damage is None:
         try:
@@ -127,6 +126,9 @@ def lock_versions(connection: Connection, execution_ids: Iterable[str]) -> dict[
     return dict(fetch_all(connection, _LOCK_VERSIONS, {"ids": texts(connection, ids)}))
 
 
+_HEADER = [column for column in executions.c if not isinstance(column.type, Boolean)]
+"""Nobody who loads an execution asks for the others, and SQLite has its own idea of their values."""
+
 _LOCK_VERSIONS = (
     select(executions.c.execution_id, executions.c.version)
     .where(among(executions.c.execution_id, bindparam("ids")))
@@ -134,23 +136,23 @@ _LOCK_VERSIONS = (
     .with_for_update()
 )
 _LOAD_HEADERS = (
-    select(executions, execution_documents.c.input)
+    select(*_HEADER, execution_documents.c.input)
     .join(execution_documents, execution_documents.c.execution_id == executions.c.execution_id, isouter=True)
-    .where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
+    .where(among(executions.c.execution_id, bindparam("ids")))
     .order_by(executions.c.execution_id)
     .with_for_update(of=executions)
 )
 _LOAD_BARE_HEADERS = (
-    select(executions, literal("").label("input"))
-    .where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
+    select(*_HEADER, literal_column("''").label("input"))
+    .where(among(executions.c.execution_id, bindparam("ids")))
     .with_for_update(of=executions)
 )
 _LOAD_SCOPES = (
     select(scopes)
-    .where(scopes.c.execution_id.in_(bindparam("ids", expanding=True)))
+    .where(among(scopes.c.execution_id, bindparam("ids")))
     .order_by(scopes.c.execution_id, scopes.c.scope_id)
 )
-_HEADER_CHECKS = checks_of(executions.c)
+_HEADER_CHECKS = checks_of(_HEADER)
 _SCOPE_CHECKS = checks_of(scopes.c)
 
 
@@ -167,7 +169,7 @@ def likely_status(text: object, stopped_at: object) -> Status:
     return stored_status(text) or (Status.RUNNING if stopped_at is None else Status.FAILED)
 
 
-def _stored_execution(row: Row[Any], execution_input: JsonObject) -> StoredExecution:
+def _stored_execution(row: Any, execution_input: JsonObject) -> StoredExecution:
     execution = Execution(
         execution_id=row.execution_id,
         flow_name=row.flow_name,
@@ -185,7 +187,7 @@ def _stored_execution(row: Row[Any], execution_input: JsonObject) -> StoredExecu
     return StoredExecution(execution, row.flow_id, row.definition_id, row.version, row.input, row.parked_error)
 
 
-def _scope(row: Row[Any]) -> Scope:
+def _scope(row: Any) -> Scope:
     return Scope(
         scope_id=row.scope_id,
         parent_id=row.parent_id,
