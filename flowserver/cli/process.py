@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from flowserver.cli.joined_writes import JoiningProtocol
 from flowserver.server import Application
 
 log = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ def serve_until_stopped(app: Application, listeners: list[socket.socket], announ
     config = uvicorn.Config(
         app,
         loop="auto",  # uvloop, where it exists
-        http="httptools",
+        http=JoiningProtocol,
         ws="none",
         lifespan="off",  # run here instead: uvicorn would turn what its start raises into a traceback
         log_config=None,
