@@ -77,7 +77,10 @@ def load_executions(
     """
     found: dict[str, StoredExecution] = {}
     broken: dict[str, str] = {}
-    ids = {"ids": texts(connection, sorted(filter(is_text, set(execution_ids))))}
+    asked = sorted(filter(is_text, set(execution_ids)))
+    if not asked:
+        return found, broken
+    ids = {"ids": texts(connection, asked)}
     headers = fetch_rows(connection, _LOAD_BARE_HEADERS if headers_only else _LOAD_HEADERS, ids)
     _load_headers(headers, found, broken)
     if not headers_only:
