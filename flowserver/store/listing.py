@@ -18,7 +18,7 @@ from flowserver.store.damage import addressable, is_text
 from flowserver.store.executions import ExecutionRow, as_shown, readable
 from flowserver.store.tables import PARKED, executions
 
-LOOKED_AT_MAX = 25_000
+LOOKED_AT_MAX = 20_000
 """Executions of one status that a page looks at: index entries alone, some milliseconds' worth."""
 
 NAMES_MAX = 2_000
@@ -56,10 +56,10 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """Index searches, each by its conditions, that together find all there may be on the list; and what none orders."""
+class _Search:
+    """What an index finds in order, and what is then asked of each that it has found."""
 
-    searches: Sequence[Sequence[Condition]]
+    found_by: Sequence[Condition]
     slow: Sequence[Condition] = ()
 
 
@@ -79,11 +79,9 @@ def list_executions(
     begins = _found(connection, flow_id, begin)
     if begin is not None and begins is None:
         return Listed([], None)
-    plan = _plan(connection, flow_id, wanted)
-    queries = [_ordered(search, wanted, begins) for search in plan.searches]
-    horizon = _horizon(connection, queries) if plan.slow else None
-    if plan.slow:
-        queries = [_ordered(search, wanted, begins, horizon).where(*plan.slow) for search in plan.searches]
+    searches = _searches(connection, flow_id, wanted)
+    horizon = _horizon(connection, [_ordered(each, wanted, begins) for each in searches if each.slow])
+    queries = [_ordered(each, wanted, begins, horizon).where(*each.slow) for each in searches]
     found = [Place(*row) for query in queries for row in addressable(connection, query, limit + 1, "name")]
     found.sort(key=_order)
     following = _place(found[limit]) if len(found) > limit else horizon
@@ -99,22 +97,31 @@ def _found(connection: Connection, flow_id: str, place: Place | None) -> Place |
     return None if row is None else Place(row.name, -_order(Place(*row))[0])
 
 
-def _plan(connection: Connection, flow_id: str, wanted: ExecutionFilter) -> _Plan:
+def _searches(connection: Connection, flow_id: str, wanted: ExecutionFilter) -> list[_Search]:
+    """They find together all that may be on the list, and none finds what another does."""
     unparked = [or_(header.parked_error.is_(None), header.stopped_at.is_not(None))] if wanted.parked is False else []
     parked = [PARKED] if wanted.parked else []
     status = [] if wanted.status is None else [header.status == str(wanted.status)]
     prefix = wanted.name_prefix
     if prefix is not None and _are_few(connection, named := _named(flow_id, prefix)):
-        return _Plan([[header.execution_id.in_(named), *status, *parked, *unparked]])
+        return [_Search([header.execution_id.in_(named), *status, *parked, *unparked])]
     # Not LIKE, which knows no case on SQLite; and nothing that makes an index by name look good.
-    slow = [*unparked, *([] if prefix is None else [func.substr(header.name, 1, len(prefix)) == prefix])]
+    named_so = [] if prefix is None else [func.substr(header.name, 1, len(prefix)) == prefix]
     if wanted.parked:
         running = wanted.status in (None, Status.RUNNING)
-        return _Plan([[header.flow_id == flow_id, PARKED]] if running else [], slow)
-    if status:
-        return _Plan([[header.flow_id == flow_id, *status]], slow)
-    searches = [[header.flow_id == flow_id, header.status == str(each)] for each in Status]
-    return _Plan([*searches, [header.execution_id.in_(_without_status(flow_id))]], slow)
+        return [_Search([header.flow_id == flow_id, PARKED], named_so)] if running else []
+    searches = [
+        # Only what runs can be parked; to ask the others, too, would be to read the rows of all.
+        _Search(
+            [header.flow_id == flow_id, header.status == str(each)],
+            [*named_so, *(unparked if each is Status.RUNNING else [])],
+        )
+        for each in Status
+        if wanted.status in (None, each)
+    ]
+    if wanted.status is None:
+        searches.append(_Search([header.execution_id.in_(_without_status(flow_id))], [*named_so, *unparked]))
+    return searches
 
 
 def _named(flow_id: str, prefix: str) -> Select[Any]:
@@ -154,13 +161,13 @@ def _without_status(flow_id: str) -> Any:
 
 
 def _ordered(
-    search: Sequence[Condition], wanted: ExecutionFilter, begin: Place | None, horizon: Place | None = None
+    search: _Search, wanted: ExecutionFilter, begin: Place | None, horizon: Place | None = None
 ) -> Select[Any]:
     """The search from `begin` until before `horizon`, in order.
 
     One bound of `started_at` on each side, since SQLite searches by one only, and need not choose the narrower.
     """
-    query = select(header.name, header.started_at).where(*search)
+    query = select(header.name, header.started_at).where(*search.found_by)
     until = [at for at in (wanted.started_to, begin and begin.started_at) if at is not None]
     since = [at for at in (wanted.started_from, horizon and horizon.started_at) if at is not None]
     if until:
