@@ -82,6 +82,7 @@ class Database:
             self._reader = self._sqlite_engine("BEGIN", READERS_MAX, READER_CACHE_KIB)
         else:
             self._writer = self._postgres_engine(POSTGRES_WRITERS_MAX)
+            event.listen(self._writer, "connect", _prepare_writer)
             self._reader = self._postgres_engine(READERS_MAX)
             self._sessions = self._postgres_engine(SESSIONS_MAX).execution_options(isolation_level="AUTOCOMMIT")
             event.listen(self._sessions, "connect", _prepare_session)
@@ -222,6 +223,15 @@ class Database:
             pool_pre_ping=True,
             connect_args=options,
         )
+
+
+def _prepare_writer(connection: Any, _record: object) -> None:
+    """Every row that is written is found by its key.
+
+    A prepared plan made while tables are small or unknown would read them whole, and be kept while they grow.
+    """
+    connection.execute("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
+    connection.commit()
 
 
 def _prepare_session(connection: Any, _record: object) -> None:

@@ -17,28 +17,31 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.dml import UpdateBase
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import NullType
 
 from flowserver.base.json_values import dump_json
+from flowserver.store.recordsets import ROWS, over_recordset
 
 T = TypeVar("T")
 
 Rows = list[tuple[Any, ...]]
 
 
-def execute_many(connection: Connection, statement: Executable, rows: Sequence[dict[str, Any]]) -> int:
+def execute_many(connection: Connection, statement: UpdateBase, rows: Sequence[dict[str, Any]]) -> int:
     """Execute the statement for every row; all rows have the same keys. Returns how many rows it changed."""
     if not rows:
         return 0
-    sql, order = _compiled(statement, connection.dialect, tuple(rows[0]))
-    parameters = rows if order is None else [tuple([row[key] for key in order]) for row in rows]
-
-    def execute(cursor: Any) -> int:
-        cursor.executemany(sql, parameters)
-        return int(cursor.rowcount)
-
-    return _run(connection, sql, execute)
+    keys = tuple(rows[0])
+    if connection.dialect.name == "postgresql":
+        sql, _ = _compiled(over_recordset(statement, keys), connection.dialect, ())
+        given = {ROWS: dump_json(rows)}
+        return _run(connection, sql, lambda cursor: int(cursor.execute(sql, given).rowcount))
+    sql, order = _compiled(statement, connection.dialect, keys)
+    assert order is not None
+    ordered = [tuple([row[key] for key in order]) for row in rows]
+    return _run(connection, sql, lambda cursor: int(cursor.executemany(sql, ordered).rowcount))
 
 
 def execute_plain(connection: Connection, sql: str) -> None:
