@@ -5,7 +5,6 @@ PostgreSQL: READ COMMITTED; the rows that a turn changes are locked when they ar
 """
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from sqlalchemy.exc import ArgumentError
 
 from flowserver.store.damage import decode_text
 from flowserver.store.direct import execute_plain
+from flowserver.store.spare import SpareConnection
 
 READERS_MAX = 8
 SQLITE_WRITERS_MAX = 2
@@ -31,9 +31,6 @@ CONNECT_SECONDS = 10
 WRITER_CACHE_KIB = 8_192
 READER_CACHE_KIB = 1_024
 """Pages that a SQLite connection keeps; the system keeps the file's others. Hot are the last ones of each index."""
-
-UNTESTED_SECONDS = 1.0
-"""How long a connection to PostgreSQL may have been idle and still be used as if it were alive."""
 
 BUSY_TIMEOUT_MS = 30_000
 KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
@@ -86,8 +83,8 @@ class Database:
             self._reader = self._postgres_engine(READERS_MAX)
             self._sessions = self._postgres_engine(SESSIONS_MAX).execution_options(isolation_level="AUTOCOMMIT")
             event.listen(self._sessions, "connect", _prepare_session)
-        self._kept_writer: tuple[Connection, float] | None = None
-        """One between two transactions, with the instant of its last: handing it to the pool costs more than a turn."""
+        self._spare_writer = SpareConnection(self._writer, may_die=not self.is_sqlite)
+        self._spare_reader = SpareConnection(self._reader, may_die=not self.is_sqlite)
         self._transactions = 0
         self._changed = threading.Condition()
 
@@ -109,38 +106,13 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that may write; committed durably when the block ends, rolled back if it raises."""
-        with self._under_way():
-            connection = self._take_writer()
-            try:
-                with connection.begin():
-                    yield connection
-            except BaseException:
-                connection.close()
-                raise
-            self._put_back_writer(connection)
-
-    def _take_writer(self) -> Connection:
-        """A connection that writes: the one last used, or one of the pool's, which sees to it that it is alive."""
-        with self._changed:
-            kept, self._kept_writer = self._kept_writer, None
-        if kept is not None:
-            connection, last_used = kept
-            if self.is_sqlite or time.monotonic() - last_used < UNTESTED_SECONDS:
-                return connection
-            connection.close()
-        return self._writer.connect()
-
-    def _put_back_writer(self, connection: Connection) -> None:
-        with self._changed:
-            if self._kept_writer is None:
-                self._kept_writer = connection, time.monotonic()
-                return
-        connection.close()
+        with self._under_way(), self._spare_writer.begin() as connection:
+            yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that only reads, from one consistent snapshot on SQLite."""
-        with self._under_way(), self._reader.begin() as connection:
+        with self._under_way(), self._spare_reader.begin() as connection:
             yield connection
 
     @contextmanager
@@ -167,9 +139,8 @@ class Database:
         """Give all connections back to the system, once the transactions of other threads have ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._transactions == 0, CLOSE_SECONDS)
-        if self._kept_writer is not None:
-            self._kept_writer[0].close()
-            self._kept_writer = None
+        self._spare_writer.close()
+        self._spare_reader.close()
         self._writer.dispose()
         self._reader.dispose()
         if not self.is_sqlite:

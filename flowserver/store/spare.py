@@ -1,0 +1,58 @@
+"""A connection kept at hand between two transactions: to go through the pool each time costs more than a turn."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine
+
+UNTESTED_SECONDS = 1.0
+"""How long a connection to a database server may have been idle and still be used as if it were alive."""
+
+
+class SpareConnection:
+    """The connection of an engine that was used last, for whoever comes first; others get one from the pool."""
+
+    def __init__(self, engine: Engine, *, may_die: bool) -> None:
+        """With `may_die`, one that has been idle goes back to the pool, which tests it before it is used again."""
+        self._engine = engine
+        self._may_die = may_die
+        self._lock = threading.Lock()
+        self._spare: tuple[Connection, float] | None = None
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """A transaction, committed when the block ends and rolled back if it raises."""
+        connection = self._take()
+        try:
+            with connection.begin():
+                yield connection
+        except BaseException:
+            connection.close()
+            raise
+        self._put_back(connection)
+
+    def close(self) -> None:
+        """Give the connection to the pool."""
+        with self._lock:
+            spare, self._spare = self._spare, None
+        if spare is not None:
+            spare[0].close()
+
+    def _take(self) -> Connection:
+        with self._lock:
+            spare, self._spare = self._spare, None
+        if spare is not None:
+            connection, last_used = spare
+            if not self._may_die or time.monotonic() - last_used < UNTESTED_SECONDS:
+                return connection
+            connection.close()
+        return self._engine.connect()
+
+    def _put_back(self, connection: Connection) -> None:
+        with self._lock:
+            if self._spare is None:
+                self._spare = connection, time.monotonic()
+                return
+        connection.close()
