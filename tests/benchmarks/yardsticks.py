@@ -1,6 +1,7 @@
 """What the figures are held against: the best peer measured, the goal, and what a check allows.
 
-The peers ran the same workloads on a machine like the one at hand, shared as well, so ratios count and not numbers.
+The peers ran the same workloads on a machine like the one at hand, shared as well, so ratios count and not numbers;
+`machine` tells how fast either was.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,11 @@ class Yardstick:
     allowed: float | None = None
     """The worst that is still acceptable, where no peer is the measure."""
     more_is_better: bool = False
+
+    @property
+    def varies_with_speed(self) -> bool:
+        """Whether it is a time or a rate, which a machine half as fast halves."""
+        return self.figure.endswith(("_ms", "_seconds", "per_second", "_ms_each"))
 
     def times_better(self, value: float) -> float | None:
         """How many times as good as the best peer's."""
