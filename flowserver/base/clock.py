@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,7 +28,12 @@ class SystemClock:
 def format_instant(instant_ms: int) -> str:
     """UTC RFC 3339 with milliseconds and `Z`, e.g. `2019-01-01T01:01:01.001Z`, as every API reply writes it."""
     seconds, ms = divmod(instant_ms, 1000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{ms:03d}Z"
+    return f"{_format_second(seconds)}.{ms:03d}Z"
+
+
+@lru_cache(maxsize=1_000)
+def _format_second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 def parse_instant(text: str) -> int:

@@ -132,6 +132,8 @@ def _text(encoded: bytes) -> str:
 
 
 def _fields(text: str) -> list[tuple[str, str]]:
+    if not text:
+        return []
     if "%00" in text or "\0" in text:
         raise InvalidArgument("the parameters must not hold NUL characters")  # PostgreSQL cannot store them
     try:
