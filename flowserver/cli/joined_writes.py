@@ -5,20 +5,27 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+WRITTEN_AT_ONCE_BYTES = 65_536
+"""So much does not wait for the turn's end, so that the transport can stop whoever sends without ever waiting."""
+
 
 class JoinedWrites:
-    """A transport that writes once per turn of the event loop what was written to it meanwhile."""
+    """A transport that writes once per turn of the event loop, or sooner if it is much, what was written to it."""
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
         self._loop = asyncio.get_running_loop()
         self._pieces: list[bytes] = []
+        self._bytes = 0
 
     def write(self, data: bytes) -> None:
-        """Write soon, in order."""
+        """Write soon, in order; what a connection that is lost did not take is dropped."""
         if not self._pieces:
             self._loop.call_soon(self._flush)
         self._pieces.append(data)
+        self._bytes += len(data)
+        if self._bytes >= WRITTEN_AT_ONCE_BYTES:
+            self._flush()
 
     def close(self) -> None:
         """Close once everything is written."""
@@ -26,10 +33,10 @@ class JoinedWrites:
         self._transport.close()
 
     def _flush(self) -> None:
-        if self._pieces:
-            data = b"".join(self._pieces)
-            self._pieces.clear()
-            self._transport.write(data)
+        if self._pieces and not self._transport.is_closing():
+            self._transport.write(b"".join(self._pieces))
+        self._pieces.clear()
+        self._bytes = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
