@@ -32,9 +32,18 @@ class Places:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.give_back()  # it came at the same moment
+            else:
+                self._forget(flow_name, turn)
             raise
         finally:
             self.wanted -= 1
+
+    def _forget(self, flow_name: str, turn: asyncio.Future[None]) -> None:
+        turns = self._waiting.get(flow_name, deque())
+        if turn in turns:  # a place that was given back meanwhile may have passed it by
+            turns.remove(turn)
+            if not turns:
+                del self._waiting[flow_name]
 
     def give_back(self) -> None:
         """Let go of a place: it goes to the flow whose turn it is."""

@@ -57,3 +57,20 @@ async def test_whoever_gives_up_costs_no_place(granted: bool) -> None:
         places.give_back()
     await stays
     assert (got, places.taken, places.wanted) == (["f"], 1, 0)
+
+
+async def test_nothing_is_kept_of_those_who_gave_up() -> None:
+    """Of the last of a flow not even the flow; those who are left get their turn."""
+    places, got = Places(1), list[str]()
+    await places.take("f")
+    tasks = [asyncio.create_task(want(places, flow, got)) for flow in ("f", "f", "g", "h")]
+    await settle()
+    for gone in (tasks[0], tasks[2]):
+        gone.cancel()
+    await settle()
+    assert {flow: len(turns) for flow, turns in places._waiting.items()} == {"f": 1, "h": 1}
+    tasks[1].cancel()
+    places.give_back()  # before whoever was cancelled could say so
+    await settle()
+    assert (got, places.taken, places.wanted, len(places._waiting)) == (["h"], 1, 0, 0)
+    await asyncio.gather(*tasks, return_exceptions=True)
