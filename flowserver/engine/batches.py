@@ -27,6 +27,7 @@ from flowserver.machine.mappings import Environment, MissingSource
 from flowserver.machine.messages import Continue, DeadlineReached, Message, Stop, TaskReplied
 from flowserver.machine.state import Execution, Status
 from flowserver.machine.turn import OutcomeKind
+from flowserver.store.direct import execute_plain
 from flowserver.store.executions import ExecutionRow, find_names, find_statuses, row_of_new
 from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.loading import StoredExecution, load_executions
@@ -253,12 +254,18 @@ class Batch:
         return msgspec.structs.replace(receipt, flow=flow, started=row_of_new(stored, flow))
 
     def _write(self, write: Write) -> Any:
+        execute_plain(self._connection, "SAVEPOINT item")  # SQLAlchemy's own take forty times as long
         try:
-            with self._connection.begin_nested():
-                return write.change(self._connection)
+            answer = write.change(self._connection)
+            execute_plain(self._connection, "RELEASE SAVEPOINT item")
+            return answer
         except OperationalError:  # the transaction itself may be gone, and all that came before it in this batch
             raise
         except Exception as error:  # it fails alone: the answer carries it to whoever asked
+            if isinstance(error, DBAPIError) and error.connection_invalidated:
+                raise
+            execute_plain(self._connection, "ROLLBACK TO SAVEPOINT item")
+            execute_plain(self._connection, "RELEASE SAVEPOINT item")
             return error
 
     def _tell(self, envelope: Envelope) -> Receipt:

@@ -1,10 +1,12 @@
 """One batch: many messages in one transaction, in order, and whatever is broken set aside without the others."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, event, select, update
+from sqlalchemy import Connection, delete, event, insert, select, update
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from flowserver.base.limits import Limits
 from flowserver.engine.batches import (
@@ -42,7 +44,7 @@ from flowserver.store.flows import definition_id_of
 from flowserver.store.history import list_events
 from flowserver.store.loading import StoredExecution, load_executions
 from flowserver.store.nodes import register_node
-from flowserver.store.tables import definitions, execution_documents, executions, scopes
+from flowserver.store.tables import definitions, execution_documents, executions, scopes, secrets
 from flowserver.store.wakeups import due_callbacks, due_deadlines, due_timers, next_due, ready_executions
 from tests.engine.nodes import TOKENS, definition
 from tests.store.rows import flow_row, insert_flow
@@ -435,3 +437,64 @@ def test_a_call_that_the_same_batch_settles_is_not_made(bench: Bench) -> None:
     settled = bench.run(tell("ask-e", Redeliver(*WAITS, 2)), tell("ask-e", TaskReported(1, 2, None, Success({}))))
     assert [answer.kind for answer in settled.answers] == [ReceiptKind.APPLIED] * 2
     assert [each for changes in settled.changes for each in changes.commands] == []
+
+
+def keeping(*names: str) -> Write:
+    """Inserts secrets, each name of which may be taken."""
+
+    def keep(connection: Connection) -> str:
+        for name in names:
+            connection.execute(insert(secrets).values(name=name, value=""))
+        return names[-1]
+
+    return Write(keep)
+
+
+def test_a_write_that_fails_leaves_nothing_and_the_others_stay(bench: Bench) -> None:
+    def fails(_: Connection) -> None:
+        raise ValueError("a bug")
+
+    def forgives(connection: Connection) -> str:
+        with pytest.raises(IntegrityError), connection.begin_nested():
+            connection.execute(insert(secrets).values(name="one", value=""))
+        return "forgiven"
+
+    writes = [keeping("one"), keeping("lost", "one"), Write(fails), Write(forgives), keeping("two")]
+    answers = bench.run(start("ask"), *writes, tell("ask-e", Stop("Enough", ""))).answers
+    assert answers[1] == "one"
+    assert isinstance(answers[2], IntegrityError)
+    assert isinstance(answers[3], ValueError)
+    assert answers[4:6] == ["forgiven", "two"]
+    assert [answers[0].kind, answers[6].kind] == [ReceiptKind.APPLIED] * 2
+    names = bench.database.run_read(lambda c: list(c.execute(select(secrets.c.name)).scalars()))
+    assert sorted(names) == ["one", "two"]
+    assert bench.load("ask-e").execution.status is Status.STOPPED
+
+
+def test_a_write_that_hides_a_failed_statement_fails_alone(postgres_database: Database, clock: ManualClock) -> None:
+    """PostgreSQL takes no more statements then, until it is told where to go back to."""
+    bench = Bench(postgres_database, clock)
+
+    def hides(connection: Connection) -> None:
+        with suppress(DBAPIError):
+            connection.exec_driver_sql("SELECT nothing FROM nowhere")
+
+    hidden, kept = bench.run(Write(hides), keeping("one")).answers
+    assert isinstance(hidden, DBAPIError)
+    assert kept == "one"
+
+
+def test_a_connection_that_is_lost_in_a_write_takes_the_batch(postgres_database: Database, clock: ManualClock) -> None:
+    bench = Bench(postgres_database, clock)
+
+    def dies(connection: Connection) -> None:
+        connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    def tells_otherwise(_: Connection) -> None:
+        raise InterfaceError("SELECT 1", None, Exception("gone"), connection_invalidated=True)
+
+    for lost in (dies, tells_otherwise):
+        with pytest.raises((OperationalError, InterfaceError)) as told:
+            bench.run(keeping("one"), Write(lost), keeping("two"))
+        assert told.value.connection_invalidated
+    assert bench.run(keeping("one")).answers == ["one"]
