@@ -72,7 +72,9 @@ def cut(detail: JsonObject) -> tuple[JsonObject, tuple[Part, ...]]:
         if document.__class__ is dict:
             for value in document.values():
                 kind = value.__class__
-                if (kind is str or kind is list or kind is dict) and len(value) >= LARGE_ELEMENTS:
+                if (kind is str or kind is list or kind is dict) and len(value) >= (
+                    LARGE_CHARACTERS if kind is str else LARGE_ELEMENTS
+                ):
                     return _cut_large(detail)
     return detail, ()
 
