@@ -229,6 +229,13 @@ class TestHalfSigned:
             read_claim(signed_v1({"SignatureNonce": "n" * 129}))
 
 
+def test_parameters_are_put_together_once_for_each_request() -> None:
+    assert V1.parameters is V1.parameters
+    assert with_query(V1, More="1").parameters == {**V1.parameters, "More": "1"}
+    both = SignedRequest("POST", "/", [("a", "query"), ("b", "1")], [("a", "form"), ("a", "last")], {}, b"")
+    assert both.parameters == {"a": "last", "b": "1"}
+
+
 class TestOtherAlgorithms:
     @pytest.mark.parametrize(
         "changes",

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from flowserver.api.rpc.canonical import (
@@ -45,7 +46,7 @@ V3_REQUIRED = frozenset(
 _SHOWN_CHARACTERS_MAX = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SignedRequest:
     """A request as it came: `query` and `form` decoded with blank values kept, header names in lower case."""
 
@@ -56,7 +57,7 @@ class SignedRequest:
     headers: Mapping[str, str]
     body: bytes
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, str]:
         """Query and form in one: the form wins over the query, and within each the last of one name wins.
 
