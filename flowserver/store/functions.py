@@ -5,10 +5,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, select, tuple_, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, select, tuple_, update
 
 from flowserver.base.json_values import InvalidJson, dump_json, load_stored_json
 from flowserver.store.damage import addressable, checks_of, damage_in, is_text, legible
+from flowserver.store.direct import execute_many
 from flowserver.store.nodes import NOBODY
 from flowserver.store.tables import functions, invocations, nodes
 from flowserver.store.upserts import insert_of
@@ -173,4 +174,7 @@ def release_invocations(connection: Connection, node_id: str, begun: Collection[
 
 def delete_invocation(connection: Connection, idempotency_key: str) -> None:
     """The call has been made."""
-    connection.execute(delete(invocations).where(invocations.c.idempotency_key == idempotency_key))
+    execute_many(connection, _DELETE_INVOCATION, [{"b_key": idempotency_key}])
+
+
+_DELETE_INVOCATION = delete(invocations).where(invocations.c.idempotency_key == bindparam("b_key"))

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, tuple_, up
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.store.tables import access_keys, nonces, secrets
+from flowserver.store.upserts import insert_of
 
 FORGOTTEN_AT_ONCE = 1_000
 """How many nonces one call drops: everybody else's writes wait for it, and it is called again soon."""
@@ -72,13 +73,10 @@ def disable_access_key(connection: Connection, access_key_id: str, now_ms: int) 
 
 def use_nonce(connection: Connection, access_key_id: str, nonce: str, expires_at: int) -> bool:
     """Remember a signature nonce until `expires_at`; False if it was used before."""
-    try:
-        with connection.begin_nested():
-            row = {"access_key_id": access_key_id, "nonce": nonce, "expires_at": expires_at}
-            connection.execute(insert(nonces), row)
-    except IntegrityError:
-        return False
-    return True
+    row = {"access_key_id": access_key_id, "nonce": nonce, "expires_at": expires_at}
+    statement = insert_of(connection)(nonces).values(**row).on_conflict_do_nothing()
+    # On PostgreSQL SQLAlchemy counts inserted rows only if it is asked to.
+    return bool(connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount > 0)
 
 
 def forget_nonces(connection: Connection, now_ms: int) -> int:
