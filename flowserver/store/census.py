@@ -2,12 +2,13 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, literal_column, select
 
 from flowserver.machine.state import WaitKind
+from flowserver.store.among import among, texts
 from flowserver.store.damage import is_text
+from flowserver.store.direct import fetch_all
 from flowserver.store.invariant import violations
-from flowserver.store.loading import chunks
 from flowserver.store.tables import CALLBACK_DUE, PARKED, READY, RUNNING, executions, nodes, scopes
 
 
@@ -38,21 +39,20 @@ def untold_callbacks(connection: Connection, until_ms: int, limit: int) -> list[
 
 def parked_among(connection: Connection, execution_ids: Collection[str]) -> set[str]:
     """Those of the executions that are set aside."""
-    found: set[str] = set()
-    for chunk in chunks(sorted(set(execution_ids))):
-        query = select(executions.c.execution_id).where(executions.c.execution_id.in_(chunk), PARKED)
-        found.update(connection.execute(query).scalars())
-    return found
+    ids = texts(connection, sorted(set(execution_ids)))
+    return {execution_id for (execution_id,) in fetch_all(connection, _PARKED_AMONG, {"ids": ids})}
 
 
 def pausing_scopes(connection: Connection, execution_ids: Collection[str]) -> set[tuple[str, int]]:
     """The scopes of these executions that wait for an instant, where no report can be taken."""
-    found: set[tuple[str, int]] = set()
-    for chunk in chunks(sorted(set(execution_ids))):
-        timer = scopes.c.wait == str(WaitKind.TIMER)
-        query = select(scopes.c.execution_id, scopes.c.scope_id).where(scopes.c.execution_id.in_(chunk), timer)
-        found.update((row.execution_id, row.scope_id) for row in connection.execute(query))
-    return found
+    ids = texts(connection, sorted(set(execution_ids)))
+    return {(execution_id, scope_id) for execution_id, scope_id in fetch_all(connection, _PAUSING_SCOPES, {"ids": ids})}
+
+
+_PARKED_AMONG = select(executions.c.execution_id).where(among(executions.c.execution_id, bindparam("ids")), PARKED)
+_PAUSING_SCOPES = select(scopes.c.execution_id, scopes.c.scope_id).where(
+    among(scopes.c.execution_id, bindparam("ids")), scopes.c.wait == literal_column(f"'{WaitKind.TIMER}'")
+)
 
 
 def ready_versions(connection: Connection, limit: int) -> list[tuple[str, int]]:

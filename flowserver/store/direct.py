@@ -14,12 +14,8 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Select
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.base import Executable
-from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import UpdateBase
-from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import NullType
 
 from flowserver.base.json_values import dump_json
 from flowserver.store.recordsets import ROWS, over_recordset
@@ -30,7 +26,11 @@ Rows = list[tuple[Any, ...]]
 
 
 def execute_many(connection: Connection, statement: UpdateBase, rows: Sequence[dict[str, Any]]) -> int:
-    """Execute the statement for every row; all rows have the same keys. Returns how many rows it changed."""
+    """Execute the statement for every row. Returns how many rows it changed.
+
+    All rows have the same keys, and no two of them name the same row of the table: otherwise the two databases differ,
+    as SQLite takes the rows one after the other and PostgreSQL all at once.
+    """
     if not rows:
         return 0
     keys = tuple(rows[0])
@@ -64,33 +64,6 @@ def fetch_all(connection: Connection, statement: Executable, parameters: dict[st
 def fetch_rows(connection: Connection, statement: Select[Any], parameters: dict[str, Any]) -> list[Any]:
     """The like, as named tuples: attributes for the columns, `_asdict`."""
     return list(map(_row_type(statement)._make, fetch_all(connection, statement, parameters)))
-
-
-class among(FunctionElement[Any]):  # noqa: N801 # reads as SQL does, like SQLAlchemy's own functions
-    """`among(column, bindparam(name))`: whether a text is in a list; `texts` gives the parameter.
-
-    Unlike with IN, the statement is the same for lists of any length.
-    """
-
-    type = NullType()  # of a Boolean, SQLite would be asked whether it is 1
-    inherit_cache = True
-
-
-@compiles(among, "sqlite")
-def _among_sqlite(element: among, compiler: SQLCompiler, **options: Any) -> str:
-    column, listed = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"{column} IN (SELECT value FROM json_each({listed}))"  # noqa: S608 # compiled, not typed by anybody
-
-
-@compiles(among, "postgresql")
-def _among_postgres(element: among, compiler: SQLCompiler, **options: Any) -> str:
-    column, listed = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"{column} = ANY(CAST({listed} AS text[]))"
-
-
-def texts(connection: Connection, listed: Sequence[str]) -> Any:
-    """A list of texts as the parameter of `among`."""
-    return dump_json(list(listed)) if connection.dialect.name == "sqlite" else list(listed)
 
 
 def _run(connection: Connection, sql: str, work: Callable[[Any], T]) -> T:

@@ -1,6 +1,5 @@
 """Executions and histories as readers see them; what is damaged is shown as well as it can be, and fails nobody."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,11 +14,6 @@ from flowserver.store.direct import fetch_rows
 from flowserver.store.flows import FlowRow
 from flowserver.store.loading import StoredExecution, likely_status, stored_status
 from flowserver.store.tables import RUNNING, definitions, execution_documents, executions, flows
-
-log = logging.getLogger(__name__)
-
-
-_EMPTY: ColumnElement[str] = literal_column("''", Text)
 
 
 class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +32,9 @@ class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None
     parked_error: str | None
     definition: str
+
+
+_EMPTY: ColumnElement[str] = literal_column("''", Text)
 
 
 def readable(*, documents: bool = True) -> Select[Any]:

@@ -8,8 +8,9 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, func, insert, literal_column, select, update
 from sqlalchemy.exc import IntegrityError
 
+from flowserver.store.among import among, texts
 from flowserver.store.damage import addressable, legible
-from flowserver.store.direct import among, fetch_rows, texts
+from flowserver.store.direct import fetch_rows
 from flowserver.store.tables import definitions, flows
 from flowserver.store.upserts import insert_of
 

@@ -1,6 +1,6 @@
 """Executions out of the database: a header and all scopes, in two statements per batch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -8,13 +8,11 @@ from sqlalchemy import Boolean, Connection, bindparam, literal_column, select
 
 from flowserver.base.json_values import InvalidJson, JsonObject, load_stored_json
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from flowserver.store.among import among, texts
 from flowserver.store.damage import checks_of, damage_in, is_text
-from flowserver.store.direct import among, fetch_all, fetch_rows, texts
+from flowserver.store.direct import fetch_all, fetch_rows
 from flowserver.store.parts import KnownParts
 from flowserver.store.tables import execution_documents, executions, scopes
-
-IDS_PER_STATEMENT = 500
-"""Ids in one IN list; bounds the statement text on both databases."""
 
 
 class SavedScope(NamedTuple):
@@ -225,9 +223,3 @@ def _document(text: str) -> JsonObject:
     if not isinstance(value, dict):
         raise InvalidJson("not a JSON object")
     return value
-
-
-def chunks(items: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    """The items in slices that fit one statement."""
-    for start in range(0, len(items), IDS_PER_STATEMENT):
-        yield items[start : start + IDS_PER_STATEMENT]

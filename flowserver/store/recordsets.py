@@ -19,8 +19,9 @@ ROWS = "given_rows"
 def over_recordset(statement: UpdateBase, keys: tuple[str, ...]) -> UpdateBase:
     """The statement over all rows of the parameter `ROWS`: the JSON text of a list of objects with these keys.
 
-    For what `Connection.execute` does with a statement and rows of these keys: INSERT of columns, with or without ON
-    CONFLICT, and UPDATE and DELETE where named parameters say, setting columns.
+    For INSERT of columns, with or without ON CONFLICT, and for UPDATE and DELETE where named parameters say, setting
+    columns. It does what `Connection.execute` does row by row, provided that no two rows name the same row of the table
+    (only one of them would count) and all have the same keys (one that is missing would be NULL and no error).
     """
     named = {each.key: each for each in iterate(statement) if isinstance(each, BindParameter) and each.key in keys}
     columns = {each.name: each for each in statement.table.c}
