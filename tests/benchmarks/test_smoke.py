@@ -7,8 +7,9 @@ import pytest
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
 from tests.benchmarks.running import CHECKS, WORKLOADS
+from tests.benchmarks.table import HELD_COLUMNS, _held, number
 from tests.benchmarks.timers import lateness_figures
-from tests.benchmarks.yardsticks import YARDSTICKS
+from tests.benchmarks.yardsticks import YARDSTICKS, Yardstick
 
 
 @pytest.mark.parametrize("names", [tuple(WORKLOADS), pytest.param(tuple(CHECKS), marks=pytest.mark.slow)])
@@ -66,3 +67,26 @@ def test_lateness_tells_order_and_loss() -> None:
     assert figures["early_max_ms"] == 0
     assert figures["spread_ms"] == 240
     assert figures["out_of_order_ms"] == 45
+
+
+@pytest.mark.parametrize(
+    ("figure", "value", "better", "equal"),
+    [
+        ("per_second", 300.0, "3", "6"),
+        ("p50_ms", 25.0, "4", "8"),
+        ("cpu_ms_each", 50.0, "2", "4"),
+        ("restart_to_completed_seconds", 200.0, "0.5", "1"),
+        ("memory_grown_mib", 50.0, "2", "–"),
+        ("idle_cpu_percent", 25.0, "4", "–"),
+        ("cpu_ms_ratio", 10.0, "10", "–"),
+        ("written_kib_ratio", 10.0, "10", "–"),
+    ],
+)
+def test_times_and_rates_are_held_at_equal_speed(figure: str, value: float, better: str, equal: str) -> None:
+    """What a machine half as fast would have made twice as good; memory and ratios have no speed."""
+    stick = Yardstick("W1", figure, "it", peer=100, goal=7, more_is_better=figure == "per_second")
+    cells = dict(zip(HELD_COLUMNS, _held(stick, {figure: value, "machine_speed": 0.5}), strict=True))
+    assert (cells["here"], cells["best peer"], cells["goal"]) == (number(value), "100", "7")
+    assert (cells["times better"], cells["at equal speed"]) == (better, equal)
+    unknown = dict(zip(HELD_COLUMNS, _held(stick, {figure: value}), strict=True))
+    assert (unknown["times better"], unknown["at equal speed"]) == (better, "–")

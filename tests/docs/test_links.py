@@ -1,12 +1,14 @@
 """Links within the project lead somewhere."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import DOCS, ROOT, anchors, links, pages
 
-LINKING = (*pages(), ROOT / "README.md", ROOT / "flowserver" / "ARCHITECTURE.md")
+ARCHITECTURE = ROOT / "flowserver" / "ARCHITECTURE.md"
+LINKING = (*pages(), ROOT / "README.md", ARCHITECTURE)
 
 
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name if page.parent == DOCS else str(page.parent.name))
@@ -24,3 +26,9 @@ def _leads_somewhere(page: Path, link: str) -> bool:
 def test_the_index_names_every_page() -> None:
     named = {link.partition("#")[0] for link in links(DOCS / "README.md")}
     assert {page.name for page in pages()} - named == {"README.md"}
+
+
+def test_files_that_the_architecture_names_are_there() -> None:
+    named = set(re.findall(r"[\w./]+\.py\b", ARCHITECTURE.read_text("utf-8")))
+    assert "store/direct.py" in named
+    assert {name for name in named if not (ARCHITECTURE.parent / name).is_file()} == set()
