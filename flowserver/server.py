@@ -19,6 +19,7 @@ from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.limits import Limits
 from flowserver.base.loading import load
+from flowserver.base.sharing import shared
 from flowserver.engine.engine import Engine
 from flowserver.engine.lease import new_node_id
 from flowserver.engine.retention import Rules
@@ -81,7 +82,7 @@ class Application(Starlette):
         Raises what loading it raises; the next request tries again.
         """
         if self._rest is None or (self._rest.done() and self._rest.exception() is not None):
-            self._rest = asyncio.create_task(asyncio.to_thread(self._load_rest))
+            self._rest = shared(asyncio.to_thread(self._load_rest))
         return await asyncio.shield(self._rest)  # which others wait for, too
 
     def _load_rest(self) -> Starlette:

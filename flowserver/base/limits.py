@@ -190,7 +190,7 @@ class Limits:
     pending_messages_max: int = _limit(
         2_000,
         unit="messages",
-        reason="work waiting for the writer; past it callers are told at once instead of queueing without end",
+        reason="work waiting for the writer, and questions for the reader; past it callers are told at once",
         error="429 ResourceThrottled",
     )
     invocations_in_flight_max: int = _limit(

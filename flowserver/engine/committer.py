@@ -21,7 +21,7 @@ from flowserver.base.errors import ResourceThrottled
 from flowserver.engine.batches import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
 from flowserver.store.damage import is_damage
 from flowserver.store.database import Database
-from flowserver.store.errors import is_away, reason_of, sqlstate_of
+from flowserver.store.errors import is_away, reason_of, sqlstate_of, was_cut
 from flowserver.store.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.saving import VersionConflict, park_execution
 
@@ -265,8 +265,8 @@ def _is_conflict(error: Exception) -> bool:
 
 
 def _may_pass(error: Exception, tries: int) -> bool:
-    """Whether the same may work at once: somebody else was faster, or what looks like damage was a mishap."""
-    return _is_conflict(error) or (tries == 0 and is_damage(error))
+    """Whether the same may work at once: somebody was faster, a session was cut, or a mishap looks like damage."""
+    return _is_conflict(error) or (tries == 0 and (is_damage(error) or was_cut(error)))
 
 
 def _is_at_fault(error: Exception) -> bool:

@@ -67,8 +67,8 @@ class Engine:
         self.committer = Committer(database, workshop, self)
         self.metrics = Metrics()
         self.watchers = Watchers()
-        self.reader = Reader(database)
-        self.registry = FunctionRegistry(database)
+        self.reader = Reader(database, limits)
+        self.registry = FunctionRegistry(self.reader)
         self.starter = Starter(database, self.committer, limits)
         self.invoker = DeferredInvoker(limits)
         self.dispatcher = Dispatcher(

@@ -1,14 +1,17 @@
 """Where a function's calls go right now, remembered for a moment."""
 
 import asyncio
+from functools import partial
 from typing import NamedTuple
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from flowserver.base.sharing import shared
+from flowserver.engine.reader import Reader
 from flowserver.invokers.invocation import Endpoint
 from flowserver.machine.messages import Failure
 from flowserver.store.damage import is_damage
-from flowserver.store.database import Database
 from flowserver.store.functions import FunctionDamaged, FunctionRow, find_function, service_is_known
 
 REMEMBER_SECONDS = 1.0
@@ -32,8 +35,8 @@ class Remembered(NamedTuple):
 class FunctionRegistry:
     """Looks functions up by service, qualifier and name."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
         self._known: dict[FunctionKey, Remembered] = {}
         self._looking: dict[FunctionKey, asyncio.Task[Lookup]] = {}
 
@@ -49,7 +52,7 @@ class FunctionRegistry:
         key = (service, qualifier, function)
         looking = self._looking.get(key)
         if looking is None:  # or one look serves all who ask meanwhile
-            looking = self._looking[key] = asyncio.create_task(self._look_up(key))
+            looking = self._looking[key] = shared(self._look_up(key))
         return await asyncio.shield(looking)
 
     def remembered(self, service: str, qualifier: str, function: str) -> Lookup | None:
@@ -67,37 +70,42 @@ class FunctionRegistry:
     async def _look_up(self, key: FunctionKey) -> Lookup:
         me = asyncio.current_task()
         try:
-            found = await asyncio.to_thread(self._look, *key)
+            found = await self._ask(key)
             if self._looking.get(key) is me:  # nothing has changed since it looked
-                self._remember(key, found)
+                found = self._remember(key, found)
             return found
         finally:
             if self._looking.get(key) is me:
                 del self._looking[key]
 
-    def _remember(self, key: FunctionKey, found: Lookup) -> None:
+    async def _ask(self, key: FunctionKey) -> Lookup:
+        try:
+            return await self._reader.ask(partial(_look, key=key))
+        except (FunctionDamaged, DBAPIError) as error:
+            if isinstance(error, FunctionDamaged) or is_damage(error):
+                return Failure("FnF.RuntimeError", f"the function cannot be called: {error}")
+            raise
+
+    def _remember(self, key: FunctionKey, found: Lookup) -> Lookup:
         before = self._known.get(key)
         if before is not None and before.found == found:
             found = before.found  # the same object, by which the invoker knows its way
         elif len(self._known) >= REMEMBERED_MAX:
             self._known.clear()
         self._known[key] = Remembered(found, asyncio.get_running_loop().time() + REMEMBER_SECONDS)
+        return found
 
-    def _look(self, service: str, qualifier: str, function: str) -> Lookup:
-        with self._database.read() as connection:
-            for name in (f"{service}.{qualifier}", service) if qualifier else (service,):
-                try:
-                    row = find_function(connection, name, function)
-                except (FunctionDamaged, DBAPIError) as error:
-                    if isinstance(error, FunctionDamaged) or is_damage(error):
-                        return Failure("FnF.RuntimeError", f"the function cannot be called: {error}")
-                    raise
-                if row is not None:
-                    return _endpoint(row)
-            if service and not service_is_known(connection, service):
-                return Failure("FC.ServiceNotFound", f"service '{service}' does not exist")
-        where = f" in service '{service}'" if service else ""
-        return Failure("FC.FunctionNotFound", f"function '{function}' does not exist{where}")
+
+def _look(connection: Connection, key: FunctionKey) -> Lookup:
+    service, qualifier, function = key
+    for name in (f"{service}.{qualifier}", service) if qualifier else (service,):
+        row = find_function(connection, name, function)
+        if row is not None:
+            return _endpoint(row)
+    if service and not service_is_known(connection, service):
+        return Failure("FC.ServiceNotFound", f"service '{service}' does not exist")
+    where = f" in service '{service}'" if service else ""
+    return Failure("FC.FunctionNotFound", f"function '{function}' does not exist{where}")
 
 
 def _endpoint(row: FunctionRow) -> Endpoint:

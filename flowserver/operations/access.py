@@ -10,6 +10,7 @@ from cachetools import TTLCache
 from sqlalchemy import Connection
 
 from flowserver.base.errors import AccessDenied, SignatureNonceUsed, UnknownAccessKey
+from flowserver.base.sharing import shared
 from flowserver.engine.engine import Engine
 from flowserver.store.keys import (
     AccessKey,
@@ -50,7 +51,7 @@ class AccessOperations:
         """Whether no key was ever configured, so that callers need none."""
         if asyncio.get_running_loop().time() >= self._look_again_at:
             if self._looking is None:  # or one look serves all who ask meanwhile
-                self._looking = asyncio.create_task(self._look())
+                self._looking = shared(self._look())
             await asyncio.shield(self._looking)
         return self._is_open
 
@@ -91,7 +92,7 @@ class AccessOperations:
         if isinstance(known, AccessKey):
             return known
         look = find_access_key if kind == "id" else find_key_by_token
-        key = await self._engine.reader.ask(lambda connection: look(connection, value))
+        key = await self._engine.reader.ask(lambda connection: look(connection, value), bounded=True)
         if key is not None:
             self._remembered[(kind, value)] = key
         return key

@@ -105,7 +105,7 @@ class ExecutionOperations:
         """Stop a running execution; raises FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted."""
         check_error(error, self._engine.limits)
         check_cause(cause, self._engine.limits)
-        row = await self._find(flow_name, name)
+        row = await self._find(flow_name, name, bounded=True)
         receipt = await self._engine.committer.submit(Envelope(row.execution_id, Stop(error, cause)), bounded=True)
         if receipt.kind is ReceiptKind.ENDED:
             raise ExecutionAlreadyCompleted(f"execution {name} of flow {flow_name} has already ended")
@@ -118,7 +118,7 @@ class ExecutionOperations:
 
         Raises FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, ExecutionNotParked.
         """
-        row = await self._find(flow_name, name)
+        row = await self._find(flow_name, name, bounded=True)
         has_tried = False
 
         def unpark(connection: Connection) -> bool:
@@ -187,7 +187,7 @@ class ExecutionOperations:
 
         Ends early, between two events, when the server stops.
         """
-        row = await self._find(flow_name, name)
+        row = await self._find(flow_name, name, bounded=True)
         with self._engine.watchers.watch_changes(row.execution_id) as changed:
             while True:
                 changed.happened.clear()
@@ -205,7 +205,7 @@ class ExecutionOperations:
     async def _await_end(self, flow_name: str, name: str, seconds: float) -> ExecutionRow:
         watchers = self._engine.watchers
         with watchers.watch_name(flow_name, name) as watch:
-            row = await self._find(flow_name, name)
+            row = await self._find(flow_name, name, bounded=True)
             if seconds <= 0 or _is_over(row):
                 return row
             with watchers.watch_end(row.execution_id, watch):
@@ -227,8 +227,11 @@ class ExecutionOperations:
             row = await self._find(row.flow_name, row.name)
         return row
 
-    async def _find(self, flow_name: str, name: str) -> ExecutionRow:
-        return await self._engine.reader.ask(lambda connection: _require_execution(connection, flow_name, name))
+    async def _find(self, flow_name: str, name: str, *, bounded: bool = False) -> ExecutionRow:
+        """The execution; `bounded` before anything was done for the caller, who may then be turned away."""
+        return await self._engine.reader.ask(
+            lambda connection: _require_execution(connection, flow_name, name), bounded=bounded
+        )
 
     async def _read(self, query: Callable[[Connection], T]) -> T:
         return await asyncio.to_thread(self._engine.database.run_read, query)

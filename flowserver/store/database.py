@@ -19,6 +19,9 @@ from flowserver.store.direct import execute_plain
 from flowserver.store.spare import SpareConnection
 
 READERS_MAX = 8
+LOOKERS_MAX = 1
+"""A connection for small questions alone: lists that take long may hold all the readers."""
+
 SQLITE_WRITERS_MAX = 2
 """One is kept for whoever writes all the time; of two transactions one waits for the other in any case."""
 
@@ -67,7 +70,7 @@ def parse_url(text: str) -> URL:
 
 
 class Database:
-    """The two engines of one database. `write()` is for one thread at a time on SQLite; `read()` for any."""
+    """The engines of one database. `write()` is for one thread at a time on SQLite; `read()` for any."""
 
     def __init__(self, url_text: str) -> None:
         self.url = parse_url(url_text)
@@ -77,14 +80,17 @@ class Database:
         if self.is_sqlite:
             self._writer = self._sqlite_engine("BEGIN IMMEDIATE", SQLITE_WRITERS_MAX, WRITER_CACHE_KIB)
             self._reader = self._sqlite_engine("BEGIN", READERS_MAX, READER_CACHE_KIB)
+            self._looker = self._sqlite_engine("BEGIN", LOOKERS_MAX, READER_CACHE_KIB)
         else:
             self._writer = self._postgres_engine(POSTGRES_WRITERS_MAX)
             event.listen(self._writer, "connect", _prepare_writer)
             self._reader = self._postgres_engine(READERS_MAX)
+            self._looker = self._postgres_engine(LOOKERS_MAX)
             self._sessions = self._postgres_engine(SESSIONS_MAX).execution_options(isolation_level="AUTOCOMMIT")
             event.listen(self._sessions, "connect", _prepare_session)
         self._spare_writer = SpareConnection(self._writer, may_die=not self.is_sqlite)
         self._spare_reader = SpareConnection(self._reader, may_die=not self.is_sqlite)
+        self._spare_looker = SpareConnection(self._looker, may_die=not self.is_sqlite)
         self._transactions = 0
         self._changed = threading.Condition()
 
@@ -116,6 +122,12 @@ class Database:
             yield connection
 
     @contextmanager
+    def look(self) -> Iterator[Connection]:
+        """The like, for one thread at a time and for what takes a moment: its connection is no other reader's."""
+        with self._under_way(), self._spare_looker.begin() as connection:
+            yield connection
+
+    @contextmanager
     def session(self) -> Iterator[Connection]:
         """A PostgreSQL connection on which every statement commits by itself, and without waiting for the disk."""
         with self._under_way(), self._sessions.connect() as connection:
@@ -139,10 +151,10 @@ class Database:
         """Give all connections back to the system, once the transactions of other threads have ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._transactions == 0, CLOSE_SECONDS)
-        self._spare_writer.close()
-        self._spare_reader.close()
-        self._writer.dispose()
-        self._reader.dispose()
+        for spare in (self._spare_writer, self._spare_reader, self._spare_looker):
+            spare.close()
+        for engine in (self._writer, self._reader, self._looker):
+            engine.dispose()
         if not self.is_sqlite:
             self._sessions.dispose()
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 LOCK_NOT_AVAILABLE = "55P03"
@@ -26,6 +26,11 @@ def reason_of(error: BaseException) -> str:
     """What the database said, in one line: without the statement, and without what users' data it was about."""
     said = str(getattr(error, "orig", None) or error)
     return next(iter(said.splitlines()), type(error).__name__)
+
+
+def was_cut(error: object) -> bool:
+    """Whether the connection had been ended, so that the same may work at once over another."""
+    return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
 def is_away(error: Exception) -> bool:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine
@@ -14,12 +14,17 @@ UNTESTED_SECONDS = 1.0
 class SpareConnection:
     """The connection of an engine that was used last, for whoever comes first; others get one from the pool."""
 
-    def __init__(self, engine: Engine, *, may_die: bool) -> None:
-        """With `may_die`, one that has been idle goes back to the pool, which tests it before it is used again."""
+    def __init__(self, engine: Engine, *, may_die: bool, seconds: Callable[[], float] = time.monotonic) -> None:
+        """With `may_die`, one that has been idle goes back to the pool, which tests it before it is used again.
+
+        `seconds` is a clock that only goes forward.
+        """
         self._engine = engine
         self._may_die = may_die
+        self._seconds = seconds
         self._lock = threading.Lock()
         self._spare: tuple[Connection, float] | None = None
+        self._is_closed = False
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
@@ -29,13 +34,14 @@ class SpareConnection:
             with connection.begin():
                 yield connection
         except BaseException:
-            connection.close()
+            self._let_go(connection)
             raise
         self._put_back(connection)
 
     def close(self) -> None:
-        """Give the connection to the pool."""
+        """Give the connection to the pool, and keep none from now on: the pool is to be closed next."""
         with self._lock:
+            self._is_closed = True
             spare, self._spare = self._spare, None
         if spare is not None:
             spare[0].close()
@@ -45,14 +51,20 @@ class SpareConnection:
             spare, self._spare = self._spare, None
         if spare is not None:
             connection, last_used = spare
-            if not self._may_die or time.monotonic() - last_used < UNTESTED_SECONDS:
+            if not self._may_die or self._seconds() - last_used < UNTESTED_SECONDS:
                 return connection
             connection.close()
         return self._engine.connect()
 
     def _put_back(self, connection: Connection) -> None:
         with self._lock:
-            if self._spare is None:
-                self._spare = connection, time.monotonic()
+            if self._spare is None and not self._is_closed:
+                self._spare = connection, self._seconds()
                 return
+        self._let_go(connection)
+
+    def _let_go(self, connection: Connection) -> None:
+        """Give it to the pool; if that is closed, to the system, for nobody would ever close it."""
+        if self._is_closed and not connection.invalidated:
+            connection.detach()
         connection.close()

@@ -61,6 +61,12 @@ class FragileDatabase(Database):
             yield connection
 
     @contextmanager
+    def look(self) -> Iterator[Connection]:
+        self._check(self.broken or self.crashed or self.unreadable)
+        with super().look() as connection:
+            yield connection
+
+    @contextmanager
     def session(self) -> Iterator[Connection]:
         self._check(self.broken or self.crashed)
         with super().session() as connection:

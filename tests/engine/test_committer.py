@@ -1,7 +1,6 @@
 """Group commit: what arrives while a commit runs becomes the next one, and nobody hears of it before it is durable."""
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -26,9 +25,11 @@ from flowserver.store.history import save_events
 from flowserver.store.nodes import register_node
 from flowserver.store.parts import KnownParts
 from flowserver.store.tables import execution_documents, executions, secrets
+from tests.engine.gates import Gate
 from tests.engine.nodes import TOKENS, FragileDatabase, definition
 from tests.store.rows import event, flow_row, insert_flow
 from tests.support.clock import ManualClock
+from tests.support.postgres import cut_sessions
 
 WAIT = definition("- {type: wait, name: w, duration: 60}")
 LIMITS = Limits(pending_messages_max=5)
@@ -54,23 +55,6 @@ class Listener:
     @property
     def sizes(self) -> list[int]:
         return [len(result.answers) for result in self.results]
-
-
-class Gate:
-    """A change that keeps the writer busy until the test opens it."""
-
-    def __init__(self) -> None:
-        self.reached = asyncio.Event()
-        self._opened = threading.Event()
-        self._loop = asyncio.get_running_loop()
-
-    def __call__(self, _: Connection) -> str:
-        self._loop.call_soon_threadsafe(self.reached.set)
-        assert self._opened.wait(20)
-        return "through"
-
-    def open(self) -> None:
-        self._opened.set()
 
 
 @pytest.fixture
@@ -341,6 +325,18 @@ async def test_a_database_that_fails_is_told_and_nothing_is_kept(
     assert kept(fragile) == 0
     assert (await committer.submit(start("e"))).kind is ReceiptKind.APPLIED
     assert (await committer.submit(Envelope("id-e", Continue()))).kind is ReceiptKind.APPLIED
+
+
+async def test_a_single_write_is_tried_again_when_its_session_was_cut(
+    postgres_database: Database, clock: ManualClock
+) -> None:
+    async with committing(postgres_database, Listener(postgres_database), clock) as committer:
+        assert await committer.write(keep("a")) == "a"
+        assert cut_sessions(postgres_database) > 0
+        assert await committer.write(keep("b")) == "b"
+        assert cut_sessions(postgres_database) > 0
+        assert (await committer.submit(start("e"))).kind is ReceiptKind.APPLIED
+        assert kept(postgres_database) == 2
 
 
 async def test_a_full_disk_leaves_no_half_batch(sqlite_database: Database, clock: ManualClock) -> None:

