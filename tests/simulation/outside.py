@@ -4,9 +4,11 @@ Clients send again until somebody has answered them, perhaps to the other node.
 """
 
 from collections.abc import Callable, Coroutine, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
