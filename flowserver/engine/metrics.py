@@ -65,7 +65,7 @@ class Metrics:
                 self._ended.labels(status)  # so that the first one is seen to be added
         self._deleted = Counter(
             "flowserver_deleted_executions",
-            "Ended executions that this process deleted because they had been kept for long enough.",
+            "Ended executions that this process deleted, because they had been kept for long enough or to make room.",
             registry=self.registry,
         )
         self._lateness = Histogram(

@@ -132,13 +132,15 @@ class Retention:
             until = self._rules.keeps_until(flow, now)
             if flow.oldest_ms < until:
                 count += await self._delete_before(flow.flow_id, until)
-        count += await self._make_room(now)
+        early = await self._make_room(now)
         await self._tidy(now)
         if self._database.is_sqlite:
             await self._shorten_file()
         if count:
             log.info("deleted %d ended executions that had been kept for long enough", count)
-        return count
+        if early:
+            log.info("deleted %d ended executions early, because there is more data than there should be", early)
+        return count + early
 
     async def _make_room(self, now: int) -> int:
         """While there is too much data, delete what ended first, but nothing of flows that are kept for ever."""
@@ -151,7 +153,7 @@ class Retention:
             for flow in kept:
                 gone += await self._delete_before(flow.flow_id, until) if flow.oldest_ms < until else 0
             if not gone:
-                log.warning("the data takes %d bytes, more than it should, but none may be deleted now", used)
+                log.warning("the data takes %d bytes, more than it should, but no more may be deleted now", used)
                 break
             count += gone
         return count

@@ -36,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         print(f"unknown workloads: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}", file=sys.stderr)
         return 2
+    if given.nodes > 1 and given.database == "sqlite":
+        print("several nodes need --database postgres", file=sys.stderr)
+        return 2
     databases = ["sqlite", "postgres"] if given.database == "both" else [given.database]
     text = "\n".join(_section(database, names, given) for database in databases)
     if given.markdown is not None:
@@ -50,6 +53,10 @@ def _section(database: str, names: list[str], given: argparse.Namespace) -> str:
     runs = 1 if given.quick else given.runs
     with running_postgres(durable=True) if database == "postgres" else nullcontext() as postgres:
         about = surroundings(_version(postgres), runs, Path(tempfile.gettempdir()))
+        if given.scale != 1:
+            about["scale"] = (
+                f"{given.scale:g}: other counts than the peers', goals' and allowances', so compare with care"
+            )
         if given.quick:
             rows = measure_quickly(names, postgres, nodes, scale)
         else:

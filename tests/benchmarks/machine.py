@@ -1,7 +1,8 @@
 """How fast the machine is at the moment, in parts whose figures are known from where the peers were measured.
 
 That was a machine of the same kind, shared as well, whose speed varies by half within minutes. So a comparison with
-the peers' figures is one of machines, too, unless both machines' speed is told.
+the peers' figures is one of machines, too, unless both machines' speed is told. It is taken before and after a run, so it
+tells roughly how fast the machine was in between.
 """
 
 import json
@@ -51,10 +52,10 @@ def machine_figures(folder: Path) -> Figures:
 
 
 def _microseconds(work: Callable[[], object]) -> float:
-    """The median of a few short rounds."""
-    once = max(min(repeat(work, number=3, repeat=3)) / 3, 1e-7)
+    """Of processor time, so that others' work on the same cores does not count: the median of a few short rounds."""
+    once = max(min(repeat(work, number=3, repeat=3, timer=time.process_time)) / 3, 1e-7)
     number = max(1, int(0.02 / once))
-    return 1e6 * sorted(repeat(work, number=number, repeat=5))[2] / number
+    return 1e6 * sorted(repeat(work, number=number, repeat=5, timer=time.process_time))[2] / number
 
 
 def _commit_microseconds(file: Path) -> float:

@@ -30,6 +30,10 @@ LOAD_COLUMNS = {
     "machine_speed": "processor's speed",
     "disk_speed": "disk's speed",
 }
+HELD = (
+    "Held against the best peer, this project's goals, and what its checks allow (docs/performance.md says what the "
+    "workloads are). At equal speed: times better, divided by the processor's speed."
+)
 HELD_COLUMNS = ["workload", "what", "here", "best peer", "times better", "at equal speed", "goal", "allowed"]
 
 
@@ -45,6 +49,7 @@ def markdown(surroundings: Mapping[str, str], rows: Rows, yardsticks: Sequence[Y
         )
         parts.append(_table(["workload", *LOAD_COLUMNS.values()], [_line(*row, LOAD_COLUMNS) for row in main.items()]))
     if held:
+        parts.append(HELD)
         parts.append(_table(HELD_COLUMNS, [_held(stick, rows[stick.row]) for stick in held]))
     if any("postgres_commits_each" in figures for figures in main.values()):
         lines = [_line(*row, POSTGRES_COLUMNS) for row in main.items()]

@@ -142,7 +142,7 @@ async def test_whatever_is_young_stays(node: Node, clock: ManualClock, caplog: p
     await node.create_flow("f", PASS)
     await keep(node, clock, "f", "young", days=(KEPT_MS_MIN - 1000) / DAY_MS)
     assert await Keeper(node, clock, Rules(days=0, bytes_max=1)).round() == 0
-    assert "none may be deleted now" in caplog.text
+    assert "no more may be deleted now" in caplog.text
     clock.advance(seconds=2)
     assert await Keeper(node, clock, Rules(days=0, bytes_max=1)).round() == 1
 
