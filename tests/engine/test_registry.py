@@ -148,11 +148,12 @@ async def test_a_look_that_fails_when_all_have_gone_is_not_told_of(
     gate = Gate()
     blocked = asyncio.create_task(reader.ask(gate))
     await gate.reached.wait()
-    asking = [asyncio.create_task(registry.find("shop", "", "pay")) for _ in range(2)]
+    asking = asyncio.gather(*(registry.find("shop", "", "pay") for _ in range(2)))
     await asyncio.sleep(0)
-    for task in asking:
-        task.cancel()
-    await asyncio.wait(asking)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    del asking  # whose traceback keeps the look's task
     gate.open()
     await blocked
     assert await reader.ask(lambda _: "the look has been answered") == "the look has been answered"
