@@ -2,11 +2,14 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.sql.dml import UpdateBase
 
+from flowserver.store.direct import execute_many
 from flowserver.store.tables import access_keys, nonces, secrets
 from flowserver.store.upserts import insert_of
 
@@ -74,9 +77,14 @@ def disable_access_key(connection: Connection, access_key_id: str, now_ms: int) 
 def use_nonce(connection: Connection, access_key_id: str, nonce: str, expires_at: int) -> bool:
     """Remember a signature nonce until `expires_at`; False if it was used before."""
     row = {"access_key_id": access_key_id, "nonce": nonce, "expires_at": expires_at}
-    statement = insert_of(connection)(nonces).values(**row).on_conflict_do_nothing()
-    # On PostgreSQL SQLAlchemy counts inserted rows only if it is asked to.
-    return bool(connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount > 0)
+    return execute_many(connection, _use_nonce(insert_of(connection)), [row]) > 0
+
+
+@cache
+def _use_nonce(insert_here: Any) -> UpdateBase:
+    """Made once for each database, so that it is compiled once."""
+    statement: UpdateBase = insert_here(nonces).on_conflict_do_nothing()
+    return statement
 
 
 def forget_nonces(connection: Connection, now_ms: int) -> int:
