@@ -1,8 +1,8 @@
 """How fast the machine is at the moment, in parts whose figures are known from where the peers were measured.
 
 That was a machine of the same kind, shared as well, whose speed varies by half within minutes. So a comparison with
-the peers' figures is one of machines, too, unless both machines' speed is told. It is taken before and after a run, so it
-tells roughly how fast the machine was in between.
+the peers' figures is one of machines, too, unless both machines' speed is told. It is taken before and after a run, so
+it tells roughly how fast the machine was in between.
 """
 
 import json
