@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
+from flowserver.base.sharing import give
 from flowserver.engine.batches import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
 from flowserver.store.damage import is_damage
 from flowserver.store.database import Database
@@ -142,13 +143,7 @@ class Committer:
         except Exception:  # the commit stands; the sweeper finds again whatever was not carried out
             log.exception("acting on a commit failed")
         for answer in result.answers:
-            future = next(futures)
-            if future.cancelled():
-                continue
-            if isinstance(answer, Exception):
-                future.set_exception(answer)
-            else:
-                future.set_result(answer)
+            give(next(futures), answer)
 
     def _commit(self, items: Sequence[Item]) -> list[BatchResult]:
         """The items' results in order; if they cannot be committed together, each is tried alone."""

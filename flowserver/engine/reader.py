@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
+from flowserver.base.sharing import give
 from flowserver.store.database import Database
 from flowserver.store.errors import is_away, was_cut
 
@@ -68,10 +69,10 @@ class Reader:
             while taken := self._take():
                 answers = await loop.run_in_executor(self._thread, self._answer, [question for question, _ in taken])
                 for (_, future), answer in zip(taken, answers, strict=True):
-                    _give(future, answer)
+                    give(future, answer)
         except BaseException as error:  # this task is ended, or our bug: nobody may be left waiting
             for _, future in taken + self._asked:
-                _give(future, RuntimeError(f"the reader was ended by {error!r}"))
+                give(future, RuntimeError(f"the reader was ended by {error!r}"))
             self._asked = []
             if not isinstance(error, Exception):
                 raise
@@ -137,12 +138,3 @@ def _as_mistake(error: BaseException) -> RuntimeError:
     mistake = RuntimeError(f"a question raised {error!r}")
     mistake.__cause__ = error
     return mistake
-
-
-def _give(future: asyncio.Future[Any], answer: Any) -> None:
-    if future.done():
-        return
-    if isinstance(answer, Exception):
-        future.set_exception(answer)
-    else:
-        future.set_result(answer)
