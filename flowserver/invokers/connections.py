@@ -53,7 +53,7 @@ class Route:
 
 
 class Routes:
-    """The routes of the endpoints called last; make it inside a running event loop."""
+    """The routes of endpoints that were called; make it inside a running event loop."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Endpoint, Route]] = {}
