@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, select, tuple_, update
@@ -28,6 +28,16 @@ class FunctionRow:
     timeout_seconds: int
     created_at: int
     modified_at: int
+    initialize_url: str | None = None
+    """Called before a node's first call of the function."""
+    pre_stop_url: str | None = None
+    """Called when an invocation that runs is stopped."""
+    hook_seconds: int | None = None
+    """How long the two may take, None for the default."""
+    concurrency_max: int | None = None
+    """Calls that a server makes at once, None for as many as it can."""
+    waiting_max: int | None = None
+    """Calls that wait for one of these places, None for the default."""
 
 
 class FunctionDamaged(Exception):
@@ -101,10 +111,10 @@ def list_functions(connection: Connection, *, after: tuple[str, str] | None, lim
 
 def put_function(connection: Connection, row: FunctionRow) -> bool:
     """Register or replace a function; True if it is new. A replaced one keeps its `created_at`."""
-    values = {"url": row.url, "headers": dump_json(row.headers), "timeout_seconds": row.timeout_seconds}
-    changing = {**values, "modified_at": row.modified_at}
-    key = {"service": row.service, "function": row.function}
-    statement = insert_of(connection)(functions).values(**key, **changing, created_at=row.created_at)
+    changing = asdict(row) | {"headers": dump_json(row.headers)}
+    created_at = changing.pop("created_at")
+    key = {name: changing.pop(name) for name in ("service", "function")}
+    statement = insert_of(connection)(functions).values(**key, **changing, created_at=created_at)
     added = statement.on_conflict_do_nothing().returning(functions.c.service)
     if connection.execute(added).one_or_none() is not None:
         return True

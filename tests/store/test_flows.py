@@ -21,7 +21,7 @@ from flowserver.store.flows import (
     put_definition,
     update_flow,
 )
-from flowserver.store.tables import definitions, flows
+from flowserver.store.tables import Name, definitions, flows, metadata
 from tests.store.rows import flow_row, keep_flow
 
 AWKWARD = "version: v1 # ~*+/&=中\r\n\ttabs and\nnewlines 🚀\n"
@@ -188,4 +188,6 @@ def test_names_are_ordered_alike_whatever_the_locale(postgres_database: Database
     )
     with postgres_database.read() as connection:
         fixed = set(connection.execute(query).scalars())
-    assert fixed == {"flows.name", "executions.name", "functions.service", "functions.function"}
+    columns = [(table.name, column) for table in metadata.tables.values() for column in table.columns]
+    assert fixed == {f"{table}.{column.name}" for table, column in columns if column.type is Name}
+    assert {"flows.name", "executions.name", "functions.service", "functions.function", "queues.name"} <= fixed
