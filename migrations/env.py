@@ -3,8 +3,9 @@
 from alembic import context
 from sqlalchemy import Connection
 
+from flowserver.store import queue_tables, tables  # noqa: F401 - so that the metadata has all tables
 from flowserver.store.database import Database
-from flowserver.store.tables import metadata
+from flowserver.store.metadata import metadata
 
 
 def run(connection: Connection) -> None:

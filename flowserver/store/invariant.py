@@ -18,7 +18,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Integer, MetaData, Text, column, event, table
 
-from flowserver.store.tables import metadata
+from flowserver.store.metadata import metadata
 
 
 class Repair(StrEnum):

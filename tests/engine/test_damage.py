@@ -67,7 +67,8 @@ def harms(*tables: Table) -> list[Harm]:
 
 
 OF_EXECUTIONS = harms(definitions, execution_documents, scopes, executions)
-OF_FUNCTIONS = harms(functions)
+HOOKS = ("initialize_url", "pre_stop_url")
+OF_FUNCTIONS = [harm for harm in harms(functions) if harm.column not in HOOKS]
 OF_CALLS = harms(invocations)
 
 

@@ -10,7 +10,8 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import StaticPool
 
 from flowserver.engine.batches import BatchResult, Item
-from flowserver.store.tables import metadata
+from flowserver.store import queue_tables, tables  # noqa: F401 - so that the metadata has all tables
+from flowserver.store.metadata import metadata
 from tests.simulation.disorder import Crash, Fault
 
 TABLES = (

@@ -21,7 +21,8 @@ from flowserver.store.flows import (
     put_definition,
     update_flow,
 )
-from flowserver.store.tables import Name, definitions, flows, metadata
+from flowserver.store.metadata import Name, metadata
+from flowserver.store.tables import definitions, flows
 from tests.store.rows import flow_row, keep_flow
 
 AWKWARD = "version: v1 # ~*+/&=中\r\n\ttabs and\nnewlines 🚀\n"

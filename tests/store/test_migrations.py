@@ -14,12 +14,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Column, MetaData, Table, func, insert, inspect, select, text
 
 from flowserver.base.names import child_execution_id
+from flowserver.store import queue_tables  # noqa: F401 - so that the metadata has all tables
 from flowserver.store.database import Database
 from flowserver.store.history import read_history
 from flowserver.store.invariant import violations
+from flowserver.store.metadata import metadata
 from flowserver.store.migrating import migrate
 from flowserver.store.schema import REVISIONS, SchemaOutdated, SchemaTooNew, check_schema
-from flowserver.store.tables import histories, metadata, scopes
+from flowserver.store.tables import histories, scopes
 from tests.store.rows import event
 
 SQLITE_OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE tbl_name <> 'alembic_version'"
