@@ -29,6 +29,15 @@ Headers = Annotated[
     list[str] | None,
     typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every call. May be given several times."),
 ]
+InitializeUrl = Annotated[
+    str | None, typer.Option("--initialize-url", metavar="URL", help="POSTed to before a node's first call.")
+]
+PreStopUrl = Annotated[
+    str | None, typer.Option("--pre-stop-url", metavar="URL", help="Asked when a running invocation is stopped.")
+]
+HookSeconds = Annotated[int | None, typer.Option("--hook-seconds", help="Time for each of these two, 1 to 90.")]
+ConcurrencyMax = Annotated[int | None, typer.Option("--concurrency-max", help="Calls made at once.")]
+WaitingMax = Annotated[int | None, typer.Option("--waiting-max", help="Calls that wait for one of these on each node.")]
 HostFile = Annotated[Path, typer.Argument(metavar="FILE", help="YAML that maps service/function to file.py:handler.")]
 Listen = Annotated[
     str | None, typer.Option("--listen", metavar="HOST:PORT", help="Where to host; wins over the file. Port 0: any.")
@@ -72,6 +81,11 @@ def put(
     url: Url,
     timeout_seconds: TimeoutSeconds = None,
     header: Headers = None,
+    initialize_url: InitializeUrl = None,
+    pre_stop_url: PreStopUrl = None,
+    hook_seconds: HookSeconds = None,
+    concurrency_max: ConcurrencyMax = None,
+    waiting_max: WaitingMax = None,
     server: ServerUrl = SERVER_DEFAULT,
     token: Token = None,
 ) -> None:
@@ -81,10 +95,19 @@ def put(
     Examples:
       flowserver functions put shop/charge http://127.0.0.1:9000/charge
       flowserver functions put shop/charge http://127.0.0.1:9000/charge --timeout-seconds 30 --header 'X-Shop: main'
+      flowserver functions put shop/charge http://127.0.0.1:9000/charge --concurrency-max 4 --waiting-max 100
     """
-    body: JsonObject = {"url": url, "headers": dict(map(_header, header or ()))}
-    if timeout_seconds is not None:
-        body["timeoutSeconds"] = timeout_seconds
+    given = {
+        "url": url,
+        "headers": dict(map(_header, header or ())),
+        "timeoutSeconds": timeout_seconds,
+        "initializeUrl": initialize_url,
+        "preStopUrl": pre_stop_url,
+        "hookSeconds": hook_seconds,
+        "concurrencyMax": concurrency_max,
+        "waitingMax": waiting_max,
+    }
+    body: JsonObject = {name: value for name, value in given.items() if value is not None}
     with RestClient(server, token) as client:
         client.call("PUT", _path(name), body)
     typer.echo(f"registered {name}" if "/" in name else f"registered {name}, a function without a service")

@@ -10,6 +10,10 @@ from flowserver.invokers.addresses import AddressRefused, is_address, is_refused
 
 TIMEOUT_SECONDS_MAX = 86_400
 
+HOOK_SECONDS_DEFAULT = 3
+HOOK_SECONDS_MAX = 90
+"""How long a hook of a function may take."""
+
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")  # a token of RFC 9110
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*\Z")
@@ -62,23 +66,33 @@ def check_endpoint(url: str, headers: Mapping[str, str], timeout_seconds: int) -
         raise InvalidArgument(f"timeoutSeconds must be 1 to {TIMEOUT_SECONDS_MAX}.")
 
 
-def _check_url(text: str) -> None:
+def check_hooks(initialize_url: str | None, pre_stop_url: str | None, hook_seconds: int | None) -> None:
+    """Raise InvalidArgument unless a function can be registered with these hooks; None stands for what it has not."""
+    if initialize_url is not None:
+        _check_url(initialize_url, "initializeUrl")
+    if pre_stop_url is not None:
+        _check_url(pre_stop_url, "preStopUrl")
+    if hook_seconds is not None and not 1 <= hook_seconds <= HOOK_SECONDS_MAX:
+        raise InvalidArgument(f"hookSeconds must be 1 to {HOOK_SECONDS_MAX}.")
+
+
+def _check_url(text: str, name: str = "url") -> None:
     if _UNPRINTABLE.search(text):
-        raise InvalidArgument("url must not contain blanks or control characters.")
+        raise InvalidArgument(f"{name} must not contain blanks or control characters.")
     try:
         url = URL(text)
     except ValueError as error:
-        raise InvalidArgument(f"url is not valid: {error}.") from None
+        raise InvalidArgument(f"{name} is not valid: {error}.") from None
     if url.scheme not in {"http", "https"}:
-        raise InvalidArgument("url must begin with http:// or https://.")
+        raise InvalidArgument(f"{name} must begin with http:// or https://.")
     if not url.host:
-        raise InvalidArgument("url must name a host.")
+        raise InvalidArgument(f"{name} must name a host.")
     if is_address(url.host) and is_refused(url.host):
-        raise InvalidArgument(f"url is refused: {AddressRefused()}.")
+        raise InvalidArgument(f"{name} is refused: {AddressRefused()}.")
     if url.raw_user or url.raw_password:
-        raise InvalidArgument("url must not carry credentials; send them as a header.")
+        raise InvalidArgument(f"{name} must not carry credentials; send them as a header.")
     if "#" in text:
-        raise InvalidArgument("url must not have a fragment.")
+        raise InvalidArgument(f"{name} must not have a fragment.")
 
 
 def _check_header(name: str, value: str) -> None:

@@ -5,12 +5,15 @@ import asyncio
 from flowserver.base.errors import FunctionNotExists, InvalidArgument
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
-from flowserver.invokers.endpoints import check_endpoint
+from flowserver.invokers.endpoints import check_endpoint, check_hooks
 from flowserver.operations.paging import Page, check_limit
 from flowserver.store.functions import FunctionRow, delete_function, find_function, list_functions, put_function
 
 TIMEOUT_SECONDS_DEFAULT = 600
 """A function's time when its registration sets none: Function Compute's classic longest time-out."""
+
+PLACES_MAX = 1_000_000
+"""The largest `concurrency_max` and `waiting_max`: far more than can be meant."""
 
 WITHOUT_SERVICE = "-"
 """How a path writes the service of a function that has none."""
@@ -23,12 +26,25 @@ class FunctionOperations:
         self._engine = engine
 
     async def put(
-        self, service: str, function: str, *, url: str, headers: dict[str, str], timeout_seconds: int | None
+        self,
+        service: str,
+        function: str,
+        *,
+        url: str,
+        headers: dict[str, str],
+        timeout_seconds: int | None,
+        initialize_url: str | None = None,
+        pre_stop_url: str | None = None,
+        hook_seconds: int | None = None,
+        concurrency_max: int | None = None,
+        waiting_max: int | None = None,
     ) -> tuple[FunctionRow, bool]:
         """Register or replace a function; returns it and whether it is new. Raises InvalidArgument."""
         _check_names(service, function)
         seconds = TIMEOUT_SECONDS_DEFAULT if timeout_seconds is None else timeout_seconds
         check_endpoint(url, headers, seconds)
+        check_hooks(initialize_url, pre_stop_url, hook_seconds)
+        _check_places(concurrency_max, waiting_max)
         now = self._engine.clock.now_ms()
         row = FunctionRow(
             service=_service(service),
@@ -36,6 +52,11 @@ class FunctionOperations:
             url=url,
             headers=headers,
             timeout_seconds=seconds,
+            initialize_url=initialize_url,
+            pre_stop_url=pre_stop_url,
+            hook_seconds=hook_seconds,
+            concurrency_max=concurrency_max,
+            waiting_max=waiting_max,
             created_at=now,
             modified_at=now,
         )
@@ -86,6 +107,13 @@ def _check_names(service: str, function: str) -> None:
         raise InvalidArgument(f"the service {NAME_RULE}; '.qualifier' may follow")
     if not is_name(function):
         raise InvalidArgument(f"the function {NAME_RULE}")
+
+
+def _check_places(concurrency_max: int | None, waiting_max: int | None) -> None:
+    if concurrency_max is not None and not 1 <= concurrency_max <= PLACES_MAX:
+        raise InvalidArgument(f"concurrencyMax must be 1 to {PLACES_MAX:,}")
+    if waiting_max is not None and not 0 <= waiting_max <= PLACES_MAX:
+        raise InvalidArgument(f"waitingMax must be 0 to {PLACES_MAX:,}")
 
 
 def _is_qualifier(text: str) -> bool:

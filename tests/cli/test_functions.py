@@ -58,6 +58,16 @@ def test_registered_shown_changed_and_deleted(functions):
     assert one_line(gone) == "flowserver: function shop/charge is not registered (FunctionNotExists)"
 
 
+def test_hooks_and_places_are_registered(functions):
+    url = "http://127.0.0.1:9000/charge"
+    hooks = ("--initialize-url", f"{url}/begin", "--pre-stop-url", f"{url}/stop", "--hook-seconds", "5")
+    assert functions("put", "shop/pay", url, *hooks, "--concurrency-max", "4", "--waiting-max", "0").exit_code == 0
+    shown = json.loads(functions("get", "shop/pay").stdout)
+    assert (shown["initializeUrl"], shown["preStopUrl"], shown["hookSeconds"]) == (f"{url}/begin", f"{url}/stop", 5)
+    assert (shown["concurrencyMax"], shown["waitingMax"]) == (4, 0)
+    functions("delete", "shop/pay")
+
+
 def test_list_shows_every_page(functions, monkeypatch, server):
     assert functions("list").stderr == "No function is registered.\n"
     names = ["plain", *(f"list/f{number}" for number in range(3)), "list.prod/f"]

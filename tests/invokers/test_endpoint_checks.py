@@ -4,7 +4,7 @@ import pytest
 from yarl import URL
 
 from flowserver.base.errors import InvalidArgument
-from flowserver.invokers.endpoints import CALL_HEADERS, check_endpoint
+from flowserver.invokers.endpoints import CALL_HEADERS, check_endpoint, check_hooks
 from flowserver.invokers.invocation import Endpoint
 from flowserver.invokers.requests import lasting_head, write_request
 
@@ -84,6 +84,26 @@ def test_refused_timeouts(seconds):
 @pytest.mark.parametrize("seconds", [1, 86_400])
 def test_accepted_timeouts(seconds):
     check_endpoint("http://host/", {}, seconds)
+
+
+@pytest.mark.parametrize(
+    ("hooks", "message"),
+    [
+        (("ftp://host/", None, None), "initializeUrl must begin"),
+        ((None, "http://user@host/", None), "preStopUrl must not carry credentials"),
+        ((None, "http://0.0.0.0/", None), "preStopUrl is refused"),
+        ((None, None, 0), "hookSeconds must be 1 to 90"),
+        ((None, None, 91), "hookSeconds must be 1 to 90"),
+    ],
+)
+def test_refused_hooks(hooks, message):
+    with pytest.raises(InvalidArgument, match=message):
+        check_hooks(*hooks)
+
+
+def test_accepted_hooks():
+    check_hooks(None, None, None)
+    check_hooks("http://host/initialize", "https://host/pre-stop?x=1", 90)
 
 
 def test_no_registered_header_can_stand_beside_one_of_the_call(invocation):

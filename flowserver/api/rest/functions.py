@@ -44,7 +44,16 @@ async def put_function(
     checked when it is called, not now. A change is in force within a second.
     """
     row, is_new = await operations.functions.put(
-        service, function, url=wanted.url, headers=wanted.headers, timeout_seconds=wanted.timeout_seconds
+        service,
+        function,
+        url=wanted.url,
+        headers=wanted.headers,
+        timeout_seconds=wanted.timeout_seconds,
+        initialize_url=wanted.initialize_url,
+        pre_stop_url=wanted.pre_stop_url,
+        hook_seconds=wanted.hook_seconds,
+        concurrency_max=wanted.concurrency_max,
+        waiting_max=wanted.waiting_max,
     )
     return answer(Function.of(row), 201 if is_new else 200)
 

@@ -6,6 +6,14 @@ import pytest
 from tests.api.rest.conftest import assert_problem
 
 URL = "http://127.0.0.1:9000/charge"
+MORE = {
+    "initializeUrl": f"{URL}/initialize",
+    "preStopUrl": f"{URL}/pre-stop",
+    "hookSeconds": 90,
+    "concurrencyMax": 1,
+    "waitingMax": 0,
+}
+NO_MORE = dict.fromkeys(MORE)
 
 
 async def test_put_get_delete(client: httpx.AsyncClient) -> None:
@@ -17,6 +25,7 @@ async def test_put_get_delete(client: httpx.AsyncClient) -> None:
         "service": "shop",
         "function": "charge",
         **wanted,
+        **NO_MORE,
         "createdTime": shown["createdTime"],
         "lastModifiedTime": shown["createdTime"],
     }
@@ -31,6 +40,13 @@ async def test_put_get_delete(client: httpx.AsyncClient) -> None:
     assert (gone.status_code, gone.content) == (204, b"")
     for method in ("GET", "DELETE"):
         assert_problem(await client.request(method, "/v1/functions/shop/charge"), 404, "FunctionNotExists")
+
+
+async def test_hooks_and_places_are_kept_and_taken_back(client: httpx.AsyncClient) -> None:
+    for more in (MORE, {"concurrencyMax": 7}, {}):
+        await client.put("/v1/functions/shop/charge", json={"url": URL, **more})
+        shown = (await client.get("/v1/functions/shop/charge")).json()
+        assert {name: shown[name] for name in MORE} == NO_MORE | more
 
 
 async def test_a_service_may_have_a_qualifier_or_be_absent(client: httpx.AsyncClient) -> None:
@@ -71,6 +87,13 @@ async def test_listing_goes_by_service_and_name_in_pages(client: httpx.AsyncClie
         ({"url": "http://[::ffff:169.254.169.254]:80/"}, "InvalidArgument"),
         ({"url": "http://[fe80::1]/"}, "InvalidArgument"),
         ({"url": "http://0.0.0.0:9000/f"}, "InvalidArgument"),
+        ({"url": URL, "initializeUrl": "ftp://127.0.0.1/"}, "InvalidArgument"),
+        ({"url": URL, "preStopUrl": "http://user:secret@127.0.0.1/"}, "InvalidArgument"),
+        ({"url": URL, "preStopUrl": "http://169.254.169.254/latest"}, "InvalidArgument"),
+        ({"url": URL, "hookSeconds": 0}, "InvalidArgument"),
+        ({"url": URL, "hookSeconds": 91}, "InvalidArgument"),
+        ({"url": URL, "concurrencyMax": 0}, "InvalidArgument"),
+        ({"url": URL, "waitingMax": -1}, "InvalidArgument"),
     ],
 )
 async def test_wrong_registrations(client: httpx.AsyncClient, body: dict, code: str) -> None:

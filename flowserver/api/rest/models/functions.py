@@ -6,12 +6,21 @@ from pydantic import Field
 
 from flowserver.api.rest.models.base import Instant, NextToken, RequestBody, Resource, with_examples
 from flowserver.base.clock import format_instant
-from flowserver.invokers.endpoints import TIMEOUT_SECONDS_MAX
-from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT, WITHOUT_SERVICE
+from flowserver.invokers.endpoints import HOOK_SECONDS_DEFAULT, HOOK_SECONDS_MAX, TIMEOUT_SECONDS_MAX
+from flowserver.operations.functions import PLACES_MAX, TIMEOUT_SECONDS_DEFAULT, WITHOUT_SERVICE
 from flowserver.operations.paging import Page
 from flowserver.store.functions import FunctionRow
 
-_PUT = {"url": "http://127.0.0.1:9000/charge", "timeoutSeconds": 30, "headers": {"X-Shop": "main"}}
+_PUT = {
+    "url": "http://127.0.0.1:9000/charge",
+    "timeoutSeconds": 30,
+    "headers": {"X-Shop": "main"},
+    "initializeUrl": "http://127.0.0.1:9000/charge/initialize",
+    "preStopUrl": "http://127.0.0.1:9000/charge/pre-stop",
+    "hookSeconds": 5,
+    "concurrencyMax": 4,
+    "waitingMax": 100,
+}
 _FUNCTION = {
     "service": "shop",
     "function": "charge",
@@ -24,6 +33,28 @@ Url = Annotated[str, Field(description="Where calls are POSTed: http or https, w
 Headers = Annotated[
     dict[str, str],
     Field(description="Sent with every call, in addition to the server's own. Whoever may use the API can read them."),
+]
+InitializeUrl = Annotated[
+    str | None, Field(description="POSTed to once on each node, before its first call of this registration.")
+]
+PreStopUrl = Annotated[
+    str | None, Field(description="Asked (GET) when an asynchronous invocation that runs is stopped, before it ends.")
+]
+HookSeconds = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        le=HOOK_SECONDS_MAX,
+        description=f"Time for each of the two: 1 to {HOOK_SECONDS_MAX} seconds; {HOOK_SECONDS_DEFAULT} if absent.",
+    ),
+]
+ConcurrencyMax = Annotated[
+    int | None,
+    Field(ge=1, le=PLACES_MAX, description="Calls made at once, shared among the nodes; without a bound if absent."),
+]
+WaitingMax = Annotated[
+    int | None,
+    Field(ge=0, le=PLACES_MAX, description="Calls that wait for one of these on each node; further ones are refused."),
 ]
 
 
@@ -43,6 +74,11 @@ class PutFunction(RequestBody):
         ),
     ] = None
     headers: Annotated[Headers, Field(default_factory=dict)]
+    initialize_url: InitializeUrl = None
+    pre_stop_url: PreStopUrl = None
+    hook_seconds: HookSeconds = None
+    concurrency_max: ConcurrencyMax = None
+    waiting_max: WaitingMax = None
 
 
 class Function(Resource):
@@ -55,6 +91,11 @@ class Function(Resource):
     url: Url
     timeout_seconds: Annotated[int, Field(description="Time for one call, unless the step sets its own.")]
     headers: Headers
+    initialize_url: InitializeUrl
+    pre_stop_url: PreStopUrl
+    hook_seconds: HookSeconds
+    concurrency_max: ConcurrencyMax
+    waiting_max: WaitingMax
     created_time: Instant
     last_modified_time: Instant
 
@@ -67,6 +108,11 @@ class Function(Resource):
             url=row.url,
             timeout_seconds=row.timeout_seconds,
             headers=row.headers,
+            initialize_url=row.initialize_url,
+            pre_stop_url=row.pre_stop_url,
+            hook_seconds=row.hook_seconds,
+            concurrency_max=row.concurrency_max,
+            waiting_max=row.waiting_max,
             created_time=format_instant(row.created_at),
             last_modified_time=format_instant(row.modified_at),
         )
