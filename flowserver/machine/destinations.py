@@ -1,0 +1,74 @@
+"""Where something can be delivered to, and how that is written. Knows the form of a place, not whether it exists.
+
+A queue and a topic may be written as in subscriptions (`acs:mns:{region}:{account}:queues/{q}`) or as in flows and
+destinations (`acs:mns:…:/queues/{q}/messages`). Region and account may be empty and are not used: everything is here.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_OWNER = "[A-Za-z0-9_-]*"
+_PLACE = "[A-Za-z0-9][A-Za-z0-9_-]{0,119}"
+_NAME = "[A-Za-z_][A-Za-z0-9_-]{0,127}"
+_QUEUE = re.compile(rf"acs:mns:{_OWNER}:{_OWNER}:/?queues/({_PLACE})(?:/messages)?")
+_TOPIC = re.compile(rf"acs:mns:{_OWNER}:{_OWNER}:/?topics/({_PLACE})(?:/messages)?")
+_FUNCTION = re.compile(
+    rf"acs:fc:{_OWNER}:{_OWNER}:services/({_NAME})(?:\.([A-Za-z0-9_-]{{1,128}}))?/functions/({_NAME})"
+)
+_WEB = re.compile(r"https?://.+", re.IGNORECASE | re.DOTALL)
+
+FORMS: Final = (
+    "http(s)://…, acs:mns:{region}:{account}:queues/{queue}, acs:mns:{region}:{account}:topics/{topic}"
+    " or acs:fc:{region}:{account}:services/{service}/functions/{function}"
+)
+
+
+class NoDestination(ValueError):
+    """The text names no place that something can be delivered to."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebAddress:
+    """An HTTP endpoint outside; whether its URL is good, `invokers.endpoints` says."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueAddress:
+    """A queue of this server."""
+
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAddress:
+    """A topic of this server."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionAddress:
+    """A registered function; `qualifier` is "" if none is named."""
+
+    service: str
+    qualifier: str
+    function: str
+
+
+Destination = WebAddress | QueueAddress | TopicAddress | FunctionAddress
+
+
+def read_destination(text: str) -> Destination:
+    """The place that the text names; raises NoDestination, which says what may be written."""
+    if found := _QUEUE.fullmatch(text):
+        return QueueAddress(found[1])
+    if found := _TOPIC.fullmatch(text):
+        return TopicAddress(found[1])
+    if found := _FUNCTION.fullmatch(text):
+        return FunctionAddress(found[1], found[2] or "", found[3])
+    if _WEB.fullmatch(text):
+        return WebAddress(text)
+    raise NoDestination(f"this is no place to deliver to; write {FORMS}")

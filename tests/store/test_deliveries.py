@@ -1,0 +1,177 @@
+"""Deliveries are found when they are due, claimed by one, and gone when they have arrived."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, insert, update
+
+from flowserver.machine.delivering import ContentFormat, Strategy
+from flowserver.store.database import Database
+from flowserver.store.deliveries import (
+    Delivery,
+    NewDelivery,
+    claim_deliveries,
+    count_messages,
+    delete_deliveries_of,
+    delete_delivery,
+    insert_deliveries,
+    next_delivery_at,
+    put_off_delivery,
+)
+from flowserver.store.queue_tables import deliveries
+from tests.store.plans import plan_of
+
+SHOP, BANK = "http://shop/hook", "acs:mns:::/queues/bank/messages"
+
+
+def new(delivery_id: str, target: str = SHOP, **changes: Any) -> NewDelivery:
+    return NewDelivery(**{"delivery_id": delivery_id, "target": target, "message_id": "m", "body": "b", **changes})
+
+
+def ids(claimed: list[Delivery]) -> list[str]:
+    return [each.delivery_id for each in claimed]
+
+
+def test_what_is_claimed_is_due_again_later(database: Database) -> None:
+    given = new(
+        "1",
+        tag="t",
+        strategy=Strategy.BACKOFF,
+        content_format=ContentFormat.JSON,
+        topic="news",
+        subscription="s",
+        invocation_key="k",
+        body="值 \U0001f600",
+    )
+    with database.write() as connection:
+        assert next_delivery_at(connection) is None
+        insert_deliveries(connection, [given], 100)
+        assert next_delivery_at(connection) == 100
+        assert claim_deliveries(connection, 99, 200, 5) == []
+        (claimed,) = claim_deliveries(connection, 100, 200, 5)
+        assert claimed == Delivery(
+            **{name: getattr(given, name) for name in NewDelivery.__slots__}, attempt=1, wake_at=200, created_at=100
+        )
+        assert next_delivery_at(connection) == 200
+        assert claim_deliveries(connection, 199, 300, 5) == []
+        assert claim_deliveries(connection, 200, 300, 5) == [replace(claimed, attempt=2, wake_at=300)]
+
+
+def test_the_same_delivery_again_changes_nothing(database: Database) -> None:
+    with database.write() as connection:
+        insert_deliveries(connection, [new("1", body="first")], 100)
+        claim_deliveries(connection, 100, 200, 5)
+        insert_deliveries(connection, [new("1", body="again"), new("2")], 150)
+        assert ids(claim_deliveries(connection, 150, 250, 5)) == ["2"]
+        (first,) = claim_deliveries(connection, 200, 300, 5)
+        assert (first.body, first.attempt) == ("first", 2)
+
+
+def test_the_earliest_are_claimed_first_and_no_more_than_asked_for(database: Database) -> None:
+    with database.write() as connection:
+        for instant in (3, 1, 2):
+            insert_deliveries(connection, [new(str(instant))], instant)
+        assert ids(claim_deliveries(connection, 9, 20, 2)) == ["1", "2"]
+        assert ids(claim_deliveries(connection, 9, 20, 2)) == ["3"]
+
+
+def test_targets_can_be_passed_over(database: Database) -> None:
+    with database.write() as connection:
+        insert_deliveries(connection, [new("1"), new("2")], 1)
+        insert_deliveries(connection, [new("3", BANK)], 2)
+        assert next_delivery_at(connection, {SHOP}) == 2
+        assert next_delivery_at(connection, {SHOP, BANK}) is None
+        assert ids(claim_deliveries(connection, 9, 20, 1, {SHOP})) == ["3"]
+
+
+def test_a_failed_one_is_put_off_unless_it_was_claimed_since(database: Database) -> None:
+    with database.write() as connection:
+        insert_deliveries(connection, [new("1")], 1)
+        (first,) = claim_deliveries(connection, 1, 10, 5)
+        (second,) = claim_deliveries(connection, 10, 20, 5)
+        put_off_delivery(connection, first, 1000)
+        assert next_delivery_at(connection) == 20
+        put_off_delivery(connection, second, 2000)
+        assert next_delivery_at(connection) == 2000
+
+
+def test_what_has_arrived_is_gone(database: Database) -> None:
+    with database.write() as connection:
+        insert_deliveries(connection, [new("1"), new("2")], 1)
+        assert delete_delivery(connection, "1")
+        assert not delete_delivery(connection, "1")
+        assert ids(claim_deliveries(connection, 1, 2, 5)) == ["2"]
+
+
+def test_a_subscription_goes_with_its_deliveries(database: Database) -> None:
+    with database.write() as connection:
+        some = [new(f"{topic}{sub}{n}", topic=topic, subscription=sub) for topic in "ab" for sub in "xy" for n in "123"]
+        insert_deliveries(connection, [*some, new("other")], 1)
+        assert delete_deliveries_of(connection, "a", "x", 2) == 2
+        assert delete_deliveries_of(connection, "a", "x", 2) == 1
+        assert delete_deliveries_of(connection, "b", None, 9) == 6
+        assert sorted(ids(claim_deliveries(connection, 1, 2, 20))) == ["ay1", "ay2", "ay3", "other"]
+
+
+def test_messages_of_a_topic_are_counted_once_each(database: Database) -> None:
+    with database.write() as connection:
+        some = [new(f"{m}{s}", topic="a", subscription=s, message_id=m) for m in "12" for s in "xyz"]
+        insert_deliveries(connection, [*some, new("other", topic="b")], 1)
+        assert count_messages(connection, "a") == 2
+        assert count_messages(connection, "none") == 0
+
+
+def test_of_two_nodes_each_claims_what_the_other_has_not(migrated_postgres_url: str) -> None:
+    with _opened(migrated_postgres_url) as one, _opened(migrated_postgres_url) as other:
+        with one.write() as connection:
+            insert_deliveries(connection, [new("1")], 1)
+            insert_deliveries(connection, [new("2")], 2)
+        with one.write() as mine, other.write() as theirs:
+            assert ids(claim_deliveries(mine, 9, 20, 1)) == ["1"]
+            assert ids(claim_deliveries(theirs, 9, 20, 5)) == ["2"]
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Database]:
+    database = Database(url)
+    yield database
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "damage", [{"strategy": "NONE"}, {"content_format": "x"}, {"body": b"\xff"}, {"delivery_id": b"\xff"}]
+)
+def test_a_damaged_row_keeps_no_other_from_being_made(sqlite_database: Database, damage: dict[str, Any]) -> None:
+    with sqlite_database.write() as connection:
+        insert_deliveries(connection, [new("1")], 1)
+        connection.execute(update(deliveries).values(**damage))
+        insert_deliveries(connection, [new("2")], 2)
+        assert ids(claim_deliveries(connection, 9, 20, 5)) == ["2"]
+
+
+def fill(connection: Connection) -> None:
+    insert_deliveries(connection, [new(str(number), f"http://{number % 50}") for number in range(500)], 1)
+    insert_deliveries(connection, [new("late")], 50)
+
+
+def test_looking_goes_by_the_index(database: Database) -> None:
+    with database.write() as connection:
+        fill(connection)
+        for plan in (
+            plan_of(connection, lambda c: next_delivery_at(c, {"http://1"})),
+            plan_of(connection, lambda c: claim_deliveries(c, 0, 9, 5, {"http://1"})),
+        ):
+            assert any("ix_deliveries_wake_at" in line for line in plan), plan
+
+
+def test_a_row_without_an_instant_is_no_due_one(sqlite_database: Database) -> None:
+    with sqlite_database.write() as connection:
+        insert_deliveries(connection, [new("1")], 1)
+        row = connection.execute(deliveries.select()).one()._asdict()
+        connection.execute(insert(deliveries), {**row, "delivery_id": "2"})
+        connection.execute(update(deliveries).where(deliveries.c.delivery_id == "2").values(wake_at="never"))
+        assert ids(claim_deliveries(connection, 9, 20, 5)) == ["1"]
+        assert next_delivery_at(connection) == 20
