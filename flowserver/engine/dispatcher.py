@@ -5,12 +5,10 @@ A call is made at least once: if this process dies, another orders it again unde
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from itertools import chain, islice, repeat
-from typing import TypeVar
+from collections.abc import Callable
+from itertools import islice
 
 import msgspec
-from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.clock import Clock, format_instant
 from flowserver.base.errors import FlowServerError
@@ -20,6 +18,7 @@ from flowserver.base.names import child_execution_id
 from flowserver.engine.batches import Envelope
 from flowserver.engine.committer import Committer
 from flowserver.engine.lease import Lease
+from flowserver.engine.persisting import persist
 from flowserver.engine.places import Places
 from flowserver.engine.registry import FunctionRegistry
 from flowserver.engine.starting import Started, Starter, StartRequest, as_failure, check_execution_name
@@ -28,16 +27,9 @@ from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, 
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
 from flowserver.machine.state import Execution
-from flowserver.store.errors import reason_of
 from flowserver.store.functions import InvocationRow, delete_invocation
-from flowserver.store.nodes import LeaseLost
 
 log = logging.getLogger(__name__)
-
-AGAIN_SECONDS = (0.05, 0.2, 1.0, 2.0, 5.0)
-"""Pauses before what the database could not do is tried again; the last one repeats."""
-
-T = TypeVar("T")
 
 CallKey = tuple[str, int, int]
 """(execution_id, scope_id, wait_id): one attempt of one task."""
@@ -186,17 +178,17 @@ class Dispatcher:
         finally:
             self.places.give_back()
         envelope = Envelope(caller.execution_id, TaskReplied(command.scope_id, command.wait_id, result), lease=lease)
-        await _persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
+        await persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
 
     async def _result(self, caller: Caller, command: InvokeTask) -> Result:
         match command.target:
             case FunctionTarget(_, service, qualifier, function):
                 return await self._invoke(caller, command, service, qualifier, function, command.input)
             case FlowTarget(_, flow_name):
-                return await _persist(lambda: self._start_child(caller, command, flow_name, "FnF"))
+                return await persist(lambda: self._start_child(caller, command, flow_name, "FnF"))
             case ActionTarget(_, "fnf", _):
                 name = str((command.params or {}).get("FlowName"))
-                return await _persist(lambda: self._start_child(caller, command, name, "fnf"))
+                return await persist(lambda: self._start_child(caller, command, name, "fnf"))
             case ActionTarget(_, service, api):
                 return await self._call_action(caller, command, service, api)
 
@@ -205,7 +197,7 @@ class Dispatcher:
     ) -> Result:
         endpoint = self._registry.remembered(service, qualifier, function)
         if endpoint is None:
-            endpoint = await _persist(lambda: self._registry.find(service, qualifier, function))
+            endpoint = await persist(lambda: self._registry.find(service, qualifier, function))
         if isinstance(endpoint, Failure):
             return endpoint
         params = command.params or {}
@@ -291,12 +283,12 @@ class Dispatcher:
                 log.warning("asynchronous call %s: %s %s", row.idempotency_key, reply.error, reply.cause)
         finally:
             self.places.give_back()
-        await _persist(
+        await persist(
             lambda: self._committer.write(lambda connection: delete_invocation(connection, row.idempotency_key))
         )
 
     async def _invoke_asynchronous(self, row: InvocationRow) -> Replied | Failed | Failure:
-        endpoint = await _persist(lambda: self._registry.find(row.service, row.qualifier, row.function))
+        endpoint = await persist(lambda: self._registry.find(row.service, row.qualifier, row.function))
         if isinstance(endpoint, Failure):
             return endpoint
         return await self._invoker.invoke(self._asynchronous_invocation(row), endpoint)
@@ -316,17 +308,6 @@ class Dispatcher:
             execution_name=row.execution_name,
             step_name=row.step_name,
         )
-
-
-async def _persist(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Try until the database takes part; nothing may be lost because it was away."""
-    for pause in chain(AGAIN_SECONDS, repeat(AGAIN_SECONDS[-1])):
-        try:
-            return await attempt()
-        except (SQLAlchemyError, LeaseLost) as error:
-            log.warning("the database failed, which is tried again: %s", reason_of(error))
-        await asyncio.sleep(pause)
-    raise AssertionError("the pauses never end")
 
 
 def _result(reply: Replied | Failed) -> Result:

@@ -1,0 +1,30 @@
+"""Trying again what a database that is away could not do. Nothing may be lost because it was."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from itertools import chain, repeat
+from typing import TypeVar
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from flowserver.store.errors import reason_of
+from flowserver.store.nodes import LeaseLost
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS = (0.05, 0.2, 1.0, 2.0, 5.0)
+"""Pauses before what the database could not do is tried again; the last one repeats."""
+
+T = TypeVar("T")
+
+
+async def persist(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Try until the database takes part; what is tried must do no harm when it has been done already."""
+    for pause in chain(AGAIN_SECONDS, repeat(AGAIN_SECONDS[-1])):
+        try:
+            return await attempt()
+        except (SQLAlchemyError, LeaseLost) as error:
+            log.warning("the database failed, which is tried again: %s", reason_of(error))
+        await asyncio.sleep(pause)
+    raise AssertionError("the pauses never end")
