@@ -5,7 +5,7 @@ from typing import Final
 
 from flowserver.base.limits import Limits
 from flowserver.base.loading import load
-from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied
+from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied, Reply
 
 HTTP: Final = "flowserver.invokers.http:HttpInvoker"
 
@@ -19,13 +19,21 @@ class DeferredInvoker:
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
         """Make the call. Raises nothing but CancelledError, which ends the call."""
-        if self._invoker is None:
-            await asyncio.to_thread(load, HTTP)
-        if self._invoker is None:  # nobody else was quicker
-            self._invoker = load(HTTP)(self._limits)
-        return await self._invoker.invoke(invocation, endpoint)
+        invoker = self._invoker or await self._load()
+        return await invoker.invoke(invocation, endpoint)
+
+    async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
+        """Make the call; Failed only if no reply came. Raises nothing but CancelledError, which ends the call."""
+        invoker = self._invoker or await self._load()
+        return await invoker.exchange(invocation, endpoint)
 
     async def close(self) -> None:
         """Close all connections; calls under way fail."""
         if self._invoker is not None:
             await self._invoker.close()
+
+    async def _load(self) -> Invoker:
+        await asyncio.to_thread(load, HTTP)
+        if self._invoker is None:  # nobody else was quicker
+            self._invoker = load(HTTP)(self._limits)
+        return self._invoker

@@ -52,6 +52,7 @@ CALL_HEADERS = frozenset(
         "x-fc-service-name",
         "x-fc-function-name",
         "x-fc-qualifier",
+        "x-fc-log-type",
     }
 )
 """They describe the single call; the server sets them itself."""

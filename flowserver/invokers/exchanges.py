@@ -6,22 +6,15 @@ Connecting, TLS and the parsing of HTTP stay aiohttp's.
 """
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 from aiohttp import ClientConnectionResetError, ServerDisconnectedError, StreamReader, hdrs
 from aiohttp.connector import Connection
 
+from flowserver.invokers.invocation import Reply
 
-@dataclass(slots=True)
-class Reply:
-    """A function's answer as it came."""
 
-    status: int
-    headers: Mapping[str, str]
-    """Names are found in any case."""
-    body: bytes | None
-    """None if there were more bytes than allowed; the rest is not read."""
+class ReplyTooLarge(Exception):
+    """There are more bytes than allowed; the rest is not read."""
 
 
 class DeadlinePassed(Exception):
@@ -56,9 +49,9 @@ class Line:
     async def call(self, request: bytes, deadline: float, bytes_max: int) -> Reply:
         """Send a request and read its reply, of at most `bytes_max` bytes; holds little more than that.
 
-        Raises DeadlinePassed if the reply is not whole when the event loop's clock shows `deadline`, and aiohttp's
-        ClientError or HttpProcessingError if the connection ends early or something else than HTTP comes. After any
-        exception, CancelledError too, and after a longer reply, the connection is gone.
+        Raises DeadlinePassed if the reply is not whole when the event loop's clock shows `deadline`, ReplyTooLarge, and
+        aiohttp's ClientError or HttpProcessingError if the connection ends early or something else than HTTP comes.
+        After any exception, CancelledError too, the connection is gone.
         """
         timer = self._loop.call_at(deadline, self._expire)  # a third of what asyncio.timeout costs
         try:
@@ -76,8 +69,6 @@ class Line:
         if self._expired:  # a body without a length ends with the connection, and so seems whole
             self.close()
             raise DeadlinePassed(connected=True)
-        if reply.body is None:
-            self.close()
         return reply
 
     def close(self) -> None:
@@ -108,16 +99,18 @@ class Line:
         while message.code < 200 and message.code != 101:  # it announces that the reply will come
             message, content = await protocol.read()
         if int(message.headers.get(hdrs.CONTENT_LENGTH, 0)) > bytes_max:
-            return Reply(message.code, message.headers, None)
+            raise ReplyTooLarge
         return Reply(message.code, message.headers, await _read_body(content, bytes_max))
 
 
-async def _read_body(content: StreamReader, bytes_max: int) -> bytes | None:
-    """The whole body, or None as soon as it is known to be too large."""
+async def _read_body(content: StreamReader, bytes_max: int) -> bytes:
+    """The whole body; raises ReplyTooLarge as soon as it is known to be."""
     body = await content.readany()
     if len(body) <= bytes_max and content.at_eof():
         return body  # it nearly always comes in one piece
     pieces = bytearray(body)
     while len(pieces) <= bytes_max and not content.at_eof():
         pieces += await content.readany()
-    return bytes(pieces) if len(pieces) <= bytes_max else None
+    if len(pieces) > bytes_max:
+        raise ReplyTooLarge
+    return bytes(pieces)

@@ -12,8 +12,8 @@ from flowserver.base.names import is_name
 from flowserver.invokers.breakdowns import broken_off, call_seconds, timed_out
 from flowserver.invokers.connections import IDLE_SECONDS, Lines, Route, Routes
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.exchanges import DeadlinePassed, Line, Reply
-from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied
+from flowserver.invokers.exchanges import DeadlinePassed, Line, ReplyTooLarge
+from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.replies import body_too_large, classify_reply, failed
 from flowserver.invokers.requests import write_request
 from flowserver.invokers.resolving import OwnThreadsResolver
@@ -49,14 +49,20 @@ class HttpInvoker:
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
         """Make the call and say what came of it. Raises nothing but CancelledError, which ends the call."""
+        reply = await self.exchange(invocation, endpoint)
+        if isinstance(reply, Failed):
+            return reply
+        return classify_reply(invocation, reply.status, reply.headers, reply.body, self._limits)
+
+    async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
+        """Make the call; Failed only if no reply came. Raises nothing but CancelledError, which ends the call."""
         if invocation.invocation_id is not None and not is_name(invocation.invocation_id):
             cause = "StatefulAsyncInvocationID must be 1 to 128 of letters, digits, _, -, and begin with a letter or _."
             return failed(ErrorName.INVALID_ARGUMENT, cause, self._limits)
         try:
-            reply = await self._call(invocation, endpoint)
-            if reply.body is None:
-                return body_too_large(invocation, self._limits)
-            return classify_reply(invocation, reply.status, reply.headers, reply.body, self._limits)
+            return await self._call(invocation, endpoint)
+        except ReplyTooLarge:
+            return body_too_large(invocation, self._limits)
         except DeadlinePassed as passed:
             return timed_out(invocation, endpoint, passed.connected, self._limits)
         except (ClientError, HttpProcessingError, OSError, ValueError) as error:

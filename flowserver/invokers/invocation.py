@@ -20,15 +20,15 @@ class Endpoint:
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """One attempt of one task step to have a function do its work."""
+    """One attempt to have a function do its work."""
 
     service: str
     """"" in the form of resourceArn that names no service."""
     qualifier: str
     """Version or alias; "" if the resourceArn names none."""
     function: str
-    event: str
-    """The step's input as a JSON text; it becomes the body of the request."""
+    event: str | bytes
+    """The body of the request: a step's input as a JSON text, or bytes that mean something to the function alone."""
     asynchronous: bool
     """True asks the function to accept the event (202) and to work on it afterwards."""
     invocation_id: str | None
@@ -40,8 +40,13 @@ class Invocation(msgspec.Struct, frozen=True):
     timeout_ms: int
     """What is left of the step's time."""
     flow_name: str
+    """"", like the two that follow, if no step makes the call."""
     execution_name: str
     step_name: str
+    request_id: str | None = None
+    """How logs name the call; None for a name made of the key and the attempt."""
+    wants_log: bool = False
+    """Ask the function for the end of its log."""
 
     @property
     def title(self) -> str:
@@ -54,6 +59,15 @@ class Replied(msgspec.Struct, frozen=True):
     """The function returned a JSON object."""
 
     output: JsonObject
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A function's answer as it came, whatever it means."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names are found in any case."""
+    body: bytes
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -69,6 +83,10 @@ class Invoker(Protocol):
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
         """Make the call. Raises nothing but CancelledError, which ends the call."""
+        ...
+
+    async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
+        """Make the call; Failed only if no reply came. Raises nothing but CancelledError, which ends the call."""
         ...
 
     async def close(self) -> None:

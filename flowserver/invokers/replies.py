@@ -17,10 +17,9 @@ def classify_reply(
     invocation: Invocation, status: int, headers: Mapping[str, str], body: bytes, limits: Limits
 ) -> Replied | Failed:
     """Read a complete reply; header names may have any case. Raises nothing, whatever the bytes are."""
-    if not 200 <= status < 300:
-        return _read_refusal(invocation, status, headers, body, limits)
-    if _marked_as_error(headers):
-        return _read_function_error(invocation, body, limits)
+    failure = failure_in(invocation, status, headers, body, limits)
+    if failure is not None:
+        return failure
     if invocation.asynchronous and status == 202 and not body:
         return Replied({})
     try:
@@ -28,6 +27,17 @@ def classify_reply(
     except (UnicodeDecodeError, InvalidJson) as error:
         cause = f"{invocation.title} answered {status} with a body that is not a JSON object: {_reason(error)}."
         return failed(ErrorName.INVALID_LOCAL, cause, limits)
+
+
+def failure_in(
+    invocation: Invocation, status: int, headers: Mapping[str, str], body: bytes, limits: Limits
+) -> Failed | None:
+    """The failure that a reply tells of; None if the function did its work, whatever it returned."""
+    if not 200 <= status < 300:
+        return _read_refusal(invocation, status, headers, body, limits)
+    if _marked_as_error(headers):
+        return _read_function_error(invocation, body, limits)
+    return None
 
 
 def body_too_large(invocation: Invocation, limits: Limits) -> Failed:

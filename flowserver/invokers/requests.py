@@ -1,8 +1,8 @@
 """The bytes of a function call's request. Pure.
 
-`X-Fc-*` are the names that Function Compute uses in InvokeFunction and towards custom runtimes. The body is sent as
-JSON, because the event of a task step always is; compressed replies are not asked for, because their true size would
-be known only after unpacking.
+`X-Fc-*` are the names that Function Compute uses in InvokeFunction and towards custom runtimes. A text is sent as JSON,
+because the event of a task step always is; bytes are sent as just that. Compressed replies are not asked for, because
+their true size would be known only after unpacking.
 """
 
 import re
@@ -33,7 +33,7 @@ def lasting_head(url: URL, headers: Mapping[str, str]) -> str:
     """
     lines = CIMultiDict({"Host": url.host_port_subcomponent or "", "User-Agent": "flowserver", "Accept": "*/*"})
     lines.update(headers)
-    lines.update({"Accept-Encoding": "identity", "Content-Type": "application/json"})
+    lines["Accept-Encoding"] = "identity"
     _check_lines("".join([*lines.keys(), *lines.values()]))
     fields = "".join([f"{name}: {value}\r\n" for name, value in lines.items()])
     return f"POST {url.raw_path_qs} HTTP/1.1\r\n{fields}"
@@ -46,30 +46,41 @@ def write_request(head: str, invocation: Invocation) -> bytes:
     that cannot be sent: a name with a line break, text that is not valid Unicode.
     """
     call = invocation
-    optional = ""
-    if call.service:
-        optional += f"\r\nX-Fc-Service-Name: {call.service}"
-    if call.qualifier:
-        optional += f"\r\nX-Fc-Qualifier: {call.qualifier}"
-    if call.invocation_id:
-        optional += f"\r\nX-Fc-Stateful-Async-Invocation-Id: {call.invocation_id}"
+    optional = _optional_lines(call)
     _check_lines(
         f"{call.idempotency_key}{call.flow_name}{call.execution_name}{call.step_name}{call.function}"
-        f"{call.service}{call.qualifier}{call.invocation_id}"
+        f"{call.service}{call.qualifier}{call.invocation_id}{call.request_id}"
     )
-    body = call.event.encode()
+    kind, body = ("json", call.event.encode()) if isinstance(call.event, str) else ("octet-stream", call.event)
     fields = (
+        f"Content-Type: application/{kind}\r\n"
         f"Content-Length: {len(body)}\r\n"
         f"Idempotency-Key: {call.idempotency_key}\r\n"
         f"X-Flowserver-Attempt: {call.attempt}\r\n"
-        f"X-Flowserver-Flow: {call.flow_name}\r\n"
-        f"X-Flowserver-Execution: {call.execution_name}\r\n"
-        f"X-Flowserver-Step: {call.step_name}\r\n"
-        f"X-Fc-Request-Id: {request_id(call)}\r\n"
+        f"X-Fc-Request-Id: {call.request_id or request_id(call)}\r\n"
         f"X-Fc-Invocation-Type: {'Async' if call.asynchronous else 'Sync'}\r\n"
         f"X-Fc-Function-Name: {call.function}{optional}\r\n\r\n"
     )
     return f"{head}{fields}".encode() + body
+
+
+def _optional_lines(call: Invocation) -> str:
+    lines = ""
+    if call.step_name:
+        lines += (
+            f"\r\nX-Flowserver-Flow: {call.flow_name}"
+            f"\r\nX-Flowserver-Execution: {call.execution_name}"
+            f"\r\nX-Flowserver-Step: {call.step_name}"
+        )
+    if call.service:
+        lines += f"\r\nX-Fc-Service-Name: {call.service}"
+    if call.qualifier:
+        lines += f"\r\nX-Fc-Qualifier: {call.qualifier}"
+    if call.invocation_id:
+        lines += f"\r\nX-Fc-Stateful-Async-Invocation-Id: {call.invocation_id}"
+    if call.wants_log:
+        lines += "\r\nX-Fc-Log-Type: Tail"
+    return lines
 
 
 def _check_lines(values: str) -> None:

@@ -55,6 +55,28 @@ async def test_event_and_headers_arrive(invoker, invocation, endpoint, server):
     }
 
 
+async def test_bytes_arrive_as_they_are_and_the_reply_comes_back_so(invoker, invocation, endpoint, server):
+    server.answer = reply_with(b"\xff\x00", 418, "X-Fc-Error-Type: UnhandledInvocationError")
+    no_step = dict.fromkeys(("flow_name", "execution_name", "step_name"), "")
+    call = invocation(event=b"\x00\xfe", request_id="id-1", wants_log=True, **no_step)
+    reply = await invoker.exchange(call, endpoint)
+    assert (reply.status, reply.body) == (418, b"\xff\x00")
+    assert reply.headers["x-fc-error-type"] == "UnhandledInvocationError"
+    [request] = server.requests
+    assert request.endswith(b"\r\n\r\n\x00\xfe")
+    headers = headers_of(request.removesuffix(b"\x00\xfe"))
+    assert not any(name.startswith("x-flowserver-f") for name in headers)
+    sent = [headers[name] for name in ("content-type", "x-fc-request-id", "x-fc-log-type")]
+    assert sent == ["application/octet-stream", "id-1", "Tail"]
+
+
+async def test_an_exchange_without_a_reply_says_why(invoker, invocation, endpoint, server):
+    server.answer = reply_with(b"x" * 1001)
+    assert (await invoker.exchange(invocation(event=b""), endpoint)).error == "FnF.InvalidLocal"
+    endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/", {}, 10)
+    assert (await invoker.exchange(invocation(event=b""), endpoint)).error == "FC.ServerError"
+
+
 async def test_same_attempt_has_the_same_request_id(invoker, invocation, endpoint, server):
     for attempt in (0, 0, 1):
         await invoker.invoke(invocation(attempt=attempt), endpoint)
