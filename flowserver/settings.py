@@ -1,18 +1,36 @@
-"""Every setting of the server: its name, default and bounds. Flags of `serve` and FLOWSERVER_… variables fill it."""
+"""Every setting of the server: its name, default and bounds.
 
-from typing import Annotated, Literal
+Flags of `serve` fill it, then FLOWSERVER_… variables, then the settings file, which is YAML.
+"""
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from flowserver.base.limits import RETENTION_DAYS_MAX
+from flowserver.base.yaml_files import YamlFile, YamlFileInvalid, read_yaml
+
+
+class SettingsFileInvalid(Exception):
+    """The settings file is not a YAML mapping of settings; the message says where and why."""
 
 
 class Settings(BaseSettings):
-    """Settings of one server process; each can be given as the environment variable FLOWSERVER_{NAME}."""
+    """Settings of one server process; each can be given as the environment variable FLOWSERVER_{NAME}.
+
+    Making it raises OSError or SettingsFileInvalid for a settings file that cannot be used, pydantic's
+    ValidationError for a value that is not good.
+    """
 
     model_config = SettingsConfigDict(env_prefix="FLOWSERVER_", extra="ignore")
 
+    settings: Path | None = Field(
+        None, description="YAML file with any of the settings below; flags and variables win over it."
+    )
     host: str = Field("127.0.0.1", description="Address to listen on; other than loopback only with access keys.")
     port: int = Field(8080, ge=0, le=65_535, description="Port to listen on; 0 picks a free one.")
     database_url: str = Field(
@@ -46,8 +64,56 @@ class Settings(BaseSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log lines shown.")
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Where values come from, the first that has one wins."""
+        return init_settings, env_settings, dotenv_settings, file_secret_settings, _FileSource(settings_cls)
+
+    @field_validator("missing_source", mode="before")
+    @classmethod
+    def _read_null(cls, value: object) -> object:
+        """A `null` without quotes in the file, where it means the word."""
+        return "null" if value is None else value
+
     @field_validator("allowed_hosts", mode="before")
     @classmethod
     def _split_hosts(cls, value: object) -> object:
         """`a.example,b.example` in a variable; a list from flags."""
         return [host.strip() for host in value.split(",") if host.strip()] if isinstance(value, str) else value
+
+
+class _FileSource(PydanticBaseSettingsSource):
+    """The settings file, if the flags or the environment name one."""
+
+    def __call__(self) -> dict[str, Any]:
+        """The file's settings."""
+        path = self.current_state.get("settings")
+        return read_settings_file(Path(path)).content or {} if path else {}
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Not asked for: `__call__` gives everything at once."""
+        raise NotImplementedError
+
+
+def read_settings_file(path: Path) -> YamlFile:
+    """The file, every key of it a setting; values are not checked. Raises OSError, SettingsFileInvalid."""
+    try:
+        file = read_yaml(path)
+    except YamlFileInvalid as error:
+        raise SettingsFileInvalid(str(error)) from None
+    if not isinstance(file.content, dict | None):
+        raise SettingsFileInvalid(f"{path} must be a mapping of settings, such as `port: 9000`")
+    names = Settings.model_fields.keys() - {"settings"}
+    for key in file.content or ():
+        if key not in names:
+            near = get_close_matches(str(key), names, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise SettingsFileInvalid(f"{path}, line {file.line_of([key])}: there is no setting {key}{hint}")
+    return file

@@ -1,14 +1,16 @@
 """Options that several commands have, and the flags of `serve`: one for every field of the settings."""
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import ValidationError
 
-from flowserver.settings import Settings
+from flowserver.settings import Settings, SettingsFileInvalid, read_settings_file
 
 SERVER_DEFAULT = "http://127.0.0.1:8080"
 
@@ -24,18 +26,34 @@ def variable_of(name: str) -> str:
 
 
 def read_settings(flags: Mapping[str, Any]) -> Settings:
-    """Settings from the flags that were given (None and empty lists were not), the environment and the defaults.
+    """Settings from the flags that were given (None and empty lists were not), the environment, the settings file
+    and the defaults.
 
-    Raises typer.BadParameter, which names the flag or the variable that is wrong.
+    Raises typer.BadParameter, which names the flag, the variable or the line of the file that is wrong; OSError if
+    there is no such file.
     """
     given = {name: value for name, value in flags.items() if value not in (None, [], ())}
     try:
         return Settings(**given)
+    except SettingsFileInvalid as error:
+        raise typer.BadParameter(str(error), param_hint=_origin("settings", given)) from None
     except ValidationError as error:
         mistake = error.errors()[0]
-        name = str(mistake["loc"][0])
-        source = flag_of(name) if name in given else variable_of(name)
-        raise typer.BadParameter(mistake["msg"].replace("Input should", "must", 1), param_hint=source) from None
+        reason = mistake["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
+        raise typer.BadParameter(reason, param_hint=_source(mistake["loc"], given)) from None
+
+
+def _source(place: tuple[int | str, ...], given: Mapping[str, Any]) -> str:
+    """Where the value at a place in the settings was given."""
+    name = str(place[0])
+    file = given.get("settings") or os.environ.get(variable_of("settings"))
+    if name in given or variable_of(name) in os.environ or file is None:
+        return _origin(name, given)
+    return f"{name} in {file}, line {read_settings_file(Path(file)).line_of(place)}"
+
+
+def _origin(name: str, given: Mapping[str, Any]) -> str:
+    return flag_of(name) if name in given else variable_of(name)
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -63,7 +81,11 @@ def _option(name: str) -> Any:
     field = Settings.model_fields[name]
     default = field.get_default(call_default_factory=True)
     is_list = isinstance(default, list)
-    notes = f"env: {variable_of(name)}" + (", separated by commas" if is_list else f"; default: {default}")
+    notes = f"env: {variable_of(name)}"
+    if is_list:
+        notes += ", separated by commas"
+    elif default is not None:
+        notes += f"; default: {default}"
     repeated = " May be given several times." if is_list else ""
     return typer.Option(
         flag_of(name), help=f"{field.description}{repeated} [{notes}]", metavar="<str>" if is_list else None

@@ -36,13 +36,15 @@ Migrate = Annotated[
 def serve(settings: Settings, *, migrate: Migrate = None) -> None:
     """Run the server until Ctrl-C or SIGTERM.
 
-    Every setting is a flag, or the environment variable that its description names; the flag wins.
+    Every setting is a flag, the environment variable that its description names, or a line of the settings file;
+    the first of these wins.
 
     \b
     Examples:
       flowserver serve
       flowserver serve --port 0 --database-url sqlite:///demo.db
       FLOWSERVER_PORT=9000 flowserver serve --limits cloud
+      flowserver serve --settings settings.yaml
     """
     set_up_logs(settings.log_level)
     with open_database(settings.database_url) as database:

@@ -7,14 +7,13 @@ functions:
   fnf-demo/GetJobStatus: {handler: get_job_status.py:handler, timeoutSeconds: 30}
 """
 
-from collections.abc import Hashable
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from flowserver.base.names import is_name
+from flowserver.base.yaml_files import YamlFileInvalid, read_yaml
 from flowserver.hosting.errors import HostingError
 
 TIMEOUT_SECONDS_DEFAULT = 60
@@ -63,30 +62,17 @@ class HostFile(BaseModel):
 def read_host_file(path: Path) -> HostFile:
     """Read and check the file; raises HostingError that names every mistake."""
     try:
-        content = yaml.load(path.read_text("utf-8"), _NoDuplicatesLoader)  # noqa: S506 - a SafeLoader
-        return HostFile.model_validate(content)
+        return HostFile.model_validate(read_yaml(path).content)
     except OSError as error:
         raise HostingError(f"{path} cannot be read: {error.strerror}") from None
     except ValidationError as error:
         mistakes = "\n".join(f"  {_describe(mistake)}" for mistake in error.errors())
         raise HostingError(f"{path} is not valid:\n{mistakes}") from None
-    except (ValueError, yaml.YAMLError) as error:  # ValueError: not UTF-8, or an impossible date
-        raise HostingError(f"{path} is not valid YAML: {error}") from None
+    except YamlFileInvalid as error:
+        raise HostingError(str(error)) from None
 
 
 def _describe(mistake: Any) -> str:
     place = " > ".join(str(part) for part in mistake["loc"] if part != "[key]")
     reason = "unknown key" if mistake["type"] == "extra_forbidden" else mistake["msg"]
     return f"{place}: {reason}" if place else reason
-
-
-class _NoDuplicatesLoader(yaml.SafeLoader):
-    """PyYAML keeps the last of several equal keys in silence; here that would drop a function."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if str(key.value) in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value} stands twice", key.start_mark)
-            seen.add(str(key.value))
-        return super().construct_mapping(node, deep)

@@ -1,12 +1,17 @@
 """Every setting is a flag of `serve` and an environment variable; the flag wins, mistakes are named."""
 
+from pathlib import Path
+
 import pytest
 import typer
 
 from flowserver.cli.options import flag_of, read_settings, variable_of
 from flowserver.settings import Settings
 
+FILE = Path(__file__).parent / "settings.yaml"
+
 EXAMPLES = {
+    "settings": (str(FILE), FILE),
     "host": ("0.0.0.0", "0.0.0.0"),
     "port": ("9000", 9000),
     "database_url": ("sqlite:///x.db", "sqlite:///x.db"),
@@ -18,6 +23,8 @@ EXAMPLES = {
     "retention_gib": ("0.5", 0.5),
     "log_level": ("debug", "debug"),
 }
+OTHERS = {"settings": (FILE.parent / ".." / "cli" / FILE.name,) * 2, "allowed_hosts": (["c"], ["c"])}
+"""Values of flags for settings without a default."""
 
 
 @pytest.mark.parametrize("name", Settings.model_fields)
@@ -38,8 +45,8 @@ def test_every_setting_can_come_from_the_environment(monkeypatch, name):
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_flags_win_over_the_environment(monkeypatch, name):
     monkeypatch.setenv(variable_of(name), EXAMPLES[name][0])
-    default = Settings.model_fields[name].get_default(call_default_factory=True) or ["c"]
-    assert getattr(read_settings({name: default}), name) == default
+    flag, value = OTHERS.get(name, [Settings.model_fields[name].default] * 2)
+    assert getattr(read_settings({name: flag}), name) == value
 
 
 @pytest.mark.parametrize(

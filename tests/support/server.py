@@ -27,13 +27,14 @@ _ADDRESS = re.compile(r"^ *API +(http://\S+)", re.M)
 class ServerProcess:
     """A server on 127.0.0.1 that is ready for requests once the constructor returns.
 
-    `arguments` are further flags of `serve`, `environment` further variables; FLOWSERVER_ variables and proxies of
-    the tests' own environment do not reach it. Raises AssertionError, with the log, if the server does not come up.
+    Without a `database_url` another setting names it. `arguments` are further flags of `serve`, `environment` further
+    variables; FLOWSERVER_ variables and proxies of the tests' own environment do not reach it. Raises AssertionError,
+    with the log, if the server does not come up.
     """
 
     def __init__(
         self,
-        database_url: str,
+        database_url: str | None,
         *arguments: str,
         port: int = 0,
         environment: Mapping[str, str] | None = None,
@@ -42,7 +43,9 @@ class ServerProcess:
         self._lines: list[str] = []
         self._news = threading.Condition()
         self._over = False
-        command = [sys.executable, "-m", "flowserver", "serve", "--database-url", database_url, "--port", str(port)]
+        command = [sys.executable, "-m", "flowserver", "serve", "--port", str(port)]
+        if database_url is not None:
+            command += ["--database-url", database_url]
         self.process = subprocess.Popen(
             [*command, *arguments],
             env=clean_environment() | dict(environment or {}),

@@ -1,0 +1,64 @@
+"""Reads YAML files that people write: values, and the lines they stand on. Knows nothing of what they should hold.
+
+Definitions of flows have a reader of their own (`language.source`), which goes on after a mistake.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class YamlFileInvalid(Exception):
+    """The file is not UTF-8, or not YAML, or a mapping in it has a key twice; the message says what and where."""
+
+
+@dataclass(frozen=True)
+class YamlFile:
+    """A file's content, None if it is empty, and where in the file it stands."""
+
+    content: Any
+    _root: yaml.Node | None
+
+    def line_of(self, place: Sequence[object]) -> int:
+        """The line, from 1, on which the value at these keys and indexes begins; that of its key, if it has one.
+
+        Where nothing stands there, it is the line of the last thing on the way.
+        """
+        node, line = self._root, 1
+        for step in place:
+            if isinstance(node, yaml.MappingNode):
+                found = next(((key, value) for key, value in node.value if key.value == str(step)), None)
+            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+                found = node.value[step], node.value[step]
+            else:
+                found = None
+            if found is None:
+                break
+            line, node = found[0].start_mark.line + 1, found[1]
+        return line
+
+
+def read_yaml(path: Path) -> YamlFile:
+    """Read a file of one document. Raises OSError if it cannot be read, YamlFileInvalid if it is not such a file."""
+    try:
+        loader = _NoDuplicatesLoader(path.read_text("utf-8"))
+        loader.name = path.name  # for its messages
+        root = loader.get_single_node()
+        return YamlFile(None if root is None else loader.construct_document(root), root)
+    except (ValueError, yaml.YAMLError) as error:  # ValueError: not UTF-8, or an impossible date
+        raise YamlFileInvalid(f"{path} is not valid YAML: {error}") from None
+
+
+class _NoDuplicatesLoader(yaml.SafeLoader):
+    """PyYAML keeps the last of several equal keys in silence; here that would drop what somebody wrote."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if str(key.value) in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value} stands twice", key.start_mark)
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
