@@ -1,0 +1,114 @@
+"""What an asynchronous invocation (a Serverless Task) is: its states, the ways between them, what is kept of it.
+
+`TRANSITIONS` is the one table of the ways there are: `invocations` takes no other, and the diagram in the documentation
+is made from it.
+"""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import msgspec
+
+RETRIES_DEFAULT: Final = 3
+RETRIES_MAX: Final = 8
+AGE_SECONDS_DEFAULT: Final = 86_400
+
+
+class InvocationStatus(StrEnum):
+    """The ten states, in the words of Function Compute."""
+
+    ENQUEUED = "Enqueued"
+    """It has been accepted, and waits in the line of its function."""
+    DEQUEUED = "Dequeued"
+    """Its turn has come; what it needs is looked at."""
+    RUNNING = "Running"
+    """The function is being called."""
+    RETRYING = "Retrying"
+    """An attempt has failed, and the next one follows after a pause."""
+    STOPPING = "Stopping"
+    """Somebody has stopped it, and the function is being told."""
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    STOPPED = "Stopped"
+    EXPIRED = "Expired"
+    """Its turn came too late: nobody called the function."""
+    INVALID = "Invalid"
+    """The function could not be called at all: it is gone, or would not start."""
+
+
+_S = InvocationStatus
+ENDED: Final = frozenset({_S.SUCCEEDED, _S.FAILED, _S.STOPPED, _S.EXPIRED, _S.INVALID})
+
+
+class Transition(NamedTuple):
+    """One way from a state to another; `source` is None for what is submitted."""
+
+    source: InvocationStatus | None
+    target: InvocationStatus
+    when: str
+
+
+TRANSITIONS: Final = (
+    Transition(None, _S.ENQUEUED, "accepted"),
+    Transition(_S.ENQUEUED, _S.DEQUEUED, "its turn has come"),
+    Transition(_S.DEQUEUED, _S.EXPIRED, "waited for too long"),
+    Transition(_S.DEQUEUED, _S.INVALID, "function gone, or does not start"),
+    Transition(_S.DEQUEUED, _S.RUNNING, "checks passed"),
+    Transition(_S.RUNNING, _S.SUCCEEDED, "returned"),
+    Transition(_S.RUNNING, _S.RETRYING, "failed, retries left"),
+    Transition(_S.RUNNING, _S.FAILED, "failed, retries used up"),
+    Transition(_S.RETRYING, _S.RUNNING, "next attempt"),
+    Transition(_S.ENQUEUED, _S.STOPPING, "stop"),
+    Transition(_S.DEQUEUED, _S.STOPPING, "stop"),
+    Transition(_S.RUNNING, _S.STOPPING, "stop"),
+    Transition(_S.RETRYING, _S.STOPPING, "stop"),
+    Transition(_S.STOPPING, _S.STOPPED, "the call has ended"),
+)
+LEGAL: Final = frozenset((each.source, each.target) for each in TRANSITIONS)
+"""The same, without the words."""
+
+
+class InvocationSettings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How one invocation goes, as it was configured when it was submitted."""
+
+    retries: int = RETRIES_DEFAULT
+    """Further attempts after one that failed, 0 to 8."""
+    age_seconds: int = AGE_SECONDS_DEFAULT
+    """How long it may wait for its turn."""
+    on_success: str | None = None
+    """Where its result goes; `machine.destinations` reads it."""
+    on_failure: str | None = None
+
+
+class InvocationEvent(msgspec.Struct, frozen=True, array_like=True):
+    """A transition: the state that was entered, when (ms), and what there is to say, "" for nothing."""
+
+    status: InvocationStatus
+    time_ms: int
+    detail: str = ""
+
+
+class InvocationState(msgspec.Struct, frozen=True):
+    """All that decides how an invocation goes on. Instants in ms."""
+
+    status: InvocationStatus
+    created_at: int
+    settings: InvocationSettings
+    events: tuple[InvocationEvent, ...]
+    attempt: int = 0
+    """Calls begun, those that were lost with their node included."""
+    retries: int = 0
+    """Retries begun or to come."""
+    wake_at: int | None = None
+    """When the pause before the next attempt is over."""
+    ended_at: int | None = None
+    result: bytes | None = None
+    error: str | None = None
+    cause: str | None = None
+    duration_ms: int | None = None
+    """How long the last attempt took."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.status in ENDED
