@@ -23,7 +23,7 @@ from flowserver.engine.places import Places
 from flowserver.engine.registry import FunctionRegistry
 from flowserver.engine.starting import Started, Starter, StartRequest, as_failure, check_execution_name
 from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
-from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern
+from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, QueueTarget, TopicTarget
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
 from flowserver.machine.state import Execution
@@ -186,6 +186,10 @@ class Dispatcher:
                 return await self._invoke(caller, command, service, qualifier, function, command.input)
             case FlowTarget(_, flow_name):
                 return await persist(lambda: self._start_child(caller, command, flow_name, "FnF"))
+            case QueueTarget(_, queue):
+                return Failure("MNS.QueueNotExist", f"there is no queue {queue}")
+            case TopicTarget(_, topic):
+                return Failure("MNS.TopicNotExist", f"there is no topic {topic}")
             case ActionTarget(_, "fnf", _):
                 name = str((command.params or {}).get("FlowName"))
                 return await persist(lambda: self._start_child(caller, command, name, "fnf"))

@@ -107,7 +107,7 @@ FLOW: Final = _kind(
 
 _TASK = _step(
     "a task step",
-    Field("resourceArn", (Shape.TEXT,), "The function or flow to run; this or `action`."),
+    Field("resourceArn", (Shape.TEXT,), "The function, flow, queue or topic; this or `action`."),
     Field("action", (Shape.TEXT,), "The API to call, `{service}:{Api}`; this or `resourceArn`."),
     Field("pattern", (Shape.TEXT,), "When the task ends.", default="requestResponse"),
     Field("serviceParams", (Shape.MAP,), "Parameters of the call; `$` and `$.path` select from the step's input."),

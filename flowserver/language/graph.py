@@ -51,6 +51,22 @@ class FlowTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueTarget:
+    """`acs:mns:…:/queues/{queue}/messages`: a message is sent to the queue."""
+
+    arn: str
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicTarget:
+    """`acs:mns:…:/topics/{topic}/messages`: a message is published to the topic."""
+
+    arn: str
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
 class ActionTarget:
     """`action: {service}:{api}`, for example `fnf:StartExecution`."""
 
@@ -59,7 +75,7 @@ class ActionTarget:
     api: str
 
 
-Target = FunctionTarget | FlowTarget | ActionTarget
+Target = FunctionTarget | FlowTarget | QueueTarget | TopicTarget | ActionTarget
 
 
 @dataclass(frozen=True, slots=True)

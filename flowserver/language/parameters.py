@@ -1,12 +1,32 @@
 """Reads a task's `serviceParams`: which parameters its target takes, and what each of them is."""
 
+from typing import Final
+
 from flowserver.expressions.paths import compile_path
 from flowserver.language.attributes import AttributeReader, Attributes, similar
 from flowserver.language.diagnostics import shown
-from flowserver.language.graph import ActionTarget, FunctionTarget, ParamPath, ParamValue, Target
+from flowserver.language.graph import (
+    ActionTarget,
+    FlowTarget,
+    FunctionTarget,
+    ParamPath,
+    ParamValue,
+    QueueTarget,
+    Target,
+    TopicTarget,
+)
 from flowserver.language.mappings import warn_if_like_a_path
 from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
-from flowserver.language.resources import INVOCATION_TYPE, INVOCATION_TYPES, REQUIRED_PARAMETERS, known_parameters
+from flowserver.language.targets import MESSAGE_BODY, Parameter, known_parameters, title_of
+
+_FOR_DATA: Final[dict[type, str]] = {
+    FunctionTarget: "a function gets the step's input: use `inputMappings`",
+    FlowTarget: "a flow gets its `Input`",
+    ActionTarget: "a flow gets its `Input`",
+    QueueTarget: f"what is sent is the `{MESSAGE_BODY}`",
+    TopicTarget: f"what is published is the `{MESSAGE_BODY}`",
+}
+"""What to use instead of a parameter that does not exist."""
 
 
 def read_parameters(
@@ -15,41 +35,32 @@ def read_parameters(
     """The parameters, or None if there are none; a target that was refused takes any."""
     node = attributes.get("serviceParams", MapNode)
     entries = node.entries if node else ()
-    _check_required(reader, attributes, target, {entry.name for entry in entries})
-    params: dict[str, ParamValue] = {}
-    for entry in entries:
-        params[entry.name] = _param(reader, entry.value)
-        if target is not None:
-            _check_known(reader, target, entry)
-        if isinstance(target, FunctionTarget) and entry.name == INVOCATION_TYPE:
-            _check_invocation_type(reader, entry.value, params[entry.name])
+    params = {entry.name: _param(reader, entry.value) for entry in entries}
+    known = None if target is None else known_parameters(target)
+    if target is not None and known is not None:
+        for parameter in known.values():
+            if parameter.is_required and parameter.name not in params:
+                message = f"`serviceParams` needs `{parameter.name}` for {title_of(target)}"
+                reader.report.error("missing-parameter", attributes.key_span("serviceParams"), message)
+        for entry in entries:
+            if entry.name in known:
+                _check_value(reader, known[entry.name], entry.value, params[entry.name])
+            else:
+                _report_unknown(reader, target, list(known), entry)
     return params if node else None
 
 
-def _check_required(reader: AttributeReader, attributes: Attributes, target: Target | None, names: set[str]) -> None:
-    required = REQUIRED_PARAMETERS.get(target.action, ()) if isinstance(target, ActionTarget) else ()
-    for name in required:
-        if name not in names:
-            span = attributes.key_span("serviceParams")
-            reader.report.error("missing-parameter", span, f"`serviceParams` needs `{name}` for this action")
+def _report_unknown(reader: AttributeReader, target: Target, known: list[str], entry: Entry) -> None:
+    message = f"{shown(entry.name)} is not a parameter of {title_of(target)}; there are {', '.join(known)}"
+    hint = similar(entry.name, known) or _FOR_DATA[type(target)]
+    reader.report.error("unknown-parameter", entry.key_span, message, hint)
 
 
-def _check_known(reader: AttributeReader, target: Target, entry: Entry) -> None:
-    known = known_parameters(target)
-    if known is None or entry.name in known:
+def _check_value(reader: AttributeReader, parameter: Parameter, node: Node, value: ParamValue) -> None:
+    if isinstance(value, ParamPath) or parameter.accepts(value):
         return
-    function = isinstance(target, FunctionTarget)
-    otherwise = "a function gets the step's input: use `inputMappings`" if function else "a flow gets its `Input`"
-    message = f"{shown(entry.name)} is not a parameter of this target; there are {', '.join(known)}"
-    reader.report.error("unknown-parameter", entry.key_span, message, similar(entry.name, list(known)) or otherwise)
-
-
-def _check_invocation_type(reader: AttributeReader, node: Node, value: ParamValue) -> None:
-    if isinstance(value, ParamPath) or value in INVOCATION_TYPES:
-        return
-    hint = similar(node.text, list(INVOCATION_TYPES)) if isinstance(node, ScalarNode) else None
-    message = f"`{INVOCATION_TYPE}` is {' or '.join(INVOCATION_TYPES)}, or a path"
-    reader.report.error("bad-value", node.span, message, hint)
+    hint = similar(node.text, list(parameter.words)) if isinstance(node, ScalarNode) else None
+    reader.report.error("bad-value", node.span, f"`{parameter.name}` {parameter.rule}, or a path", hint)
 
 
 def _param(reader: AttributeReader, node: Node) -> ParamValue:

@@ -5,32 +5,28 @@ Region and account may be empty and are not used: everything runs here.
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
-from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern
+from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, QueueTarget, Target, TopicTarget
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_-]{0,127}"
 _QUALIFIER = r"[A-Za-z0-9_-]{1,128}"
 _FUNCTION = re.compile(rf"services/({_NAME})(?:\.({_QUALIFIER}))?/functions/({_NAME})")
 _FUNCTION_ALONE = re.compile(rf"functions/({_NAME})(?:/({_QUALIFIER}))?")
 _FLOW = re.compile(rf"flow/({_NAME})")
+_MESSAGES = re.compile(r"/(queues|topics)/([A-Za-z0-9][A-Za-z0-9-]{0,119})/messages")
 _OWNER = re.compile(r"[A-Za-z0-9_-]*")
 _ACTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):([A-Za-z][A-Za-z0-9_]*)")
 _REF = re.compile(rf"({_NAME})/({_NAME})")
 
 START_EXECUTION: Final = "fnf:StartExecution"
 
-REQUIRED_PARAMETERS: Final = {START_EXECUTION: ("FlowName",)}
-"""Parameters that serviceParams must hold, by action."""
-
-INVOCATION_TYPE: Final = "InvocationType"
-INVOCATION_TYPES: Final = ("Sync", "Async")
-"""What `InvocationType` can be."""
-
-_FLOW_PARAMETERS: Final = ("Input", "ExecutionName")
-_FUNCTION_PARAMETERS: Final = (INVOCATION_TYPE, "StatefulAsyncInvocationID")
-
-FORMS: Final = "acs:fc:::services/{service}/functions/{function} or acs:fnf:::flow/{flowName}"
+FUNCTION_FORM: Final = "acs:fc:::services/{service}/functions/{function}"
+FLOW_FORM: Final = "acs:fnf:::flow/{flowName}"
+QUEUE_FORM: Final = "acs:mns:::/queues/{queueName}/messages"
+TOPIC_FORM: Final = "acs:mns:::/topics/{topicName}/messages"
+FORMS: Final = f"{FUNCTION_FORM}, {FLOW_FORM}, {QUEUE_FORM} or {TOPIC_FORM}"
 
 
 class ResourceError(ValueError):
@@ -43,22 +39,18 @@ class ResourceError(ValueError):
         self.hint = hint
 
 
-def parse_resource(arn: str) -> FunctionTarget | FlowTarget:
+def parse_resource(arn: str) -> Target:
     """The target of a resourceArn; raises ResourceError."""
     parts = arn.split(":", 4)
     if len(parts) != 5 or parts[0] != "acs":
         raise ResourceError("bad-resource", "this does not name a resource", f"write {FORMS}")
     _, service, region, account, name = parts
+    if service not in _PARSERS:
+        raise ResourceError("bad-resource", "a task runs a function or a flow, or sends to a queue or topic", FORMS)
     if not _OWNER.fullmatch(region) or not _OWNER.fullmatch(account):
-        hint = f"leave both empty: acs:{service}:::{name}" if service in ("fc", "fnf") else None
+        hint = f"leave both empty: acs:{service}:::{name}"
         raise ResourceError("bad-resource", "the region or the account is not valid", hint)
-    if service == "fc":
-        return _function(arn, name)
-    if service == "fnf":
-        return _flow(arn, name)
-    if service == "mns":
-        raise ResourceError("unsupported-resource", "queues and topics are not supported yet")
-    raise ResourceError("bad-resource", "a task runs a function or a flow", f"write {FORMS}")
+    return _PARSERS[service](arn, name)
 
 
 def _function(arn: str, name: str) -> FunctionTarget:
@@ -66,14 +58,24 @@ def _function(arn: str, name: str) -> FunctionTarget:
         return FunctionTarget(arn, found[1], found[2] or "", found[3])
     if found := _FUNCTION_ALONE.fullmatch(name):
         return FunctionTarget(arn, "", found[2] or "", found[1])
-    hint = "write acs:fc:::services/{service}/functions/{function} or acs:fc:::functions/{function}"
+    hint = f"write {FUNCTION_FORM} or acs:fc:::functions/{{function}}"
     raise ResourceError("bad-resource", "this does not name a function", hint)
 
 
 def _flow(arn: str, name: str) -> FlowTarget:
     if found := _FLOW.fullmatch(name):
         return FlowTarget(arn, found[1])
-    raise ResourceError("bad-resource", "this does not name a flow", "write acs:fnf:::flow/{flowName}")
+    raise ResourceError("bad-resource", "this does not name a flow", f"write {FLOW_FORM}")
+
+
+def _messages(arn: str, name: str) -> QueueTarget | TopicTarget:
+    if found := _MESSAGES.fullmatch(name):
+        return QueueTarget(arn, found[2]) if found[1] == "queues" else TopicTarget(arn, found[2])
+    message = "this does not name the messages of a queue or topic"
+    raise ResourceError("bad-resource", message, f"write {QUEUE_FORM} or {TOPIC_FORM}")
+
+
+_PARSERS: Final[dict[str, Callable[[str, str], Target]]] = {"fc": _function, "fnf": _flow, "mns": _messages}
 
 
 def expand_ref(text: str) -> str:
@@ -92,19 +94,3 @@ def parse_action(action: str) -> ActionTarget:
     if found[1].lower() == "fnf" and action != START_EXECUTION:
         raise ResourceError("unsupported-action", f"the only fnf action supported is `{START_EXECUTION}`")
     return ActionTarget(action, found[1], found[2])
-
-
-def offered_patterns(target: FunctionTarget | FlowTarget | ActionTarget) -> frozenset[Pattern]:
-    """The patterns that a target can run with."""
-    if isinstance(target, ActionTarget):
-        return frozenset({Pattern.REQUEST_RESPONSE})
-    return frozenset(Pattern)
-
-
-def known_parameters(target: FunctionTarget | FlowTarget | ActionTarget) -> tuple[str, ...] | None:
-    """The parameters that serviceParams can hold, or None if any can: other products' actions have their own."""
-    if isinstance(target, FunctionTarget):
-        return _FUNCTION_PARAMETERS
-    if isinstance(target, FlowTarget):
-        return _FLOW_PARAMETERS
-    return ("FlowName", *_FLOW_PARAMETERS) if target.action == START_EXECUTION else None

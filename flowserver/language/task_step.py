@@ -16,14 +16,9 @@ from flowserver.language.graph import (
 from flowserver.language.mappings import read_mappings
 from flowserver.language.nodes import ListNode, ScalarNode
 from flowserver.language.parameters import read_parameters
-from flowserver.language.resources import (
-    ResourceError,
-    expand_ref,
-    offered_patterns,
-    parse_action,
-    parse_resource,
-)
+from flowserver.language.resources import ResourceError, expand_ref, parse_action, parse_resource
 from flowserver.language.step_context import StepBasics, StepContext
+from flowserver.language.targets import offered_patterns, title_of
 
 
 def read_task(context: StepContext, attributes: Attributes, basics: StepBasics) -> TaskStep | None:
@@ -79,8 +74,9 @@ def _pattern(reader: AttributeReader, attributes: Attributes, target: Target | N
         return Pattern.REQUEST_RESPONSE
     pattern = Pattern(node.text)
     if target and pattern not in offered_patterns(target):
-        message = f"an action does not offer the pattern `{pattern}`"
-        reader.report.error("pattern-not-offered", node.span, message, "actions run with `requestResponse`")
+        message = f"{title_of(target)} does not offer the pattern `{pattern}`"
+        hint = f"it runs with {' or '.join(f'`{offered}`' for offered in offered_patterns(target))}"
+        reader.report.error("pattern-not-offered", node.span, message, hint)
     return pattern
 
 

@@ -163,7 +163,19 @@ def test_ids_and_their_descriptions(id: str) -> None:
             "- {type: task, name: a, resourceArn: 'acs:fc:{r}:{a}:functions/f'}",
             "leave both empty: acs:fc:::functions/f",
         ),
-        ("- {type: task, name: a, resourceArn: 'acs:mns:{r}::/queues/q'}", None),
+        (
+            "- {type: task, name: a, resourceArn: 'acs:mns:{r}::/queues/q'}",
+            "leave both empty: acs:mns:::/queues/q",
+        ),
+        (
+            "- {type: task, name: a, resourceArn: 'acs:mns:::queues/q/messages'}",
+            "write acs:mns:::/queues/{queueName}/messages or acs:mns:::/topics/{topicName}/messages",
+        ),
+        (
+            "- {type: task, name: a, resourceArn: 'acs:mns:::/queues/q/messages', pattern: sync,"
+            " serviceParams: {MessageBody: $}}",
+            "it runs with `requestResponse` or `waitForCallback`",
+        ),
     ],
 )
 def test_hints(steps: str, hint: str | None) -> None:

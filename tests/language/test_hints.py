@@ -19,6 +19,17 @@ def hints(steps: str) -> list[str | None]:
         ("resourceArn: 'acs:fc:::functions/f'", "n: 1", "a function gets the step's input: use `inputMappings`"),
         ("resourceArn: 'acs:fc:::functions/f'", "InvocationType: async", "did you mean `Async`?"),
         ("resourceArn: 'acs:fc:::functions/f'", "InvocationType: [Async]", None),
+        (
+            "resourceArn: 'acs:mns:::/queues/q/messages'",
+            "MessageBody: a, DelaySecond: 5",
+            "did you mean `DelaySeconds`?",
+        ),
+        ("resourceArn: 'acs:mns:::/queues/q/messages'", "MessageBody: a, n: 1", "what is sent is the `MessageBody`"),
+        (
+            "resourceArn: 'acs:mns:::/topics/t/messages'",
+            "MessageBody: a, n: 1",
+            "what is published is the `MessageBody`",
+        ),
     ],
 )
 def test_parameters(target: str, params: str, hint: str | None) -> None:

@@ -1,9 +1,21 @@
 """What tasks can run: resource names, actions, and the tag of deployment tools."""
 
+from typing import Any
+
 import pytest
 
-from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, Target, TaskStep
-from flowserver.language.resources import ResourceError, expand_ref, offered_patterns, parse_action, parse_resource
+from flowserver.language.graph import (
+    ActionTarget,
+    FlowTarget,
+    FunctionTarget,
+    Pattern,
+    QueueTarget,
+    Target,
+    TaskStep,
+    TopicTarget,
+)
+from flowserver.language.resources import ResourceError, expand_ref, parse_action, parse_resource
+from flowserver.language.targets import known_parameters, offered_patterns, title_of
 from tests.language.definitions import HEADER, diagnostics_of, step_of
 
 
@@ -27,6 +39,13 @@ def test_flows(arn: str) -> None:
     assert parse_resource(arn) == FlowTarget(arn, "child")
 
 
+@pytest.mark.parametrize("name", ["q", "2q", "Orders-1", "x" * 120])
+def test_queues_and_topics(name: str) -> None:
+    queue, topic = f"acs:mns:::/queues/{name}/messages", f"acs:mns:cn-x:123:/topics/{name}/messages"
+    assert parse_resource(queue) == QueueTarget(queue, name)
+    assert parse_resource(topic) == TopicTarget(topic, name)
+
+
 @pytest.mark.parametrize(
     ("arn", "id"),
     [
@@ -46,19 +65,21 @@ def test_flows(arn: str) -> None:
         ("acs:fc:a/b::functions/f", "bad-resource"),
         ("acs:fnf:::flow/a/b", "bad-resource"),
         ("acs:fnf:::flow/" + "x" * 129, "bad-resource"),
-        ("acs:mns:cn-x:1:/queues/q/messages", "unsupported-resource"),
-        ("acs:mns:::/topics/t/messages", "unsupported-resource"),
+        ("acs:mns:::queues/q/messages", "bad-resource"),
+        ("acs:mns:::/queues/q", "bad-resource"),
+        ("acs:mns:::/queues/q/messages/1", "bad-resource"),
+        ("acs:mns:::/queues/-q/messages", "bad-resource"),
+        ("acs:mns:::/queues/a_b/messages", "bad-resource"),
+        ("acs:mns:::/topics/t.x/messages", "bad-resource"),
+        ("acs:mns:::/topics//messages", "bad-resource"),
+        ("acs:mns:::/queues/" + "x" * 121 + "/messages", "bad-resource"),
+        ("acs:mns:::/subscriptions/s/messages", "bad-resource"),
     ],
 )
 def test_resources_that_are_refused(arn: str, id: str) -> None:
     with pytest.raises(ResourceError) as caught:
         parse_resource(arn)
     assert caught.value.id == id
-
-
-def test_queues_are_refused_clearly() -> None:
-    with pytest.raises(ResourceError, match="queues and topics are not supported yet"):
-        parse_resource("acs:mns:::/queues/q/messages")
 
 
 @pytest.mark.parametrize("action", ["fnf:StartExecution", "ocr:RecognizeIdentityCard", "goods-tech2:V2_Api"])
@@ -86,15 +107,35 @@ def test_actions_that_are_refused(action: str, id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "patterns"),
+    ("target", "patterns", "title"),
     [
-        (FunctionTarget("", "", "", "f"), set(Pattern)),
-        (FlowTarget("", "f"), set(Pattern)),
-        (ActionTarget("ocr:Read", "ocr", "Read"), {Pattern.REQUEST_RESPONSE}),
+        (FunctionTarget("", "", "", "f"), set(Pattern), "a function"),
+        (FlowTarget("", "f"), set(Pattern), "a flow"),
+        (QueueTarget("", "q"), {Pattern.REQUEST_RESPONSE, Pattern.WAIT_FOR_CALLBACK}, "a queue"),
+        (TopicTarget("", "t"), {Pattern.REQUEST_RESPONSE, Pattern.WAIT_FOR_CALLBACK}, "a topic"),
+        (ActionTarget("ocr:Read", "ocr", "Read"), {Pattern.REQUEST_RESPONSE}, "an action"),
     ],
 )
-def test_patterns(target: Target, patterns: set[Pattern]) -> None:
-    assert offered_patterns(target) == patterns
+def test_patterns(target: Target, patterns: set[Pattern], title: str) -> None:
+    assert (set(offered_patterns(target)), title_of(target)) == (patterns, title)
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "accepted", "refused"),
+    [
+        (FunctionTarget("", "", "", "f"), "InvocationType", ["Sync", "Async"], ["async", None, 1, ["Async"]]),
+        (FunctionTarget("", "", "", "f"), "StatefulAsyncInvocationID", ["a", None, 5], []),
+        (QueueTarget("", "q"), "MessageBody", ["text", None, {"a": 1}, [1], 5, True], []),
+        (QueueTarget("", "q"), "Priority", [1, 16, None], [0, 17, "1", 1.0, True, [1]]),
+        (QueueTarget("", "q"), "DelaySeconds", [0, 604_800, None], [-1, 604_801, "0", False]),
+        (TopicTarget("", "t"), "MessageTag", ["x", "x" * 16, None], ["", "x" * 17, 5]),
+        (TopicTarget("", "t"), "MessageAttributes", [{}, {"a": {"b": 1}}, '{"a": 1}', None], ["a", "[1]", 5, [1]]),
+    ],
+)
+def test_parameters(target: Target, name: str, accepted: list[Any], refused: list[Any]) -> None:
+    known = known_parameters(target)
+    assert known is not None
+    assert [value for value in (*accepted, *refused) if known[name].accepts(value)] == accepted
 
 
 def test_ref_tags_are_expanded_where_they_are_allowed() -> None:

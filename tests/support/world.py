@@ -13,7 +13,7 @@ from itertools import count
 
 from flowserver.base.json_values import JsonObject, dump_json, load_json
 from flowserver.base.limits import Limits
-from flowserver.language.graph import ActionTarget, Flow, FlowTarget, FunctionTarget, Target
+from flowserver.language.graph import ActionTarget, Flow, FlowTarget, FunctionTarget, QueueTarget, Target, TopicTarget
 from flowserver.machine.advance import advance
 from flowserver.machine.commands import Command, InvokeTask, SubmitInvocation
 from flowserver.machine.events import Event, EventType
@@ -57,6 +57,10 @@ def callee_of(target: Target) -> str:
             return target.function
         case FlowTarget():
             return target.flow_name
+        case QueueTarget():
+            return target.queue
+        case TopicTarget():
+            return target.topic
         case ActionTarget():
             return target.action
 

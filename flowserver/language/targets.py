@@ -1,0 +1,131 @@
+"""What each kind of target offers: its patterns, and the parameters that `serviceParams` can hold for it.
+
+Data and pure checks. `language` asks about constants, `machine` about what paths have come to.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from flowserver.base.json_values import InvalidJson, Json, load_json_object
+from flowserver.language.graph import (
+    ActionTarget,
+    FlowTarget,
+    FunctionTarget,
+    Pattern,
+    QueueTarget,
+    Target,
+    TopicTarget,
+)
+from flowserver.language.resources import START_EXECUTION
+
+INVOCATION_TYPE: Final = "InvocationType"
+INVOCATION_ID: Final = "StatefulAsyncInvocationID"
+SYNC: Final = "Sync"
+ASYNC: Final = "Async"
+
+MESSAGE_BODY: Final = "MessageBody"
+PRIORITY: Final = "Priority"
+DELAY_SECONDS: Final = "DelaySeconds"
+MESSAGE_TAG: Final = "MessageTag"
+MESSAGE_ATTRIBUTES: Final = "MessageAttributes"
+
+PRIORITY_MAX: Final = 16
+DELAY_SECONDS_MAX: Final = 604_800
+TAG_CHARACTERS_MAX: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter; `rule` is what its value must be, for messages (`must be …`), and "" if anything will do.
+
+    `words` are the texts that it can be, if they can be told.
+    """
+
+    name: str
+    rule: str = ""
+    accepts: Callable[[Json], bool] = lambda _: True
+    is_required: bool = False
+    words: tuple[str, ...] = ()
+
+
+Parameters = Mapping[str, Parameter]
+
+
+def _one_of(name: str, *words: str) -> Parameter:
+    return Parameter(name, f"must be {' or '.join(words)}", lambda value: value in words, words=words)
+
+
+def _whole(name: str, minimum: int, maximum: int) -> Parameter:
+    def accepts(value: Json) -> bool:
+        return value is None or (value.__class__ is int and minimum <= value <= maximum)
+
+    return Parameter(name, f"must be a whole number from {minimum} to {maximum}", accepts)
+
+
+def _is_tag(value: Json) -> bool:
+    return value is None or (isinstance(value, str) and 1 <= len(value) <= TAG_CHARACTERS_MAX)
+
+
+def _are_attributes(value: Json) -> bool:
+    if not isinstance(value, str):
+        return value is None or isinstance(value, dict)
+    try:
+        load_json_object(value)
+    except InvalidJson:
+        return False
+    return True
+
+
+def _of(*parameters: Parameter) -> Parameters:
+    return MappingProxyType({parameter.name: parameter for parameter in parameters})
+
+
+_BODY = Parameter(MESSAGE_BODY, is_required=True)
+_INPUT, _EXECUTION_NAME = Parameter("Input"), Parameter("ExecutionName")
+_FUNCTION: Final = _of(_one_of(INVOCATION_TYPE, SYNC, ASYNC), Parameter(INVOCATION_ID))
+_FLOW: Final = _of(_INPUT, _EXECUTION_NAME)
+_START_EXECUTION: Final = _of(Parameter("FlowName", is_required=True), _INPUT, _EXECUTION_NAME)
+_QUEUE: Final = _of(_BODY, _whole(PRIORITY, 1, PRIORITY_MAX), _whole(DELAY_SECONDS, 0, DELAY_SECONDS_MAX))
+_TOPIC: Final = _of(
+    _BODY,
+    Parameter(MESSAGE_TAG, f"must be a text of 1 to {TAG_CHARACTERS_MAX} characters", _is_tag),
+    Parameter(MESSAGE_ATTRIBUTES, "must be an object, or the JSON text of one", _are_attributes),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What targets of one kind have in common; `title` is how messages call them."""
+
+    title: str
+    patterns: tuple[Pattern, ...]
+    parameters: Parameters | None
+
+
+_SENDING: Final = (Pattern.REQUEST_RESPONSE, Pattern.WAIT_FOR_CALLBACK)
+_KINDS: Final[dict[type, _Kind]] = {
+    FunctionTarget: _Kind("a function", tuple(Pattern), _FUNCTION),
+    FlowTarget: _Kind("a flow", tuple(Pattern), _FLOW),
+    QueueTarget: _Kind("a queue", _SENDING, _QUEUE),
+    TopicTarget: _Kind("a topic", _SENDING, _TOPIC),
+    ActionTarget: _Kind("an action", (Pattern.REQUEST_RESPONSE,), None),
+}
+
+
+def known_parameters(target: Target) -> Parameters | None:
+    """The parameters of a target by name, or None if any can be: other products' actions have their own."""
+    if isinstance(target, ActionTarget) and target.action == START_EXECUTION:
+        return _START_EXECUTION
+    return _KINDS[type(target)].parameters
+
+
+def offered_patterns(target: Target) -> tuple[Pattern, ...]:
+    """The patterns that a target can run with."""
+    return _KINDS[type(target)].patterns
+
+
+def title_of(target: Target) -> str:
+    """How messages call a target."""
+    return _KINDS[type(target)].title
