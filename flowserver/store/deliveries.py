@@ -5,7 +5,8 @@ the claimer dies, it is simply due again.
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -58,24 +59,32 @@ def insert_deliveries(connection: Connection, new: Sequence[NewDelivery], now_ms
 
 
 def claim_deliveries(
-    connection: Connection, now_ms: int, until_ms: int, limit: int, except_to: Collection[str] = ()
+    connection: Connection, now_ms: int, until_ms: int, limit: int, under_way: Mapping[str, int], each_max: int
 ) -> list[Delivery]:
-    """Take what is due, earliest first, but nothing to the targets `except_to`: due again at `until_ms`.
+    """Take up to `limit` that are due, earliest first: they are due again at `until_ms`.
 
-    A row that makes no sense is taken, too, but not returned: it stays, and the log names it.
+    To no target more are taken than make, with as many as are `under_way` to it, `each_max`. A row that makes no sense
+    is taken, too, but not returned: it stays, and the log names it.
     """
-    due = _to_others(select(deliveries.c.delivery_id).where(deliveries.c.wake_at <= now_ms))
-    due = due.order_by(deliveries.c.wake_at).limit(limit)
+    full = [target for target, count in under_way.items() if count >= each_max]
     # What another node is just claiming is left to it (PostgreSQL; SQLite has one writer).
-    query = due.with_for_update(skip_locked=True)
-    found = connection.execute(query, {"targets": texts(connection, sorted(except_to))}).scalars()
-    ids = [delivery_id for delivery_id in found if is_text(delivery_id)]
+    due = _DUE.limit(limit).with_for_update(skip_locked=True)
+    found = connection.execute(due, {"b_now": now_ms, "targets": texts(connection, full)})
+    ids = _picked(found.all(), Counter(under_way), each_max)
     if not ids:
         return []
-    changed = {"listed": texts(connection, ids), "b_until": until_ms}
-    rows = connection.execute(_CLAIM, changed).all()
+    rows = connection.execute(_CLAIM, {"listed": texts(connection, ids), "b_until": until_ms}).all()
     claimed = [delivery for row in rows if (delivery := _delivery(row)) is not None]
     return sorted(claimed, key=lambda each: (each.created_at, each.delivery_id))
+
+
+def _picked(found: Sequence[Row[Any]], under_way: Counter[str], each_max: int) -> list[str]:
+    picked: list[str] = []
+    for row in found:
+        if is_text(row.delivery_id) and under_way[row.target] < each_max:
+            under_way[row.target] += 1
+            picked.append(row.delivery_id)
+    return picked
 
 
 def next_delivery_at(connection: Connection, except_to: Collection[str] = ()) -> int | None:
@@ -133,6 +142,10 @@ _INSERT: Any = {
     "sqlite": sqlite.insert(deliveries).on_conflict_do_nothing(),
     "postgresql": postgresql.insert(deliveries).on_conflict_do_nothing(),
 }
+_DUE = _to_others(select(deliveries.c.delivery_id, deliveries.c.target)).where(
+    deliveries.c.wake_at <= bindparam("b_now")
+)
+_DUE = _DUE.order_by(deliveries.c.wake_at)
 _CLAIM = (
     update(deliveries)
     .where(among(deliveries.c.delivery_id, bindparam("listed")))

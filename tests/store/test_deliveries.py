@@ -31,6 +31,14 @@ def new(delivery_id: str, target: str = SHOP, **changes: Any) -> NewDelivery:
     return NewDelivery(**{"delivery_id": delivery_id, "target": target, "message_id": "m", "body": "b", **changes})
 
 
+def claim(
+    connection: Connection, now_ms: int, until_ms: int, limit: int = 5, each_max: int = 100, **under_way: int
+) -> list[Delivery]:
+    targets = {"shop": SHOP, "bank": BANK}
+    counts = {targets[name]: count for name, count in under_way.items()}
+    return claim_deliveries(connection, now_ms, until_ms, limit, counts, each_max)
+
+
 def ids(claimed: list[Delivery]) -> list[str]:
     return [each.delivery_id for each in claimed]
 
@@ -50,23 +58,23 @@ def test_what_is_claimed_is_due_again_later(database: Database) -> None:
         assert next_delivery_at(connection) is None
         insert_deliveries(connection, [given], 100)
         assert next_delivery_at(connection) == 100
-        assert claim_deliveries(connection, 99, 200, 5) == []
-        (claimed,) = claim_deliveries(connection, 100, 200, 5)
+        assert claim(connection, 99, 200) == []
+        (claimed,) = claim(connection, 100, 200)
         assert claimed == Delivery(
             **{name: getattr(given, name) for name in NewDelivery.__slots__}, attempt=1, wake_at=200, created_at=100
         )
         assert next_delivery_at(connection) == 200
-        assert claim_deliveries(connection, 199, 300, 5) == []
-        assert claim_deliveries(connection, 200, 300, 5) == [replace(claimed, attempt=2, wake_at=300)]
+        assert claim(connection, 199, 300) == []
+        assert claim(connection, 200, 300) == [replace(claimed, attempt=2, wake_at=300)]
 
 
 def test_the_same_delivery_again_changes_nothing(database: Database) -> None:
     with database.write() as connection:
         insert_deliveries(connection, [new("1", body="first")], 100)
-        claim_deliveries(connection, 100, 200, 5)
+        claim(connection, 100, 200)
         insert_deliveries(connection, [new("1", body="again"), new("2")], 150)
-        assert ids(claim_deliveries(connection, 150, 250, 5)) == ["2"]
-        (first,) = claim_deliveries(connection, 200, 300, 5)
+        assert ids(claim(connection, 150, 250)) == ["2"]
+        (first,) = claim(connection, 200, 300)
         assert (first.body, first.attempt) == ("first", 2)
 
 
@@ -74,8 +82,8 @@ def test_the_earliest_are_claimed_first_and_no_more_than_asked_for(database: Dat
     with database.write() as connection:
         for instant in (3, 1, 2):
             insert_deliveries(connection, [new(str(instant))], instant)
-        assert ids(claim_deliveries(connection, 9, 20, 2)) == ["1", "2"]
-        assert ids(claim_deliveries(connection, 9, 20, 2)) == ["3"]
+        assert ids(claim(connection, 9, 20, 2)) == ["1", "2"]
+        assert ids(claim(connection, 9, 20, 2)) == ["3"]
 
 
 def test_targets_can_be_passed_over(database: Database) -> None:
@@ -84,14 +92,23 @@ def test_targets_can_be_passed_over(database: Database) -> None:
         insert_deliveries(connection, [new("3", BANK)], 2)
         assert next_delivery_at(connection, {SHOP}) == 2
         assert next_delivery_at(connection, {SHOP, BANK}) is None
-        assert ids(claim_deliveries(connection, 9, 20, 1, {SHOP})) == ["3"]
+        assert ids(claim(connection, 9, 20, 1, each_max=2, shop=2)) == ["3"]
+
+
+def test_no_target_takes_more_than_its_part(database: Database) -> None:
+    with database.write() as connection:
+        insert_deliveries(connection, [new(str(number)) for number in range(4)], 1)
+        insert_deliveries(connection, [new("other", BANK)], 2)
+        assert len(claim(connection, 9, 20, 9, each_max=3, shop=1)) == 3
+        assert next_delivery_at(connection) == 1
+        assert len(claim(connection, 9, 20, 9, each_max=3, shop=1)) == 2
 
 
 def test_a_failed_one_is_put_off_unless_it_was_claimed_since(database: Database) -> None:
     with database.write() as connection:
         insert_deliveries(connection, [new("1")], 1)
-        (first,) = claim_deliveries(connection, 1, 10, 5)
-        (second,) = claim_deliveries(connection, 10, 20, 5)
+        (first,) = claim(connection, 1, 10)
+        (second,) = claim(connection, 10, 20)
         put_off_delivery(connection, first, 1000)
         assert next_delivery_at(connection) == 20
         put_off_delivery(connection, second, 2000)
@@ -103,7 +120,7 @@ def test_what_has_arrived_is_gone(database: Database) -> None:
         insert_deliveries(connection, [new("1"), new("2")], 1)
         assert delete_delivery(connection, "1")
         assert not delete_delivery(connection, "1")
-        assert ids(claim_deliveries(connection, 1, 2, 5)) == ["2"]
+        assert ids(claim(connection, 1, 2)) == ["2"]
 
 
 def test_a_subscription_goes_with_its_deliveries(database: Database) -> None:
@@ -113,7 +130,7 @@ def test_a_subscription_goes_with_its_deliveries(database: Database) -> None:
         assert delete_deliveries_of(connection, "a", "x", 2) == 2
         assert delete_deliveries_of(connection, "a", "x", 2) == 1
         assert delete_deliveries_of(connection, "b", None, 9) == 6
-        assert sorted(ids(claim_deliveries(connection, 1, 2, 20))) == ["ay1", "ay2", "ay3", "other"]
+        assert sorted(ids(claim(connection, 1, 2, 20))) == ["ay1", "ay2", "ay3", "other"]
 
 
 def test_messages_of_a_topic_are_counted_once_each(database: Database) -> None:
@@ -130,8 +147,8 @@ def test_of_two_nodes_each_claims_what_the_other_has_not(migrated_postgres_url: 
             insert_deliveries(connection, [new("1")], 1)
             insert_deliveries(connection, [new("2")], 2)
         with one.write() as mine, other.write() as theirs:
-            assert ids(claim_deliveries(mine, 9, 20, 1)) == ["1"]
-            assert ids(claim_deliveries(theirs, 9, 20, 5)) == ["2"]
+            assert ids(claim(mine, 9, 20, 1)) == ["1"]
+            assert ids(claim(theirs, 9, 20)) == ["2"]
 
 
 @contextmanager
@@ -149,7 +166,7 @@ def test_a_damaged_row_keeps_no_other_from_being_made(sqlite_database: Database,
         insert_deliveries(connection, [new("1")], 1)
         connection.execute(update(deliveries).values(**damage))
         insert_deliveries(connection, [new("2")], 2)
-        assert ids(claim_deliveries(connection, 9, 20, 5)) == ["2"]
+        assert ids(claim(connection, 9, 20)) == ["2"]
 
 
 def fill(connection: Connection) -> None:
@@ -162,7 +179,7 @@ def test_looking_goes_by_the_index(database: Database) -> None:
         fill(connection)
         for plan in (
             plan_of(connection, lambda c: next_delivery_at(c, {"http://1"})),
-            plan_of(connection, lambda c: claim_deliveries(c, 0, 9, 5, {"http://1"})),
+            plan_of(connection, lambda c: claim(c, 0, 9, each_max=1, shop=1)),
         ):
             assert any("ix_deliveries_wake_at" in line for line in plan), plan
 
@@ -173,5 +190,5 @@ def test_a_row_without_an_instant_is_no_due_one(sqlite_database: Database) -> No
         row = connection.execute(deliveries.select()).one()._asdict()
         connection.execute(insert(deliveries), {**row, "delivery_id": "2"})
         connection.execute(update(deliveries).where(deliveries.c.delivery_id == "2").values(wake_at="never"))
-        assert ids(claim_deliveries(connection, 9, 20, 5)) == ["1"]
+        assert ids(claim(connection, 9, 20)) == ["1"]
         assert next_delivery_at(connection) == 20
