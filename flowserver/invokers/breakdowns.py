@@ -41,11 +41,12 @@ def timed_out(invocation: Invocation, endpoint: Endpoint, connected: bool, limit
 
 def broken_off(invocation: Invocation, error: Exception, limits: Limits) -> Failed:
     """The failure of a call that ended in an exception of the HTTP client."""
-    name, reason = _explain(error)
+    name, reason = explain(error)
     return failed(name, f"{invocation.title} {reason}.", limits)
 
 
-def _explain(error: Exception) -> tuple[ErrorName, str]:
+def explain(error: Exception) -> tuple[ErrorName, str]:
+    """An error name, and what happened, as it is said after the name of who was called."""
     if isinstance(error, ClientSSLError):
         return ErrorName.SERVER_ERROR, "could not be reached: no secure connection came about"
     if isinstance(error, ClientConnectorDNSError):

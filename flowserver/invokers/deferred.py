@@ -6,6 +6,7 @@ from typing import Final
 from flowserver.base.limits import Limits
 from flowserver.base.loading import load
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied, Reply
+from flowserver.invokers.web_requests import WebRequest
 
 HTTP: Final = "flowserver.invokers.http:HttpInvoker"
 
@@ -26,6 +27,11 @@ class DeferredInvoker:
         """Make the call; Failed only if no reply came. Raises nothing but CancelledError, which ends the call."""
         invoker = self._invoker or await self._load()
         return await invoker.exchange(invocation, endpoint)
+
+    async def send(self, request: WebRequest) -> Reply | Failed:
+        """Make the request; Failed only if no reply came. Raises nothing but CancelledError, which ends it."""
+        invoker = self._invoker or await self._load()
+        return await invoker.send(request)
 
     async def close(self) -> None:
         """Close all connections; calls under way fail."""

@@ -60,7 +60,7 @@ CALL_HEADERS = frozenset(
 
 def check_endpoint(url: str, headers: Mapping[str, str], timeout_seconds: int) -> None:
     """Raise InvalidArgument unless a function can be registered with these; says which part is wrong and why."""
-    _check_url(url)
+    check_url(url)
     for name, value in headers.items():
         _check_header(name, value)
     if not 1 <= timeout_seconds <= TIMEOUT_SECONDS_MAX:
@@ -70,14 +70,15 @@ def check_endpoint(url: str, headers: Mapping[str, str], timeout_seconds: int) -
 def check_hooks(initialize_url: str | None, pre_stop_url: str | None, hook_seconds: int | None) -> None:
     """Raise InvalidArgument unless a function can be registered with these hooks; None stands for what it has not."""
     if initialize_url is not None:
-        _check_url(initialize_url, "initializeUrl")
+        check_url(initialize_url, "initializeUrl")
     if pre_stop_url is not None:
-        _check_url(pre_stop_url, "preStopUrl")
+        check_url(pre_stop_url, "preStopUrl")
     if hook_seconds is not None and not 1 <= hook_seconds <= HOOK_SECONDS_MAX:
         raise InvalidArgument(f"hookSeconds must be 1 to {HOOK_SECONDS_MAX}.")
 
 
-def _check_url(text: str, name: str = "url") -> None:
+def check_url(text: str, name: str = "url") -> None:
+    """Raise InvalidArgument unless the server may be told to call this URL; `name` is how the message calls it."""
     if _UNPRINTABLE.search(text):
         raise InvalidArgument(f"{name} must not contain blanks or control characters.")
     try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from functools import lru_cache
 
 from aiohttp import ClientConnectionError, ClientConnectorError, ClientError, ConnectionTimeoutError
 from aiohttp.abc import AbstractResolver
@@ -9,14 +10,15 @@ from aiohttp.http import HttpProcessingError
 
 from flowserver.base.limits import Limits
 from flowserver.base.names import is_name
-from flowserver.invokers.breakdowns import broken_off, call_seconds, timed_out
-from flowserver.invokers.connections import IDLE_SECONDS, Lines, Route, Routes
+from flowserver.invokers.breakdowns import broken_off, call_seconds, explain, timed_out
+from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, Lines, Route, Routes
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.exchanges import DeadlinePassed, Line, ReplyTooLarge
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.replies import body_too_large, classify_reply, failed
-from flowserver.invokers.requests import write_request
+from flowserver.invokers.requests import write_request, write_web_request
 from flowserver.invokers.resolving import OwnThreadsResolver
+from flowserver.invokers.web_requests import REPLY_BYTES_MAX, WebRequest
 
 log = logging.getLogger(__name__)
 
@@ -71,21 +73,40 @@ class HttpInvoker:
             log.exception("calling %s", invocation.title)
             return broken_off(invocation, error, self._limits)
 
+    async def send(self, request: WebRequest) -> Reply | Failed:
+        """Make the request; Failed only if no reply came. Raises nothing but CancelledError, which ends it."""
+        deadline = self._loop.time() + request.seconds
+        try:
+            route = self._routes.find(_endpoint(request.url))
+            return await self._exchange(route, write_web_request(request), deadline, REPLY_BYTES_MAX)
+        except ReplyTooLarge:
+            name, reason = ErrorName.INVALID_LOCAL, f"answered with more than {REPLY_BYTES_MAX} bytes"
+        except DeadlinePassed:
+            name, reason = ErrorName.UNKNOWN, f"did not reply within {request.seconds:g} s"
+        except Exception as error:
+            if not isinstance(error, (ClientError, HttpProcessingError, OSError, ValueError)):
+                log.exception("a request to %s", request.title)  # our bug, which must not end whoever asked
+            name, reason = explain(error)
+        return failed(name, f"{request.title} {reason}.", self._limits)
+
     async def close(self) -> None:
         """Close all connections and the resolver; calls under way fail."""
         await self._lines.close()
         await self._resolver.close()
 
     async def _call(self, invocation: Invocation, endpoint: Endpoint) -> Reply:
-        began_at = self._loop.time()
-        deadline = began_at + call_seconds(invocation, endpoint)
+        deadline = self._loop.time() + call_seconds(invocation, endpoint)
         route = self._routes.find(endpoint)
         request = write_request(route.head, invocation)
+        return await self._exchange(route, request, deadline, self._limits.function_response_bytes_max)
+
+    async def _exchange(self, route: Route, request: bytes, deadline: float, bytes_max: int) -> Reply:
+        began_at = self._loop.time()
         line = self._lines.take(route)
         if line is None:
-            return await self._send(await self._lines.open(route, deadline), route, request, deadline)
+            return await self._send(await self._lines.open(route, deadline), route, request, deadline, bytes_max)
         try:
-            return await self._send(line, route, request, deadline)
+            return await self._send(line, route, request, deadline, bytes_max)
         except ClientConnectionError as error:
             if line.answered or self._loop.time() - began_at >= self._stale_seconds:
                 raise
@@ -96,9 +117,15 @@ class HttpInvoker:
             raise lost from None  # the function's server has gone, perhaps while it worked on the first sending
         except DeadlinePassed:
             raise DeadlinePassed(connected=True) from lost
-        return await self._send(line, route, request, deadline)
+        return await self._send(line, route, request, deadline, bytes_max)
 
-    async def _send(self, line: Line, route: Route, request: bytes, deadline: float) -> Reply:
-        reply = await line.call(request, deadline, self._limits.function_response_bytes_max)
+    async def _send(self, line: Line, route: Route, request: bytes, deadline: float, bytes_max: int) -> Reply:
+        reply = await line.call(request, deadline, bytes_max)
         self._lines.give_back(route, line)
         return reply
+
+
+@lru_cache(maxsize=ROUTES_MAX)
+def _endpoint(url: str) -> Endpoint:
+    """The same object for the same URL, by which its route is remembered."""
+    return Endpoint(url, {}, 1)

@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from flowserver.base.json_values import JsonObject
+from flowserver.invokers.web_requests import WebRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,10 @@ class Invoker(Protocol):
 
     async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
         """Make the call; Failed only if no reply came. Raises nothing but CancelledError, which ends the call."""
+        ...
+
+    async def send(self, request: WebRequest) -> Reply | Failed:
+        """Make the request; Failed only if no reply came. Raises nothing but CancelledError, which ends it."""
         ...
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The bytes of a function call's request. Pure.
+"""The bytes of a function call's request, and of others. Pure.
 
 `X-Fc-*` are the names that Function Compute uses in InvokeFunction and towards custom runtimes. A text is sent as JSON,
 because the event of a task step always is; bytes are sent as just that. Compressed replies are not asked for, because
@@ -14,6 +14,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from flowserver.invokers.invocation import Invocation
+from flowserver.invokers.web_requests import WebRequest
 
 _REQUEST_IDS = uuid_utils.UUID(str(UUID("7c1b4d0e-5d1f-5c5e-9b0a-3f1d2f6f0a11")))
 """Name space of the request ids made from idempotency keys; any fixed value does."""
@@ -26,7 +27,7 @@ def request_id(invocation: Invocation) -> str:
     return str(uuid_utils.uuid5(_REQUEST_IDS, f"{invocation.idempotency_key}/{invocation.attempt}"))
 
 
-def lasting_head(url: URL, headers: Mapping[str, str]) -> str:
+def lasting_head(url: URL, headers: Mapping[str, str], method: str = "POST") -> str:
     """The request line and the header lines that all calls of one endpoint share, among them the endpoint's own.
 
     Raises ValueError for headers that would not be single lines.
@@ -36,7 +37,7 @@ def lasting_head(url: URL, headers: Mapping[str, str]) -> str:
     lines["Accept-Encoding"] = "identity"
     _check_lines("".join([*lines.keys(), *lines.values()]))
     fields = "".join([f"{name}: {value}\r\n" for name, value in lines.items()])
-    return f"POST {url.raw_path_qs} HTTP/1.1\r\n{fields}"
+    return f"{method} {url.raw_path_qs} HTTP/1.1\r\n{fields}"
 
 
 def write_request(head: str, invocation: Invocation) -> bytes:
@@ -62,6 +63,12 @@ def write_request(head: str, invocation: Invocation) -> bytes:
         f"X-Fc-Function-Name: {call.function}{optional}\r\n\r\n"
     )
     return f"{head}{fields}".encode() + body
+
+
+def write_web_request(request: WebRequest) -> bytes:
+    """A whole request that is no call of a function. Raises ValueError for headers that would not be single lines."""
+    head = lasting_head(URL(request.url), request.headers, request.method)
+    return f"{head}Content-Length: {len(request.body)}\r\n\r\n".encode() + request.body
 
 
 def _optional_lines(call: Invocation) -> str:

@@ -12,6 +12,7 @@ import pytest
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.invocation import Endpoint, Failed, Replied
 from flowserver.invokers.resolving import THREADS_MAX, OwnThreadsResolver
+from flowserver.invokers.web_requests import WebRequest
 from tests.invokers.wire_server import FixedResolver, head, reply_with
 
 
@@ -398,3 +399,52 @@ async def test_closing_ends_calls_under_way(limits, invocation, endpoint, server
     await invoker.close()
     assert (await call).error == "FC.Unknown"
     assert (await invoker.invoke(invocation(), endpoint)).error == "FC.Unknown"
+
+
+async def test_another_request_is_sent_as_it_is(invoker, server):
+    server.answer = reply_with(b"thanks", 201)
+    headers = {"Content-Type": "text/xml", "x-mns-tag": "值"}
+    url = f"http://127.0.0.1:{server.port}/hook?a=b"
+    for _ in range(2):
+        reply = await invoker.send(WebRequest("POST", url, 10, headers, "<值/>".encode()))
+        assert (reply.status, reply.body) == (201, b"thanks")
+    assert server.connections == 1
+    request = server.requests[0]
+    assert request.startswith(b"POST /hook?a=b HTTP/1.1\r\n")
+    assert request.endswith("\r\n\r\n<值/>".encode())
+    assert headers_of(request) == {
+        "host": f"127.0.0.1:{server.port}",
+        "content-type": "text/xml",
+        "content-length": "6",
+        "accept": "*/*",
+        "accept-encoding": "identity",
+        "user-agent": "flowserver",
+        "x-mns-tag": "值",
+    }
+    await invoker.send(WebRequest("GET", url, 10))
+    assert server.requests[-1].startswith(b"GET /hook?a=b HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize(
+    ("url", "headers", "cause"),
+    [
+        ("http://127.0.0.1:{free}/", {}, "could not be reached"),
+        ("http://169.254.1.1/", {}, "does not call link-local"),
+        ("http://127.0.0.1:{port}/", {"x-tag": "a\r\nx-more: b"}, "was not called"),
+        ("http://127.0.0.1:{port}/", {}, "more than 65536 bytes"),
+    ],
+)
+async def test_another_request_without_a_reply_says_why(invoker, server, url, headers, cause):
+    server.answer = reply_with(b"x" * 65_537)
+    failed = await invoker.send(WebRequest("POST", url.format(free=free_port(), port=server.port), 10, headers))
+    assert isinstance(failed, Failed)
+    assert cause in failed.cause
+
+
+async def test_another_request_takes_no_longer_than_it_may(invoker, server):
+    async def say_nothing(*_):
+        await asyncio.Event().wait()
+
+    server.answer = say_nothing
+    failed = await invoker.send(WebRequest("POST", f"{server.url}?key=secret", 0.05))
+    assert failed.cause == f"127.0.0.1:{server.port} did not reply within 0.05 s."
