@@ -5,15 +5,16 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, Final
 
 from filelock import FileLock, Timeout
 from starlette.applications import Starlette
 from starlette.datastructures import State
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from flowserver.api import watching
+from flowserver.api.fc.answers import fault_response
 from flowserver.api.middleware import RequestFrame
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
@@ -34,6 +35,9 @@ log = logging.getLogger(__name__)
 
 RPC_PATH = "/"
 RPC_METHODS = ("GET", "POST", "HEAD")
+
+FC_PREFIX = "/2016-08-15/"
+FC_ROUTE: Final = "flowserver.api.fc.router:FcRoute"
 
 TASK_TOKEN_KEY = "task-tokens"  # noqa: S105 - the name of a secret, not one
 
@@ -65,6 +69,11 @@ class Application(Starlette):
         self._frame: dict[str, Any] = {"body_bytes_max": limits.request_bytes_max, "is_leaving": self._is_leaving}
         self.add_middleware(RequestFrame, **self._frame)
         self._rpc = RequestFrame(_Rpc(self.state), **self._frame)
+        self._fc = RequestFrame(
+            _Later(self.state, FC_ROUTE),
+            **self._frame | {"body_bytes_max": limits.invocation_payload_bytes_max},
+            fault_response=fault_response,
+        )
         self._rest: asyncio.Task[Starlette] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,6 +82,8 @@ class Application(Starlette):
             await super().__call__(scope, receive, send)
         elif scope["path"] == RPC_PATH and scope["method"] in RPC_METHODS:
             await self._rpc(scope, receive, send)
+        elif scope["path"].startswith(FC_PREFIX):
+            await self._fc(scope, receive, send)
         else:
             await (await self.rest())(scope, receive, send)
 
@@ -103,6 +114,21 @@ class _Rpc:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._state.rpc(scope, receive, send)
+
+
+class _Later:
+    """A protocol's route, loaded for the first request to it; `place` names its class."""
+
+    def __init__(self, state: State, place: str) -> None:
+        self._state = state
+        self._place = place
+        self._route: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._route is None:
+            make = await asyncio.to_thread(load, self._place)
+            self._route = make(self._state.operations, self._state.engine, self._state.settings.allowed_hosts)
+        await self._route(scope, receive, send)
 
 
 @asynccontextmanager

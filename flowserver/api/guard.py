@@ -14,8 +14,8 @@ from ipaddress import IPv4Network, IPv6Address, ip_address
 
 from flowserver.base.errors import AccessDenied
 
-SERVICE_HOSTS = ("*.fnf.aliyuncs.com",)
-"""The cloud service's own names: a stock client that is given this server as its HTTP proxy goes on sending them."""
+SERVICE_HOSTS = ("*.fnf.aliyuncs.com", "*.fc.aliyuncs.com")
+"""The cloud services' own names: a stock client that is given this server as its HTTP proxy goes on sending them."""
 
 _LOCAL_NAMES = ("localhost", "*.localhost")
 _LOOPBACK_V4 = IPv4Network("127.0.0.0/8")

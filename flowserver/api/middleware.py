@@ -7,16 +7,32 @@ import uuid_utils
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from flowserver.base.errors import EntityTooLarge, InternalServerError
+from flowserver.base.errors import EntityTooLarge, FlowServerError, InternalServerError
+
+FaultResponse = Callable[[FlowServerError, str], ASGIApp]
+"""How a fault is said, under the request's id, to clients of a protocol."""
 
 log = logging.getLogger(__name__)
+
+
+def fault_response(fault: FlowServerError, request_id: str) -> ASGIApp:
+    """A body that the clients of RPC and of REST understand."""
+    body = {"RequestId": request_id, "Code": fault.code, "Message": fault.message, "code": fault.code}
+    return JSONResponse(body, fault.status, headers={"Connection": "close"})
 
 
 class RequestFrame:
     """ASGI middleware: sets `request.state.request_id`, refuses long bodies, turns our bugs into a plain 500."""
 
-    def __init__(self, app: ASGIApp, body_bytes_max: int, is_leaving: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        body_bytes_max: int,
+        is_leaving: Callable[[], bool],
+        fault_response: FaultResponse = fault_response,
+    ) -> None:
         self._app = app
+        self._fault_response = fault_response
         self._is_leaving = is_leaving
         self._body_bytes_max = body_bytes_max
 
@@ -36,19 +52,13 @@ class RequestFrame:
                 log.exception("request %s failed", request_id)
             if not answer.begun:
                 fault = EntityTooLarge(_too_large(self._body_bytes_max)) if body.too_large else InternalServerError()
-                await _fault_response(fault, request_id)(scope, receive, answer.send)
+                await self._fault_response(fault, request_id)(scope, receive, answer.send)
             elif not body.too_large:
                 raise error
 
 
 def _too_large(body_bytes_max: int) -> str:
     return f"the request body is larger than {body_bytes_max} bytes"
-
-
-def _fault_response(fault: EntityTooLarge | InternalServerError, request_id: str) -> JSONResponse:
-    """A body that both facades' clients understand."""
-    body = {"RequestId": request_id, "Code": fault.code, "Message": fault.message, "code": fault.code}
-    return JSONResponse(body, fault.status, headers={"Connection": "close"})
 
 
 class _Answer:

@@ -7,6 +7,7 @@ FlowServerError
 ├── ActionNotSupported         400
 ├── VersionNotSupported        400  (code APIVersionNotSupported)
 ├── EntityTooLarge             400
+├── PathNotSupported           400
 ├── ExecutionAlreadyExists     400
 ├── ExecutionAlreadyCompleted  400
 ├── TaskAlreadyCompleted       400
@@ -18,10 +19,17 @@ FlowServerError
 ├── FlowNotExists              404
 ├── ExecutionNotExists         404
 ├── FunctionNotExists          404
+├── ServiceNotFound            404
+├── FunctionNotFound           404
+├── InvocationNotExists        404  (code StatefulAsyncInvocationNotFound)
+├── AsyncConfigNotExists       404
 ├── FlowAlreadyExists          409
+├── InvocationExists           409  (code StatefulAsyncInvocationAlreadyExists)
 ├── ExecutionNotParked         409  (REST only)
 ├── TaskInvalidState           409
+├── FunctionNotStarted         412
 ├── UnsupportedMediaType       415
+├── ResourceExhausted          429
 ├── ResourceThrottled          429
 ├── InternalServerError        500
 └── ServiceUnavailable         503
@@ -77,6 +85,13 @@ class EntityTooLarge(FlowServerError):
     """The request body is larger than this server accepts."""
 
     code = "EntityTooLarge"
+    status = 400
+
+
+class PathNotSupported(FlowServerError):
+    """The path is not supported, or not with this method."""
+
+    code = "PathNotSupported"
     status = 400
 
 
@@ -155,6 +170,55 @@ class FunctionNotExists(FlowServerError):
 
     code = "FunctionNotExists"
     status = 404
+
+
+class ServiceNotFound(FlowServerError):
+    """No function of the service is registered."""
+
+    code = "ServiceNotFound"
+    status = 404
+
+
+class FunctionNotFound(FlowServerError):
+    """The function that is to be invoked is not registered."""
+
+    code = "FunctionNotFound"
+    status = 404
+
+
+class InvocationNotExists(FlowServerError):
+    """The function has no asynchronous invocation of this id."""
+
+    code = "StatefulAsyncInvocationNotFound"
+    status = 404
+
+
+class AsyncConfigNotExists(FlowServerError):
+    """The function has no configuration of its asynchronous invocations."""
+
+    code = "AsyncConfigNotExists"
+    status = 404
+
+
+class InvocationExists(FlowServerError):
+    """The function has an asynchronous invocation of this id already."""
+
+    code = "StatefulAsyncInvocationAlreadyExists"
+    status = 409
+
+
+class FunctionNotStarted(FlowServerError):
+    """The function could not be reached, or its initialization failed, so it did not run."""
+
+    code = "FunctionNotStarted"
+    status = 412
+
+
+class ResourceExhausted(FlowServerError):
+    """As many calls of the function as it allows are made already, and as many wait."""
+
+    code = "ResourceExhausted"
+    status = 429
 
 
 class FlowAlreadyExists(FlowServerError):

@@ -132,6 +132,18 @@ class Limits:
         reason="a function's answer is held in memory whole; Function Compute's documented payload",
         error="the attempt fails with FnF.InvalidLocal",
     )
+    invocation_payload_bytes_max: int = _limit(
+        6_291_456,
+        unit="bytes",
+        reason="payload of a synchronous invocation through the Function Compute API, as documented",
+        error="400 EntityTooLarge",
+    )
+    async_payload_bytes_max: int = _limit(
+        131_072,
+        unit="bytes",
+        reason="payload of an asynchronous invocation, which is stored for days; as documented",
+        error="400 EntityTooLarge",
+    )
     error_characters_max: int = _limit(
         128,
         unit="characters",

@@ -35,7 +35,7 @@ def failure_in(
     """The failure that a reply tells of; None if the function did its work, whatever it returned."""
     if not 200 <= status < 300:
         return _read_refusal(invocation, status, headers, body, limits)
-    if _marked_as_error(headers):
+    if is_marked_as_error(headers):
         return _read_function_error(invocation, body, limits)
     return None
 
@@ -54,7 +54,7 @@ def failed(error: str, cause: str, limits: Limits) -> Failed:
 def _read_refusal(
     invocation: Invocation, status: int, headers: Mapping[str, str], body: bytes, limits: Limits
 ) -> Failed:
-    if _marked_as_error(headers):
+    if is_marked_as_error(headers):
         return _read_function_error(invocation, body, limits)
     document = _load_document(body)
     if error_type := _text(document, "errorType"):
@@ -73,7 +73,8 @@ def _read_function_error(invocation: Invocation, body: bytes, limits: Limits) ->
     return failed(error, f"{invocation.title} failed without an error document.", limits)
 
 
-def _marked_as_error(headers: Mapping[str, str]) -> bool:
+def is_marked_as_error(headers: Mapping[str, str]) -> bool:
+    """Whether a reply says that the function failed, whatever its status is."""
     return "X-Fc-Error-Type" in headers or headers.get("X-Fc-Status", "").strip() == "404"
 
 

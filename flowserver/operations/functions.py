@@ -102,7 +102,7 @@ def _service(service: str) -> str:
 
 def _check_names(service: str, function: str) -> None:
     plain, _, qualifier = service.partition(".")
-    service_ok = service == WITHOUT_SERVICE or (is_name(plain) and ("." not in service or _is_qualifier(qualifier)))
+    service_ok = service == WITHOUT_SERVICE or (is_name(plain) and ("." not in service or is_qualifier(qualifier)))
     if not service_ok:
         raise InvalidArgument(f"the service {NAME_RULE}; '.qualifier' may follow")
     if not is_name(function):
@@ -116,5 +116,6 @@ def _check_places(concurrency_max: int | None, waiting_max: int | None) -> None:
         raise InvalidArgument(f"waitingMax must be 0 to {PLACES_MAX:,}")
 
 
-def _is_qualifier(text: str) -> bool:
+def is_qualifier(text: str) -> bool:
+    """Whether `text` may name a version or an alias of a service."""
     return is_name(text) or (text.isascii() and text.isdigit())

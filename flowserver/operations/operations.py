@@ -7,6 +7,7 @@ from flowserver.operations.access import AccessOperations
 from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
+from flowserver.operations.invocations import InvocationOperations
 from flowserver.operations.tasks import TaskOperations
 from flowserver.operations.watching import WatchOperations
 
@@ -19,6 +20,7 @@ class Operations:
     executions: ExecutionOperations
     tasks: TaskOperations
     functions: FunctionOperations
+    invocations: InvocationOperations
     access: AccessOperations
     watching: WatchOperations
 
@@ -30,6 +32,7 @@ class Operations:
             ExecutionOperations(engine),
             TaskOperations(engine),
             FunctionOperations(engine),
+            InvocationOperations(engine),
             AccessOperations(engine),
             WatchOperations(engine),
         )

@@ -69,7 +69,7 @@ class TestHost:
             "[fe80::1]",
             "fnf.aliyuncs.com.evil.example",
             "evilfnf.aliyuncs.com",
-            "cn-hangzhou.fc.aliyuncs.com",
+            "cn-hangzhou.ecs.aliyuncs.com",
             "localhost,evil.example",
             "lоcalhost",  # with a Cyrillic letter
         ],

@@ -1,0 +1,72 @@
+"""What a Function Compute client is answered: status, headers, body. Decides only how things are spelled."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from starlette.types import Receive, Scope, Send
+
+from flowserver.base.errors import FlowServerError, MissingParameter, ResourceThrottled
+from flowserver.base.json_values import JsonObject, dump_json
+
+JSON_TYPE = "application/json"
+
+_OTHERWISE = {MissingParameter: ("MissingRequiredHeader", 400), ResourceThrottled: ("ResourceThrottled", 503)}
+"""Codes and statuses that this API has for errors which the others name differently."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A reply; an ASGI application that sends it, once it has been given its request id."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = JSON_TYPE
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def send(self, send: Send, request_id: str) -> None:
+        """Send it; every reply names its request."""
+        fields = {
+            "content-type": self.content_type,
+            "content-length": str(len(self.body)),
+            "x-fc-request-id": request_id,
+            **self.headers,
+        }
+        if self.status == 204:
+            del fields["content-type"], fields["content-length"]
+        headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fields.items()]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def document(body: JsonObject, status: int = 200) -> Answer:
+    """A JSON object as an answer."""
+    return Answer(status, dump_json(body).encode("utf-8", "replace"))
+
+
+def refusal(status: int, code: str, message: str) -> Answer:
+    """A refusal as the SDKs read it."""
+    return document({"ErrorCode": code, "ErrorMessage": message}, status)
+
+
+def fault(error: FlowServerError) -> Answer:
+    """The refusal that an error of ours becomes."""
+    code, status = _OTHERWISE.get(type(error), (error.code, error.status))
+    return refusal(status, code, error.message)
+
+
+def fault_response(error: FlowServerError, request_id: str) -> "FaultResponse":
+    """A fault of the frame around the API, as an ASGI application."""
+    return FaultResponse(error, request_id)
+
+
+class FaultResponse:
+    """Says why a request could not be taken in, and ends the connection."""
+
+    def __init__(self, error: FlowServerError, request_id: str) -> None:
+        answer = fault(error)
+        self._answer = Answer(answer.status, answer.body, headers={"connection": "close"})
+        self._request_id = request_id
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._answer.send(send, self._request_id)

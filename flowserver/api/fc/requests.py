@@ -1,0 +1,75 @@
+"""A request of a Function Compute client, taken apart. Checks nothing but that it can be read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import parse_qsl
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope
+
+from flowserver.base.errors import InvalidArgument
+from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
+
+PARAMETERS_MAX = 50
+"""Parameters of one query; real ones have at most eight."""
+
+
+@dataclass(frozen=True)
+class FcRequest:
+    """A request but for its body, which is read only once it is known who sends it; header names in lower case."""
+
+    method: str
+    path: str
+    """Decoded, without the query."""
+    query_string: bytes
+    headers: Mapping[str, str]
+    request_id: str
+    receive: Receive
+
+    @staticmethod
+    def of(scope: Scope, receive: Receive) -> "FcRequest":
+        """The request of an ASGI scope; `scope["state"]` holds its `request_id`."""
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        request_id = str(scope["state"]["request_id"])
+        return FcRequest(scope["method"], scope["path"], scope["query_string"], headers, request_id, receive)
+
+    @cached_property
+    def query(self) -> dict[str, str]:
+        """The parameters; the last of one name wins. Raises InvalidArgument."""
+        try:
+            pairs = parse_qsl(
+                self.query_string.decode(), keep_blank_values=True, errors="strict", max_num_fields=PARAMETERS_MAX
+            )
+        except ValueError:  # which is also what text that is not UTF-8 raises
+            raise InvalidArgument(f"the query must be at most {PARAMETERS_MAX} percent-encoded parameters") from None
+        if any("\0" in text for pair in pairs for text in pair):
+            raise InvalidArgument("the query must not hold NUL characters")  # PostgreSQL cannot store them
+        return dict(pairs)
+
+    def number(self, name: str) -> int | None:
+        """The query's whole number of this name, or None; raises InvalidArgument."""
+        text = self.query.get(name)
+        if not text:
+            return None
+        if not (text.isascii() and text.isdigit() and len(text) <= 18):
+            raise InvalidArgument(f"{name} must be a whole number")
+        return int(text)
+
+    async def body(self) -> bytes:
+        """The whole body; raises ClientDisconnect."""
+        parts: list[bytes] = []
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            parts.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+    async def json(self) -> JsonObject:
+        """The body as a JSON object; raises InvalidArgument."""
+        try:
+            return load_json_object((await self.body()).decode())
+        except (UnicodeDecodeError, InvalidJson) as error:
+            raise InvalidArgument(f"the body must be a JSON object: {error}") from None

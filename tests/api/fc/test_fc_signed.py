@@ -1,0 +1,76 @@
+"""A server with access keys: who may use Function Compute's API."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from flowserver.server import Application, create_app
+from flowserver.settings import Settings
+from tests.api.conftest import client_of
+from tests.api.fc.conftest import INVOKE, refused
+from tests.api.fc.signing import signed_headers
+from tests.invokers.wire_server import WireServer
+from tests.support.access_key import TOKEN, create_database_with_key
+from tests.support.clock import ManualClock
+
+QUARTER_MS = 15 * 60 * 1000
+
+
+@pytest.fixture
+def app(sqlite_url: str, clock: ManualClock) -> Application:
+    create_database_with_key(sqlite_url)
+    return create_app(Settings(database_url=sqlite_url, drain_seconds=0), clock)
+
+
+@pytest.fixture
+async def client(app: Application) -> AsyncIterator[httpx.AsyncClient]:
+    async with app.router.lifespan_context(app), client_of(app) as opened:
+        yield opened
+
+
+async def test_signed_requests_and_bearers_are_let_in(
+    client: httpx.AsyncClient, pay: WireServer, clock: ManualClock
+) -> None:
+    signed = signed_headers("POST", INVOKE, clock.now_ms(), {"x-fc-account-id": "1", "host": "anything"})
+    assert (await client.post(INVOKE, headers=signed)).status_code == 200
+    assert (await client.post(INVOKE, headers={"Authorization": f"Bearer {TOKEN}"})).status_code == 200
+
+
+async def test_the_query_is_not_signed(client: httpx.AsyncClient, pay: WireServer, clock: ManualClock) -> None:
+    signed = signed_headers("POST", INVOKE, clock.now_ms())
+    assert (await client.post(f"{INVOKE}?limit=5", headers=signed)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "code"),
+    [
+        ({"secret": "other"}, 403, "SignatureNotMatch"),
+        ({"access_key_id": "stranger"}, 403, "InvalidAccessKeyID"),
+    ],
+)
+async def test_others_are_not(
+    client: httpx.AsyncClient, pay: WireServer, clock: ManualClock, change: dict[str, str], status: int, code: str
+) -> None:
+    signed = signed_headers("POST", INVOKE, clock.now_ms(), **change)
+    refused(await client.post(INVOKE, headers=signed), status, code)
+    assert pay.requests == []
+
+
+async def test_a_request_is_good_for_a_quarter_of_an_hour(
+    client: httpx.AsyncClient, pay: WireServer, clock: ManualClock
+) -> None:
+    signed = signed_headers("POST", INVOKE, clock.now_ms() - QUARTER_MS - 1000)
+    refused(await client.post(INVOKE, headers=signed), 403, "RequestTimeTooSkewed")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({}, 400, "MissingRequiredHeader"),
+        ({"Authorization": "Bearer wrong"}, 403, "AccessDenied"),
+        ({"Authorization": "MNS testak:x"}, 400, "InvalidArgument"),
+    ],
+)
+async def test_unsigned_requests(client: httpx.AsyncClient, headers: dict[str, str], status: int, code: str) -> None:
+    refused(await client.post(INVOKE, headers=headers), status, code)
