@@ -48,6 +48,7 @@ def test_every_header_of_a_call_is_explained() -> None:
         flow_name="f",
         execution_name="e",
         step_name="t",
+        wants_log=True,
     )
     lines = write_request(lasting_head(URL("http://127.0.0.1/"), {}), call).decode().split("\r\n")[1:-2]
     headers = {line.split(":")[0] for line in lines}
