@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -16,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from flowserver.api import watching
 from flowserver.api.fc.answers import fault_response
 from flowserver.api.middleware import RequestFrame
+from flowserver.api.mns.answers import fault_response as mns_fault_response
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.limits import Limits
@@ -38,6 +40,10 @@ RPC_METHODS = ("GET", "POST", "HEAD")
 
 FC_PREFIX = "/2016-08-15/"
 FC_ROUTE: Final = "flowserver.api.fc.router:FcRoute"
+
+MNS_PATHS = re.compile(r"/(queues|topics)(/|\Z)")
+"""Paths of the message service; those about its account have RPC's path."""
+MNS_ROUTE: Final = "flowserver.api.mns.router:MnsRoute"
 
 TASK_TOKEN_KEY = "task-tokens"  # noqa: S105 - the name of a secret, not one
 
@@ -74,6 +80,7 @@ class Application(Starlette):
             **self._frame | {"body_bytes_max": limits.invocation_payload_bytes_max},
             fault_response=fault_response,
         )
+        self._mns = RequestFrame(_Later(self.state, MNS_ROUTE), **self._frame, fault_response=mns_fault_response)
         self._rest: asyncio.Task[Starlette] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,9 +88,11 @@ class Application(Starlette):
         if scope["type"] != "http" or (scope["path"] in watching.PATHS and scope["method"] in watching.METHODS):
             await super().__call__(scope, receive, send)
         elif scope["path"] == RPC_PATH and scope["method"] in RPC_METHODS:
-            await self._rpc(scope, receive, send)
+            await (self._mns if _is_about_account(scope) else self._rpc)(scope, receive, send)
         elif scope["path"].startswith(FC_PREFIX):
             await self._fc(scope, receive, send)
+        elif MNS_PATHS.match(scope["path"]):
+            await self._mns(scope, receive, send)
         else:
             await (await self.rest())(scope, receive, send)
 
@@ -104,6 +113,11 @@ class Application(Starlette):
 
     def _is_leaving(self) -> bool:
         return hasattr(self.state, "engine") and self.state.engine.lease.is_leaving
+
+
+def _is_about_account(scope: Scope) -> bool:
+    """Whether it is a call of the message service, of which nothing but the query tells."""
+    return bool(scope["query_string"].lower().startswith(b"accountmeta"))
 
 
 class _Rpc:

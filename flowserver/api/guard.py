@@ -9,12 +9,13 @@ Decides only; reads no settings and answers no request.
 import re
 import socket
 from collections.abc import Callable, Collection, Iterable
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, ip_address
 
 from flowserver.base.errors import AccessDenied
 
-SERVICE_HOSTS = ("*.fnf.aliyuncs.com", "*.fc.aliyuncs.com")
+SERVICE_HOSTS = ("*.fnf.aliyuncs.com", "*.fc.aliyuncs.com", "*.mns.*.aliyuncs.com")
 """The cloud services' own names: a stock client that is given this server as its HTTP proxy goes on sending them."""
 
 _LOCAL_NAMES = ("localhost", "*.localhost")
@@ -104,7 +105,7 @@ def _is_one_of(host: str | None, patterns: Iterable[str]) -> bool:
 
 
 def _matches(host: str, pattern: str) -> bool:
-    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
+    return fnmatchcase(host, pattern) if "*" in pattern else host == pattern
 
 
 @lru_cache(maxsize=1_000)

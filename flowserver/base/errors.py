@@ -11,6 +11,9 @@ FlowServerError
 ├── ExecutionAlreadyExists     400
 ├── ExecutionAlreadyCompleted  400
 ├── TaskAlreadyCompleted       400
+├── InvalidQueueName           400
+│   └── QueueNameLengthError   400
+├── ReceiptHandleError         400
 ├── AccessDenied               403
 ├── UnknownAccessKey           403  (code InvalidAccessKeyID)
 ├── RequestTimeTooSkewed       403
@@ -23,6 +26,9 @@ FlowServerError
 ├── FunctionNotFound           404
 ├── InvocationNotExists        404  (code StatefulAsyncInvocationNotFound)
 ├── AsyncConfigNotExists       404
+├── QueueNotExist              404
+├── MessageNotExist            404
+├── QueueAlreadyExist          409
 ├── FlowAlreadyExists          409
 ├── InvocationExists           409  (code StatefulAsyncInvocationAlreadyExists)
 ├── ExecutionNotParked         409  (REST only)
@@ -34,7 +40,8 @@ FlowServerError
 ├── InternalServerError        500
 └── ServiceUnavailable         503
 
-Codes and statuses are those of the service's published error tables (API version 2019-03-15).
+Codes and statuses are those of the service's published error tables (API version 2019-03-15), and for queues those of
+the message service (version 2015-06-06).
 A class's docstring is its default message; `status` is a hint for whatever transport renders it.
 Failures of a *step* are values (`machine.failures.Failure`), never one of these.
 """
@@ -113,6 +120,26 @@ class TaskAlreadyCompleted(FlowServerError):
     """The task of this token has already completed."""
 
     code = "TaskAlreadyCompleted"
+    status = 400
+
+
+class InvalidQueueName(FlowServerError):
+    """A queue's name has 1 to 120 letters, digits or hyphens, and begins with a letter or a digit."""
+
+    code = "InvalidQueueName"
+    status = 400
+
+
+class QueueNameLengthError(InvalidQueueName):
+    """A queue's name has at most 120 characters."""
+
+    code = "QueueNameLengthError"
+
+
+class ReceiptHandleError(FlowServerError):
+    """This is not a receipt handle of this queue."""
+
+    code = "ReceiptHandleError"
     status = 400
 
 
@@ -219,6 +246,27 @@ class ResourceExhausted(FlowServerError):
 
     code = "ResourceExhausted"
     status = 429
+
+
+class QueueNotExist(FlowServerError):
+    """The queue does not exist."""
+
+    code = "QueueNotExist"
+    status = 404
+
+
+class MessageNotExist(FlowServerError):
+    """There is no such message."""
+
+    code = "MessageNotExist"
+    status = 404
+
+
+class QueueAlreadyExist(FlowServerError):
+    """A queue of this name exists already, with other attributes."""
+
+    code = "QueueAlreadyExist"
+    status = 409
 
 
 class FlowAlreadyExists(FlowServerError):

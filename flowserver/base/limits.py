@@ -211,6 +211,48 @@ class Limits:
         reason="function calls one node makes at once; further ones wait for a place, and flows take turns",
         error="none: calls wait their turn",
     )
+    queue_message_bytes_max: int = _limit(
+        65_536,
+        unit="bytes",
+        reason="the body of a message of a queue, or of all messages sent in one request, as documented",
+        error="400 InvalidArgument",
+    )
+    queue_batch_max: int = _limit(
+        16,
+        unit="messages",
+        reason="messages sent, received or deleted in one request, as documented",
+        error="400 InvalidArgument",
+    )
+    queue_delay_seconds_max: int = _limit(
+        604_800,
+        unit="seconds",
+        reason="longest delay of a message, a week as documented",
+        error="400 InvalidArgument",
+    )
+    queue_retention_seconds_max: int = _limit(
+        604_800,
+        unit="seconds",
+        reason="longest time that a queue keeps a message, a week as documented",
+        error="400 InvalidArgument",
+    )
+    queue_visibility_seconds_max: int = _limit(
+        43_200,
+        unit="seconds",
+        reason="for how long a received message may be hidden from others, half a day as documented",
+        error="400 InvalidArgument",
+    )
+    queue_polling_seconds_max: int = _limit(
+        30,
+        unit="seconds",
+        reason="longest wait of one receive, as documented; a worker then asks again",
+        error="400 InvalidArgument",
+    )
+    queue_polls_max: int = _limit(
+        10_000,
+        unit="requests",
+        reason="receives that wait on one node; each holds a connection of its client",
+        error="none: a further one is answered at once, as if its wait were over",
+    )
 
     @staticmethod
     def of(profile: LimitsProfile) -> "Limits":

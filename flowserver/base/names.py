@@ -9,6 +9,11 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z")
 GENERATED_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_-]{0,127}:)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 """Names that a server makes for executions: a UUID, after the chosen name and a colon for synchronous ones."""
 
+QUEUE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*\Z")
+"""Queues and topics: letters, digits, `-`, beginning with a letter or a digit; QUEUE_NAME_CHARACTERS_MAX at most."""
+
+QUEUE_NAME_CHARACTERS_MAX = 120
+
 NAME_RULE = "must be 1-128 letters, digits, '_' or '-', and not start with a digit or '-'"
 """The rule as messages say it, after the name of what breaks it."""
 

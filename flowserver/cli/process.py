@@ -79,6 +79,7 @@ class _Server(uvicorn.Server):
         log.info("stopping")
         engine = self._app.state.engine
         engine.watchers.release()
+        engine.queues.release()
         await engine.leave()
         if engine.membership.share.nodes > 1:
             await asyncio.sleep(FAREWELL_SECONDS)

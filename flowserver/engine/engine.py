@@ -20,6 +20,7 @@ from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
 from flowserver.engine.metrics import Metrics
 from flowserver.engine.notices import Notice
+from flowserver.engine.queues import Queues
 from flowserver.engine.reader import Reader
 from flowserver.engine.registry import FunctionRegistry
 from flowserver.engine.retention import FOR_EVER, Retention, Rules
@@ -76,6 +77,7 @@ class Engine:
         )
         self.callbacks = Callbacks(self.committer, tokens)
         self.membership = Membership(database, self.lease, clock, self)
+        self.queues = Queues(self.committer, self.reader, clock, self.membership, limits)
         self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)
         backlog = Backlog(self.dispatcher, self.committer, self.lease, self.membership)
         self.sweeper = Sweeper(
@@ -183,6 +185,8 @@ class Engine:
             self.sweeper.sweep_soon()
         if notice.functions:
             self.registry.forget()
+        for queue in notice.queues:
+            self.queues.look(queue)
 
     def lease_is_lost(self) -> None:
         """Let the writer find out, who takes a new lease."""

@@ -10,6 +10,10 @@ IDS_PER_NOTICE = 150
 """Execution ids in one notice; each has 36 characters, two quotes and a comma, and PostgreSQL takes 8,000 bytes."""
 
 
+QUEUES_PER_NOTICE = 60
+"""Names of queues in one notice; each has 120 characters at most."""
+
+
 @dataclass(slots=True)
 class Notice:
     """News of one node's commits, until they are sent."""
@@ -22,6 +26,8 @@ class Notice:
     """There is work that no node has."""
     functions: bool = False
     """A function was registered or taken out."""
+    queues: set[str] = field(default_factory=set)
+    """Queues into which something has come, or comes sooner."""
 
     def note_due(self, instant_ms: int) -> None:
         """Something is due at that instant."""
@@ -30,6 +36,9 @@ class Notice:
     def texts(self, sender: str) -> Iterator[str]:
         """The notice in pieces that can be sent."""
         rest: JsonObject = {"from": sender, "sweep": self.sweep, "functions": self.functions, "due_at": self.due_at}
+        names = iter(sorted(self.queues))
+        while some := list(islice(names, QUEUES_PER_NOTICE)):
+            yield dump_json({"from": sender, "queues": some})
         ids = iter(self.changed.items())
         while part := dict(islice(ids, IDS_PER_NOTICE)):
             changed = [name for name, over in part.items() if not over]
@@ -53,6 +62,7 @@ def read_notice(text: str, receiver: str) -> Notice | None:
             due_at=None if due_at is None else int(due_at),
             sweep=value.get("sweep") is True,
             functions=value.get("functions") is True,
+            queues=set(map(str, value.get("queues", ()))),
         )
     except (InvalidJson, TypeError, ValueError):
         return None

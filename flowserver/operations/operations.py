@@ -8,6 +8,7 @@ from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
 from flowserver.operations.invocations import InvocationOperations
+from flowserver.operations.queues import QueueOperations
 from flowserver.operations.tasks import TaskOperations
 from flowserver.operations.watching import WatchOperations
 
@@ -21,6 +22,7 @@ class Operations:
     tasks: TaskOperations
     functions: FunctionOperations
     invocations: InvocationOperations
+    queues: QueueOperations
     access: AccessOperations
     watching: WatchOperations
 
@@ -33,6 +35,7 @@ class Operations:
             TaskOperations(engine),
             FunctionOperations(engine),
             InvocationOperations(engine),
+            QueueOperations(engine),
             AccessOperations(engine),
             WatchOperations(engine),
         )

@@ -1,0 +1,95 @@
+"""What goes back: status, headers, and an XML document, flat or a list of flat ones; errors likewise."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from xml.sax.saxutils import escape
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from flowserver.api.mns.faults import spelled
+from flowserver.base.errors import FlowServerError
+
+VERSION = b"2015-06-06"
+NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
+
+Fields = Mapping[str, object]
+"""The elements of a flat document; those that are None are left out, for clients stumble over empty ones."""
+
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that no XML document can hold, not even escaped."""
+
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back; a body is an XML document."""
+
+    status: int
+    body: bytes = b""
+    headers: Headers = field(default=())
+
+
+def answered(status: int, name: str, fields: Fields) -> Answer:
+    """An answer that is a flat document."""
+    return Answer(status, write_document(name, fields))
+
+
+def fault_answer(error: FlowServerError, host: str, request_id: str) -> Answer:
+    """An error as its document; no element of it may be missing."""
+    code, status = spelled(error)
+    fields = {"Code": code, "Message": error.message, "RequestId": request_id, "HostId": f"http://{host}"}
+    return Answer(status, write_document("Error", fields))
+
+
+def fault_response(error: FlowServerError, request_id: str) -> ASGIApp:
+    """The same as an application that closes the connection, for whoever stands around this API's route."""
+
+    async def respond(scope: Scope, _receive: Receive, send: Send) -> None:
+        hosts = (value.decode("latin-1") for name, value in scope["headers"] if name == b"host")
+        answer = fault_answer(error, next(hosts, ""), request_id)
+        await send_answer(send, replace(answer, headers=((b"connection", b"close"),)), request_id)
+
+    return respond
+
+
+async def send_answer(send: Send, answer: Answer, request_id: str) -> None:
+    """Send an answer."""
+    headers = [(b"x-mns-request-id", request_id.encode()), (b"x-mns-version", VERSION), *answer.headers]
+    if answer.status != 204:
+        headers.append((b"content-length", str(len(answer.body)).encode()))
+    if answer.body:
+        headers.append((b"content-type", b"text/xml;charset=utf-8"))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+def write_document(name: str, fields: Fields) -> bytes:
+    """A flat document."""
+    return _document(name, _elements(fields))
+
+
+def write_list(name: str, item_name: str, items: Iterable[Fields], more: Fields | None = None) -> bytes:
+    """A list of flat documents, and what there is to say besides."""
+    texts = [f"<{item_name}>{_elements(item)}</{item_name}>" for item in items]
+    return _document(name, "".join(texts) + _elements(more or {}))
+
+
+def _document(name: str, content: str) -> bytes:
+    text = f'<?xml version="1.0" encoding="UTF-8"?>\n<{name} xmlns="{NAMESPACE}">{content}</{name}>'
+    return text.encode()
+
+
+def _elements(fields: Fields) -> str:
+    parts = [f"<{name}>{_text(value)}</{name}>" for name, value in fields.items() if value is not None]
+    return "".join(parts)
+
+
+def _text(value: object) -> str:
+    text = str(value)
+    if text.isalnum() and text.isascii():
+        return text
+    # A carriage return would be read as a line feed if it stood there as it is.
+    return escape(_ILLEGAL.sub("\ufffd", text), {"\r": "&#13;"})

@@ -1,0 +1,128 @@
+"""The route of this API: find the call, check the caller, make it, answer in XML.
+
+A plain ASGI application: what a framework does around one route costs several times as much as the route.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
+
+from flowserver.api.faults import as_fault
+from flowserver.api.guard import check_open_request
+from flowserver.api.mns import queues
+from flowserver.api.mns.answers import Answer, fault_answer, send_answer
+from flowserver.api.mns.calls import Call, read_query
+from flowserver.api.mns.faults import InvalidRequestUrl
+from flowserver.api.mns.signature import SignedRequest, check_digest, read_claim, verify
+from flowserver.base.errors import FlowServerError
+from flowserver.engine.engine import Engine
+from flowserver.operations.operations import Operations
+
+Serve = Callable[[Operations, Call], Awaitable[Answer]]
+
+CALLS: Final[dict[tuple[str, str], Serve]] = {
+    ("GET", "/queues"): queues.list_queues,
+    ("PUT", "/queues/*"): queues.create_queue,
+    ("GET", "/queues/*"): queues.get_queue,
+    ("DELETE", "/queues/*"): queues.delete_queue,
+    ("POST", "/queues/*/messages"): queues.send,
+    ("GET", "/queues/*/messages"): queues.receive,
+    ("PUT", "/queues/*/messages"): queues.change_visibility,
+    ("DELETE", "/queues/*/messages"): queues.delete,
+}
+"""By method and path; a star stands for a name."""
+
+MAY_WAIT: Final = (queues.receive,)
+"""Calls that end when their client goes, so that no message is received for nobody."""
+
+
+class MnsRoute:
+    """Answers this API's requests over the operations."""
+
+    def __init__(self, operations: Operations, engine: Engine, allowed_hosts: Collection[str]) -> None:
+        self._operations = operations
+        self._clock = engine.clock
+        self._allowed_hosts = allowed_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; `scope["state"]` holds its `request_id`."""
+        request_id = str(scope["state"]["request_id"])
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        try:
+            body = await _body(receive)
+            serve, names = _call_of(scope["method"], scope["path"])
+            await self._check_caller(SignedRequest(scope["method"], _resource(scope), headers, body))
+            call = Call(names, read_query(scope["query_string"].decode("latin-1")), headers, body)
+            serving = serve(self._operations, call)
+            answer = await (_unless_gone(serving, receive) if serve in MAY_WAIT else serving)
+        except ClientDisconnect:
+            return  # nobody is left to answer
+        except FlowServerError as error:
+            answer = fault_answer(error, headers.get("host", ""), request_id)
+        except Exception as error:
+            answer = fault_answer(as_fault(error, request_id), headers.get("host", ""), request_id)
+        await send_answer(send, answer, request_id)
+
+    async def _check_caller(self, request: SignedRequest) -> None:
+        access = self._operations.access
+        headers = request.headers
+        if await access.is_open():
+            host, origin = headers.get("host"), headers.get("origin")
+            check_open_request(host, origin, self._allowed_hosts, headers.get("sec-fetch-site"))
+            check_digest(request)
+            return
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            await access.check_bearer(token.strip())
+            check_digest(request)
+            return
+        claim = read_claim(headers)
+        verify(request, claim, await access.secret_of(claim.access_key_id), self._clock.now_ms())
+
+
+def _call_of(method: str, path: str) -> tuple[Serve, tuple[str, ...]]:
+    """Who serves it, and the names in the path: every second part of it. Raises InvalidRequestUrl."""
+    parts = path.removesuffix("/").split("/")[1:]
+    pattern = "/".join(("", *("*" if index % 2 else part for index, part in enumerate(parts))))
+    serve = CALLS.get((method, pattern))
+    if serve is None:
+        raise InvalidRequestUrl(f"there is no call {method} {path[:200]}")
+    return serve, tuple(parts[1::2])
+
+
+def _resource(scope: Scope) -> str:
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    query: bytes = scope["query_string"]
+    return (path + b"?" + query if query else path).decode("latin-1")
+
+
+async def _body(receive: Receive) -> bytes:
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def _unless_gone(serving: Awaitable[Answer], receive: Receive) -> Answer:
+    """The answer; raises ClientDisconnect when the client goes before there is one."""
+    answering, leaving = asyncio.ensure_future(serving), asyncio.create_task(_left(receive))
+    try:
+        await asyncio.wait([answering, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if answering.done():
+            return answering.result()
+        raise ClientDisconnect
+    finally:
+        answering.cancel()
+        leaving.cancel()
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

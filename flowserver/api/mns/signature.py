@@ -1,0 +1,118 @@
+"""Whether a signed request says the truth: who signed it, when, and that nothing was changed since.
+
+Pure: the caller looks up the secret. The scheme has no nonce, so a request that was overheard can be repeated within
+the window of its date; whoever fears that uses TLS.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from flowserver.api.mns.faults import (
+    InvalidAuthorizationHeader,
+    InvalidDateHeader,
+    InvalidDigest,
+    MissingAuthorizationHeader,
+    MissingDateHeader,
+)
+from flowserver.base.errors import RequestTimeTooSkewed, SignatureNotMatch
+
+TIME_WINDOW_MS = 15 * 60 * 1000
+"""How far a request's date may be from the server's, either way."""
+
+SCHEME = "MNS"
+
+
+@dataclass(frozen=True, slots=True)
+class SignedRequest:
+    """A request as it came; `resource` is path and query exactly as on the request line, header names in lower case."""
+
+    method: str
+    resource: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who a request says it is from, and when it was signed; proven by `verify` alone."""
+
+    access_key_id: str
+    signature: str
+    signed_at_ms: int
+
+
+def read_claim(headers: Mapping[str, str]) -> Claim:
+    """What a signed request says of itself.
+
+    Raises MissingAuthorizationHeader, InvalidAuthorizationHeader, MissingDateHeader, InvalidDateHeader.
+    """
+    authorization = headers.get("authorization")
+    if not authorization:
+        raise MissingAuthorizationHeader
+    scheme, _, credentials = authorization.partition(" ")
+    access_key_id, colon, signature = credentials.strip().partition(":")
+    if scheme != SCHEME or not colon or not access_key_id or not signature:
+        raise InvalidAuthorizationHeader
+    date = headers.get("x-mns-date") or headers.get("date")
+    if not date:
+        raise MissingDateHeader
+    return Claim(access_key_id, signature, _instant(date))
+
+
+def verify(request: SignedRequest, claim: Claim, secret: str, now_ms: int) -> None:
+    """Check a claim with the secret of its access key.
+
+    Raises SignatureNotMatch, InvalidDigest if the body is not the one that was signed, RequestTimeTooSkewed if it was
+    signed more than 15 minutes from `now_ms`.
+    """
+    expected = sign(secret, string_to_sign(request))
+    if not hmac.compare_digest(expected.encode(), claim.signature.encode("utf-8", "surrogatepass")):
+        raise SignatureNotMatch
+    check_digest(request)
+    if abs(now_ms - claim.signed_at_ms) > TIME_WINDOW_MS:
+        raise RequestTimeTooSkewed
+
+
+def string_to_sign(request: SignedRequest) -> str:
+    """The exact text that clients sign."""
+    headers = request.headers
+    lines = (request.method, *(headers.get(name, "") for name in ("content-md5", "content-type", "date")))
+    return "\n".join((*lines, "".join(_own_headers(headers.items())) + request.resource))
+
+
+def sign(secret: str, text: str) -> str:
+    """Base64 of the HMAC-SHA1 of a text, whose characters are bytes as they came."""
+    return base64.b64encode(hmac.digest(secret.encode(), text.encode("latin-1", "replace"), "sha1")).decode()
+
+
+def check_digest(request: SignedRequest) -> None:
+    """Raises InvalidDigest unless Content-MD5, if there is one, is that of the body.
+
+    It is the Base64 of the digest, as HTTP has it, or of the digest in hexadecimal, as the SDKs write it.
+    """
+    given = request.headers.get("content-md5")
+    if not given:
+        return
+    digest = hashlib.md5(request.body, usedforsecurity=False)
+    try:
+        told = base64.b64decode(given, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidDigest from None
+    if told.lower() != digest.hexdigest().encode() and told != digest.digest():
+        raise InvalidDigest
+
+
+def _own_headers(headers: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{name}:{value}\n" for name, value in sorted(headers) if name.startswith("x-mns-")]
+
+
+def _instant(date: str) -> int:
+    try:
+        return round(parsedate_to_datetime(date).timestamp() * 1000)
+    except (ValueError, OverflowError, TypeError):
+        raise InvalidDateHeader from None

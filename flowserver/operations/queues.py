@@ -1,0 +1,305 @@
+"""Queues and their messages, as workers use them."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import uuid_utils
+from sqlalchemy import Connection
+
+from flowserver.base.errors import (
+    InternalServerError,
+    InvalidArgument,
+    InvalidQueueName,
+    MessageNotExist,
+    QueueAlreadyExist,
+    QueueNameLengthError,
+    QueueNotExist,
+    ReceiptHandleError,
+)
+from flowserver.base.limits import Limits
+from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
+from flowserver.engine.engine import Engine
+from flowserver.engine.queue_work import PRIORITY_DEFAULT, NewQueueMessage
+from flowserver.engine.queues import new_receipt
+from flowserver.operations.paging import Page
+from flowserver.operations.texts import check_no_nul
+from flowserver.store.queue_messages import (
+    Counts,
+    QueueMessage,
+    Receipt,
+    count_messages,
+    delete_messages,
+    peek_messages,
+)
+from flowserver.store.queues import QueueRow, delete_queue, find_queue, insert_queue, list_queues, update_queue
+
+MESSAGE_BYTES_MIN = 1_024
+RETENTION_SECONDS_MIN = 60
+PRIORITY_MAX = 16
+LIST_MAX = 1_000
+DELETED_AT_ONCE = 1_000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueAttributes:
+    """Attributes of a queue as a caller gives them; None for those that he does not."""
+
+    delay_seconds: int | None = None
+    message_bytes_max: int | None = None
+    retention_seconds: int | None = None
+    visibility_seconds: int | None = None
+    polling_seconds: int | None = None
+    is_logged: bool | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that are given."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+DEFAULTS: Final = QueueAttributes(
+    delay_seconds=0,
+    message_bytes_max=65_536,
+    retention_seconds=345_600,
+    visibility_seconds=30,
+    polling_seconds=0,
+    is_logged=False,
+)
+"""Attributes of a queue that is created without; `is_logged` is kept and shown, and changes nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutgoingMessage:
+    """A message that a caller sends; None for `delay_seconds` is the queue's own delay."""
+
+    body: str
+    delay_seconds: int | None = None
+    priority: int = PRIORITY_DEFAULT
+
+
+class QueueOperations:
+    """Operations on queues and their messages. All raise InvalidQueueName, and, but for `create`, QueueNotExist."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def create(self, name: str, attributes: QueueAttributes) -> bool:
+        """Create a queue; False if there is one with the same attributes. Raises QueueAlreadyExist, InvalidArgument."""
+        check_queue_name(name)
+        _check_attributes(attributes, self._engine.limits)
+        now = self._engine.clock.now_ms()
+        row = QueueRow(name=name, created_at=now, modified_at=now, **{**DEFAULTS.given, **attributes.given})
+        known = await self._write(partial(_create, row=row))
+        if known is not None and replace(known, created_at=now, modified_at=now) != row:
+            raise QueueAlreadyExist(f"queue {name} exists with other attributes")
+        return known is None
+
+    async def set_attributes(self, name: str, attributes: QueueAttributes) -> None:
+        """Change the attributes that are given; they hold for messages sent or received from now on."""
+        check_queue_name(name)
+        _check_attributes(attributes, self._engine.limits)
+        now = self._engine.clock.now_ms()
+        if not await self._write(lambda connection: update_queue(connection, name, attributes.given, now)):
+            raise _no_queue(name)
+
+    async def describe(self, name: str) -> tuple[QueueRow, Counts]:
+        """A queue, and how many messages it has."""
+        check_queue_name(name)
+        now = self._engine.clock.now_ms()
+
+        def read(connection: Connection) -> tuple[QueueRow, Counts]:
+            return _require(connection, name), count_messages(connection, name, now)
+
+        return await self._read(read)
+
+    async def list(self, *, prefix: str, marker: str, limit: int | None) -> Page[QueueRow]:
+        """Queues by name; the token is the name that the next page begins with."""
+        size = LIST_MAX if limit is None else limit
+        if not 1 <= size <= LIST_MAX:
+            raise InvalidArgument(f"the number of queues to return must be between 1 and {LIST_MAX}")
+        check_no_nul("the prefix", prefix + marker)
+        rows = await self._read(partial(list_queues, prefix=prefix, from_name=marker, limit=size + 1))
+        return Page(rows[:size], rows[size].name if len(rows) > size else None)
+
+    async def delete(self, name: str) -> None:
+        """Delete a queue and all its messages, those first; one that does not exist is deleted already."""
+        check_queue_name(name)
+        while await self._write(partial(delete_messages, queue=name, limit=DELETED_AT_ONCE)) == DELETED_AT_ONCE:
+            pass
+        await self._write(partial(_delete, name=name))
+        self._engine.queues.look(name)
+
+    async def send(self, name: str, messages: Sequence[OutgoingMessage]) -> Sequence[QueueMessage]:
+        """Send messages, all or none. Raises InvalidArgument, ResourceThrottled."""
+        check_queue_name(name)
+        limits = self._engine.limits
+        _check_count(len(messages), limits)
+        for each in messages:
+            _check_message(each, limits)
+        if sum(len(each.body.encode()) for each in messages) > limits.queue_message_bytes_max:
+            raise InvalidArgument(f"the bodies have more than {limits.queue_message_bytes_max} bytes together")
+        return await self._engine.queues.send(name, [_new(each) for each in messages], bounded=True)
+
+    async def receive(self, name: str, *, count: int = 1, wait_seconds: int | None = None) -> Sequence[QueueMessage]:
+        """Receive messages, at least one. Without `wait_seconds` it waits for as long as the queue says.
+
+        Raises MessageNotExist if none came in time, InvalidArgument, ResourceThrottled.
+        """
+        check_queue_name(name)
+        limits = self._engine.limits
+        _check_count(count, limits)
+        if wait_seconds is not None:
+            _check_range("the seconds to wait", wait_seconds, 0, limits.queue_polling_seconds_max)
+        messages = await self._engine.queues.receive(name, count, wait_seconds, bounded=True)
+        if not messages:
+            raise MessageNotExist
+        return messages
+
+    async def peek(self, name: str, *, count: int = 1) -> Sequence[QueueMessage]:
+        """The messages that would be received next, as they are. Raises MessageNotExist, InvalidArgument."""
+        check_queue_name(name)
+        _check_count(count, self._engine.limits)
+        now = self._engine.clock.now_ms()
+
+        def read(connection: Connection) -> Sequence[QueueMessage]:
+            _require(connection, name)
+            return peek_messages(connection, name, count, now)
+
+        messages = await self._read(read)
+        if not messages:
+            raise MessageNotExist
+        return messages
+
+    async def delete_messages(self, name: str, handles: Sequence[str]) -> Sequence[InvalidArgument | Any]:
+        """Delete received messages. For each None, or why it was not: ReceiptHandleError or MessageNotExist."""
+        check_queue_name(name)
+        _check_count(len(handles), self._engine.limits)
+        receipts = [read_handle(handle) for handle in handles]
+        known = [receipt for receipt in receipts if receipt is not None]
+        deleted = dict(zip(known, await self._engine.queues.delete(name, known, bounded=True), strict=True))
+        return [_fate(receipt, deleted) for receipt in receipts]
+
+    async def change_visibility(self, name: str, handle: str, visibility_seconds: int) -> tuple[str, int]:
+        """Hide a received message for so long from now; returns its new handle, and until when (ms).
+
+        Raises ReceiptHandleError, MessageNotExist, InvalidArgument.
+        """
+        check_queue_name(name)
+        seconds_max = self._engine.limits.queue_visibility_seconds_max
+        _check_range("the visibility time-out", visibility_seconds, 1, seconds_max)
+        receipt = read_handle(handle)
+        if receipt is None:
+            raise ReceiptHandleError
+        changed = await self._engine.queues.hide(name, receipt, visibility_seconds, bounded=True)
+        if changed is None:
+            raise MessageNotExist("the receipt handle is no longer good: the message is gone or visible again")
+        return make_handle(*changed[0]), changed[1]
+
+    async def _read(self, query: Callable[[Connection], T]) -> T:
+        return await asyncio.to_thread(self._engine.database.run_read, query)
+
+    async def _write(self, change: Callable[[Connection], T]) -> T:
+        return await self._engine.committer.write(change, bounded=True)
+
+
+def check_queue_name(name: str) -> None:
+    """Raises InvalidQueueName, or QueueNameLengthError for one that is only too long."""
+    if not QUEUE_NAME.match(name):
+        raise InvalidQueueName
+    if len(name) > QUEUE_NAME_CHARACTERS_MAX:
+        raise QueueNameLengthError
+
+
+def make_handle(message_id: str, receipt: str) -> str:
+    """The handle by which a receiver names a message; it stands in URLs as it is."""
+    return f"{message_id}-{receipt}"
+
+
+def read_handle(handle: str) -> Receipt | None:
+    """What a handle is made of; None for what is no handle."""
+    message_id, hyphen, receipt = handle.strip().rpartition("-")
+    is_ours = hyphen and message_id and receipt and handle.isascii() and "\0" not in handle
+    return (message_id, receipt) if is_ours else None
+
+
+def _create(connection: Connection, row: QueueRow) -> QueueRow | None:
+    """None if the queue is new, else the one that there is."""
+    if insert_queue(connection, row):
+        return None
+    known = find_queue(connection, row.name)
+    if known is None:  # another node has just deleted it
+        raise InternalServerError
+    return known
+
+
+def _delete(connection: Connection, name: str) -> None:
+    """The queue first: what is being sent to it waits for that, or this for that."""
+    delete_queue(connection, name)
+    while delete_messages(connection, name, DELETED_AT_ONCE):
+        pass
+
+
+def _require(connection: Connection, name: str) -> QueueRow:
+    row = find_queue(connection, name)
+    if row is None:
+        raise _no_queue(name)
+    return row
+
+
+def _no_queue(name: str) -> QueueNotExist:
+    return QueueNotExist(f"queue {name} does not exist")
+
+
+def _fate(receipt: Receipt | None, deleted: dict[Receipt, bool]) -> ReceiptHandleError | MessageNotExist | None:
+    if receipt is None:
+        return ReceiptHandleError()
+    if not deleted[receipt]:
+        return MessageNotExist("the receipt handle is no longer good: the message is gone or visible again")
+    return None
+
+
+def _new(message: OutgoingMessage) -> NewQueueMessage:
+    return NewQueueMessage(
+        message_id=uuid_utils.uuid7().hex.upper(),
+        body=message.body,
+        delay_seconds=message.delay_seconds,
+        priority=message.priority,
+        receipt=new_receipt(),
+    )
+
+
+def _check_message(message: OutgoingMessage, limits: Limits) -> None:
+    if not message.body:
+        raise InvalidArgument("the body is missing")
+    check_no_nul("the body", message.body)
+    if message.delay_seconds is not None:
+        _check_range("the delay", message.delay_seconds, 0, limits.queue_delay_seconds_max)
+    _check_range("the priority", message.priority, 1, PRIORITY_MAX)
+
+
+def _check_attributes(attributes: QueueAttributes, limits: Limits) -> None:
+    ranges = {
+        "delay_seconds": ("the delay", 0, limits.queue_delay_seconds_max),
+        "message_bytes_max": ("the maximum message size", MESSAGE_BYTES_MIN, limits.queue_message_bytes_max),
+        "retention_seconds": ("the retention period", RETENTION_SECONDS_MIN, limits.queue_retention_seconds_max),
+        "visibility_seconds": ("the visibility time-out", 1, limits.queue_visibility_seconds_max),
+        "polling_seconds": ("the seconds to wait", 0, limits.queue_polling_seconds_max),
+    }
+    for name, value in attributes.given.items():
+        if name in ranges:
+            what, low, high = ranges[name]
+            _check_range(what, value, low, high)
+
+
+def _check_count(count: int, limits: Limits) -> None:
+    _check_range("the number of messages", count, 1, limits.queue_batch_max)
+
+
+def _check_range(what: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise InvalidArgument(f"{what} must be from {low} to {high}")
