@@ -27,6 +27,7 @@ from flowserver.engine.engine import Engine
 from flowserver.engine.lease import new_node_id
 from flowserver.engine.retention import Rules
 from flowserver.engine.tokens import TaskTokens
+from flowserver.invokers.brokers import read_outlets
 from flowserver.operations.operations import Operations
 from flowserver.settings import Settings
 from flowserver.store.database import Database
@@ -55,7 +56,8 @@ class DatabaseInUse(Exception):
 def create_app(settings: Settings, clock: Clock | None = None) -> "Application":
     """The application; its lifespan opens the database and runs the engine.
 
-    Starting it raises DatabaseInUse, SchemaOutdated or SchemaTooNew when the database is not to be used so.
+    Raises OutletInvalid. Starting it raises DatabaseInUse, SchemaOutdated or SchemaTooNew when the database is not to
+    be used so.
     """
     return Application(settings, clock or SystemClock())
 
@@ -72,6 +74,7 @@ class Application(Starlette):
         self.state.settings = settings
         self.state.clock = clock
         self.state.limits = limits = Limits.of(settings.limits)
+        self.state.outlets = read_outlets(settings.queues)
         self._frame: dict[str, Any] = {"body_bytes_max": limits.request_bytes_max, "is_leaving": self._is_leaving}
         self.add_middleware(RequestFrame, **self._frame)
         self._rpc = RequestFrame(_Rpc(self.state), **self._frame)
@@ -161,6 +164,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             tokens=_task_tokens(database),
             node_id=new_node_id(),
             rules=Rules(days=settings.retention_days, bytes_max=int(settings.retention_gib * 2**30)),
+            outlets=app.state.outlets,
         )
         app.state.engine = engine
         app.state.operations = Operations.of(engine)

@@ -47,6 +47,11 @@ class Settings(BaseSettings):
         default_factory=list,
         description="Further Host names that a server without access keys answers to, e.g. a container's name.",
     )
+    queues: Annotated[dict[str, str], NoDecode] = Field(
+        default_factory=dict,
+        repr=False,  # a URL may hold a password
+        description="Queues that a broker keeps, by name: NAME=nats://HOST:PORT for a NATS server with JetStream.",
+    )
     drain_seconds: float = Field(
         10.0, ge=0, le=3_600, description="On SIGTERM, how long calls under way may go on before they are given away."
     )
@@ -87,6 +92,19 @@ class Settings(BaseSettings):
     def _split_hosts(cls, value: object) -> object:
         """`a.example,b.example` in a variable; a list from flags."""
         return [host.strip() for host in value.split(",") if host.strip()] if isinstance(value, str) else value
+
+    @field_validator("queues", mode="before")
+    @classmethod
+    def _pair_queues(cls, value: object) -> object:
+        """`a=nats://x b=nats://y` in a variable, `a=nats://x` in each flag, a mapping in the file, perhaps empty."""
+        texts = value.split() if isinstance(value, str) else value
+        if not isinstance(texts, list | tuple):
+            return {} if texts is None else texts
+        pairs = [str(text).partition("=") for text in texts]
+        queues = {name: url for name, _, url in pairs}
+        if len(queues) < len(pairs) or not all(equals for _, equals, _ in pairs):
+            raise ValueError("each queue must be written NAME=URL, once")
+        return queues
 
 
 class _FileSource(PydanticBaseSettingsSource):

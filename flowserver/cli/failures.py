@@ -8,6 +8,7 @@ import typer
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.api.guard import UnsafeBind
+from flowserver.invokers.brokers import OutletInvalid
 from flowserver.server import DatabaseInUse
 from flowserver.store.database import DatabaseUrlInvalid
 from flowserver.store.errors import reason_of
@@ -18,7 +19,9 @@ class CommandFailed(Exception):
     """The command cannot do what it was asked; the message is for whoever typed it."""
 
 
-_TELLING: Final = (CommandFailed, DatabaseInUse, DatabaseUrlInvalid, SchemaOutdated, SchemaTooNew, UnsafeBind)
+_TELLING: Final = (
+    CommandFailed, DatabaseInUse, DatabaseUrlInvalid, OutletInvalid, SchemaOutdated, SchemaTooNew, UnsafeBind
+)  # fmt: skip
 
 
 @contextmanager

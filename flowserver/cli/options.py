@@ -71,7 +71,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameter(name: str) -> inspect.Parameter:
-    kind: Any = Settings.model_fields[name].annotation
+    kind: Any = list[str] if _is_of_pairs(name) else Settings.model_fields[name].annotation
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, _option(name)]
     )
@@ -80,16 +80,19 @@ def _parameter(name: str) -> inspect.Parameter:
 def _option(name: str) -> Any:
     field = Settings.model_fields[name]
     default = field.get_default(call_default_factory=True)
-    is_list = isinstance(default, list)
-    notes = f"env: {variable_of(name)}"
-    if is_list:
-        notes += ", separated by commas"
+    notes, metavar = f"env: {variable_of(name)}", None
+    if _is_of_pairs(name):
+        notes, metavar = f"{notes}, separated by blanks", "<name=url>"
+    elif isinstance(default, list):
+        notes, metavar = f"{notes}, separated by commas", "<str>"
     elif default is not None:
         notes += f"; default: {default}"
-    repeated = " May be given several times." if is_list else ""
-    return typer.Option(
-        flag_of(name), help=f"{field.description}{repeated} [{notes}]", metavar="<str>" if is_list else None
-    )
+    repeated = " May be given several times." if metavar else ""
+    return typer.Option(flag_of(name), help=f"{field.description}{repeated} [{notes}]", metavar=metavar)
+
+
+def _is_of_pairs(name: str) -> bool:
+    return isinstance(Settings.model_fields[name].get_default(call_default_factory=True), dict)
 
 
 DatabaseUrl = Annotated[str | None, _option("database_url")]

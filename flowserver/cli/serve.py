@@ -47,12 +47,13 @@ def serve(settings: Settings, *, migrate: Migrate = None) -> None:
       flowserver serve --settings settings.yaml
     """
     set_up_logs(settings.log_level)
+    app = create_app(settings)
     with open_database(settings.database_url) as database:
         has_keys = _prepare(database, migrate)
         place = place_of(database)
     _collect_garbage_seldom()
     with listening(settings.host, settings.port, has_keys) as listeners:
-        serve_until_stopped(create_app(settings), listeners, lambda: _announce(listeners, place, has_keys))
+        serve_until_stopped(app, listeners, lambda: _announce(listeners, place, has_keys))
 
 
 def _prepare(database: Database, migrate: bool | None) -> bool:

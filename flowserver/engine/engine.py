@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -30,7 +30,9 @@ from flowserver.engine.timekeeper import Timekeeper
 from flowserver.engine.tokens import TaskTokens
 from flowserver.engine.warm import WarmExecutions
 from flowserver.engine.watchers import Watchers
+from flowserver.invokers.brokers import Outlet
 from flowserver.invokers.deferred import DeferredInvoker
+from flowserver.invokers.outlets import Outlets
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, SubmitInvocation
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
@@ -57,6 +59,7 @@ class Engine:
         tokens: TaskTokens,
         node_id: str,
         rules: Rules = FOR_EVER,
+        outlets: Mapping[str, Outlet] | None = None,
     ) -> None:
         self.database = database
         self.clock = clock
@@ -72,6 +75,7 @@ class Engine:
         self.registry = FunctionRegistry(self.reader)
         self.starter = Starter(database, self.committer, limits)
         self.invoker = DeferredInvoker(limits)
+        self.outlets = Outlets(outlets)
         self.dispatcher = Dispatcher(
             self.committer, self.invoker, self.registry, self.starter, clock, limits, self.lease
         )
@@ -92,6 +96,7 @@ class Engine:
         async with contextlib.AsyncExitStack() as leaving:
             leaving.push_async_callback(self.reader.close)
             leaving.push_async_callback(self.invoker.close)
+            leaving.push_async_callback(self.outlets.close)
             leaving.push_async_callback(self._abandon_messages)
             await asyncio.to_thread(self._register)
             if not self.database.is_sqlite:

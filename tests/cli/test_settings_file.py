@@ -28,6 +28,7 @@ def test_each_kind_of_value_can_come_from_the_file():
     settings = read_settings({"settings": FILE})
     assert (settings.port, settings.missing_source, settings.drain_seconds) == (9001, "null", 2.5)
     assert settings.allowed_hosts == ["a.example", "b.example"]
+    assert settings.queues == {"orders": "nats://broker.example/shop.orders"}
     assert settings.host == "127.0.0.1"
 
 
@@ -35,12 +36,14 @@ def test_variables_win_over_the_file_and_flags_over_both(monkeypatch):
     monkeypatch.setenv("FLOWSERVER_SETTINGS", str(FILE))
     monkeypatch.setenv("FLOWSERVER_PORT", "9002")
     monkeypatch.setenv("FLOWSERVER_ALLOWED_HOSTS", "c")
-    settings = read_settings({"drain_seconds": 1})
+    settings = read_settings({"drain_seconds": 1, "queues": ["d=nats://x"]})
     assert (settings.port, settings.allowed_hosts, settings.drain_seconds) == (9002, ["c"], 1)
+    assert settings.queues == {"d": "nats://x"}
 
 
 def test_an_empty_file_says_nothing(written):
     assert read_settings({"settings": written("# later\n")}).port == 8080
+    assert read_settings({"settings": written("queues:\n")}).queues == {}
 
 
 @pytest.mark.parametrize(
@@ -70,6 +73,7 @@ def test_files_that_are_no_settings(tmp_path, monkeypatch, text, words):
     [
         ("host: a\nport: http\n", "port in {}, line 2", "valid integer"),
         ("port:\n", "port in {}, line 1", "valid integer"),
+        ("queues:\n  a: nats://x\n  b: 1\n", "queues in {}, line 3", "valid string"),
         ("allowed_hosts:\n- a\n- [b]\n", "allowed_hosts in {}, line 3", "valid string"),
     ],
 )
@@ -86,6 +90,14 @@ def test_a_wrong_variable_is_named_also_where_there_is_a_file(monkeypatch):
     with pytest.raises(typer.BadParameter) as raised:
         read_settings({"settings": FILE})
     assert raised.value.param_hint == "FLOWSERVER_PORT"
+
+
+def test_queues_whose_url_is_none_keep_the_server_from_starting(run, written, new_url):
+    file = written("queues:\n  orders: amqp://user:secret@broker\n")
+    result = run("serve", "--settings", file, "--database-url", new_url)
+    assert result.exit_code == 1
+    assert one_line(result).startswith("flowserver: the setting queues, orders: the URL is not of the form nats://")
+    assert "secret" not in result.stderr
 
 
 def test_a_file_that_is_not_there(run, tmp_path):

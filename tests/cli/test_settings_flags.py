@@ -18,12 +18,17 @@ EXAMPLES = {
     "limits": ("cloud", "cloud"),
     "missing_source": ("fail", "fail"),
     "allowed_hosts": ("a, b", ["a", "b"]),
+    "queues": ("a=nats://x/s?stream=t b=nats://y,z", {"a": "nats://x/s?stream=t", "b": "nats://y,z"}),
     "drain_seconds": ("1.5", 1.5),
     "retention_days": ("7", 7),
     "retention_gib": ("0.5", 0.5),
     "log_level": ("debug", "debug"),
 }
-OTHERS = {"settings": (FILE.parent / ".." / "cli" / FILE.name,) * 2, "allowed_hosts": (["c"], ["c"])}
+OTHERS = {
+    "settings": (FILE.parent / ".." / "cli" / FILE.name,) * 2,
+    "allowed_hosts": (["c"], ["c"]),
+    "queues": (["c=d"], {"c": "d"}),
+}
 """Values of flags for settings without a default."""
 
 
@@ -55,6 +60,8 @@ def test_flags_win_over_the_environment(monkeypatch, name):
         ("FLOWSERVER_PORT", "http", "valid integer"),
         ("FLOWSERVER_PORT", "65536", "less than or equal to 65535"),
         ("FLOWSERVER_LIMITS", "none", "'default' or 'cloud'"),
+        ("FLOWSERVER_QUEUES", "a=nats://x nats://y", "each queue must be written NAME=URL, once"),
+        ("FLOWSERVER_QUEUES", "a=nats://x a=nats://y", "each queue must be written NAME=URL, once"),
     ],
 )
 def test_mistakes_in_the_environment_name_the_variable(run, monkeypatch, variable, value, words):

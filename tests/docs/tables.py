@@ -89,7 +89,7 @@ def settings() -> str:
 
 def _default(name: str) -> str:
     default = Settings.model_fields[name].get_default(call_default_factory=True)
-    return "none" if default in (None, []) else f"`{default}`"
+    return "none" if default in (None, [], {}) else f"`{default}`"
 
 
 def diagnostics() -> str:

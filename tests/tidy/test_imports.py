@@ -18,7 +18,7 @@ IMPURE_MODULES = {
     "time", "uuid", "uuid_utils",
 }  # fmt: skip
 PLACE = re.compile(r"flowserver(?:\.\w+)+:\w+")
-LATER = {"aiohttp", "alembic", "fastapi", "httpx", "psycopg", "rich"}
+LATER = {"aiohttp", "alembic", "fastapi", "httpx", "nats", "psycopg", "rich"}
 """What a start on SQLite does without, until it is needed; all of it takes longer than the start itself."""
 
 CLOCK_READERS = {"now", "utcnow", "today"}

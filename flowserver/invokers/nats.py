@@ -1,0 +1,184 @@
+"""Publishes to the streams of a NATS server or cluster (JetStream). Nothing is kept here: what is not confirmed failed.
+
+The client's own reconnecting is not used: it would hold messages back that nobody waits for any more. Instead each
+publish finds a connection or makes one, and until its time is up it is tried again after whatever may pass.
+"""
+
+import asyncio
+import os
+from dataclasses import dataclass
+
+from nats.aio.client import Client
+from nats.errors import Error
+from nats.js import JetStreamContext
+from nats.js.api import Header
+from nats.js.errors import APIError, NoStreamResponseError, ServerError, ServiceUnavailableError
+
+from flowserver.base.errors import FlowServerError, QueueNotExist
+from flowserver.base.sharing import shared
+from flowserver.invokers.brokers import Access, BrokerMessage, BrokerRefused, BrokerUnavailable, Outlet
+
+AGAIN_SECONDS = 0.1
+"""The pause before a message is published again."""
+
+CONNECT_SECONDS = 2
+"""A host that has not answered in this time is left for another."""
+
+PING_SECONDS = 5
+"""How often a silent server is asked whether it is there; two answers that stay away end the connection."""
+
+MAY_PASS = (BrokerUnavailable, QueueNotExist)
+"""A stream may be missing for a moment: its leader is being chosen, or its server has just started."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A connection."""
+
+    client: Client
+    stream: JetStreamContext
+    lost: asyncio.Future[None]
+    """Done when the connection is no longer."""
+
+    def let_go(self) -> None:
+        """Tell those who use the connection that it is no longer."""
+        if not self.lost.done():
+            self.lost.set_result(None)
+
+
+class NatsBroker:
+    """One connection, made when it is needed, and anew when it was lost; all publishes share it."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._title = f"the NATS server {','.join(access.hosts)}"
+        self._line: asyncio.Task[Line] | None = None
+        self._last_error: Exception | None = None
+        self._is_closed = False
+
+    async def publish(self, outlet: Outlet, message: BrokerMessage) -> None:
+        """Return once a stream has confirmed that it keeps the message, or kept one of the same id before.
+
+        Raises QueueNotExist if no stream takes the subject, BrokerUnavailable (it may keep the message nevertheless),
+        BrokerRefused.
+        """
+        mishap: FlowServerError | None = None
+        try:
+            async with asyncio.timeout(outlet.timeout_seconds):
+                while True:
+                    try:
+                        return await self._publish(outlet, message)
+                    except MAY_PASS as error:
+                        if self._is_closed:
+                            raise
+                        mishap = error
+                    await asyncio.sleep(AGAIN_SECONDS)
+        except TimeoutError:
+            raise mishap or self._not_confirmed(outlet) from None
+
+    async def close(self) -> None:
+        """Close the connection; publishing under way fails."""
+        self._is_closed = True
+        if self._line is None:
+            return
+        self._line.cancel()
+        try:
+            line = await self._line
+        except (asyncio.CancelledError, BrokerUnavailable):
+            return
+        line.let_go()
+        await line.client.close()
+
+    async def _publish(self, outlet: Outlet, message: BrokerMessage) -> None:
+        line = await self._connected()
+        headers = {**message.headers, Header.MSG_ID.value: message.message_id}
+        publishing = shared(
+            line.stream.publish(
+                outlet.subject, message.body, timeout=outlet.timeout_seconds, stream=outlet.stream, headers=headers
+            )
+        )
+        try:
+            await asyncio.wait((publishing, line.lost), return_when=asyncio.FIRST_COMPLETED)
+            if not publishing.done():
+                raise BrokerUnavailable(f"the connection to {self._title} broke before the message was confirmed")
+            publishing.result()
+        except (Error, OSError) as error:
+            raise self._explained(error, outlet) from None
+        finally:
+            publishing.cancel()
+
+    async def _connected(self) -> Line:
+        """The connection; all who need one at the same time make one together."""
+        if self._is_closed:
+            raise BrokerUnavailable("the server stops")
+        if self._line is None or _is_over(self._line):
+            self._line = shared(self._connect())
+        return await asyncio.shield(self._line)
+
+    async def _connect(self) -> Line:
+        client = Client()
+        line = Line(client, client.jetstream(), asyncio.get_running_loop().create_future())
+        self._last_error = None
+        try:
+            await self._open(line)
+        except (Error, OSError) as error:
+            await client.close()
+            reason = _reason(self._last_error or error)
+            raise BrokerUnavailable(f"{self._title} could not be reached: {reason}") from None
+        except asyncio.CancelledError:
+            await client.close()
+            raise
+        return line
+
+    async def _open(self, line: Line) -> None:
+        """Connect to any of the hosts, each tried twice; raises Error or OSError."""
+
+        async def note_closed() -> None:
+            line.let_go()
+
+        token = self._access.user if self._access.password is None else None
+        await line.client.connect(
+            [f"nats://{host}" for host in self._access.hosts],
+            name="flowserver",
+            user=None if token else self._access.user,
+            password=self._access.password,
+            token=token,
+            error_cb=self._note_error,
+            closed_cb=note_closed,
+            allow_reconnect=False,
+            max_reconnect_attempts=1,  # of each host, here
+            reconnect_time_wait=0,
+            connect_timeout=CONNECT_SECONDS,
+            ping_interval=PING_SECONDS,
+        )
+
+    async def _note_error(self, error: Exception) -> None:
+        self._last_error = error
+
+    def _explained(self, error: Exception, outlet: Outlet) -> FlowServerError:
+        """What a publish that ended in an error means."""
+        if isinstance(error, NoStreamResponseError):
+            return QueueNotExist(f"no stream of {self._title} takes the subject {outlet.subject}")
+        if isinstance(error, ServiceUnavailableError | ServerError):
+            return BrokerUnavailable(f"{self._title} cannot keep the message: {error.description}")
+        if isinstance(error, APIError):
+            return BrokerRefused(f"{self._title} refuses the message: {error.description}")
+        if isinstance(error, TimeoutError):
+            return self._not_confirmed(outlet)
+        return BrokerRefused(f"{self._title} takes no such message: {_reason(error)}")
+
+    def _not_confirmed(self, outlet: Outlet) -> BrokerUnavailable:
+        heard = f" ({_reason(self._last_error)})" if self._last_error else ""
+        return BrokerUnavailable(f"{self._title} did not confirm the message in {outlet.timeout_seconds:g} s{heard}")
+
+
+def _is_over(line: asyncio.Task[Line]) -> bool:
+    if not line.done():
+        return False
+    return line.cancelled() or line.exception() is not None or line.result().lost.done()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno) if error.errno > 0 else str(error.strerror)
+    return str(error).removeprefix("nats: ") or type(error).__name__

@@ -1,0 +1,40 @@
+"""The queues that brokers keep, and the clients that bring messages there. Decides nothing about what is sent."""
+
+import asyncio
+from collections.abc import Mapping
+
+from flowserver.base.loading import load
+from flowserver.invokers.brokers import CLIENTS, Access, Broker, BrokerMessage, Outlet
+
+
+class Outlets:
+    """Queues by name, each with its way out. A broker's client is loaded with the first message for it."""
+
+    def __init__(self, outlets: Mapping[str, Outlet] | None = None) -> None:
+        self._outlets = dict(outlets or {})
+        self._brokers: dict[Access, Broker] = {}
+
+    def __contains__(self, queue: str) -> bool:
+        return queue in self._outlets
+
+    async def send(self, queue: str, message: BrokerMessage) -> None:
+        """Return once the queue's broker keeps the message.
+
+        Sending it again does no harm for as long as the broker remembers its id. Raises KeyError for a queue that no
+        broker keeps, QueueNotExist, BrokerUnavailable (it may keep the message nevertheless) and BrokerRefused.
+        """
+        outlet = self._outlets[queue]
+        await (await self._broker(outlet.access)).publish(outlet, message)
+
+    async def close(self) -> None:
+        """Close all connections; what is being sent fails."""
+        for broker in self._brokers.values():
+            await broker.close()
+
+    async def _broker(self, access: Access) -> Broker:
+        client = CLIENTS[access.scheme]
+        if access not in self._brokers:
+            await asyncio.to_thread(load, client)
+        if access not in self._brokers:  # nobody else was quicker
+            self._brokers[access] = load(client)(access)
+        return self._brokers[access]

