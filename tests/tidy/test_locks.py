@@ -20,7 +20,7 @@ WANTED = {
     "requirements-test.txt": TESTING,
     "requirements-sdk-v3.txt": PROJECT["dependency-groups"]["sdk-v3"],
 }
-NODE_LOCK = "tests/sdk/node/package-lock.json"
+NODE_LOCKS = ("tests/sdk/node/package-lock.json", "tests/benchmarks/peers/package-lock.json")
 
 PIN = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ]+)(?P<hashes>(?:.*\\\n {4}--hash=sha256:[0-9a-f]{64})+)", re.M
@@ -32,7 +32,7 @@ def _pins(lock: str) -> Iterator[tuple[str, str]]:
         yield canonicalize_name(match["name"]), match["version"]
 
 
-@pytest.mark.parametrize("lock", [*WANTED, NODE_LOCK])
+@pytest.mark.parametrize("lock", [*WANTED, *NODE_LOCKS])
 def test_locks_hold_no_addresses(lock: str) -> None:
     assert "://" not in (ROOT / lock).read_text("utf-8")
 
@@ -61,6 +61,7 @@ def test_tests_run_with_the_versions_users_get() -> None:
     assert {name: version for name, version in users.items() if tests.get(name, version) != version} == {}
 
 
-def test_node_packages_are_hashed() -> None:
-    packages = json.loads((ROOT / NODE_LOCK).read_text("utf-8"))["packages"]
+@pytest.mark.parametrize("lock", NODE_LOCKS)
+def test_node_packages_are_hashed(lock: str) -> None:
+    packages = json.loads((ROOT / lock).read_text("utf-8"))["packages"]
     assert [name for name, entry in packages.items() if name and "integrity" not in entry] == []
