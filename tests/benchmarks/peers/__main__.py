@@ -2,7 +2,7 @@
 
 (cd tests/benchmarks/peers && npm ci)
 python -m tests.benchmarks.peers
-python -m tests.benchmarks.peers --only W1,W4 --rounds 5 --markdown table.md
+python -m tests.benchmarks.peers --only W1,W4 --rounds 5 --partitions 2 --markdown table.md
 
 A shared machine's speed varies by half within minutes, so that figures of two days cannot be compared. Here each round
 runs a workload on both, one right after the other, with the order changing from round to round; what counts is the
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parse(arguments)
     lines = ["| | | here | Restate | times better, by round | median |", "|---|---|---:|---:|---|---:|"]
     for name in given.only.split(","):
-        rounds = [_round(name, peer_first=number % 2 == 1) for number in range(given.rounds)]
+        rounds = [_round(name, given.partitions, peer_first=number % 2 == 1) for number in range(given.rounds)]
         lines += [line for title in rounds[0][0] for line in _lines(title, rounds)]
     text = "\n".join(lines) + "\n"
     if given.markdown is not None:
@@ -54,13 +54,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _round(name: str, *, peer_first: bool) -> Round:
-    theirs = _measure_peer(name) if peer_first else {}
+def _round(name: str, partitions: int | None, *, peer_first: bool) -> Round:
+    theirs = _measure_peer(name, partitions) if peer_first else {}
     ours = measure([name], None, 1, Scale(1), 1)
-    return ours, theirs or _measure_peer(name)
+    return ours, theirs or _measure_peer(name, partitions)
 
 
-def _measure_peer(name: str) -> Rows:
+def _measure_peer(name: str, partitions: int | None) -> Rows:
     async def run() -> Rows:
         await restate.open()
         try:
@@ -69,7 +69,7 @@ def _measure_peer(name: str) -> Rows:
         finally:
             await restate.close()
 
-    with running_restate() as restate, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with running_restate(partitions) as restate, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         rows = runner.run(run())
     for title, figures in rows.items():
         shown = ", ".join(f"{key} {value:.3g}" for key, value in figures.items() if key in SHOWN)
@@ -98,6 +98,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=3, help="of every workload on both (default 3)")
     parser.add_argument("--only", metavar="NAMES", default=",".join(WORKLOADS), help="with commas")
+    parser.add_argument("--partitions", type=int, help="of Restate; as many as it likes (24), if not given")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there, too")
     return parser.parse_args(arguments)
 

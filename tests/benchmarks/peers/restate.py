@@ -101,8 +101,8 @@ class Restate:
 
 
 @contextmanager
-def running_restate() -> Iterator[Restate]:
-    """Start everything over a new folder; end it with the block."""
+def running_restate(partitions: int | None = None) -> Iterator[Restate]:
+    """Start everything over a new folder; end it with the block. Without `partitions` there are as many as it likes."""
     assert SERVER.exists(), "first: (cd tests/benchmarks/peers && npm ci)"
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="restate-"))
@@ -110,6 +110,8 @@ def running_restate() -> Iterator[Restate]:
         function = stack.enter_context(FunctionProcess(compiled()))
         port, ingress, admin, node = _free_ports(4)
         environment = _environment(folder, ingress, admin, node)
+        if partitions is not None:
+            environment["RESTATE_DEFAULT_NUM_PARTITIONS"] = str(partitions)
         handlers = _start([NODE, HERE / "flows.mjs", str(port), function.url], environment, folder)
         stack.callback(_end, handlers)
         server = _start([SERVER, "--no-logo"], environment, folder)
