@@ -253,6 +253,12 @@ class Limits:
         reason="receives that wait on one node; each holds a connection of its client",
         error="none: a further one is answered at once, as if its wait were over",
     )
+    deliveries_in_flight_max: int = _limit(
+        128,
+        unit="deliveries",
+        reason="messages of topics and results that one node brings to their destinations at once; an eighth to one",
+        error="none: deliveries wait their turn",
+    )
 
     @staticmethod
     def of(profile: LimitsProfile) -> "Limits":

@@ -15,6 +15,7 @@ from flowserver.engine.batches import BatchResult, Envelope, Workshop
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.committer import Committer
 from flowserver.engine.definitions import Definitions
+from flowserver.engine.deliveries import Deliveries
 from flowserver.engine.dispatcher import Caller, Dispatcher
 from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
@@ -79,6 +80,7 @@ class Engine:
         self.dispatcher = Dispatcher(
             self.committer, self.invoker, self.registry, self.starter, clock, limits, self.lease
         )
+        self.deliveries = Deliveries(self.reader, self.committer, self.invoker, clock, limits)
         self.callbacks = Callbacks(self.committer, tokens)
         self.membership = Membership(database, self.lease, clock, self)
         self.queues = Queues(self.committer, self.reader, clock, self.membership, limits)
@@ -107,8 +109,10 @@ class Engine:
             self.membership.start()
             leaving.push_async_callback(self.membership.stop)
             leaving.push_async_callback(self.dispatcher.drain, drain_seconds)
+            leaving.push_async_callback(self.deliveries.drain, drain_seconds)
             self.sweeper.start()
             self.timekeeper.start()
+            self.deliveries.start()
             self.retention.start()
             leaving.push_async_callback(self.leave)
             yield
@@ -120,6 +124,7 @@ class Engine:
         self.lease.is_leaving = True
         self.dispatcher.leave()  # at once: what is committed from now on is nobody's, and others may make its calls
         await self.timekeeper.stop()
+        await self.deliveries.stop()
         await self.sweeper.stop()
         await self.retention.stop()
         try:

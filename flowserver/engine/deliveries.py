@@ -1,0 +1,274 @@
+"""Brings what is due to where it belongs: messages of topics to their subscribers, results to their destinations.
+
+Every node may bring everything; who claims a delivery first, tries it. What arrives inside this server (a queue, a
+topic, a function) is handed in by the very commit that deletes the delivery. Everything else arrives at least once:
+if this node dies on the way, another tries it again when the claim is over.
+"""
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from flowserver.base.clock import Clock
+from flowserver.base.errors import FlowServerError
+from flowserver.base.limits import Limits
+from flowserver.engine.committer import Committer
+from flowserver.engine.persisting import persist
+from flowserver.engine.reader import Reader
+from flowserver.invokers.invocation import Failed, Reply
+from flowserver.invokers.web_requests import WebRequest
+from flowserver.machine.delivering import next_attempt_at
+from flowserver.machine.destinations import Destination, WebAddress, read_destination
+from flowserver.machine.notifications import Published, content_of, headers_of
+from flowserver.store.deliveries import (
+    Delivery,
+    NewDelivery,
+    claim_deliveries,
+    delete_delivery,
+    insert_deliveries,
+    next_delivery_at,
+    put_off_delivery,
+)
+from flowserver.store.errors import reason_of
+
+log = logging.getLogger(__name__)
+
+WEB_SECONDS = 5.0
+"""An endpoint that has not answered by then has not taken the message."""
+
+CLAIM_MS = 15_000
+"""By then an attempt has long ended, unless its node has died."""
+
+SAME_TARGET_PART = 8
+"""One target has at most this part of the places, so that an endpoint that never answers holds up no other."""
+
+LEFT_SECONDS = 1.0
+"""When to look again at what is due but could not be claimed: others are at it, or a row is damaged."""
+
+LOOK_AGAIN_SECONDS = 5.0
+"""Longest sleep: a safety net for what another node has left behind and for clocks that are stepped."""
+
+Afterwards = Callable[[], None]
+"""What is to be done once a commit is durable."""
+
+Inlet = Callable[[Connection, Any, Delivery], Afterwards]
+"""Hands a delivery in at a destination of this server, as part of a commit. Raises FlowServerError if it cannot."""
+
+
+class Sender(Protocol):
+    """Who makes requests to the outside."""
+
+    async def send(self, request: WebRequest) -> Reply | Failed:
+        """Make the request; Failed only if no reply came."""
+        ...
+
+
+class Deliveries:
+    """One node's part in bringing. Make and use it inside one event loop."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        committer: Committer,
+        sender: Sender,
+        clock: Clock,
+        limits: Limits,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._reader = reader
+        self._committer = committer
+        self._sender = sender
+        self._clock = clock
+        self._places = limits.deliveries_in_flight_max
+        self._places_each = max(self._places // SAME_TARGET_PART, 1)
+        self._chance = chance
+        self._inlets: dict[type[Any], Inlet] = {}
+        self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._targets: Counter[str] = Counter()
+        self._due_at: int | None = 0
+        self._wake = asyncio.Event()
+        self._loop_task: asyncio.Task[None] | None = None
+
+    def open(self, kind: type[Any], inlet: Inlet) -> None:
+        """Have deliveries to destinations of a kind handed in there."""
+        self._inlets[kind] = inlet
+
+    def start(self) -> None:
+        """Begin to bring what is due."""
+        self._loop_task = asyncio.create_task(self._run(), name="deliveries")
+
+    async def stop(self) -> None:
+        """Begin nothing more; what is under way goes on."""
+        if self._loop_task is not None:
+            self._loop_task.cancel()
+            await asyncio.wait([self._loop_task])
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for what is under way, then drop the rest: it is tried again when its claim is over."""
+        tasks = list(self._under_way.values())
+        if not tasks:
+            return
+        _, pending = await asyncio.wait(tasks, timeout=min(seconds, WEB_SECONDS))
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending)
+
+    def deliver_in(self, connection: Connection, new: Sequence[NewDelivery]) -> None:
+        """Add deliveries as part of another change; call `note_due` once that is durable.
+
+        Those that are there already, by their ids, stay as they are.
+        """
+        insert_deliveries(connection, new, self._clock.now_ms())
+
+    def note_due(self, instant_ms: int = 0) -> None:
+        """A delivery is due at that instant."""
+        if self._due_at is None or instant_ms < self._due_at:
+            self._due_at = instant_ms
+            self._wake.set()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._round()
+            except SQLAlchemyError as error:
+                log.warning("deliveries wait for the database: %s", reason_of(error))
+                await asyncio.sleep(1)
+            except Exception:
+                log.exception("deliveries failed and go on")
+                await asyncio.sleep(1)
+
+    async def _round(self) -> None:
+        self._wake.clear()
+        room = self._places - len(self._under_way)
+        if room > 0 and await self._is_due():
+            claimed = await self._committer.write(partial(self._claim, limit=room))
+            for delivery in claimed:
+                self._begin(delivery)
+            if claimed:
+                self.note_due()  # there may be more
+                return
+            await self._sleep(LEFT_SECONDS)
+        else:
+            await self._sleep(LOOK_AGAIN_SECONDS)
+
+    async def _is_due(self) -> bool:
+        """Whether to claim now; if not, it is noted when."""
+        noted, self._due_at = self._due_at, None
+        if noted is None or noted > self._clock.now_ms():
+            full = [target for target, count in self._targets.items() if count >= self._places_each]
+            noted = await self._reader.ask(partial(next_delivery_at, except_to=full))
+        if noted is None or noted <= self._clock.now_ms():
+            return noted is not None
+        self.note_due(noted)
+        return False
+
+    def _claim(self, connection: Connection, limit: int) -> list[Delivery]:
+        now = self._clock.now_ms()
+        return claim_deliveries(connection, now, now + CLAIM_MS, limit, dict(self._targets), self._places_each)
+
+    async def _sleep(self, seconds: float) -> None:
+        if self._due_at is not None and len(self._under_way) < self._places:
+            seconds = min(seconds, max(self._due_at - self._clock.now_ms(), 0) / 1000)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    # One delivery
+
+    def _begin(self, delivery: Delivery) -> None:
+        if delivery.delivery_id in self._under_way:
+            return  # its claim was over before this node knew what came of it
+        task = asyncio.create_task(self._bring(delivery), name=f"delivery {delivery.delivery_id}")
+        self._under_way[delivery.delivery_id] = task
+        self._targets[delivery.target] += 1
+        task.add_done_callback(lambda _: self._end(delivery))
+
+    def _end(self, delivery: Delivery) -> None:
+        del self._under_way[delivery.delivery_id]
+        self._targets[delivery.target] -= 1
+        if not self._targets[delivery.target]:
+            del self._targets[delivery.target]
+        self._wake.set()
+
+    async def _bring(self, delivery: Delivery) -> None:
+        try:
+            failure = await self._attempt(delivery, read_destination(delivery.target))
+        except SQLAlchemyError as error:  # if it was handed in after all, there is nothing to put off
+            failure = reason_of(error)
+        except Exception as error:  # a damaged row, or our bug
+            log.exception("delivery %s failed inside the server", delivery.delivery_id)
+            failure = f"the server failed: {type(error).__name__}"
+        if failure is not None:
+            await self._put_off(delivery, failure)
+
+    async def _attempt(self, delivery: Delivery, destination: Destination) -> str | None:
+        """Bring it; returns why it has not arrived, None if it has, and is deleted."""
+        if isinstance(destination, WebAddress):
+            failure = await self._send(delivery, destination)
+            if failure is None:
+                await persist(lambda: self._committer.write(lambda c: delete_delivery(c, delivery.delivery_id)))
+            return failure
+        inlet = self._inlets.get(type(destination))
+        if inlet is None:
+            return f"nothing can be delivered to {delivery.target}"
+        try:
+            afterwards = await self._committer.write(lambda c: _hand_in(c, inlet, destination, delivery))
+        except FlowServerError as error:
+            return f"{error.code}: {error.message}"
+        afterwards()
+        return None
+
+    async def _send(self, delivery: Delivery, address: WebAddress) -> str | None:
+        published = published_by(delivery)
+        content = content_of(published, delivery.content_format).encode()
+        request_id = f"{delivery.delivery_id}-{delivery.attempt}"
+        headers = headers_of(published, delivery.content_format, request_id)
+        reply = await self._sender.send(WebRequest("POST", address.url, WEB_SECONDS, headers, content))
+        if isinstance(reply, Failed):
+            return reply.cause
+        return None if 200 <= reply.status < 300 else f"it answered {reply.status}"
+
+    async def _put_off(self, delivery: Delivery, failure: str) -> None:
+        now = self._clock.now_ms()
+        again_at = next_attempt_at(delivery.strategy, delivery.attempt, now, self._chance())
+        if again_at is None:
+            log.warning("%s is given up after %d attempts: %s", _title(delivery), delivery.attempt, failure)
+            await persist(lambda: self._committer.write(lambda c: delete_delivery(c, delivery.delivery_id)))
+            return
+        log.info("%s is tried again in %d ms: %s", _title(delivery), again_at - now, failure)
+        await persist(lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at)))
+        self.note_due(again_at)
+
+
+def published_by(delivery: Delivery) -> Published:
+    """What it brings, as its subscriber sees it."""
+    return Published(
+        delivery.topic, delivery.subscription, delivery.message_id, delivery.body, delivery.tag, delivery.created_at
+    )
+
+
+def _hand_in(connection: Connection, inlet: Inlet, destination: Destination, delivery: Delivery) -> Afterwards:
+    """The delivery goes and what it brings is there in one commit, so it is handed in once."""
+    if not delete_delivery(connection, delivery.delivery_id):
+        return _nothing
+    return inlet(connection, destination, delivery)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _title(delivery: Delivery) -> str:
+    """What people may see of it: not the whole target, whose query may hold secrets."""
+    what = f"message {delivery.message_id} of topic {delivery.topic} for {delivery.subscription}"
+    return what if delivery.topic else f"the result of invocation {delivery.invocation_key}"

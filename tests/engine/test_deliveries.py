@@ -1,0 +1,295 @@
+"""What is to be delivered arrives, again and again if need be, until it has arrived or is given up."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, func, select, update
+
+from flowserver.base.errors import FlowNotExists, FlowServerError
+from flowserver.base.limits import Limits
+from flowserver.engine import deliveries as module
+from flowserver.engine.deliveries import CLAIM_MS
+from flowserver.machine.delivering import ContentFormat, Strategy
+from flowserver.machine.destinations import QueueAddress
+from flowserver.store.deliveries import Delivery, NewDelivery
+from flowserver.store.queue_tables import deliveries
+from flowserver.store.tables import secrets
+from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node
+from tests.engine.subscribers import Subscriber
+from tests.support.clock import ManualClock
+
+QUEUE = "acs:mns:::queues/q"
+
+
+@pytest.fixture
+async def subscriber() -> AsyncIterator[Subscriber]:
+    server = Subscriber()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+async def deliver(node: Node, target: str, *ids: str, **changes: Any) -> None:
+    """Have these delivered; each is a message of its own."""
+    new = [
+        NewDelivery(**{"delivery_id": i, "target": target, "message_id": i, "body": f"body {i}", **changes})
+        for i in ids
+    ]
+    await node.engine.committer.write(lambda connection: node.engine.deliveries.deliver_in(connection, new))
+    node.engine.deliveries.note_due()
+
+
+def left(node: Node) -> dict[str, int]:
+    """The deliveries that there are, with their attempts."""
+    with node.database.read() as connection:
+        rows = connection.execute(select(deliveries.c.delivery_id, deliveries.c.attempt)).all()
+    return {row.delivery_id: row.attempt for row in rows}
+
+
+async def attempted(node: Node, count: int = 1) -> None:
+    """So many attempts have come to their end, from when this is called."""
+    ended, end = asyncio.Semaphore(0), node.engine.deliveries._end
+
+    def note(delivery: Delivery) -> None:
+        end(delivery)
+        ended.release()
+
+    node.engine.deliveries._end = note  # type: ignore[method-assign]
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        for _ in range(count):
+            await ended.acquire()
+
+
+async def settled(node: Node) -> dict[str, int]:
+    """The like, once nothing is under way."""
+    while tasks := list(node.engine.deliveries._under_way.values()):
+        await asyncio.wait(tasks)
+        await asyncio.sleep(0)
+    return left(node)
+
+
+def advance(node: Node, clock: ManualClock, seconds: float) -> None:
+    clock.advance(seconds=seconds)
+    node.engine.deliveries.note_due()
+
+
+async def test_an_endpoint_is_sent_what_its_subscription_says(node: Node, subscriber: Subscriber) -> None:
+    url = subscriber.url("hook?key=1")
+    await deliver(node, url, "1", topic="news", subscription="s", tag="red", content_format=ContentFormat.SIMPLIFIED)
+    push = await subscriber.next()
+    assert (push.path, push.body) == ("hook", "body 1")
+    assert push.headers["x-mns-message-id"] == "1"
+    assert push.headers["x-mns-message-tag"] == "red"
+    await deliver(node, url, "2", topic="news", subscription="s", content_format=ContentFormat.XML)
+    push = await subscriber.next()
+    assert push.headers["Content-Type"] == "text/xml;charset=utf-8"
+    assert "<Message>body 2</Message>" in push.body
+    assert await settled(node) == {}
+
+
+@pytest.mark.parametrize("status", [302, 404, 500])
+async def test_backing_off_gives_up_after_three_retries(
+    node: Node, subscriber: Subscriber, clock: ManualClock, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    subscriber.status["hook"] = status
+    await deliver(node, subscriber.url("hook?secret"), "1", strategy=Strategy.BACKOFF, topic="news", subscription="s")
+    for attempt in (1, 2, 3):
+        await subscriber.next()
+        assert await settled(node) == {"1": attempt}
+        advance(node, clock, 9.9)
+        await asyncio.sleep(0)
+        assert not subscriber.has_more
+        advance(node, clock, 10.1)
+    await subscriber.next()
+    assert await settled(node) == {}
+    assert "message 1 of topic news for s is given up after 4 attempts" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_a_retry_that_succeeds_is_the_last(node: Node, subscriber: Subscriber, clock: ManualClock) -> None:
+    subscriber.status["hook"] = 503
+    await deliver(node, subscriber.url("hook"), "1")
+    await subscriber.next()
+    await settled(node)
+    subscriber.status["hook"] = 204
+    advance(node, clock, 1)
+    await subscriber.next()
+    assert await settled(node) == {}
+
+
+async def test_an_endpoint_that_does_not_answer_is_not_waited_for(
+    node: Node, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WEB_SECONDS", 0.05)
+    subscriber.status["hook"] = None
+    await deliver(node, subscriber.url("hook"), "1")
+    await (await subscriber.next()).gone.wait()
+    assert await settled(node) == {"1": 1}
+
+
+@pytest.mark.parametrize("target", ["http://169.254.169.254/latest", "http://[::]:99999/", "mail:a@b", QUEUE])
+async def test_what_cannot_be_reached_is_put_off(node: Node, target: str) -> None:
+    await asyncio.gather(attempted(node), deliver(node, target, "1"))
+    assert await settled(node) == {"1": 1}
+
+
+@pytest.mark.parametrize("limits", [Limits(deliveries_in_flight_max=16)])
+async def test_a_slow_endpoint_holds_up_no_other(node: Node, subscriber: Subscriber) -> None:
+    subscriber.status["slow"] = None
+    await deliver(node, subscriber.url("slow"), *(f"slow-{number:02}" for number in range(40)))
+    held = [await subscriber.next() for _ in range(2)]
+    await deliver(node, subscriber.url("quick"), *(f"quick-{number:02}" for number in range(40)))
+    quick = [await subscriber.next() for _ in range(40)]
+    assert {push.path for push in quick} == {"quick"}
+    subscriber.status["slow"] = 200
+    for push in held:
+        push.answer(200)
+    for _ in range(38):
+        await subscriber.next()
+    assert await settled(node) == {}
+
+
+async def test_many_at_once_arrive_once_each(node: Node, subscriber: Subscriber) -> None:
+    ids = [f"{number:03}" for number in range(300)]
+    await deliver(node, subscriber.url("hook"), *ids)
+    pushes = [await subscriber.next() for _ in ids]
+    assert sorted(push.headers["x-mns-message-id"] for push in pushes) == ids
+    assert await settled(node) == {}
+    assert not subscriber.has_more
+
+
+async def test_the_next_server_brings_what_a_crash_left(
+    open_database: Callable[[], FragileDatabase], clock: ManualClock, subscriber: Subscriber
+) -> None:
+    subscriber.status["hook"] = None
+    database = open_database()
+    async with running_node(database, clock) as node:
+        await deliver(node, subscriber.url("hook"), "1")
+        await subscriber.next()
+        database.crashed = True
+    subscriber.status["hook"] = 200
+    clock.advance(ms=CLAIM_MS)
+    async with running_node(open_database(), clock, node_id="node-2") as node:
+        assert (await subscriber.next()).body == "body 1"
+        assert await settled(node) == {}
+
+
+async def test_an_arrival_is_remembered_when_the_database_is_back(
+    node: Node, subscriber: Subscriber, clock: ManualClock
+) -> None:
+    subscriber.status["hook"] = None
+    await deliver(node, subscriber.url("hook"), "1")
+    push = await subscriber.next()
+    node.database.broken = True
+    push.answer(200)
+    await node.database.failed()
+    node.database.broken = False
+    assert await settled(node) == {}
+    assert not subscriber.has_more
+
+
+async def test_a_database_that_fails_delays_deliveries_only(node: Node, subscriber: Subscriber) -> None:
+    await deliver(node, subscriber.url("hook"), "1")
+    await subscriber.next()
+    node.database.broken = True
+    node.engine.deliveries.note_due()
+    await node.database.failed()
+    node.database.broken = False
+    await deliver(node, subscriber.url("hook"), "2")
+    assert (await subscriber.next()).body == "body 2"
+
+
+class Inlet:
+    """A destination of this server that keeps what is handed in as a row, and refuses as often as it should."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.handed_in: list[str] = []
+        self.came = asyncio.Event()
+
+    def __call__(self, connection: Connection, destination: QueueAddress, delivery: Delivery) -> Callable[[], None]:
+        assert destination == QueueAddress("q")
+        connection.execute(secrets.insert().values(name=f"in {delivery.delivery_id}", value=delivery.body))
+        if self.errors:
+            raise self.errors.pop()
+        return lambda: self._note(delivery.delivery_id)
+
+    def _note(self, delivery_id: str) -> None:
+        self.handed_in.append(delivery_id)
+        self.came.set()
+
+
+def rows_in(node: Node) -> int:
+    with node.database.read() as connection:
+        handed_in = select(func.count()).select_from(secrets).where(secrets.c.name.startswith("in "))
+        return int(connection.execute(handed_in).scalar_one())
+
+
+async def test_a_destination_here_gets_it_in_the_commit_that_deletes_it(node: Node) -> None:
+    inlet = Inlet()
+    node.engine.deliveries.open(QueueAddress, inlet)
+    await asyncio.gather(attempted(node, 2), deliver(node, QUEUE, "1", "2"))
+    assert rows_in(node) == 2
+    assert await settled(node) == {}
+    assert sorted(inlet.handed_in) == ["1", "2"]
+
+
+async def test_a_commit_whose_answer_is_lost_hands_in_once(node: Node, clock: ManualClock) -> None:
+    inlet = Inlet()
+    node.engine.deliveries.open(QueueAddress, inlet)
+    lies: list[bool] = []
+
+    def lie(connection: Connection) -> bool:
+        """The commit that hands in comes through, and fails all the same."""
+        is_in = secrets.select().where(secrets.c.name == "in 1")
+        node.database.lies_once = not lies and connection.execute(is_in).one_or_none() is not None
+        lies.extend([True] * node.database.lies_once)
+        return False
+
+    node.database.refuses = lie
+    await asyncio.gather(attempted(node), deliver(node, QUEUE, "1"))
+    assert await settled(node) == {}
+    assert lies
+    assert rows_in(node) == 1
+
+
+@pytest.mark.parametrize("error", [FlowNotExists("none"), FlowServerError("a bug"), RuntimeError("a bug")])
+async def test_a_destination_that_refuses_is_asked_again(node: Node, clock: ManualClock, error: Exception) -> None:
+    inlet = Inlet(error)
+    node.engine.deliveries.open(QueueAddress, inlet)
+    await asyncio.gather(attempted(node), deliver(node, QUEUE, "1"))
+    assert await settled(node) == {"1": 1}
+    assert rows_in(node) == 0
+    advance(node, clock, 1)
+    await inlet.came.wait()
+    assert await settled(node) == {}
+    assert rows_in(node) == 1
+
+
+async def test_a_row_that_makes_no_sense_holds_up_nothing(node: Node, subscriber: Subscriber) -> None:
+    subscriber.status["hook"] = 500
+    await deliver(node, subscriber.url("hook"), "1")
+    await subscriber.next()
+    await settled(node)
+    with node.database.write() as connection:
+        connection.execute(update(deliveries).values(strategy="NONE", wake_at=1))
+    await deliver(node, subscriber.url("other"), "2")
+    assert (await subscriber.next()).path == "other"
+    assert set(await settled(node)) == {"1"}
+
+
+async def test_nodes_share_the_work(migrated_postgres_url: str, clock: ManualClock, subscriber: Subscriber) -> None:
+    first, second = FragileDatabase(migrated_postgres_url), FragileDatabase(migrated_postgres_url)
+    ids = [f"{number:03}" for number in range(200)]
+    async with running_node(first, clock) as node, running_node(second, clock, node_id="node-2") as other:
+        await deliver(node, subscriber.url("hook"), *ids)
+        other.engine.deliveries.note_due()
+        pushes = [await subscriber.next() for _ in ids]
+        assert sorted(push.headers["x-mns-message-id"] for push in pushes) == ids
+        await settled(other)
+        assert await settled(node) == {}
+    for database in (first, second):
+        database.close()
+    assert not subscriber.has_more
