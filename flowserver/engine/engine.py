@@ -83,7 +83,7 @@ class Engine:
         self.deliveries = Deliveries(self.reader, self.committer, self.invoker, clock, limits)
         self.callbacks = Callbacks(self.committer, tokens)
         self.membership = Membership(database, self.lease, clock, self)
-        self.queues = Queues(self.committer, self.reader, clock, self.membership, limits)
+        self.queues = Queues(self.committer, self.reader, clock, self.membership, limits, self.outlets)
         self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)
         backlog = Backlog(self.dispatcher, self.committer, self.lease, self.membership)
         self.sweeper = Sweeper(

@@ -126,7 +126,7 @@ def _new_message(queue: QueueRow, new: NewQueueMessage, now_ms: int) -> QueueMes
     return QueueMessage(
         message_id=new.message_id,
         body=new.body,
-        body_md5=hashlib.md5(new.body.encode(), usedforsecurity=False).hexdigest().upper(),
+        body_md5=md5_of(new.body),
         priority=new.priority,
         visible_at=now_ms + delay_seconds * 1000,
         enqueued_at=now_ms,
@@ -135,6 +135,11 @@ def _new_message(queue: QueueRow, new: NewQueueMessage, now_ms: int) -> QueueMes
         dequeue_count=0,
         receipt=new.receipt if delay_seconds else None,
     )
+
+
+def md5_of(body: str) -> str:
+    """The MD5 of a body as clients are told it: of its UTF-8, in upper-case hexadecimal."""
+    return hashlib.md5(body.encode(), usedforsecurity=False).hexdigest().upper()
 
 
 def _hide(connection: Connection, order: Hide, now_ms: int) -> int | None:

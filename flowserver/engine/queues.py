@@ -19,13 +19,15 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.clock import Clock
-from flowserver.base.errors import QueueNotExist
+from flowserver.base.errors import InvalidArgument, QueueNotExist
 from flowserver.base.limits import Limits
 from flowserver.engine.committer import Committer
 from flowserver.engine.gathered import Gathered
 from flowserver.engine.membership import Membership
+from flowserver.engine.publishing import publish
 from flowserver.engine.queue_work import Delete, Hide, NewQueueMessage, Order, Send, Take, carry_out
 from flowserver.engine.reader import Reader
+from flowserver.invokers.outlets import Outlets
 from flowserver.store.errors import reason_of
 from flowserver.store.queue_messages import QueueMessage, Receipt, count_ready, next_visible_at
 from flowserver.store.queues import QueueRow, find_queue
@@ -70,12 +72,19 @@ class Queues:
     """One node's part in queues. Make and use it inside one event loop."""
 
     def __init__(
-        self, committer: Committer, reader: Reader, clock: Clock, membership: Membership, limits: Limits
+        self,
+        committer: Committer,
+        reader: Reader,
+        clock: Clock,
+        membership: Membership,
+        limits: Limits,
+        outlets: Outlets | None = None,
     ) -> None:
         self._reader = reader
         self._clock = clock
         self._membership = membership
         self._limits = limits
+        self._outlets = outlets or Outlets()
         self._gathered: Gathered[Order] = Gathered(committer, self._carry_out, limits.pending_messages_max)
         self._lines: dict[str, Line] = {}
         self._flowing: set[str] = set()
@@ -87,8 +96,11 @@ class Queues:
     ) -> list[QueueMessage]:
         """Put messages into a queue; one whose id is there already is left as it is. All or none.
 
-        Raises QueueNotExist, InvalidArgument for a body that is too long, ResourceThrottled when `bounded`.
+        Raises QueueNotExist, InvalidArgument for a body that is too long, ResourceThrottled when `bounded`. For a queue
+        that a broker keeps, see `publish`.
         """
+        if queue in self._outlets:
+            return await publish(self._outlets, queue, messages, self._clock.now_ms())
         sending = self._gathered.put(Send(queue, messages), bounded=bounded)
         self._serve(queue, len(messages))
         sent: list[QueueMessage] = await asyncio.shield(sending)
@@ -98,11 +110,22 @@ class Queues:
     def send_in(
         self, connection: Connection, queue: str, messages: Sequence[NewQueueMessage], now_ms: int
     ) -> list[QueueMessage]:
-        """The same as part of another change, in the writer's thread; call `note_sent` once that is durable."""
+        """The same as part of another change, in the writer's thread; call `note_sent` once that is durable.
+
+        Raises also InvalidArgument for a queue that a broker keeps: nothing can be sent there within a transaction.
+        """
+        self.check_is_here(queue)
         (sent,) = carry_out(connection, [Send(queue, messages)], now_ms)
         if isinstance(sent, Exception):
             raise sent
         return list(sent)
+
+    def check_is_here(self, queue: str) -> None:
+        """Raises InvalidArgument for a queue that a broker keeps; whether any other exists is not looked up."""
+        if queue in self._outlets:
+            raise InvalidArgument(
+                f"queue {queue} is kept by a broker, as the setting queues says, and cannot be used here"
+            )
 
     def note_sent(self, queue: str, count: int) -> None:
         """So many messages were sent; whoever waits for them here or on another node is served."""

@@ -83,14 +83,17 @@ class OutgoingMessage:
 
 
 class QueueOperations:
-    """Operations on queues and their messages. All raise InvalidQueueName, and, but for `create`, QueueNotExist."""
+    """Operations on queues and their messages.
+
+    All raise InvalidQueueName, and InvalidArgument for a queue that a broker keeps; all but `create` QueueNotExist.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def create(self, name: str, attributes: QueueAttributes) -> bool:
         """Create a queue; False if there is one with the same attributes. Raises QueueAlreadyExist, InvalidArgument."""
-        check_queue_name(name)
+        self._check_name(name)
         _check_attributes(attributes, self._engine.limits)
         now = self._engine.clock.now_ms()
         row = QueueRow(name=name, created_at=now, modified_at=now, **{**DEFAULTS.given, **attributes.given})
@@ -101,7 +104,7 @@ class QueueOperations:
 
     async def set_attributes(self, name: str, attributes: QueueAttributes) -> None:
         """Change the attributes that are given; they hold for messages sent or received from now on."""
-        check_queue_name(name)
+        self._check_name(name)
         _check_attributes(attributes, self._engine.limits)
         now = self._engine.clock.now_ms()
         if not await self._write(lambda connection: update_queue(connection, name, attributes.given, now)):
@@ -109,7 +112,7 @@ class QueueOperations:
 
     async def describe(self, name: str) -> tuple[QueueRow, Counts]:
         """A queue, and how many messages it has."""
-        check_queue_name(name)
+        self._check_name(name)
         now = self._engine.clock.now_ms()
 
         def read(connection: Connection) -> tuple[QueueRow, Counts]:
@@ -128,7 +131,7 @@ class QueueOperations:
 
     async def delete(self, name: str) -> None:
         """Delete a queue and all its messages, those first; one that does not exist is deleted already."""
-        check_queue_name(name)
+        self._check_name(name)
         while await self._write(partial(delete_messages, queue=name, limit=DELETED_AT_ONCE)) == DELETED_AT_ONCE:
             pass
         await self._write(partial(_delete, name=name))
@@ -136,7 +139,7 @@ class QueueOperations:
 
     async def send(self, name: str, messages: Sequence[OutgoingMessage]) -> Sequence[QueueMessage]:
         """Send messages, all or none. Raises InvalidArgument, ResourceThrottled."""
-        check_queue_name(name)
+        self._check_name(name)
         limits = self._engine.limits
         _check_count(len(messages), limits)
         for each in messages:
@@ -150,7 +153,7 @@ class QueueOperations:
 
         Raises MessageNotExist if none came in time, InvalidArgument, ResourceThrottled.
         """
-        check_queue_name(name)
+        self._check_name(name)
         limits = self._engine.limits
         _check_count(count, limits)
         if wait_seconds is not None:
@@ -162,7 +165,7 @@ class QueueOperations:
 
     async def peek(self, name: str, *, count: int = 1) -> Sequence[QueueMessage]:
         """The messages that would be received next, as they are. Raises MessageNotExist, InvalidArgument."""
-        check_queue_name(name)
+        self._check_name(name)
         _check_count(count, self._engine.limits)
         now = self._engine.clock.now_ms()
 
@@ -177,7 +180,7 @@ class QueueOperations:
 
     async def delete_messages(self, name: str, handles: Sequence[str]) -> Sequence[InvalidArgument | Any]:
         """Delete received messages. For each None, or why it was not: ReceiptHandleError or MessageNotExist."""
-        check_queue_name(name)
+        self._check_name(name)
         _check_count(len(handles), self._engine.limits)
         receipts = [read_handle(handle) for handle in handles]
         known = [receipt for receipt in receipts if receipt is not None]
@@ -189,7 +192,7 @@ class QueueOperations:
 
         Raises ReceiptHandleError, MessageNotExist, InvalidArgument.
         """
-        check_queue_name(name)
+        self._check_name(name)
         seconds_max = self._engine.limits.queue_visibility_seconds_max
         _check_range("the visibility time-out", visibility_seconds, 1, seconds_max)
         receipt = read_handle(handle)
@@ -199,6 +202,10 @@ class QueueOperations:
         if changed is None:
             raise MessageNotExist("the receipt handle is no longer good: the message is gone or visible again")
         return make_handle(*changed[0]), changed[1]
+
+    def _check_name(self, name: str) -> None:
+        check_queue_name(name)
+        self._engine.queues.check_is_here(name)
 
     async def _read(self, query: Callable[[Connection], T]) -> T:
         return await asyncio.to_thread(self._engine.database.run_read, query)

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from textwrap import dedent, indent
 from typing import Any
@@ -15,6 +15,7 @@ from flowserver.base.json_values import dump_json, load_json
 from flowserver.base.limits import Limits
 from flowserver.engine.engine import Engine
 from flowserver.engine.tokens import TaskTokens
+from flowserver.invokers.brokers import read_outlets
 from flowserver.machine.events import Event, EventType
 from flowserver.operations.operations import Operations
 from flowserver.store.database import Database
@@ -158,7 +159,9 @@ async def running_node(
     limits: Limits | None = None,
     tokens: TaskTokens = TOKENS,
     drain_seconds: float = 0,
+    queues: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Node]:
+    """`queues` are kept by brokers, as in the settings."""
     engine = Engine(
         database,
         clock=clock,
@@ -166,6 +169,7 @@ async def running_node(
         missing_source="null",
         tokens=tokens,
         node_id=node_id,
+        outlets=read_outlets(queues or {}),
     )
     async with engine.running(drain_seconds):
         yield Node(engine, database)
