@@ -1,11 +1,16 @@
 """The HTTP side of hosted functions: one reply per call, always given when the handler has ended.
 
 Two addresses reach a function: Function Compute's InvokeFunction path, for its SDKs, and the plain
-`/{service}/{function}` that is registered with the server. An asynchronous invocation is run like a synchronous one:
-telling the caller early is the business of whoever keeps the call, not of the runtime.
+`/{service}/{function}` that is registered with the server, with the addresses of its hooks below it. An asynchronous
+invocation is run like a synchronous one: telling the caller early is the business of whoever keeps the call, not of the
+runtime.
 """
 
-import logging
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
 from uuid import uuid4
 
 from starlette.applications import Starlette
@@ -17,34 +22,99 @@ from starlette.types import ASGIApp
 from flowserver.api.guard import check_open_request
 from flowserver.base.errors import AccessDenied
 from flowserver.hosting.context import make_context
-from flowserver.hosting.functions import HostedFunction, HostedFunctions
-from flowserver.hosting.logs import current_request_id, plain
-from flowserver.hosting.runtime import HandlerReply, call_handler
+from flowserver.hosting.functions import HostedFunctions
+from flowserver.hosting.instances import Instance
+from flowserver.hosting.logs import keep_log, tail_of
+from flowserver.hosting.runtime import HandlerReply
 
 INVOKE_PATH = "/2016-08-15/services/{service}/functions/{function}/invocations"
 PLAIN_PATH = "/{service}/{function}"
 
+INITIALIZE: Final = "initialize"
+PRE_STOP: Final = "pre-stop"
+"""Hooks are reached below a function's plain address, by the names that custom runtimes have for them."""
+
+Act = Callable[[Instance, Request, str], Awaitable[Response]]
+"""What an address does with a function; the last argument is the request's id."""
+
 
 def build_app(hosted: HostedFunctions, *, for_local_programs: bool = False) -> ASGIApp:
-    """An ASGI application that answers POST on both addresses of every hosted function.
+    """An ASGI application that answers POST on both addresses of every hosted function, and its hooks' addresses.
 
     With `for_local_programs` it refuses what a browser sends on behalf of a page, by the rules of a server without
     access keys: else any web page could run the functions of whoever looks at it.
     """
+    instances = {title: Instance(function) for title, function in hosted.items()}
 
-    async def invoke(request: Request) -> Response:
-        service, _, qualifier = request.path_params["service"].partition(".")
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await asyncio.gather(*(instance.close() for instance in instances.values()))
+
+    addresses: tuple[tuple[str, str, Act], ...] = (
+        ("POST", INVOKE_PATH, _invoke),
+        ("POST", PLAIN_PATH, _invoke),
+        ("POST", f"{PLAIN_PATH}/{INITIALIZE}", _initialize),
+        ("GET", f"{PLAIN_PATH}/{PRE_STOP}", _pre_stop),
+    )
+    routes = [
+        Route(path, _answering(act, instances, for_local_programs), methods=[method]) for method, path, act in addresses
+    ]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+def _answering(
+    act: Act, instances: Mapping[str, Instance], for_local_programs: bool
+) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        service, _, _ = request.path_params["service"].partition(".")
         name = request.path_params["function"]
         request_id = request.headers.get("x-fc-request-id") or str(uuid4())
         if for_local_programs and _is_foreign(request):
             return _refused(request_id)
-        function = hosted.get(f"{service}/{name}")
-        if function is None:
+        instance = instances.get(f"{service}/{name}")
+        if instance is None:
             return _not_found(service, name, request_id)
-        qualifier = qualifier or request.headers.get("x-fc-qualifier", "")
-        return _render(await _call(function, await request.body(), request_id, qualifier), request_id)
+        return await act(instance, request, request_id)
 
-    return Starlette(routes=[Route(path, invoke, methods=["POST"]) for path in (INVOKE_PATH, PLAIN_PATH)])
+    return answer
+
+
+async def _invoke(instance: Instance, request: Request, request_id: str) -> Response:
+    qualifier = request.path_params["service"].partition(".")[2] or request.headers.get("x-fc-qualifier", "")
+    context = make_context(instance.function, request_id, qualifier)
+    event = await request.body()
+    lines = keep_log() if request.headers.get("x-fc-log-type") == "Tail" else None
+    call = asyncio.create_task(instance.call(event, context))
+    leaving = asyncio.create_task(_wait_until_gone(request))
+    await asyncio.wait({call, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    if not call.done():
+        context.stopped.set()  # the caller has dropped the call, as the server does when an invocation is stopped
+    leaving.cancel()
+    response = _render(await call, request_id)
+    if lines is not None:
+        response.headers["X-Fc-Log-Result"] = base64.b64encode(tail_of(lines)).decode()
+    return response
+
+
+async def _wait_until_gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _initialize(instance: Instance, _: Request, request_id: str) -> Response:
+    return _hook_response(await instance.initialize(request_id), request_id)
+
+
+async def _pre_stop(instance: Instance, _: Request, request_id: str) -> Response:
+    return _hook_response(await instance.pre_stop(request_id), request_id)
+
+
+def _hook_response(reply: HandlerReply, request_id: str) -> Response:
+    headers = {"X-Fc-Request-Id": request_id}
+    if reply.failed:
+        return Response(reply.body, 404, headers, "application/json")  # as a custom runtime says it
+    return Response(headers=headers)
 
 
 def _is_foreign(request: Request) -> bool:
@@ -54,18 +124,6 @@ def _is_foreign(request: Request) -> bool:
     except AccessDenied:
         return True
     return False
-
-
-async def _call(function: HostedFunction, event: bytes, request_id: str, qualifier: str) -> HandlerReply:
-    current_request_id.set(request_id)
-    plain.info("FC Invoke Start RequestId: %s", request_id)
-    reply = await call_handler(function, event, make_context(function, request_id, qualifier))
-    if reply.failed:
-        logging.getLogger().error("%s", reply.body.decode())
-        plain.info("FC Invoke End RequestId: %s, Error: Unhandled function error", request_id)
-    else:
-        plain.info("FC Invoke End RequestId: %s", request_id)
-    return reply
 
 
 def _render(reply: HandlerReply, request_id: str) -> Response:

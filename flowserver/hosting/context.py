@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, field
+from threading import Event
 
 from flowserver.hosting.functions import HostedFunction
 
@@ -50,6 +51,9 @@ class FunctionContext:
     region: str = ""
     account_id: str = ""
     logger: logging.Logger = field(default_factory=logging.getLogger)
+    stopped: Event = field(default_factory=Event)
+    """Set when nobody waits for the call any more: its time is up, or its caller has gone. The cloud has no such thing,
+    because it ends the process; a thread must be asked to end."""
 
 
 def make_context(function: HostedFunction, request_id: str, qualifier: str) -> FunctionContext:

@@ -1,22 +1,26 @@
 """The hosted functions: loads each handler's Python file and keeps it, as a function instance in the cloud would.
 
-A file is loaded once for every function that names it, so a function's module-level state lasts from call to call
-and is its own, as in the cloud, where each function has instances of its own.
+A file is loaded once for every function that names it, so a function's module-level state lasts from call to call, is
+shared with its hooks and is its own, as in the cloud, where each function has instances of its own.
 """
 
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from flowserver.hosting.errors import HostingError
-from flowserver.hosting.host_file import HostFile
+from flowserver.hosting.host_file import HOOK_SECONDS_DEFAULT, FunctionEntry, HostFile
 
 Handler = Callable[[bytes, Any], Any]
 """`handler(event, context)`: the event as bytes, the context as in `context`."""
+
+Hook = Callable[[Any], Any]
+"""`initialize(context)` and the like; what it returns does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,15 @@ class HostedFunction:
     handler_name: str
     """As the cloud writes it: `file.function`."""
     timeout_seconds: int
+    initializer: Hook | None = None
+    """Called before the first call; if it fails, so does the call, and the next one calls it again."""
+    pre_freeze: Hook | None = None
+    """Called after a call when no other is under way."""
+    pre_stop: Hook | None = None
+    """Called when a call was stopped from outside, and at the end of the program."""
+    hook_seconds: int = HOOK_SECONDS_DEFAULT
+    concurrency_max: int | None = None
+    waiting_max: int | None = None
 
 
 HostedFunctions = Mapping[str, HostedFunction]
@@ -37,17 +50,54 @@ HostedFunctions = Mapping[str, HostedFunction]
 
 def load_functions(host_file: HostFile, folder: Path) -> HostedFunctions:
     """Load every handler, files relative to `folder`; raises HostingError for the first that cannot be."""
-    hosted: dict[str, HostedFunction] = {}
-    for title, entry in host_file.functions.items():
-        service, _, name = title.partition("/")
-        file, _, attribute = entry.handler.rpartition(":")
-        module = _load_module(f"_hosted_{len(hosted)}_{Path(file).stem}", folder / file, title)
-        handler = getattr(module, attribute, None)
-        if not callable(handler):
-            raise HostingError(f"{title}: {folder / file} defines no function {attribute}")
-        handler_name = f"{Path(file).stem}.{attribute}"
-        hosted[title] = HostedFunction(service, name, handler, handler_name, entry.timeout_seconds)
-    return hosted
+    return {title: _load_function(title, entry, folder) for title, entry in host_file.functions.items()}
+
+
+def _load_function(title: str, entry: FunctionEntry, folder: Path) -> HostedFunction:
+    service, _, name = title.partition("/")
+    code = _Code(title, folder)
+    file, _, attribute = entry.handler.rpartition(":")
+    return HostedFunction(
+        service=service,
+        name=name,
+        handler=code.find(entry.handler),
+        handler_name=f"{Path(file).stem}.{attribute}",
+        timeout_seconds=entry.timeout_seconds,
+        initializer=code.find_hook(entry.initializer),
+        pre_freeze=code.find_hook(entry.pre_freeze),
+        pre_stop=code.find_hook(entry.pre_stop),
+        hook_seconds=entry.hook_seconds,
+        concurrency_max=entry.concurrency_max,
+        waiting_max=entry.waiting_max,
+    )
+
+
+class _Code:
+    """The files of one function, each loaded once."""
+
+    def __init__(self, title: str, folder: Path) -> None:
+        self._title = title
+        self._folder = folder
+        self._modules: dict[str, ModuleType] = {}
+
+    def find(self, handler: str) -> Any:
+        """What stands at `file.py:name`; raises HostingError."""
+        file, _, attribute = handler.rpartition(":")
+        if file not in self._modules:
+            name = f"_hosted_{next(_numbers)}_{Path(file).stem}"
+            self._modules[file] = _load_module(name, self._folder / file, self._title)
+        found = getattr(self._modules[file], attribute, None)
+        if not callable(found):
+            raise HostingError(f"{self._title}: {self._folder / file} defines no function {attribute}")
+        return found
+
+    def find_hook(self, handler: str | None) -> Hook | None:
+        """The like, of a hook that need not be there."""
+        return None if handler is None else self.find(handler)
+
+
+_numbers = count()
+"""So that modules of one file name do not meet."""
 
 
 def _load_module(module_name: str, file: Path, title: str) -> ModuleType:

@@ -5,18 +5,29 @@ listen: 127.0.0.1:9100                 # optional
 functions:
   fnf-demo/StartJob: start_job.py:handler
   fnf-demo/GetJobStatus: {handler: get_job_status.py:handler, timeoutSeconds: 30}
+  media/transcode:
+    handler: transcode.py:handler
+    initializer: transcode.py:initialize   # these three are optional, and share hookSeconds
+    preFreeze: transcode.py:flush
+    preStop: transcode.py:clean_up
+    hookSeconds: 10
+    concurrencyMax: 2                      # registered with the server, like waitingMax
 """
 
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
 
 from flowserver.base.names import is_name
 from flowserver.base.yaml_files import YamlFileInvalid, read_yaml
 from flowserver.hosting.errors import HostingError
 
 TIMEOUT_SECONDS_DEFAULT = 60
+
+HOOK_SECONDS_DEFAULT = 3
+HOOK_SECONDS_MAX = 90
 
 
 def _check_function(key: str) -> str:
@@ -37,13 +48,22 @@ def _expand_short_form(value: object) -> object:
     return {"handler": value} if isinstance(value, str) else value
 
 
+HandlerName = Annotated[str, AfterValidator(_check_handler)]
+
+
 class FunctionEntry(BaseModel):
-    """One function: `file.py:name`, the file relative to the list's own folder, and its time-out."""
+    """One function: its handlers as `file.py:name`, files relative to the list's own folder, and their time-outs."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=to_camel)
 
-    handler: Annotated[str, AfterValidator(_check_handler)]
-    timeout_seconds: int = Field(TIMEOUT_SECONDS_DEFAULT, alias="timeoutSeconds", ge=1, le=86_400, strict=True)
+    handler: HandlerName
+    timeout_seconds: int = Field(TIMEOUT_SECONDS_DEFAULT, ge=1, le=86_400)
+    initializer: HandlerName | None = None
+    pre_freeze: HandlerName | None = None
+    pre_stop: HandlerName | None = None
+    hook_seconds: int = Field(HOOK_SECONDS_DEFAULT, ge=1, le=HOOK_SECONDS_MAX)
+    concurrency_max: int | None = Field(None, ge=1)
+    waiting_max: int | None = Field(None, ge=0)
 
 
 class HostFile(BaseModel):

@@ -2,8 +2,9 @@
 
 import httpx
 
+from flowserver.hosting.app import INITIALIZE, PRE_STOP
 from flowserver.hosting.errors import HostingError
-from flowserver.hosting.functions import HostedFunctions
+from flowserver.hosting.functions import HostedFunction, HostedFunctions
 
 CONNECT_RETRIES = 7
 """With httpx's pauses of 0, 0.5, 1, 2, 4, … seconds a server may take half a minute to come up."""
@@ -29,11 +30,26 @@ async def register(
             base_url=server_url, headers=headers, transport=transport, timeout=REPLY_SECONDS, trust_env=False
         ) as client:
             for title, function in hosted.items():
-                body = {"url": f"{hosted_at}/{title}", "timeoutSeconds": function.timeout_seconds}
-                await _put(client, f"/v1/functions/{title}", body)
+                await _put(client, f"/v1/functions/{title}", _registration(function, f"{hosted_at}/{title}"))
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         reason = str(error) or type(error).__name__
         raise HostingError(f"the server at {server_url} cannot be reached: {reason}") from None
+
+
+def _registration(function: HostedFunction, url: str) -> dict[str, object]:
+    wanted: dict[str, object] = {
+        "url": url,
+        "timeoutSeconds": function.timeout_seconds,
+        "concurrencyMax": function.concurrency_max,
+        "waitingMax": function.waiting_max,
+    }
+    if function.initializer is not None:
+        wanted["initializeUrl"] = f"{url}/{INITIALIZE}"
+    if function.pre_stop is not None:
+        wanted["preStopUrl"] = f"{url}/{PRE_STOP}"
+    if function.initializer is not None or function.pre_stop is not None:
+        wanted["hookSeconds"] = function.hook_seconds
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
 async def _put(client: httpx.AsyncClient, path: str, body: dict[str, object]) -> None:

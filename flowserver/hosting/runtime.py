@@ -11,11 +11,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from threading import Thread
 from typing import Any
 
 from flowserver.hosting.context import FunctionContext
-from flowserver.hosting.functions import HostedFunction
+from flowserver.hosting.functions import Hook, HostedFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,29 @@ class HandlerReply:
 async def call_handler(function: HostedFunction, event: bytes, context: FunctionContext) -> HandlerReply:
     """Call the handler in a thread of its own and wait for it, at most the function's time-out.
 
-    Python cannot end a thread: a handler that overruns its time-out goes on, but nobody waits for it any more.
+    Python cannot end a thread: a handler that overruns its time-out goes on unless it looks at `context.stopped`, but
+    nobody waits for it any more.
     """
-    reply = _run_in_thread(lambda: _execute(function, event, context))
+    return await _run("Function", partial(function.handler, event, context), function.timeout_seconds, context)
+
+
+async def call_hook(title: str, hook: Hook, context: FunctionContext, seconds: float) -> HandlerReply:
+    """Call a hook, which is called `title` should it take longer than `seconds`; its result is dropped."""
+    return await _run(title, partial(_without_result, hook, context), seconds, context)
+
+
+def _without_result(hook: Hook, context: FunctionContext) -> bytes:
+    hook(context)
+    return b""
+
+
+async def _run(title: str, work: Callable[[], object], seconds: float, context: FunctionContext) -> HandlerReply:
+    reply = _run_in_thread(lambda: _execute(work))
     try:
-        return await asyncio.wait_for(reply, function.timeout_seconds)
+        return await asyncio.wait_for(reply, seconds)
     except TimeoutError:
-        return _error_reply({"errorMessage": f"Function timed out after {function.timeout_seconds} seconds"})
+        context.stopped.set()
+        return _error_reply({"errorMessage": f"{title} timed out after {seconds} seconds"})
 
 
 def _run_in_thread(work: Callable[[], HandlerReply]) -> asyncio.Future[HandlerReply]:
@@ -54,9 +71,9 @@ def _run_in_thread(work: Callable[[], HandlerReply]) -> asyncio.Future[HandlerRe
     return asyncio.wrap_future(future)
 
 
-def _execute(function: HostedFunction, event: bytes, context: FunctionContext) -> HandlerReply:
+def _execute(work: Callable[[], object]) -> HandlerReply:
     try:
-        return HandlerReply(_to_bytes(function.handler(event, context)))
+        return HandlerReply(_to_bytes(work()))
     except Exception as error:
         return _error_reply(_describe(error))
     except BaseException:  # sys.exit() ends the process of a function in the cloud; here only the call
@@ -71,7 +88,7 @@ def _to_bytes(result: object) -> bytes:
 
 
 def _describe(error: Exception) -> dict[str, Any]:
-    frames = traceback.extract_tb(error.__traceback__)[1:]  # the first one is ours
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
     return {
         "errorMessage": str(error),
         "errorType": type(error).__name__,

@@ -49,6 +49,10 @@ def test_defaults(read):
         ("functions: {s/f: {handler: a.py:h, timeoutSeconds: 90000}}", "timeoutSeconds"),
         ("functions: {s/f: {handler: a.py:h, timeoutSeconds: '3'}}", "timeoutSeconds"),
         ("functions: {s/f: index.handler}", "file.py:name"),
+        ("functions: {s/f: {handler: a.py:h, preStop: h}}", "functions > s/f > preStop: Value error, a handler"),
+        ("functions: {s/f: {handler: a.py:h, hookSeconds: 91}}", "hookSeconds"),
+        ("functions: {s/f: {handler: a.py:h, concurrencyMax: 0}}", "concurrencyMax"),
+        ("functions: {s/f: {handler: a.py:h, waitingMax: -1}}", "waitingMax"),
         ("functions: {s/f: 'a.py:'}", "file.py:name"),
         ("functions: {s/f: 3}", "functions > s/f"),
         ("functions: {f: a.py:handler}", "service/function"),
@@ -91,6 +95,14 @@ def test_missing_file(tmp_path):
 def test_handlers_that_cannot_be_loaded(host, text, message):
     with pytest.raises(HostingError, match=message):
         host({} if text is None else {"a.py": text}, {"s/f": "a.py:handler"})
+
+
+def test_hooks_that_cannot_be_loaded(host):
+    files = {"a.py": "def handler(e, c): ..."}
+    with pytest.raises(HostingError, match="defines no function stop"):
+        host(files, {"s/f": {"handler": "a.py:handler", "preStop": "a.py:stop"}})
+    with pytest.raises(HostingError, match="there is no file"):
+        host(files, {"s/f": {"handler": "a.py:handler", "initializer": "b.py:initialize"}})
 
 
 def test_files_of_one_name_do_not_meet(host):

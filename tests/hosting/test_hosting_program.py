@@ -181,3 +181,18 @@ async def test_server_that_cannot_be_reached(host, server):
     hosted = host({"index.py": ECHO}, {"s/f": "index.py:handler"})
     with pytest.raises(HostingError, match="cannot be reached"):
         await register(hosted, "http://127.0.0.1:9100", server, connect_retries=0)
+
+
+async def test_hooks_and_places_are_registered(host, registry):
+    files = {"m.py": "def handler(e, c): ...\ndef hook(c): ..."}
+    entry = {"handler": "m.py:handler", "initializer": "m.py:hook", "preStop": "m.py:hook"}
+    places = {"hookSeconds": 7, "concurrencyMax": 2, "waitingMax": 0}
+    await register(host(files, {"s/f": entry | places}), "http://127.0.0.1:9100", registry.url)
+    _, body, _ = registry.registered.get(timeout=WAIT_SECONDS)
+    assert body == {
+        "url": "http://127.0.0.1:9100/s/f",
+        "timeoutSeconds": 60,
+        "initializeUrl": "http://127.0.0.1:9100/s/f/initialize",
+        "preStopUrl": "http://127.0.0.1:9100/s/f/pre-stop",
+        **places,
+    }
