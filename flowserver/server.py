@@ -165,6 +165,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             node_id=new_node_id(),
             rules=Rules(days=settings.retention_days, bytes_max=int(settings.retention_gib * 2**30)),
             outlets=app.state.outlets,
+            queue_bodies=settings.queue_bodies,
         )
         app.state.engine = engine
         app.state.operations = Operations.of(engine)

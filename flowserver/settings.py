@@ -43,6 +43,10 @@ class Settings(BaseSettings):
     missing_source: Literal["null", "fail"] = Field(
         "null", description="What a mapping source that is not found gives: null, or a failed step."
     )
+    queue_bodies: Literal["base64", "plain"] = Field(
+        "base64",
+        description="How task steps write messages to queues; in Base64 the SDKs' own decoding gives the text back.",
+    )
     allowed_hosts: Annotated[list[str], NoDecode] = Field(
         default_factory=list,
         description="Further Host names that a server without access keys answers to, e.g. a container's name.",

@@ -21,6 +21,7 @@ from flowserver.engine.lease import Lease
 from flowserver.engine.persisting import persist
 from flowserver.engine.places import Places
 from flowserver.engine.registry import FunctionRegistry
+from flowserver.engine.sending import Sender
 from flowserver.engine.starting import Started, Starter, StartRequest, as_failure, check_execution_name
 from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, QueueTarget, TopicTarget
@@ -57,6 +58,7 @@ class Dispatcher:
         invoker: Invoker,
         registry: FunctionRegistry,
         starter: Starter,
+        sender: Sender,
         clock: Clock,
         limits: Limits,
         lease: Lease,
@@ -66,6 +68,7 @@ class Dispatcher:
         self._invoker = invoker
         self._registry = registry
         self._starter = starter
+        self._sender = sender
         self._clock = clock
         self._limits = limits
         self.places = Places(limits.invocations_in_flight_max)
@@ -187,7 +190,7 @@ class Dispatcher:
             case FlowTarget(_, flow_name):
                 return await persist(lambda: self._start_child(caller, command, flow_name, "FnF"))
             case QueueTarget(_, queue):
-                return Failure("MNS.QueueNotExist", f"there is no queue {queue}")
+                return await self._sender.send(queue, command)
             case TopicTarget(_, topic):
                 return Failure("MNS.TopicNotExist", f"there is no topic {topic}")
             case ActionTarget(_, "fnf", _):

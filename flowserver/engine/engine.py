@@ -25,6 +25,7 @@ from flowserver.engine.queues import Queues
 from flowserver.engine.reader import Reader
 from flowserver.engine.registry import FunctionRegistry
 from flowserver.engine.retention import FOR_EVER, Retention, Rules
+from flowserver.engine.sending import QueueBodies, Sender
 from flowserver.engine.starting import Starter
 from flowserver.engine.sweeper import Sweeper
 from flowserver.engine.timekeeper import Timekeeper
@@ -61,6 +62,7 @@ class Engine:
         node_id: str,
         rules: Rules = FOR_EVER,
         outlets: Mapping[str, Outlet] | None = None,
+        queue_bodies: QueueBodies = "base64",
     ) -> None:
         self.database = database
         self.clock = clock
@@ -77,13 +79,14 @@ class Engine:
         self.starter = Starter(database, self.committer, limits)
         self.invoker = DeferredInvoker(limits)
         self.outlets = Outlets(outlets)
-        self.dispatcher = Dispatcher(
-            self.committer, self.invoker, self.registry, self.starter, clock, limits, self.lease
-        )
         self.deliveries = Deliveries(self.reader, self.committer, self.invoker, clock, limits)
         self.callbacks = Callbacks(self.committer, tokens)
         self.membership = Membership(database, self.lease, clock, self)
         self.queues = Queues(self.committer, self.reader, clock, self.membership, limits, self.outlets)
+        sender = Sender(self.queues, self.outlets, queue_bodies)
+        self.dispatcher = Dispatcher(
+            self.committer, self.invoker, self.registry, self.starter, sender, clock, limits, self.lease
+        )
         self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)
         backlog = Backlog(self.dispatcher, self.committer, self.lease, self.membership)
         self.sweeper = Sweeper(

@@ -82,7 +82,7 @@ def _of(*parameters: Parameter) -> Parameters:
     return MappingProxyType({parameter.name: parameter for parameter in parameters})
 
 
-_BODY = Parameter(MESSAGE_BODY, is_required=True)
+_BODY = Parameter(MESSAGE_BODY, "must not be an empty text", lambda value: value != "", is_required=True)
 _INPUT, _EXECUTION_NAME = Parameter("Input"), Parameter("ExecutionName")
 _FUNCTION: Final = _of(_one_of(INVOCATION_TYPE, SYNC, ASYNC), Parameter(INVOCATION_ID))
 _FLOW: Final = _of(_INPUT, _EXECUTION_NAME)
@@ -91,7 +91,7 @@ _QUEUE: Final = _of(_BODY, _whole(PRIORITY, 1, PRIORITY_MAX), _whole(DELAY_SECON
 _TOPIC: Final = _of(
     _BODY,
     Parameter(MESSAGE_TAG, f"must be a text of 1 to {TAG_CHARACTERS_MAX} characters", _is_tag),
-    Parameter(MESSAGE_ATTRIBUTES, "must be an object, or the JSON text of one", _are_attributes),
+    Parameter(MESSAGE_ATTRIBUTES, "must be an object, or its JSON text", _are_attributes),
 )
 
 

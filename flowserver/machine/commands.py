@@ -22,6 +22,8 @@ class InvokeTask(msgspec.Struct, frozen=True):
     token: str | None
     """The token that settles the task later (waitForCallback, or a sync sub-flow's own link back)."""
     idempotency_key: str
+    submission_key: str
+    """What this attempt submits goes by, such as a message to a queue. A retry submits another."""
     deadline_at: int | None
 
 

@@ -17,6 +17,7 @@ EXAMPLES = {
     "database_url": ("sqlite:///x.db", "sqlite:///x.db"),
     "limits": ("cloud", "cloud"),
     "missing_source": ("fail", "fail"),
+    "queue_bodies": ("plain", "plain"),
     "allowed_hosts": ("a, b", ["a", "b"]),
     "queues": ("a=nats://x/s?stream=t b=nats://y,z", {"a": "nats://x/s?stream=t", "b": "nats://y,z"}),
     "drain_seconds": ("1.5", 1.5),

@@ -14,6 +14,7 @@ from flowserver.base.clock import Clock
 from flowserver.base.json_values import dump_json, load_json
 from flowserver.base.limits import Limits
 from flowserver.engine.engine import Engine
+from flowserver.engine.sending import QueueBodies
 from flowserver.engine.tokens import TaskTokens
 from flowserver.invokers.brokers import read_outlets
 from flowserver.machine.events import Event, EventType
@@ -160,6 +161,7 @@ async def running_node(
     tokens: TaskTokens = TOKENS,
     drain_seconds: float = 0,
     queues: Mapping[str, str] | None = None,
+    queue_bodies: QueueBodies = "base64",
 ) -> AsyncIterator[Node]:
     """`queues` are kept by brokers, as in the settings."""
     engine = Engine(
@@ -170,6 +172,7 @@ async def running_node(
         tokens=tokens,
         node_id=node_id,
         outlets=read_outlets(queues or {}),
+        queue_bodies=queue_bodies,
     )
     async with engine.running(drain_seconds):
         yield Node(engine, database)

@@ -125,7 +125,7 @@ def test_patterns(target: Target, patterns: set[Pattern], title: str) -> None:
     [
         (FunctionTarget("", "", "", "f"), "InvocationType", ["Sync", "Async"], ["async", None, 1, ["Async"]]),
         (FunctionTarget("", "", "", "f"), "StatefulAsyncInvocationID", ["a", None, 5], []),
-        (QueueTarget("", "q"), "MessageBody", ["text", None, {"a": 1}, [1], 5, True], []),
+        (QueueTarget("", "q"), "MessageBody", ["text", None, {"a": 1}, [1], 5, True], [""]),
         (QueueTarget("", "q"), "Priority", [1, 16, None], [0, 17, "1", 1.0, True, [1]]),
         (QueueTarget("", "q"), "DelaySeconds", [0, 604_800, None], [-1, 604_801, "0", False]),
         (TopicTarget("", "t"), "MessageTag", ["x", "x" * 16, None], ["", "x" * 17, 5]),

@@ -67,6 +67,7 @@ def test_what_is_ordered() -> None:
             params=None,
             token=None,
             idempotency_key="id1-2",
+            submission_key="id1-2-1",
             deadline_at=NOW_MS + 7_000,
         )
     ]

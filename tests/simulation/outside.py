@@ -113,7 +113,7 @@ class Outside:
         """What starts a node's sub-flows: the engine's own, asking for each commit it waits for."""
         asking, nobody = cast(Any, _Asking()), cast(Any, None)
         starter = _HandStarter(nobody, asking, self._limits)
-        return Dispatcher(asking, nobody, nobody, starter, self._clock, self._limits, lease)
+        return Dispatcher(asking, nobody, nobody, starter, nobody, self._clock, self._limits, lease)
 
     def call(self, node: Node, caller: Caller, command: InvokeTask) -> Parcel:
         """A call that the node makes, and what becomes of it."""

@@ -7,11 +7,13 @@ same wait id until a report comes (TOKEN, CHILD). A retry pause is a TIMER.
 from flowserver.base.json_values import Json, JsonObject
 from flowserver.expressions.fuel import Fuel
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, TaskStep
+from flowserver.language.targets import ASYNC, INVOCATION_TYPE
 from flowserver.machine.commands import InvokeTask, SubmitInvocation
 from flowserver.machine.events import EventType
 from flowserver.machine.failures import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
 from flowserver.machine.mappings import RUNTIME_ERROR, evaluate_params, fuel_for
 from flowserver.machine.messages import Failure, Result, Success
+from flowserver.machine.parameters import refusal
 from flowserver.machine.progress import (
     check_size,
     check_sizes,
@@ -24,9 +26,6 @@ from flowserver.machine.progress import (
 from flowserver.machine.sizes import fits
 from flowserver.machine.state import Scope, WaitKind
 from flowserver.machine.turn import NOT_NOW, Outcome, OutcomeKind, Turn
-
-ASYNC = "Async"
-INVOCATION_TYPES = ("Sync", ASYNC)
 
 
 def enter_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
@@ -117,13 +116,12 @@ def _attempt(turn: Turn, scope: Scope, step: TaskStep) -> None:
     turn.record_in(scope, EventType.TASK_STARTED)
     params = _params(scope, step)
     assert not isinstance(params, Failure), "checked when the step was entered"
-    invocation_type = (params or {}).get("InvocationType", INVOCATION_TYPES[0])
-    if isinstance(step.target, FunctionTarget) and invocation_type not in INVOCATION_TYPES:
-        failure = Failure("FC.InvalidArgument", "serviceParams.InvocationType must be Sync or Async")
-        _fail_attempt(turn, scope, step, _failure_event(failure, submits=_submits(step)), failure)
+    refused = refusal(step.target, params)
+    if refused is not None:
+        _fail_attempt(turn, scope, step, _failure_event(refused, submits=_submits(step)), refused)
     elif (
         isinstance(step.target, FunctionTarget)
-        and invocation_type == ASYNC
+        and (params or {}).get(INVOCATION_TYPE) == ASYNC
         and step.pattern is Pattern.REQUEST_RESPONSE
     ):
         _submit_and_forget(turn, scope, step, step.target, params or {})
@@ -170,6 +168,7 @@ def _order(turn: Turn, scope: Scope, step: TaskStep) -> None:
             params=params,
             token=_token(turn, scope, step),
             idempotency_key=_idempotency_key(turn, scope),
+            submission_key=f"{_idempotency_key(turn, scope)}-{scope.wait_id}",
             deadline_at=scope.wake_at,
         )
     )

@@ -1,0 +1,80 @@
+"""Brings what task steps send to queues and topics. Knows nothing of executions or of when a step goes on.
+
+A message's id follows from the attempt that sends it, so that sending it again after a crash leaves one message, for as
+long as nobody has deleted it.
+"""
+
+import re
+from base64 import b64encode
+from typing import Literal
+from uuid import NAMESPACE_OID, uuid5
+
+from flowserver.base.errors import FlowServerError, InvalidArgument
+from flowserver.base.json_values import JsonObject
+from flowserver.engine.persisting import persist
+from flowserver.engine.queue_work import PRIORITY_DEFAULT, NewQueueMessage
+from flowserver.engine.queues import Queues, new_receipt
+from flowserver.engine.starting import as_failure
+from flowserver.invokers.outlets import Outlets
+from flowserver.language.targets import DELAY_SECONDS, PRIORITY
+from flowserver.machine.commands import InvokeTask
+from flowserver.machine.messages import Failure, Result, Success
+from flowserver.machine.parameters import message_body
+
+_OWNER = "MNS"
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What no XML document can hold, and so no answer to whoever receives the message."""
+
+
+QueueBodies = Literal["base64", "plain"]
+"""How the bodies of messages to queues are written. The service's SDKs decode Base64 unless they are told not to."""
+
+
+class Sender:
+    """Sends to the queues of this server, and to those that brokers keep: there, bodies are always plain."""
+
+    def __init__(self, queues: Queues, outlets: Outlets, queue_bodies: QueueBodies) -> None:
+        self._queues = queues
+        self._outlets = outlets
+        self._queue_bodies = queue_bodies
+
+    async def send(self, queue: str, command: InvokeTask) -> Result:
+        """Send a message to a queue; its ids, or `MNS.` and the code of what was wrong."""
+        try:
+            return Success(await self._send(queue, command))
+        except FlowServerError as error:
+            return Failure(*as_failure(error, _OWNER))
+
+    async def _send(self, queue: str, command: InvokeTask) -> JsonObject:
+        params = command.params or {}
+        priority = params.get(PRIORITY)
+        message = NewQueueMessage(
+            message_id=_message_id(command),
+            body=self._written(queue, message_body(params)),
+            delay_seconds=params.get(DELAY_SECONDS),
+            priority=PRIORITY_DEFAULT if priority is None else priority,
+            receipt=new_receipt(),
+        )
+        (sent,) = await persist(lambda: self._queues.send(queue, [message]))
+        return _answer(command, sent.body_md5)
+
+    def _written(self, queue: str, body: str) -> str:
+        if queue in self._outlets:
+            return body
+        return b64encode(body.encode()).decode() if self._queue_bodies == "base64" else _legible(body)
+
+
+def _message_id(command: InvokeTask) -> str:
+    return uuid5(NAMESPACE_OID, command.submission_key).hex.upper()
+
+
+def _answer(command: InvokeTask, body_md5: str) -> JsonObject:
+    """What the service answers. Nothing is known under the request id; it is there for who logs it."""
+    request_id = str(uuid5(NAMESPACE_OID, f"{command.submission_key}#request")).upper()
+    return {"MessageId": _message_id(command), "RequestId": request_id, "MessageBodyMD5": body_md5}
+
+
+def _legible(body: str) -> str:
+    if found := _NOT_IN_XML.search(body):
+        raise InvalidArgument(f"MessageBody holds the character U+{ord(found[0]):04X}, which no message can")
+    return body

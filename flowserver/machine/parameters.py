@@ -1,0 +1,27 @@
+"""What the evaluated `serviceParams` of a task come to: what is refused, and what is sent."""
+
+from typing import Final
+
+from flowserver.base.json_values import Json, dump_json
+from flowserver.language.graph import FunctionTarget, QueueTarget, Target, TopicTarget
+from flowserver.language.targets import MESSAGE_BODY, known_parameters
+from flowserver.machine.messages import Failure
+
+_OWNERS: Final[dict[type, str]] = {FunctionTarget: "FC", QueueTarget: "MNS", TopicTarget: "MNS"}
+"""Whose error it is if a parameter cannot be used; the other targets take any value."""
+
+
+def refusal(target: Target, params: dict[str, Json] | None) -> Failure | None:
+    """Why the target does not take the parameters: what a path gave may be anything, unlike a constant."""
+    known = known_parameters(target)
+    for name, value in (params or {}).items():
+        parameter = None if known is None else known.get(name)
+        if parameter is not None and not parameter.accepts(value):
+            return Failure(f"{_OWNERS[type(target)]}.InvalidArgument", f"serviceParams.{name} {parameter.rule}")
+    return None
+
+
+def message_body(params: dict[str, Json] | None) -> str:
+    """The text that goes to a queue or topic: a text as it is, everything else as JSON."""
+    body = (params or {}).get(MESSAGE_BODY)
+    return body if isinstance(body, str) else dump_json(body)
