@@ -11,7 +11,7 @@ from flowserver.cli.options import SERVER_DEFAULT, OutputFormat, ServerUrl, Toke
 from flowserver.cli.rest_client import RestClient
 from flowserver.cli.tables import aligned
 from flowserver.hosting.serving import run
-from flowserver.operations.functions import WITHOUT_SERVICE
+from flowserver.operations.function_names import WITHOUT_SERVICE
 
 functions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

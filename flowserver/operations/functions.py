@@ -6,6 +6,7 @@ from flowserver.base.errors import FunctionNotExists, InvalidArgument
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
 from flowserver.invokers.endpoints import check_endpoint, check_hooks
+from flowserver.operations.function_names import WITHOUT_SERVICE, is_qualifier, service_key
 from flowserver.operations.paging import Page, check_limit
 from flowserver.store.functions import FunctionRow, delete_function, find_function, list_functions, put_function
 
@@ -14,9 +15,6 @@ TIMEOUT_SECONDS_DEFAULT = 600
 
 PLACES_MAX = 1_000_000
 """The largest `concurrency_max` and `waiting_max`: far more than can be meant."""
-
-WITHOUT_SERVICE = "-"
-"""How a path writes the service of a function that has none."""
 
 
 class FunctionOperations:
@@ -47,7 +45,7 @@ class FunctionOperations:
         _check_places(concurrency_max, waiting_max)
         now = self._engine.clock.now_ms()
         row = FunctionRow(
-            service=_service(service),
+            service=service_key(service),
             function=function,
             url=url,
             headers=headers,
@@ -67,7 +65,7 @@ class FunctionOperations:
     async def describe(self, service: str, function: str) -> FunctionRow:
         """The registration; raises FunctionNotExists."""
         row = await asyncio.to_thread(
-            self._engine.database.run_read, lambda c: find_function(c, _service(service), function)
+            self._engine.database.run_read, lambda c: find_function(c, service_key(service), function)
         )
         if row is None:
             raise FunctionNotExists(f"function {service}/{function} is not registered")
@@ -76,7 +74,7 @@ class FunctionOperations:
     async def delete(self, service: str, function: str) -> None:
         """Take a function out of the registry; raises FunctionNotExists."""
         deleted = await self._engine.committer.write(
-            lambda connection: delete_function(connection, _service(service), function), bounded=True
+            lambda connection: delete_function(connection, service_key(service), function), bounded=True
         )
         self._engine.functions_changed()
         if not deleted:
@@ -88,16 +86,12 @@ class FunctionOperations:
         after = None
         if next_token:
             service, _, function = next_token.partition("/")
-            after = (_service(service), function)
+            after = (service_key(service), function)
         rows = await asyncio.to_thread(
             self._engine.database.run_read, lambda c: list_functions(c, after=after, limit=size + 1)
         )
         token = f"{rows[size - 1].service or WITHOUT_SERVICE}/{rows[size - 1].function}" if len(rows) > size else None
         return Page(rows[:size], token)
-
-
-def _service(service: str) -> str:
-    return "" if service == WITHOUT_SERVICE else service
 
 
 def _check_names(service: str, function: str) -> None:
@@ -114,8 +108,3 @@ def _check_places(concurrency_max: int | None, waiting_max: int | None) -> None:
         raise InvalidArgument(f"concurrencyMax must be 1 to {PLACES_MAX:,}")
     if waiting_max is not None and not 0 <= waiting_max <= PLACES_MAX:
         raise InvalidArgument(f"waitingMax must be 0 to {PLACES_MAX:,}")
-
-
-def is_qualifier(text: str) -> bool:
-    """Whether `text` may name a version or an alias of a service."""
-    return is_name(text) or (text.isascii() and text.isdigit())

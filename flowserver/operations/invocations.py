@@ -1,21 +1,11 @@
 """Invocations of functions from outside of flows: at once, or asynchronous ones and what became of them."""
 
-from flowserver.base.errors import (
-    EntityTooLarge,
-    FunctionNotFound,
-    InternalServerError,
-    InvalidArgument,
-    ServiceNotFound,
-)
-from flowserver.base.names import NAME_RULE, is_name
+from flowserver.base.errors import EntityTooLarge
 from flowserver.engine.engine import Engine
-from flowserver.engine.registry import FunctionKey
 from flowserver.invokers.invocation import Endpoint, Invocation
 from flowserver.invokers.outcomes import Refused, Returned, outcome_of
 from flowserver.machine.messages import Failure
-from flowserver.operations.functions import WITHOUT_SERVICE, is_qualifier
-
-_NOT_FOUND = {"FC.ServiceNotFound": ServiceNotFound, "FC.FunctionNotFound": FunctionNotFound}
+from flowserver.operations.function_names import check_function, not_found
 
 
 class InvocationOperations:
@@ -32,12 +22,12 @@ class InvocationOperations:
         Raises InvalidArgument, EntityTooLarge, ServiceNotFound or FunctionNotFound.
         """
         bytes_max = self._engine.limits.invocation_payload_bytes_max
-        key = _key(service, qualifier, function)
+        key = check_function(service, qualifier, function)
         if len(payload) > bytes_max:
             raise EntityTooLarge(f"payload size exceeds maximum allowed size ({bytes_max} bytes)")
         endpoint = await self._engine.registry.find(*key)
         if isinstance(endpoint, Failure):
-            raise _NOT_FOUND.get(endpoint.error, InternalServerError)(endpoint.cause)
+            raise not_found(endpoint)
         invocation = Invocation(
             service=key[0],
             qualifier=qualifier,
@@ -64,14 +54,3 @@ class InvocationOperations:
         finally:
             places.give_back()
         return outcome_of(invocation, reply, self._engine.limits)
-
-
-def _key(service: str, qualifier: str, function: str) -> FunctionKey:
-    """What the registry knows the function by; raises InvalidArgument for a name that none can have."""
-    if service != WITHOUT_SERVICE and not is_name(service):
-        raise InvalidArgument(f"the service {NAME_RULE}")
-    if qualifier and not is_qualifier(qualifier):
-        raise InvalidArgument(f"the qualifier {NAME_RULE}, or is a version's number")
-    if not is_name(function):
-        raise InvalidArgument(f"the function {NAME_RULE}")
-    return ("" if service == WITHOUT_SERVICE else service), qualifier, function

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from flowserver.engine.engine import Engine
 from flowserver.operations.access import AccessOperations
+from flowserver.operations.async_configs import AsyncConfigOperations
 from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
@@ -22,6 +23,7 @@ class Operations:
     tasks: TaskOperations
     functions: FunctionOperations
     invocations: InvocationOperations
+    async_configs: AsyncConfigOperations
     queues: QueueOperations
     access: AccessOperations
     watching: WatchOperations
@@ -35,6 +37,7 @@ class Operations:
             TaskOperations(engine),
             FunctionOperations(engine),
             InvocationOperations(engine),
+            AsyncConfigOperations(engine),
             QueueOperations(engine),
             AccessOperations(engine),
             WatchOperations(engine),

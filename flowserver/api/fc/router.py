@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from flowserver.api.faults import as_fault
 from flowserver.api.fc.answers import Answer, fault
+from flowserver.api.fc.async_configs import delete_config, get_config, list_configs, put_config
 from flowserver.api.fc.invoke import invoke
 from flowserver.api.fc.requests import FcRequest
 from flowserver.api.fc.signature import read_claim, verify
@@ -29,7 +30,13 @@ _FUNCTION = rf"{_SERVICE}/functions/(?P<function>[^/]+)"
 Route = Callable[[Operations, FcRequest, dict[str, str]], Awaitable[Answer]]
 """Answers a request; the third argument holds what its path names, "" for what it does not."""
 
-ROUTES: tuple[tuple[str, str, Route], ...] = (("POST", rf"{_FUNCTION}/invocations", invoke),)
+ROUTES: tuple[tuple[str, str, Route], ...] = (
+    ("POST", rf"{_FUNCTION}/invocations", invoke),
+    ("PUT", rf"{_FUNCTION}/async-invoke-config", put_config),
+    ("GET", rf"{_FUNCTION}/async-invoke-config", get_config),
+    ("DELETE", rf"{_FUNCTION}/async-invoke-config", delete_config),
+    ("GET", rf"{_FUNCTION}/async-invoke-configs", list_configs),
+)
 _COMPILED = tuple((method, re.compile(rf"/{VERSION}/{path}/?"), route) for method, path, route in ROUTES)
 
 

@@ -7,7 +7,8 @@ from pydantic import Field
 from flowserver.api.rest.models.base import Instant, NextToken, RequestBody, Resource, with_examples
 from flowserver.base.clock import format_instant
 from flowserver.invokers.endpoints import HOOK_SECONDS_DEFAULT, HOOK_SECONDS_MAX, TIMEOUT_SECONDS_MAX
-from flowserver.operations.functions import PLACES_MAX, TIMEOUT_SECONDS_DEFAULT, WITHOUT_SERVICE
+from flowserver.operations.function_names import WITHOUT_SERVICE
+from flowserver.operations.functions import PLACES_MAX, TIMEOUT_SECONDS_DEFAULT
 from flowserver.operations.paging import Page
 from flowserver.store.functions import FunctionRow
 

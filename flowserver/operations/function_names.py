@@ -1,0 +1,46 @@
+"""How callers name a function, and what they are told if there is none of that name. Pure."""
+
+from flowserver.base.errors import (
+    FlowServerError,
+    FunctionNotFound,
+    InternalServerError,
+    InvalidArgument,
+    ServiceNotFound,
+)
+from flowserver.base.names import NAME_RULE, is_name
+from flowserver.engine.registry import FunctionKey
+from flowserver.machine.messages import Failure
+
+WITHOUT_SERVICE = "-"
+"""How a path writes the service of a function that has none."""
+
+_NOT_FOUND = {"FC.ServiceNotFound": ServiceNotFound, "FC.FunctionNotFound": FunctionNotFound}
+
+
+def check_function(service: str, qualifier: str, function: str) -> FunctionKey:
+    """What the registry knows the function by; a qualifier of "" is none.
+
+    Raises InvalidArgument for names that no function can have.
+    """
+    if service != WITHOUT_SERVICE and not is_name(service):
+        raise InvalidArgument(f"the service {NAME_RULE}")
+    if qualifier and not is_qualifier(qualifier):
+        raise InvalidArgument(f"the qualifier {NAME_RULE}, or is a version's number")
+    if not is_name(function):
+        raise InvalidArgument(f"the function {NAME_RULE}")
+    return service_key(service), qualifier, function
+
+
+def service_key(service: str) -> str:
+    """The service as it is stored: "" for none."""
+    return "" if service == WITHOUT_SERVICE else service
+
+
+def is_qualifier(text: str) -> bool:
+    """Whether `text` may name a version or an alias of a service."""
+    return is_name(text) or (text.isascii() and text.isdigit())
+
+
+def not_found(failure: Failure) -> FlowServerError:
+    """What a caller is told of a function that could not be looked up."""
+    return _NOT_FOUND.get(failure.error, InternalServerError)(failure.cause)
