@@ -19,8 +19,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.clock import Clock
-from flowserver.base.errors import InvalidArgument, QueueNotExist
+from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
 from flowserver.base.limits import Limits
+from flowserver.base.sharing import give, shared
 from flowserver.engine.committer import Committer
 from flowserver.engine.gathered import Gathered
 from flowserver.engine.membership import Membership
@@ -29,8 +30,7 @@ from flowserver.engine.queue_work import Delete, Hide, NewQueueMessage, Order, S
 from flowserver.engine.reader import Reader
 from flowserver.invokers.outlets import Outlets
 from flowserver.store.errors import reason_of
-from flowserver.store.queue_messages import QueueMessage, Receipt, count_ready, next_visible_at
-from flowserver.store.queues import QueueRow, find_queue
+from flowserver.store.queue_messages import QueueMessage, Receipt, Sight, look_at
 
 log = logging.getLogger(__name__)
 
@@ -59,15 +59,6 @@ class Line:
     timer: asyncio.TimerHandle | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What there was to see of a queue: None for `queue` if it does not exist; `ready` up to as many as asked for."""
-
-    queue: QueueRow | None
-    ready: int = 0
-    next_at: int | None = None
-
-
 class Queues:
     """One node's part in queues. Make and use it inside one event loop."""
 
@@ -88,6 +79,7 @@ class Queues:
         self._gathered: Gathered[Order] = Gathered(committer, self._carry_out, limits.pending_messages_max)
         self._lines: dict[str, Line] = {}
         self._flowing: set[str] = set()
+        self._seeing: dict[tuple[str, int], asyncio.Task[Sight | None]] = {}
         self._polls = 0
         self._is_released = False
 
@@ -145,11 +137,11 @@ class Queues:
             return messages
         if not wait_seconds:
             sight = await self._see(queue, 1, bounded=bounded)
-            if sight.queue is None:
-                raise QueueNotExist(f"queue {queue} does not exist")
+            if sight is None:
+                raise _no_queue(queue)
             if sight.ready and (messages := await self._take(queue, count, bounded=bounded)):
                 return messages
-            wait_seconds = sight.queue.polling_seconds if wait_seconds is None else 0
+            wait_seconds = sight.polling_seconds if wait_seconds is None else 0
         return await self._wait(queue, count, wait_seconds) if wait_seconds else []
 
     async def delete(self, queue: str, receipts: Sequence[Receipt], *, bounded: bool = False) -> list[bool]:
@@ -232,7 +224,8 @@ class Queues:
             poll.is_over = True
             return await asyncio.shield(poll.answer)
         except asyncio.CancelledError:
-            poll.answer.cancel()
+            if not poll.answer.cancel():
+                self._put_back(queue, poll.answer)
             raise
         finally:
             self._leave(queue, line, poll)
@@ -258,10 +251,10 @@ class Queues:
     def _served(self, queue: str, poll: Poll, taking: asyncio.Future[list[QueueMessage]]) -> None:
         if poll.answer.done():  # its client has gone
             self._put_back(queue, taking)
-        elif (error := taking.exception()) is not None:
-            poll.answer.set_exception(error)
+        elif isinstance(error := taking.exception(), Exception):
+            give(poll.answer, error)
         elif messages := taking.result():
-            poll.answer.set_result(messages)
+            give(poll.answer, messages)
             self._note_flow(queue, len(messages) == poll.count)
         elif poll.is_over or self._is_released:
             _end(poll)
@@ -285,18 +278,16 @@ class Queues:
                 line.is_stale = False
                 sight = await self._see(queue, len(line.polls))
                 self._act(queue, line, sight)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, ResourceThrottled) as error:
             log.warning("who waits for messages of %s is served later: %s", queue, reason_of(error))
             self._wake_in(queue, line, LOOK_AGAIN_SECONDS)
         finally:
             line.looking = None
 
-    def _act(self, queue: str, line: Line, sight: Sight) -> None:
-        if sight.queue is None:
-            for poll in list(line.polls):
-                line.polls.pop(poll)
-                if not poll.answer.done():
-                    poll.answer.set_exception(QueueNotExist(f"queue {queue} does not exist"))
+    def _act(self, queue: str, line: Line, sight: Sight | None) -> None:
+        if sight is None:
+            while line.polls:
+                give(line.polls.popitem()[0].answer, _no_queue(queue))
             return
         self._serve(queue, sight.ready)
         seconds = LOOK_AGAIN_SECONDS
@@ -309,10 +300,18 @@ class Queues:
             line.timer.cancel()
         line.timer = asyncio.get_running_loop().call_later(seconds, self._look_soon, queue)
 
-    async def _see(self, queue: str, wanted: int, *, bounded: bool = False) -> Sight:
-        return await self._reader.ask(
-            partial(_see, queue=queue, wanted=wanted, now_ms=self._clock.now_ms()), bounded=bounded
-        )
+    async def _see(self, queue: str, wanted: int, *, bounded: bool = False) -> Sight | None:
+        """What there is; one look serves all who ask before it is made."""
+        key = (queue, wanted)
+
+        def look(connection: Connection) -> Sight | None:
+            self._seeing.pop(key, None)  # who asks from now on wants to see what comes from now on
+            return look_at(connection, queue, wanted, self._clock.now_ms())
+
+        looking = self._seeing.get(key)
+        if looking is None or looking.done():  # that failed before it was made
+            looking = self._seeing[key] = shared(self._reader.ask(look, bounded=bounded))
+        return await asyncio.shield(looking)
 
     def _carry_out(self, connection: Connection, orders: Sequence[Order], is_again: bool) -> Sequence[Any]:
         return carry_out(connection, orders, self._clock.now_ms(), is_again=is_again)
@@ -324,13 +323,8 @@ def new_receipt() -> str:
 
 
 def _end(poll: Poll) -> None:
-    if not poll.answer.done():
-        poll.answer.set_result([])
+    give(poll.answer, [])
 
 
-def _see(connection: Connection, queue: str, wanted: int, now_ms: int) -> Sight:
-    row = find_queue(connection, queue)
-    if row is None:
-        return Sight(None)
-    ready = count_ready(connection, queue, wanted, now_ms)
-    return Sight(row, ready, next_visible_at(connection, queue, now_ms))
+def _no_queue(queue: str) -> QueueNotExist:
+    return QueueNotExist(f"queue {queue} does not exist")

@@ -36,10 +36,10 @@ from sqlalchemy.sql.dml import UpdateBase
 from flowserver.store.among import among, texts
 from flowserver.store.damage import legible
 from flowserver.store.direct import execute_many, fetch_all
-from flowserver.store.queue_tables import IS_READY, NOT_READY, queue_messages
+from flowserver.store.queue_tables import IS_READY, NOT_READY, queue_messages, queues
 from flowserver.store.upserts import insert_of
 
-READIED_AT_ONCE = 1_000
+READIED_AT_ONCE = 200
 """Messages that one receive makes ready: if more have come back in the same moment, the next goes on with them."""
 
 message = queue_messages.c
@@ -68,6 +68,18 @@ class QueueMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class Sight:
+    """What there is to receive: how many messages, counted no further than was asked; and when (ms) there is another.
+
+    `polling_seconds` is for how long a receive waits that does not say.
+    """
+
+    polling_seconds: int
+    ready: int
+    next_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """How many messages a queue has: to be received now, received, delayed."""
 
@@ -92,7 +104,7 @@ def receive_messages(
 
     The order is by priority, then age. What another transaction is just taking is left to it (PostgreSQL).
     """
-    fetch_all(connection, _READY_AGAIN, {"b_queue": queue, "b_now": now_ms, "b_limit": READIED_AT_ONCE})
+    fetch_all(connection, _READY_AGAIN, {"b_queue": queue, "b_now": now_ms, "b_back": READIED_AT_ONCE})
     rows = fetch_all(
         connection,
         _RECEIVE,
@@ -104,7 +116,8 @@ def receive_messages(
 def peek_messages(connection: Connection, queue: str, limit: int, now_ms: int) -> list[QueueMessage]:
     """The messages that would be received next, as they are."""
     rows = fetch_all(connection, _NEXT_READY, {"b_queue": queue, "b_now": now_ms, "b_limit": limit})
-    rows += fetch_all(connection, _NEXT_BACK, {"b_queue": queue, "b_now": now_ms, "b_limit": READIED_AT_ONCE})
+    given = {"b_queue": queue, "b_now": now_ms, "b_back": READIED_AT_ONCE, "b_limit": limit}
+    rows += fetch_all(connection, _NEXT_BACK, given)
     return sorted(map(_message, rows), key=_order)[:limit]
 
 
@@ -130,19 +143,10 @@ def change_visibility(
     return bool(fetch_all(connection, _CHANGE, {"b_queue": queue, "b_now": now_ms, "b_until": until_ms, **given}))
 
 
-def count_ready(connection: Connection, queue: str, limit: int, now_ms: int) -> int:
-    """How many messages there are to receive; no more than `limit` are counted."""
-    given = {"b_queue": queue, "b_now": now_ms, "b_limit": limit}
-    count = len(fetch_all(connection, _IDS_READY, given))
-    if count < limit:
-        count += len(fetch_all(connection, _IDS_BACK, {**given, "b_limit": limit - count}))
-    return count
-
-
-def next_visible_at(connection: Connection, queue: str, now_ms: int) -> int | None:
-    """The earliest instant (ms) after `now_ms` when a message can be received that cannot be now; None if none will."""
-    instant: int | None = fetch_all(connection, _NEXT_VISIBLE, {"b_queue": queue, "b_now": now_ms})[0][0]
-    return instant
+def look_at(connection: Connection, queue: str, wanted: int, now_ms: int) -> Sight | None:
+    """What there is to receive from a queue, in one statement; None if the queue does not exist."""
+    rows = fetch_all(connection, _LOOK, {"b_queue": queue, "b_now": now_ms, "b_limit": wanted})
+    return Sight(rows[0][0], rows[0][1] + rows[0][2], rows[0][3]) if rows else None
 
 
 def count_messages(connection: Connection, queue: str, now_ms: int) -> Counts:
@@ -152,6 +156,12 @@ def count_messages(connection: Connection, queue: str, now_ms: int) -> Counts:
     query = select(kind, func.count()).where(message.queue == queue, message.expires_at > now_ms).group_by(kind)
     found = {row[0]: row[1] for row in connection.execute(query)}
     return Counts(found.get("active", 0), found.get("inactive", 0), found.get("delayed", 0))
+
+
+def any_expired(connection: Connection, now_ms: int) -> bool:
+    """Whether there are messages whose time is over."""
+    over = select(message.message_id).where(message.expires_at <= now_ms).limit(1)
+    return connection.execute(over).first() is not None
 
 
 def delete_expired(connection: Connection, now_ms: int, limit: int) -> int:
@@ -210,47 +220,51 @@ _NO_OFFSET: ColumnClause[int] = literal_column("0")  # which SQLAlchemy would ha
 _IS_GOOD = and_(NOT_READY, message.visible_at > _NOW)
 """A receipt is good for so long."""
 
-_NEXT_READY = (
-    select(*_SHOWN)
-    .where(_OF_QUEUE, IS_READY, message.expires_at > _NOW)
-    .order_by(message.priority, message.enqueued_at, message.message_id)
-    .limit(_LIMIT)
-    .offset(_NO_OFFSET)
-)
+_IN_ORDER = (message.priority, message.enqueued_at, message.message_id)
+
+_READY = select(message.message_id).where(_OF_QUEUE, IS_READY, message.expires_at > _NOW)
+_BACK = select(message.message_id).where(_OF_QUEUE, NOT_READY, message.visible_at <= _NOW)
+_FIRST_BACK = _BACK.order_by(message.visible_at).limit(bindparam("b_back", type_=Integer)).offset(_NO_OFFSET)
+_FIRST_READY = _READY.order_by(*_IN_ORDER).limit(_LIMIT).offset(_NO_OFFSET)
+
+_NEXT_READY = _FIRST_READY.with_only_columns(*_SHOWN)
 _NEXT_BACK = (
     select(*_SHOWN)
-    .where(_OF_QUEUE, NOT_READY, message.visible_at <= _NOW, message.expires_at > _NOW)
-    .order_by(message.visible_at)
+    .where(_OF_QUEUE, message.message_id.in_(_FIRST_BACK.correlate(None)), message.expires_at > _NOW)
+    .order_by(*_IN_ORDER)
     .limit(_LIMIT)
     .offset(_NO_OFFSET)
 )
-_IDS_READY, _IDS_BACK = (each.with_only_columns(message.message_id) for each in (_NEXT_READY, _NEXT_BACK))
-_NEXT_VISIBLE = select(func.min(message.visible_at)).where(_OF_QUEUE, NOT_READY, message.visible_at > _NOW)
 
 
-def _among_these(some: Select[Any]) -> Any:
-    """Exactly the messages that this finds, once: as a subquery of its own it might be run again and find others."""
-    found = some.with_only_columns(message.message_id).with_for_update(skip_locked=True).cte("found")
-    return and_(_OF_QUEUE, message.message_id.in_(select(found.c.message_id)))
+def _count(found: Select[Any]) -> Any:
+    some = found.limit(_LIMIT).offset(_NO_OFFSET).correlate(None).subquery()
+    return select(func.count()).select_from(some).scalar_subquery()
+
+
+_LOOK = select(
+    queues.c.polling_seconds,
+    _count(_READY),
+    _count(_BACK.where(message.expires_at > _NOW)),
+    select(func.min(message.visible_at)).where(_OF_QUEUE, NOT_READY, message.visible_at > _NOW).scalar_subquery(),
+).where(queues.c.name == bindparam("b_queue"))
+
+
+def _among_these(found: Select[Any]) -> Any:
+    """Exactly what this finds, once: as a subquery of its own it might be run again and find others."""
+    some = found.with_for_update(skip_locked=True).cte("found")
+    return and_(_OF_QUEUE, message.message_id.in_(select(some.c.message_id)))
 
 
 _READY_AGAIN: Executable = (
     update(queue_messages)
-    .where(
-        _among_these(
-            select(queue_messages)
-            .where(_OF_QUEUE, NOT_READY, message.visible_at <= _NOW)
-            .order_by(message.visible_at)
-            .limit(_LIMIT)
-            .offset(_NO_OFFSET)
-        )
-    )
+    .where(_among_these(_FIRST_BACK))
     .values(is_ready=true(), receipt=null())
     .returning(message.message_id)
 )
 _RECEIVE: Executable = (
     update(queue_messages)
-    .where(_among_these(_NEXT_READY))
+    .where(_among_these(_FIRST_READY))
     .values(
         is_ready=false(),
         visible_at=bindparam("b_until"),
