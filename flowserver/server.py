@@ -90,11 +90,11 @@ class Application(Starlette):
         """Serve one request."""
         if scope["type"] != "http" or (scope["path"] in watching.PATHS and scope["method"] in watching.METHODS):
             await super().__call__(scope, receive, send)
-        elif scope["path"] == RPC_PATH and scope["method"] in RPC_METHODS:
-            await (self._mns if _is_about_account(scope) else self._rpc)(scope, receive, send)
+        elif scope["path"] == RPC_PATH and scope["method"] in RPC_METHODS and not _is_about_account(scope):
+            await self._rpc(scope, receive, send)
         elif scope["path"].startswith(FC_PREFIX):
             await self._fc(scope, receive, send)
-        elif MNS_PATHS.match(scope["path"]):
+        elif MNS_PATHS.match(scope["path"]) or _is_about_account(scope):
             await self._mns(scope, receive, send)
         else:
             await (await self.rest())(scope, receive, send)
@@ -119,8 +119,8 @@ class Application(Starlette):
 
 
 def _is_about_account(scope: Scope) -> bool:
-    """Whether it is a call of the message service, of which nothing but the query tells."""
-    return bool(scope["query_string"].lower().startswith(b"accountmeta"))
+    """Whether it is a call of the message service, though it has RPC's path."""
+    return bool(scope["path"] == RPC_PATH and scope["query_string"].lower().startswith(b"accountmeta"))
 
 
 class _Rpc:

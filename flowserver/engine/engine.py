@@ -17,6 +17,7 @@ from flowserver.engine.committer import Committer
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.deliveries import Deliveries
 from flowserver.engine.dispatcher import Caller, Dispatcher
+from flowserver.engine.expiry import Expiry
 from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
 from flowserver.engine.metrics import Metrics
@@ -87,6 +88,7 @@ class Engine:
         self.dispatcher = Dispatcher(
             self.committer, self.invoker, self.registry, self.starter, sender, clock, limits, self.lease
         )
+        self.expiry = Expiry(self.committer, self.reader, clock)
         self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)
         backlog = Backlog(self.dispatcher, self.committer, self.lease, self.membership)
         self.sweeper = Sweeper(
@@ -117,6 +119,7 @@ class Engine:
             self.timekeeper.start()
             self.deliveries.start()
             self.retention.start()
+            self.expiry.start()
             leaving.push_async_callback(self.leave)
             yield
 
@@ -130,6 +133,7 @@ class Engine:
         await self.deliveries.stop()
         await self.sweeper.stop()
         await self.retention.stop()
+        await self.expiry.stop()
         try:
             await self.committer.write(self._hand_over)
         except SQLAlchemyError as error:

@@ -163,6 +163,11 @@ class Queues:
         self.note_sent(queue, 0)
         return (receipt[0], fresh), until
 
+    @property
+    def waiting(self) -> int:
+        """How many polls wait."""
+        return self._polls
+
     def look(self, queue: str) -> None:
         """Something may have come into the queue."""
         self._look_soon(queue)

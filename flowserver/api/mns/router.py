@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from flowserver.api.faults import as_fault
 from flowserver.api.guard import check_open_request
-from flowserver.api.mns import queues
+from flowserver.api.mns import account, queues
 from flowserver.api.mns.answers import Answer, fault_answer, send_answer
 from flowserver.api.mns.calls import Call, read_query
 from flowserver.api.mns.faults import InvalidRequestUrl
@@ -24,6 +24,8 @@ from flowserver.operations.operations import Operations
 Serve = Callable[[Operations, Call], Awaitable[Answer]]
 
 CALLS: Final[dict[tuple[str, str], Serve]] = {
+    ("GET", "/"): account.get_account,
+    ("PUT", "/"): account.set_account,
     ("GET", "/queues"): queues.list_queues,
     ("PUT", "/queues/*"): queues.create_queue,
     ("GET", "/queues/*"): queues.get_queue,
@@ -86,7 +88,7 @@ class MnsRoute:
 def _call_of(method: str, path: str) -> tuple[Serve, tuple[str, ...]]:
     """Who serves it, and the names in the path: every second part of it. Raises InvalidRequestUrl."""
     parts = path.removesuffix("/").split("/")[1:]
-    pattern = "/".join(("", *("*" if index % 2 else part for index, part in enumerate(parts))))
+    pattern = "/".join(("", *("*" if index % 2 else part for index, part in enumerate(parts)))) or "/"
     serve = CALLS.get((method, pattern))
     if serve is None:
         raise InvalidRequestUrl(f"there is no call {method} {path[:200]}")

@@ -1,0 +1,19 @@
+"""The calls on the account: its one attribute names a bucket for logs, of which this server writes none."""
+
+from flowserver.api.mns.answers import Answer, answered
+from flowserver.api.mns.calls import Call
+from flowserver.api.mns.documents import fields_of, read_document
+from flowserver.base.errors import InvalidArgument
+from flowserver.operations.operations import Operations
+
+
+async def get_account(_operations: Operations, _call: Call) -> Answer:
+    """GetAccountAttributes; clients insist on the element, though it is empty."""
+    return answered(200, "Account", {"LoggingBucket": ""})
+
+
+async def set_account(_operations: Operations, call: Call) -> Answer:
+    """SetAccountAttributes. Raises InvalidArgument for a bucket."""
+    if fields_of(read_document(call.body, "Account")).get("LoggingBucket"):
+        raise InvalidArgument("this server writes no logs of messages, so it takes no LoggingBucket")
+    return Answer(204)

@@ -1,0 +1,71 @@
+"""Deletes messages of queues that nobody has received in their time. They are not seen in any case; this frees space.
+
+A loop of small changes through the committer. Nodes leave to each other what one is just deleting.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from flowserver.base.clock import Clock
+from flowserver.engine.committer import Committer
+from flowserver.engine.reader import Reader
+from flowserver.store.errors import reason_of
+from flowserver.store.queue_messages import any_expired, delete_expired
+
+log = logging.getLogger(__name__)
+
+ROUND_SECONDS = 30.0
+DELETED_AT_ONCE = 300
+"""Messages in one change: what everybody else's commits wait for."""
+
+
+class Expiry:
+    """One node's part in it. `rest` waits for so many seconds."""
+
+    def __init__(
+        self,
+        committer: Committer,
+        reader: Reader,
+        clock: Clock,
+        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._committer = committer
+        self._reader = reader
+        self._clock = clock
+        self._rest = rest
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin; the first round is after a while."""
+        self._task = asyncio.create_task(self._run(), name="expiry")
+
+    async def stop(self) -> None:
+        """Stop, between two changes or after one that is on its way."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while True:
+            await self._rest(ROUND_SECONDS)
+            try:
+                await self.round()
+            except SQLAlchemyError as error:
+                log.warning("expired messages are deleted later: %s", reason_of(error))
+            except Exception:
+                log.exception("deleting expired messages failed and goes on")
+
+    async def round(self) -> int:
+        """Delete all that have expired by now; returns how many this node has deleted."""
+        now = self._clock.now_ms()
+        count = 0
+        # A look first: on PostgreSQL even a transaction that finds nothing to delete waits for the disk.
+        while await self._reader.ask(lambda connection: any_expired(connection, now)):
+            gone = await self._committer.write(lambda connection: delete_expired(connection, now, DELETED_AT_ONCE))
+            count += gone
+            if gone < DELETED_AT_ONCE:
+                break
+        return count
