@@ -17,11 +17,14 @@ import httpx
 
 @dataclass(frozen=True)
 class Call:
-    """One call: the function's title, `service/function`, the step's input, and the headers in lower case."""
+    """One call: the function's title, `service/function`, the event, None if it is not JSON, its bytes, and the headers
+    in lower case.
+    """
 
     function: str
     event: Any
     headers: Mapping[str, str]
+    body: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,15 @@ def echo(call: Call) -> Any:
     return call.event
 
 
+def _event(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
 class FunctionServer:
-    """Answers every function with `answer(call)`: any JSON value, or a FunctionError. `calls` are those so far."""
+    """Answers every function with `answer(call)`: JSON, bytes, or a FunctionError. `calls` are those so far."""
 
     def __init__(self, answer: Callable[[Call], Any] = echo) -> None:
         self.calls: list[Call] = []
@@ -48,16 +58,16 @@ class FunctionServer:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                body = self.rfile.read(int(self.headers["Content-Length"]))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                call = Call(self.path.removeprefix("/"), event, headers)
+                call = Call(self.path.removeprefix("/"), _event(body), headers, body)
                 functions.calls.append(call)
                 result = answer(call)
                 self.send_response(200)
                 if isinstance(result, FunctionError):
                     self.send_header("X-Fc-Error-Type", "UnhandledInvocationError")
                     result = {"errorType": result.type, "errorMessage": result.message}
-                body = json.dumps(result).encode()
+                body = result if isinstance(result, bytes) else json.dumps(result).encode()
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

@@ -1,0 +1,126 @@
+"""Function Compute's own SDKs, against servers without and with access keys: invocations and configurations."""
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.sdk.client import FC_SDKS, Access, Sdk, SdkClient, SdkError, SdkProcess
+from tests.support.access_key import TOKEN
+from tests.support.function_server import Call, FunctionError, FunctionServer
+from tests.support.server import ServerProcess
+
+ECHO = {"serviceName": "fc", "functionName": "echo"}
+FAIL = {"serviceName": "fc", "functionName": "fail"}
+
+
+def _answer(call: Call) -> Any:
+    return call.body if call.function == "fc/echo" else FunctionError("CardDeclined", "no money")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def functions(servers: dict[str, ServerProcess]) -> Iterator[FunctionServer]:
+    """`fc/echo`, which returns every byte, and `fc/fail`, known to both servers."""
+    with FunctionServer(_answer) as server:
+        server.register(servers["open"].url, "fc/echo", "fc/fail")
+        server.register(servers["keyed"].url, "fc/echo", "fc/fail", token=TOKEN)
+        yield server
+
+
+@pytest.fixture(params=FC_SDKS, ids=str)
+def sdk(request: pytest.FixtureRequest) -> Sdk:
+    return request.param
+
+
+@pytest.fixture(params=["opened", "keyed"])
+def client(request: pytest.FixtureRequest, sdk: Sdk, process_of: Callable[[Sdk], SdkProcess]) -> SdkClient:
+    return SdkClient(process_of(sdk), request.getfixturevalue(request.param))
+
+
+def invoke(client: SdkClient, payload: bytes, *, qualifier: str | None = None, **names: str) -> tuple[bytes, dict]:
+    encoded = base64.b64encode(payload).decode()
+    reply = client.call("Invoke", **names, qualifier=qualifier, payload=encoded, headers={})
+    return base64.b64decode(reply["data"]), reply["headers"]
+
+
+def refusal(client: SdkClient, action: str, **parameters: object) -> SdkError:
+    with pytest.raises(SdkError) as refused:
+        client.call(action, **parameters)
+    return refused.value
+
+
+@pytest.mark.parametrize("payload", [b"{}", b"\x00\xff", "中".encode(), b"x" * 2**20])
+def test_every_byte_comes_back(client: SdkClient, payload: bytes) -> None:
+    data, headers = invoke(client, payload, **ECHO)
+    assert data == payload
+    assert len(headers["x-fc-request-id"]) == 36
+
+
+def test_a_qualifier_reaches_the_function(client: SdkClient, functions: FunctionServer) -> None:
+    _, headers = invoke(client, b"{}", qualifier="prod", **ECHO)
+    assert headers["x-fc-invocation-service-version"] == "prod"
+    assert functions.calls[-1].headers["x-fc-qualifier"] == "prod"
+
+
+def test_a_function_that_fails(client: SdkClient) -> None:
+    """Python's SDK raises, Node's leaves it to its caller."""
+    if client.process.sdk.name == "fc2-python":
+        failed = refusal(client, "Invoke", **FAIL, payload="", headers={})
+        assert (failed.status, failed.code, failed.message) == (200, "", "no money")
+        return
+    data, headers = invoke(client, b"{}", **FAIL)
+    assert headers["x-fc-error-type"] == "UnhandledInvocationError"
+    assert json.loads(data) == {"errorType": "CardDeclined", "errorMessage": "no money"}
+
+
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        ({"serviceName": "none", "functionName": "echo"}, "ServiceNotFound"),
+        ({"serviceName": "fc", "functionName": "none"}, "FunctionNotFound"),
+    ],
+)
+def test_what_is_not_there(client: SdkClient, names: dict[str, str], code: str) -> None:
+    failed = refusal(client, "Invoke", **names, payload="e30=", headers={})
+    assert (failed.status, failed.code, failed.raised) == (404, code, client.process.sdk.raises.format(code=code))
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"secret": "wrong"}, "SignatureNotMatch"),
+        ({"access_key_id": "stranger"}, "InvalidAccessKeyID"),
+        ({"seconds_ago": 16 * 60}, "RequestTimeTooSkewed"),
+        ({"seconds_ago": -16 * 60}, "RequestTimeTooSkewed"),
+    ],
+    ids=["secret", "key", "late", "early"],
+)
+def test_callers_who_are_not_let_in(
+    sdk: Sdk, process_of: Callable[[Sdk], SdkProcess], keyed: Access, change: dict, code: str
+) -> None:
+    client = SdkClient(process_of(sdk), replace(keyed, **change))
+    failed = refusal(client, "Invoke", **ECHO, payload="e30=", headers={})
+    assert (failed.status, failed.code) == (403, code)
+
+
+def test_configurations(client: SdkClient) -> None:
+    destination = {"onSuccess": {"destination": "acs:mns:cn-hangzhou:123:/queues/done/messages"}}
+    for number, qualifier in enumerate(("LATEST", "prod")):
+        names = {**ECHO, "qualifier": qualifier}
+        config = {"statefulInvocation": True, "maxAsyncRetryAttempts": number, "destinationConfig": destination}
+        put = client.call("PutAsyncConfig", **names, asyncConfig=config)
+        assert put.items() >= config.items()
+        assert (put["service"], put["function"], put["qualifier"]) == ("fc", "echo", qualifier)
+        assert client.call("GetAsyncConfig", **names) == put
+    first = client.call("ListAsyncConfigs", **ECHO, limit=1)
+    second = client.call("ListAsyncConfigs", **ECHO, limit=1, nextToken=first["nextToken"])
+    assert [config["qualifier"] for config in first["configs"] + second["configs"]] == ["LATEST", "prod"]
+    assert "nextToken" not in second
+    for qualifier in ("LATEST", "prod"):
+        names = {**ECHO, "qualifier": qualifier}
+        assert client.call("DeleteAsyncConfig", **names) == {}
+        failed = refusal(client, "GetAsyncConfig", **names)
+        assert (failed.status, failed.code) == (404, "AsyncConfigNotExists")
