@@ -5,7 +5,10 @@ publish finds a connection or makes one, and until its time is up it is tried ag
 """
 
 import asyncio
+import contextlib
+import logging
 import os
+import ssl
 from dataclasses import dataclass
 
 from nats.aio.client import Client
@@ -18,11 +21,15 @@ from flowserver.base.errors import FlowServerError, QueueNotExist
 from flowserver.base.sharing import shared
 from flowserver.invokers.brokers import Access, BrokerMessage, BrokerRefused, BrokerUnavailable, Outlet
 
+log = logging.getLogger(__name__)
+
 AGAIN_SECONDS = 0.1
 """The pause before a message is published again."""
 
 CONNECT_SECONDS = 2
 """A host that has not answered in this time is left for another."""
+
+CLOSE_SECONDS = 1
 
 PING_SECONDS = 5
 """How often a silent server is asked whether it is there; two answers that stay away end the connection."""
@@ -54,6 +61,7 @@ class NatsBroker:
         self._title = f"the NATS server {','.join(access.hosts)}"
         self._line: asyncio.Task[Line] | None = None
         self._last_error: Exception | None = None
+        self._is_away = False
         self._is_closed = False
 
     async def publish(self, outlet: Outlet, message: BrokerMessage) -> None:
@@ -87,7 +95,7 @@ class NatsBroker:
         except (asyncio.CancelledError, BrokerUnavailable):
             return
         line.let_go()
-        await line.client.close()
+        await _close(line.client)
 
     async def _publish(self, outlet: Outlet, message: BrokerMessage) -> None:
         line = await self._connected()
@@ -122,12 +130,14 @@ class NatsBroker:
         try:
             await self._open(line)
         except (Error, OSError) as error:
-            await client.close()
-            reason = _reason(self._last_error or error)
-            raise BrokerUnavailable(f"{self._title} could not be reached: {reason}") from None
+            await _close(client)
+            reason = f"{self._title} could not be reached: {_reason(self._last_error or error)}"
+            self._note_away(reason)
+            raise BrokerUnavailable(reason) from None
         except asyncio.CancelledError:
-            await client.close()
+            await _close(client)
             raise
+        self._note_away(None)
         return line
 
     async def _open(self, line: Line) -> None:
@@ -152,6 +162,14 @@ class NatsBroker:
             ping_interval=PING_SECONDS,
         )
 
+    def _note_away(self, reason: str | None) -> None:
+        """Tell the log once when the broker goes away, and once when it is back."""
+        if reason and not self._is_away:
+            log.warning("%s", reason)
+        if self._is_away and not reason:
+            log.warning("%s is reached again", self._title)
+        self._is_away = reason is not None
+
     async def _note_error(self, error: Exception) -> None:
         self._last_error = error
 
@@ -172,6 +190,13 @@ class NatsBroker:
         return BrokerUnavailable(f"{self._title} did not confirm the message in {outlet.timeout_seconds:g} s{heard}")
 
 
+async def _close(client: Client) -> None:
+    """Close a connection, which the client would wait for without end if TLS did not come about."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await client.close()
+
+
 def _is_over(line: asyncio.Task[Line]) -> bool:
     if not line.done():
         return False
@@ -179,6 +204,8 @@ def _is_over(line: asyncio.Task[Line]) -> bool:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"no secure connection came about: {error.reason}"
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno) if error.errno > 0 else str(error.strerror)
     return str(error).removeprefix("nats: ") or type(error).__name__

@@ -1,12 +1,37 @@
 """Queues that a broker keeps: what is sent there is confirmed first, and nothing of it is in the database."""
 
+import json
+
 import pytest
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist
 from flowserver.engine.queue_work import NewQueueMessage
+from flowserver.machine.events import EventType
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes
-from tests.engine.nodes import running_node
+from tests.engine.nodes import running_node, take_for_dead
 from tests.support.nats_server import NatsServer
+
+SEND = """
+- type: task
+  name: send
+  resourceArn: acs:mns:::/queues/{queue}/messages
+  serviceParams: {{MessageBody: $, {more}}}
+  inputMappings: [{{target: n, source: $input.n}}, {{target: taskToken, source: $context.task.token}}]
+  {rest}
+"""
+
+
+def send(queue="orders", more="", rest=""):
+    return SEND.format(queue=queue, more=more, rest=rest)
+
+
+async def submitted(node, times):
+    """The event that says so, once it has happened so many times."""
+    async for event in node.operations.executions.follow("f", "e"):
+        times -= event.type is EventType.TASK_SUBMITTED
+        if not times:
+            return event
+    raise AssertionError("the execution ended")
 
 
 @pytest.fixture
@@ -17,8 +42,17 @@ async def broker(tmp_path):
 
 
 @pytest.fixture
-async def node(open_database, clock, broker):
-    queues = {"orders": f"{broker.url}/shop.orders", "lost": f"{broker.url}?timeout_seconds=0.3"}
+def queues(broker):
+    return {
+        "orders": f"{broker.url}/shop.orders?timeout_seconds=30",
+        "brief": f"{broker.url}/shop.brief?timeout_seconds=0.3",
+        "lost": f"{broker.url}?timeout_seconds=0.3",
+        "elsewhere": f"{broker.url}/shop.x?stream=OTHER",
+    }
+
+
+@pytest.fixture
+async def node(open_database, clock, queues):
     async with running_node(open_database(), clock, queues=queues) as running:
         yield running
 
@@ -67,3 +101,86 @@ async def test_other_queues_are_as_ever(node, broker):
     await node.operations.queues.send("bills", [OutgoingMessage(body="a")])
     assert [each.body for each in await node.operations.queues.receive("bills")] == ["a"]
     assert await broker.messages("SHOP") == []
+
+
+async def test_a_step_goes_on_once_its_message_is_there(node, broker):
+    await node.create_flow("f", send(more="Priority: 3"))
+    await node.start("f", "e", {"n": "値"})
+    output = await node.output_of("f", "e")
+    (kept,) = await broker.messages("SHOP")
+    assert json.loads(kept.data)["n"] == "値"
+    assert kept.headers == {"Nats-Msg-Id": output["MessageId"], "Flowserver-Priority": "3"}
+    assert output.keys() == {"MessageId", "RequestId", "MessageBodyMD5"}
+
+
+async def test_a_step_waits_for_the_report_of_whoever_received_its_message(node, broker):
+    await node.create_flow("f", send(rest="pattern: waitForCallback"))
+    await node.start("f", "e", {"n": 1})
+    event = await submitted(node, times=1)
+    (kept,) = await broker.messages("SHOP")
+    assert json.loads(event.detail)["output"]["MessageId"] == kept.headers["Nats-Msg-Id"]
+    await node.operations.tasks.report_succeeded(json.loads(kept.data)["taskToken"], '{"accepted":true}')
+    assert await node.output_of("f", "e") == {"accepted": True}
+
+
+async def test_a_broker_that_is_away_is_tried_again_as_the_step_says(node, broker, clock):
+    broker.kill()
+    policy = "retry: [{errors: [MNS.BrokerUnavailable], intervalSeconds: 60, maxAttempts: 1}]"
+    await node.create_flow("f", send("brief", rest=policy))
+    await node.start("f", "e", {"n": 1})
+    failed = await node.reached("f", "e", EventType.TASK_FAILED)
+    assert "could not be reached: Connection refused" in failed.detail
+    broker.start()
+    node.advance(clock, seconds=60)
+    await node.output_of("f", "e")
+    assert len(await broker.messages("SHOP")) == 1
+
+
+async def test_a_retry_after_a_report_of_failure_is_a_new_message(node, broker, clock):
+    policy = "retry: [{errors: [Busy], intervalSeconds: 60, maxAttempts: 1}]"
+    await node.create_flow("f", send(rest=f"pattern: waitForCallback\n  {policy}"))
+    await node.start("f", "e", {"n": 1})
+    await submitted(node, times=1)
+    (first,) = await broker.messages("SHOP")
+    token = json.loads(first.data)["taskToken"]
+    await node.operations.tasks.report_failed(token, "Busy", "no clerk is here")
+    node.advance(clock, seconds=60)
+    await submitted(node, times=2)
+    _, second = await broker.messages("SHOP")
+    assert second.data == first.data
+    await node.operations.tasks.report_succeeded(token, "{}")
+    assert await node.output_of("f", "e") == {}
+
+
+@pytest.mark.parametrize(
+    ("queue", "more", "error"),
+    [
+        ("lost", "", "MNS.QueueNotExist"),
+        ("elsewhere", "", "MNS.BrokerRefused"),
+        ("orders", "DelaySeconds: 5", "MNS.InvalidArgument"),
+    ],
+)
+async def test_what_cannot_be_sent_fails_the_step(node, broker, queue, more, error):
+    await node.create_flow("f", send(queue, more))
+    await node.start("f", "e", {"n": 1})
+    assert await node.error_of("f", "e") == error
+    assert await broker.messages("SHOP") == []
+
+
+async def test_a_message_is_there_once_though_its_sender_dies_before_it_knows(open_database, clock, broker, queues):
+    async with running_node(open_database(), clock, queues=queues, node_id="life-1") as node:
+        await node.create_flow("f", send())
+        await node.engine.queues.send("orders", [NewQueueMessage(message_id="m1", body="so that it is connected")])
+        broker.pause()
+        await node.start("f", "e", {"n": 1})
+        node.database.crashed = True
+        broker.resume()
+        await node.database.failed()
+        assert len(await broker.messages("SHOP")) == 2
+    database = open_database()
+    clock.advance(seconds=3)
+    take_for_dead(database, "life-1")
+    async with running_node(database, clock, queues=queues, node_id="life-2") as node:
+        output = await node.output_of("f", "e")
+    _, kept = await broker.messages("SHOP")
+    assert kept.headers["Nats-Msg-Id"] == output["MessageId"]

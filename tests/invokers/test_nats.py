@@ -1,7 +1,6 @@
 """Messages for a broker, against a real NATS server: confirmed, once, tried again, or refused with a reason."""
 
 import asyncio
-import signal
 import socket
 
 import pytest
@@ -121,7 +120,7 @@ async def test_a_server_that_dies_before_it_confirms(server, outlets):
     await server.add_stream("ORDERS", "orders")
     sending = outlets(orders=f"{server.url}?timeout_seconds=30")
     await sending.send("orders", message(message_id="m0"))
-    server.signal(signal.SIGSTOP)
+    server.pause()
     unconfirmed = [asyncio.create_task(sending.send("orders", message(message_id=f"m{n}"))) for n in range(1, 9)]
     done, _ = await asyncio.wait(unconfirmed, timeout=0.1)
     assert not done
@@ -136,7 +135,7 @@ async def test_a_server_that_does_not_answer(server, outlets):
     await server.add_stream("ORDERS", "orders")
     sending = outlets(orders=f"{server.url}?timeout_seconds=0.3")
     await sending.send("orders", message())
-    server.signal(signal.SIGSTOP)
+    server.pause()
     with pytest.raises(BrokerUnavailable, match=r"did not confirm the message in 0\.3 s"):
         await sending.send("orders", message(message_id="m2"))
 
@@ -146,6 +145,34 @@ async def test_a_host_that_says_nothing(outlets):
         sending = outlets(orders=f"nats://127.0.0.1:{silent.getsockname()[1]}?timeout_seconds=0.3")
         with pytest.raises(BrokerUnavailable, match="did not confirm"):
             await sending.send("orders", message())
+
+
+async def test_a_server_with_which_tls_does_not_come_about(outlets):
+    async def pretend(reader, writer):
+        writer.write(b'INFO {"tls_required": true}\r\n')
+        await reader.read(1)
+        writer.write(b"no TLS is spoken here")
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(pretend, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(BrokerUnavailable, match="no secure connection came about"):
+            await outlets(orders=f"nats://127.0.0.1:{port}?timeout_seconds=2").send("orders", message())
+
+
+async def test_the_log_says_once_that_the_server_is_away_and_once_that_it_is_back(server, outlets, caplog):
+    await server.add_stream("ORDERS", "orders")
+    server.kill()
+    sending = outlets(orders=f"{server.url}?timeout_seconds=0.3")
+    for _ in range(2):
+        with pytest.raises(BrokerUnavailable):
+            await sending.send("orders", message())
+    await asyncio.to_thread(server.start)
+    for _ in range(2):
+        await sending.send("orders", message())
+    title = f"the NATS server {server.host}"
+    assert caplog.messages == [f"{title} could not be reached: Connection refused", f"{title} is reached again"]
 
 
 async def test_another_server_of_the_cluster_takes_it(server, outlets):
@@ -194,7 +221,7 @@ async def test_nothing_is_sent_once_it_is_closed(server):
     await server.add_stream("ORDERS", "orders")
     sending = Outlets(read_outlets({"orders": f"{server.url}?timeout_seconds=30"}))
     await sending.send("orders", message())
-    server.signal(signal.SIGSTOP)
+    server.pause()
     under_way = asyncio.create_task(sending.send("orders", message(message_id="m2")))
     await asyncio.wait([under_way], timeout=0.1)
     await sending.close()

@@ -5,6 +5,7 @@ with NatsServer(tmp_path) as nats:
     nats.kill(); nats.start()
 """
 
+import os
 import re
 import shutil
 import signal
@@ -72,10 +73,16 @@ class NatsServer:
         assert self._process.stderr is not None
         self._process.stderr.close()
 
-    def signal(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+    def pause(self) -> None:
+        """Have it do nothing, its connections open; returns when it does nothing."""
         assert self._process is not None
-        self._process.send_signal(number)
+        self._process.send_signal(signal.SIGSTOP)
+        os.waitpid(self._process.pid, os.WUNTRACED)
+
+    def resume(self) -> None:
+        """Have it go on after a pause."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[JetStreamContext]:
