@@ -1,6 +1,8 @@
 """A flow asks over a real broker: the settings file names it, a worker with the broker's own client takes the token."""
 
+import asyncio
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +10,9 @@ import httpx
 import pytest
 from nats.js import JetStreamContext
 
+from tests.docs.pages import DOCS, blocks
 from tests.support.nats_server import NatsServer
-from tests.support.server import PATIENCE_SECONDS, ServerProcess
+from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environment
 
 EXECUTIONS = 6
 
@@ -76,6 +79,32 @@ async def test_a_worker_takes_tokens_from_the_broker_and_reports(
                 row = (await client.get(f"/v1/flows/f/executions/e{n}?wait=30")).json()
                 assert (row["status"], row["output"]) == ("Succeeded", {"seen": n})
             assert (await streams.stream_info("SHOP")).state.messages == 0
+
+
+async def test_the_worker_and_the_flow_of_the_documentation(
+    sqlite_url: str, broker: NatsServer, tmp_path: Path
+) -> None:
+    settings, flow, worker = (_block(mark) for mark in ("queues:", "version: v1", "import asyncio"))
+    (tmp_path / "settings.yaml").write_text(settings.replace("127.0.0.1:4222", broker.host))
+    await broker.add_stream("SHOP", "shop.>", retention="workqueue")
+    with ServerProcess(sqlite_url, "--settings", "settings.yaml", folder=tmp_path) as server:
+        program = worker.replace("nats://127.0.0.1:4222", broker.url).replace("http://127.0.0.1:8080", server.url)
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, env=clean_environment())
+        try:
+            async with client_of(server) as client:
+                (await client.post("/v1/flows", json={"name": "f", "definition": flow})).raise_for_status()
+                body = {"name": "e", "input": {"order": 7}}
+                (await client.post("/v1/flows/f/executions", json=body)).raise_for_status()
+                row = (await client.get("/v1/flows/f/executions/e?wait=30")).json()
+        finally:
+            process.kill()
+            await process.wait()
+    assert (row["status"], row["output"]) == ("Succeeded", {"accepted": 7})
+
+
+def _block(beginning: str) -> str:
+    (text,) = (block.text for block in blocks(DOCS / "brokers.md") if block.text.startswith(beginning))
+    return text
 
 
 async def test_the_message_service_says_that_the_queue_is_not_here(sqlite_url: str, settings: str) -> None:
