@@ -28,7 +28,11 @@ FlowServerError
 ├── AsyncConfigNotExists       404
 ├── QueueNotExist              404
 ├── MessageNotExist            404
+├── TopicNotExist              404
+├── SubscriptionNotExist       404
 ├── QueueAlreadyExist          409
+├── TopicAlreadyExist          409
+├── SubscriptionAlreadyExist   409
 ├── FlowAlreadyExists          409
 ├── InvocationExists           409  (code StatefulAsyncInvocationAlreadyExists)
 ├── ExecutionNotParked         409  (REST only)
@@ -260,6 +264,34 @@ class MessageNotExist(FlowServerError):
 
     code = "MessageNotExist"
     status = 404
+
+
+class TopicNotExist(FlowServerError):
+    """The topic does not exist."""
+
+    code = "TopicNotExist"
+    status = 404
+
+
+class SubscriptionNotExist(FlowServerError):
+    """The subscription does not exist."""
+
+    code = "SubscriptionNotExist"
+    status = 404
+
+
+class TopicAlreadyExist(FlowServerError):
+    """A topic of this name exists already, with other attributes."""
+
+    code = "TopicAlreadyExist"
+    status = 409
+
+
+class SubscriptionAlreadyExist(FlowServerError):
+    """The topic has a subscription of this name already, with other attributes."""
+
+    code = "SubscriptionAlreadyExist"
+    status = 409
 
 
 class QueueAlreadyExist(FlowServerError):

@@ -214,7 +214,7 @@ class Limits:
     queue_message_bytes_max: int = _limit(
         65_536,
         unit="bytes",
-        reason="the body of a message of a queue, or of all messages sent in one request, as documented",
+        reason="the body of a message of a queue or a topic, or of all messages sent in one request, as documented",
         error="400 InvalidArgument",
     )
     queue_batch_max: int = _limit(
@@ -252,6 +252,12 @@ class Limits:
         unit="requests",
         reason="receives that wait on one node; each holds a connection of its client",
         error="none: a further one is answered at once, as if its wait were over",
+    )
+    topic_subscriptions_max: int = _limit(
+        100,
+        unit="subscriptions",
+        reason="subscriptions of one topic: a message is kept once for each of them until it has been brought there",
+        error="429 ResourceThrottled",
     )
     deliveries_in_flight_max: int = _limit(
         128,

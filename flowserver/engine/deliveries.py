@@ -11,7 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -20,13 +20,11 @@ from flowserver.base.clock import Clock
 from flowserver.base.errors import FlowServerError
 from flowserver.base.limits import Limits
 from flowserver.engine.committer import Committer
+from flowserver.engine.outward import Outward
 from flowserver.engine.persisting import persist
 from flowserver.engine.reader import Reader
-from flowserver.invokers.invocation import Failed, Reply
-from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.delivering import next_attempt_at
-from flowserver.machine.destinations import Destination, WebAddress, read_destination
-from flowserver.machine.notifications import Published, content_of, headers_of
+from flowserver.machine.destinations import Destination, read_destination
 from flowserver.store.deliveries import (
     Delivery,
     NewDelivery,
@@ -39,9 +37,6 @@ from flowserver.store.deliveries import (
 from flowserver.store.errors import reason_of
 
 log = logging.getLogger(__name__)
-
-WEB_SECONDS = 5.0
-"""An endpoint that has not answered by then has not taken the message."""
 
 CLAIM_MS = 15_000
 """By then an attempt has long ended, unless its node has died."""
@@ -62,14 +57,6 @@ Inlet = Callable[[Connection, Any, Delivery], Afterwards]
 """Hands a delivery in at a destination of this server, as part of a commit. Raises FlowServerError if it cannot."""
 
 
-class Sender(Protocol):
-    """Who makes requests to the outside."""
-
-    async def send(self, request: WebRequest) -> Reply | Failed:
-        """Make the request; Failed only if no reply came."""
-        ...
-
-
 class Deliveries:
     """One node's part in bringing. Make and use it inside one event loop."""
 
@@ -77,14 +64,14 @@ class Deliveries:
         self,
         reader: Reader,
         committer: Committer,
-        sender: Sender,
+        outward: Outward,
         clock: Clock,
         limits: Limits,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._reader = reader
         self._committer = committer
-        self._sender = sender
+        self._outward = outward
         self._clock = clock
         self._places = limits.deliveries_in_flight_max
         self._places_each = max(self._places // SAME_TARGET_PART, 1)
@@ -115,7 +102,7 @@ class Deliveries:
         tasks = list(self._under_way.values())
         if not tasks:
             return
-        _, pending = await asyncio.wait(tasks, timeout=min(seconds, WEB_SECONDS))
+        _, pending = await asyncio.wait(tasks, timeout=seconds)
         for task in pending:
             task.cancel()
         if pending:
@@ -213,8 +200,8 @@ class Deliveries:
 
     async def _attempt(self, delivery: Delivery, destination: Destination) -> str | None:
         """Bring it; returns why it has not arrived, None if it has, and is deleted."""
-        if isinstance(destination, WebAddress):
-            failure = await self._send(delivery, destination)
+        if self._outward.leads_to(destination):
+            failure = await self._outward.bring(delivery, destination)
             if failure is None:
                 await persist(lambda: self._committer.write(lambda c: delete_delivery(c, delivery.delivery_id)))
             return failure
@@ -228,16 +215,6 @@ class Deliveries:
         afterwards()
         return None
 
-    async def _send(self, delivery: Delivery, address: WebAddress) -> str | None:
-        published = published_by(delivery)
-        content = content_of(published, delivery.content_format).encode()
-        request_id = f"{delivery.delivery_id}-{delivery.attempt}"
-        headers = headers_of(published, delivery.content_format, request_id)
-        reply = await self._sender.send(WebRequest("POST", address.url, WEB_SECONDS, headers, content))
-        if isinstance(reply, Failed):
-            return reply.cause
-        return None if 200 <= reply.status < 300 else f"it answered {reply.status}"
-
     async def _put_off(self, delivery: Delivery, failure: str) -> None:
         now = self._clock.now_ms()
         again_at = next_attempt_at(delivery.strategy, delivery.attempt, now, self._chance())
@@ -248,13 +225,6 @@ class Deliveries:
         log.info("%s is tried again in %d ms: %s", _title(delivery), again_at - now, failure)
         await persist(lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at)))
         self.note_due(again_at)
-
-
-def published_by(delivery: Delivery) -> Published:
-    """What it brings, as its subscriber sees it."""
-    return Published(
-        delivery.topic, delivery.subscription, delivery.message_id, delivery.body, delivery.tag, delivery.created_at
-    )
 
 
 def _hand_in(connection: Connection, inlet: Inlet, destination: Destination, delivery: Delivery) -> Afterwards:

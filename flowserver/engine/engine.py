@@ -18,10 +18,12 @@ from flowserver.engine.definitions import Definitions
 from flowserver.engine.deliveries import Deliveries
 from flowserver.engine.dispatcher import Caller, Dispatcher
 from flowserver.engine.expiry import Expiry
+from flowserver.engine.inlets import QueueInlet
 from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
 from flowserver.engine.metrics import Metrics
 from flowserver.engine.notices import Notice
+from flowserver.engine.outward import Outward
 from flowserver.engine.queues import Queues
 from flowserver.engine.reader import Reader
 from flowserver.engine.registry import FunctionRegistry
@@ -31,12 +33,14 @@ from flowserver.engine.starting import Starter
 from flowserver.engine.sweeper import Sweeper
 from flowserver.engine.timekeeper import Timekeeper
 from flowserver.engine.tokens import TaskTokens
+from flowserver.engine.topics import Topics
 from flowserver.engine.warm import WarmExecutions
 from flowserver.engine.watchers import Watchers
 from flowserver.invokers.brokers import Outlet
 from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.invokers.outlets import Outlets
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, SubmitInvocation
+from flowserver.machine.destinations import QueueAddress, TopicAddress
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
 from flowserver.store.database import Database
@@ -80,7 +84,8 @@ class Engine:
         self.starter = Starter(database, self.committer, limits)
         self.invoker = DeferredInvoker(limits)
         self.outlets = Outlets(outlets)
-        self.deliveries = Deliveries(self.reader, self.committer, self.invoker, clock, limits)
+        outward = Outward(self.invoker, self.outlets)
+        self.deliveries = Deliveries(self.reader, self.committer, outward, clock, limits)
         self.callbacks = Callbacks(self.committer, tokens)
         self.membership = Membership(database, self.lease, clock, self)
         self.queues = Queues(self.committer, self.reader, clock, self.membership, limits, self.outlets)
@@ -89,6 +94,9 @@ class Engine:
             self.committer, self.invoker, self.registry, self.starter, sender, clock, limits, self.lease
         )
         self.expiry = Expiry(self.committer, self.reader, clock)
+        self.topics = Topics(self.committer, self.deliveries)
+        self.deliveries.open(TopicAddress, self.topics.take_in)
+        self.deliveries.open(QueueAddress, QueueInlet(self.queues, clock, is_encoding=queue_bodies == "base64"))
         self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)
         backlog = Backlog(self.dispatcher, self.committer, self.lease, self.membership)
         self.sweeper = Sweeper(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _OWNER = "[A-Za-z0-9_-]*"
-_PLACE = "[A-Za-z0-9][A-Za-z0-9_-]{0,119}"
+_PLACE = "[A-Za-z0-9][A-Za-z0-9-]{0,119}"
 _NAME = "[A-Za-z_][A-Za-z0-9_-]{0,127}"
 _QUEUE = re.compile(rf"acs:mns:{_OWNER}:{_OWNER}:/?queues/({_PLACE})(?:/messages)?")
 _TOPIC = re.compile(rf"acs:mns:{_OWNER}:{_OWNER}:/?topics/({_PLACE})(?:/messages)?")

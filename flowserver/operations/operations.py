@@ -10,7 +10,9 @@ from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
 from flowserver.operations.invocations import InvocationOperations
 from flowserver.operations.queues import QueueOperations
+from flowserver.operations.subscriptions import SubscriptionOperations
 from flowserver.operations.tasks import TaskOperations
+from flowserver.operations.topics import TopicOperations
 from flowserver.operations.watching import WatchOperations
 
 
@@ -25,6 +27,8 @@ class Operations:
     invocations: InvocationOperations
     async_configs: AsyncConfigOperations
     queues: QueueOperations
+    topics: TopicOperations
+    subscriptions: SubscriptionOperations
     access: AccessOperations
     watching: WatchOperations
 
@@ -39,6 +43,8 @@ class Operations:
             InvocationOperations(engine),
             AsyncConfigOperations(engine),
             QueueOperations(engine),
+            TopicOperations(engine),
+            SubscriptionOperations(engine),
             AccessOperations(engine),
             WatchOperations(engine),
         )

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, delete, distinct, fun
 from sqlalchemy.dialects import postgresql, sqlite
 
 from flowserver.machine.delivering import ContentFormat, Strategy
+from flowserver.machine.notifications import Published
 from flowserver.store.among import among, texts
 from flowserver.store.damage import checks_of, damage_in, is_text, legible
 from flowserver.store.direct import execute_many, fetch_all
@@ -50,6 +51,13 @@ class Delivery(NewDelivery):
     wake_at: int
     """When it would be tried again if nobody said what came of this attempt."""
     created_at: int
+
+
+def published_by(delivery: Delivery) -> Published:
+    """What it brings, as its subscriber sees it."""
+    return Published(
+        delivery.topic, delivery.subscription, delivery.message_id, delivery.body, delivery.tag, delivery.created_at
+    )
 
 
 def insert_deliveries(connection: Connection, new: Sequence[NewDelivery], now_ms: int) -> None:

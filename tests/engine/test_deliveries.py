@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select, update
 
 from flowserver.base.errors import FlowNotExists, FlowServerError
 from flowserver.base.limits import Limits
-from flowserver.engine import deliveries as module
+from flowserver.engine import outward
 from flowserver.engine.deliveries import CLAIM_MS
 from flowserver.machine.delivering import ContentFormat, Strategy
 from flowserver.machine.destinations import QueueAddress
@@ -122,7 +122,7 @@ async def test_a_retry_that_succeeds_is_the_last(node: Node, subscriber: Subscri
 async def test_an_endpoint_that_does_not_answer_is_not_waited_for(
     node: Node, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "WEB_SECONDS", 0.05)
+    monkeypatch.setattr(outward, "WEB_SECONDS", 0.05)
     subscriber.status["hook"] = None
     await deliver(node, subscriber.url("hook"), "1")
     await (await subscriber.next()).gone.wait()

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from flowserver.api.faults import as_fault
 from flowserver.api.guard import check_open_request
-from flowserver.api.mns import account, queues
+from flowserver.api.mns import account, queues, topics
 from flowserver.api.mns.answers import Answer, fault_answer, send_answer
 from flowserver.api.mns.calls import Call, read_query
 from flowserver.api.mns.faults import InvalidRequestUrl
@@ -34,6 +34,15 @@ CALLS: Final[dict[tuple[str, str], Serve]] = {
     ("GET", "/queues/*/messages"): queues.receive,
     ("PUT", "/queues/*/messages"): queues.change_visibility,
     ("DELETE", "/queues/*/messages"): queues.delete,
+    ("GET", "/topics"): topics.list_topics,
+    ("PUT", "/topics/*"): topics.create_topic,
+    ("GET", "/topics/*"): topics.get_topic,
+    ("DELETE", "/topics/*"): topics.delete_topic,
+    ("POST", "/topics/*/messages"): topics.publish,
+    ("GET", "/topics/*/subscriptions"): topics.list_subscriptions,
+    ("PUT", "/topics/*/subscriptions/*"): topics.subscribe,
+    ("GET", "/topics/*/subscriptions/*"): topics.get_subscription,
+    ("DELETE", "/topics/*/subscriptions/*"): topics.unsubscribe,
 }
 """By method and path; a star stands for a name."""
 

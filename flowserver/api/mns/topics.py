@@ -1,0 +1,159 @@
+"""The calls on topics, their subscriptions and messages: which elements each reads, and what it answers."""
+
+from enum import StrEnum
+from typing import TypeVar
+
+from flowserver.api.mns.answers import Answer, Fields, answered, write_list
+from flowserver.api.mns.calls import Call, boolean, integer, located
+from flowserver.api.mns.documents import fields_of, read_document
+from flowserver.base.errors import InvalidArgument
+from flowserver.machine.delivering import ContentFormat, Strategy
+from flowserver.machine.notifications import OWNER
+from flowserver.operations.operations import Operations
+from flowserver.operations.subscriptions import SubscriptionAttributes
+from flowserver.operations.topics import TopicAttributes
+from flowserver.store.topics import SubscriptionRow, TopicRow
+
+RETENTION_SECONDS = 86_400
+"""How long the service says that it tries to bring a message; about what the longest strategy takes."""
+
+UNSUPPORTED = ("UserProperties", "SystemProperties", "MessageGroupId")
+"""Elements of newer SDKs; to take them and lose them would be worse than to say so."""
+
+E = TypeVar("E", bound=StrEnum)
+
+
+async def create_topic(operations: Operations, call: Call) -> Answer:
+    """CreateTopic, or SetTopicAttributes with `metaoverride=true`."""
+    (name,) = call.names
+    fields = fields_of(read_document(call.body, "Topic")) if call.body else {}
+    attributes = TopicAttributes(
+        message_bytes_max=_number(fields, "MaximumMessageSize"),
+        is_logged=boolean("LoggingEnabled", fields["LoggingEnabled"]) if "LoggingEnabled" in fields else None,
+    )
+    if call.query.get("metaoverride", "").lower() == "true":
+        await operations.topics.set_attributes(name, attributes)
+        return Answer(204)
+    return located(call, f"/topics/{name}", is_new=await operations.topics.create(name, attributes))
+
+
+async def get_topic(operations: Operations, call: Call) -> Answer:
+    """GetTopicAttributes."""
+    row, messages = await operations.topics.describe(call.names[0])
+    return answered(200, "Topic", {**_topic_fields(row), "MessageCount": messages})
+
+
+async def delete_topic(operations: Operations, call: Call) -> Answer:
+    """DeleteTopic."""
+    await operations.topics.delete(call.names[0])
+    return Answer(204)
+
+
+async def list_topics(operations: Operations, call: Call) -> Answer:
+    """ListTopic; with `x-mns-with-meta: true` each with its attributes, but not its count, which costs."""
+    prefix, marker, limit = _paging(call)
+    page = await operations.topics.list(prefix=prefix, marker=marker, limit=limit)
+    with_meta = call.headers.get("x-mns-with-meta", "").lower() == "true"
+    items = [
+        {"TopicURL": f"{call.host_url}/topics/{row.name}", **(_topic_fields(row) if with_meta else {})}
+        for row in page.items
+    ]
+    return Answer(200, write_list("Topics", "Topic", items, {"NextMarker": page.next_token}))
+
+
+async def publish(operations: Operations, call: Call) -> Answer:
+    """PublishMessage. `MessageAttributes` speak to subscribers by mail or telephone, of which there are none."""
+    fields = fields_of(read_document(call.body, "Message"))
+    if unsupported := [name for name in UNSUPPORTED if name in fields]:
+        raise InvalidArgument(f"{', '.join(unsupported)}: not supported by this server")
+    message = await operations.topics.publish(
+        call.names[0], fields.get("MessageBody", ""), fields.get("MessageTag") or None
+    )
+    return answered(201, "Message", {"MessageId": message.message_id, "MessageBodyMD5": message.body_md5})
+
+
+async def subscribe(operations: Operations, call: Call) -> Answer:
+    """Subscribe, or SetSubscriptionAttributes with `metaoverride=true`, which changes the strategy alone."""
+    topic, name = call.names
+    fields = fields_of(read_document(call.body, "Subscription"))
+    strategy = _one_of(Strategy, "NotifyStrategy", fields)
+    if call.query.get("metaoverride", "").lower() == "true":
+        if strategy is None:
+            raise InvalidArgument("NotifyStrategy is missing")
+        await operations.subscriptions.set_strategy(topic, name, strategy)
+        return Answer(204)
+    attributes = SubscriptionAttributes(
+        endpoint=fields.get("Endpoint", "").strip(),
+        filter_tag=fields.get("FilterTag") or None,
+        strategy=strategy or Strategy.BACKOFF,
+        content_format=_one_of(ContentFormat, "NotifyContentFormat", fields) or ContentFormat.XML,
+    )
+    is_new = await operations.subscriptions.subscribe(topic, name, attributes)
+    return located(call, f"/topics/{topic}/subscriptions/{name}", is_new=is_new)
+
+
+async def get_subscription(operations: Operations, call: Call) -> Answer:
+    """GetSubscriptionAttributes."""
+    row = await operations.subscriptions.describe(*call.names)
+    return answered(200, "Subscription", _subscription_fields(row))
+
+
+async def unsubscribe(operations: Operations, call: Call) -> Answer:
+    """Unsubscribe."""
+    await operations.subscriptions.unsubscribe(*call.names)
+    return Answer(204)
+
+
+async def list_subscriptions(operations: Operations, call: Call) -> Answer:
+    """ListSubscriptionByTopic."""
+    (topic,) = call.names
+    prefix, marker, limit = _paging(call)
+    page = await operations.subscriptions.list(topic, prefix=prefix, marker=marker, limit=limit)
+    items = [{"SubscriptionURL": f"{call.host_url}/topics/{topic}/subscriptions/{row.name}"} for row in page.items]
+    return Answer(200, write_list("Subscriptions", "Subscription", items, {"NextMarker": page.next_token}))
+
+
+def _paging(call: Call) -> tuple[str, str, int | None]:
+    """The prefix of names to list, where to go on, and how many to list."""
+    given = call.headers
+    limit = given.get("x-mns-ret-number")
+    number = None if limit is None else integer("x-mns-ret-number", limit)
+    return given.get("x-mns-prefix", ""), given.get("x-mns-marker", ""), number
+
+
+def _number(fields: dict[str, str], name: str) -> int | None:
+    return integer(name, fields[name]) if name in fields else None
+
+
+def _one_of(kind: type[E], name: str, fields: dict[str, str]) -> E | None:
+    """The element's value, None if there is none; raises InvalidArgument."""
+    given = fields.get(name, "").strip()
+    if given and given not in list(kind):
+        raise InvalidArgument(f"{name} must be {' or '.join(kind)}")
+    return kind(given) if given else None
+
+
+def _topic_fields(row: TopicRow) -> Fields:
+    return {
+        "TopicName": row.name,
+        "CreateTime": row.created_at // 1000,
+        "LastModifyTime": row.modified_at // 1000,
+        "MaximumMessageSize": row.message_bytes_max,
+        "MessageRetentionPeriod": RETENTION_SECONDS,
+        "LoggingEnabled": row.is_logged,
+    }
+
+
+def _subscription_fields(row: SubscriptionRow) -> Fields:
+    return {
+        "TopicOwner": OWNER,
+        "TopicName": row.topic,
+        "SubscriptionName": row.name,
+        "Subscriber": OWNER,
+        "Endpoint": row.endpoint,
+        "NotifyStrategy": row.strategy,
+        "NotifyContentFormat": row.content_format,
+        "FilterTag": row.filter_tag,
+        "CreateTime": row.created_at // 1000,
+        "LastModifyTime": row.modified_at // 1000,
+    }

@@ -1,0 +1,162 @@
+"""Who is brought the messages of a topic."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, TypeVar
+
+from sqlalchemy import Connection
+
+from flowserver.base.errors import (
+    InvalidArgument,
+    ResourceThrottled,
+    SubscriptionAlreadyExist,
+    SubscriptionNotExist,
+)
+from flowserver.base.limits import Limits
+from flowserver.engine.engine import Engine
+from flowserver.invokers.endpoints import check_url
+from flowserver.machine.delivering import ContentFormat, Strategy
+from flowserver.machine.destinations import NoDestination, TopicAddress, WebAddress, read_destination
+from flowserver.operations.paging import Page
+from flowserver.operations.texts import check_no_nul
+from flowserver.operations.topics import (
+    check_tag,
+    check_topic_name,
+    drop_deliveries,
+    no_topic,
+    page_size,
+    require_topic,
+)
+from flowserver.store.topics import (
+    SubscriptionRow,
+    count_subscriptions,
+    delete_subscription,
+    find_subscription,
+    hold_topic,
+    insert_subscription,
+    list_subscriptions,
+    set_strategy,
+)
+
+ENDPOINT_CHARACTERS_MAX: Final = 2_048
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionAttributes:
+    """Where messages are brought, and how. The endpoint is a URL, or names a queue or a function of this server."""
+
+    endpoint: str
+    filter_tag: str | None = None
+    strategy: Strategy = Strategy.BACKOFF
+    content_format: ContentFormat = ContentFormat.XML
+
+
+class SubscriptionOperations:
+    """Operations on subscriptions. All raise InvalidArgument; TopicNotExist those that need the topic."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def subscribe(self, topic: str, name: str, attributes: SubscriptionAttributes) -> bool:
+        """Subscribe; False if there is a subscription of that name and with the same attributes.
+
+        Raises SubscriptionAlreadyExist, ResourceThrottled for one too many.
+        """
+        _check_names(topic, name)
+        _check_subscription(attributes)
+        now = self._engine.clock.now_ms()
+        row = SubscriptionRow(
+            topic=topic,
+            name=name,
+            endpoint=attributes.endpoint,
+            filter_tag=attributes.filter_tag or None,
+            strategy=attributes.strategy,
+            content_format=attributes.content_format,
+            created_at=now,
+            modified_at=now,
+        )
+        known = await self._write(partial(_subscribe, row=row, limits=self._engine.limits))
+        if known is not None and replace(known, created_at=now, modified_at=now) != row:
+            raise SubscriptionAlreadyExist(f"subscription {name} of topic {topic} exists with other attributes")
+        return known is None
+
+    async def set_strategy(self, topic: str, name: str, strategy: Strategy) -> None:
+        """Have messages that are published from now on retried so. Raises SubscriptionNotExist."""
+        _check_names(topic, name)
+        now = self._engine.clock.now_ms()
+        if not await self._write(lambda connection: set_strategy(connection, topic, name, strategy, now)):
+            raise _no_subscription(topic, name)
+
+    async def describe(self, topic: str, name: str) -> SubscriptionRow:
+        """A subscription; raises SubscriptionNotExist."""
+        _check_names(topic, name)
+        row = await self._read(lambda connection: find_subscription(connection, topic, name))
+        if row is None:
+            raise _no_subscription(topic, name)
+        return row
+
+    async def list(self, topic: str, *, prefix: str, marker: str, limit: int | None) -> Page[SubscriptionRow]:
+        """A topic's subscriptions by name; the token is the name that the next page begins with."""
+        check_topic_name(topic)
+        size = page_size(limit)
+        check_no_nul("the prefix", prefix + marker)
+
+        def read(connection: Connection) -> list[SubscriptionRow]:
+            require_topic(connection, topic)
+            return list_subscriptions(connection, topic, prefix=prefix, from_name=marker, limit=size + 1)
+
+        rows = await self._read(read)
+        return Page(rows[:size], rows[size].name if len(rows) > size else None)
+
+    async def unsubscribe(self, topic: str, name: str) -> None:
+        """Delete a subscription and what has not been brought; one that is not there is deleted already."""
+        _check_names(topic, name)
+        await self._write(lambda connection: delete_subscription(connection, topic, name))
+        await drop_deliveries(self._engine, topic, name)
+
+    async def _read(self, query: Callable[[Connection], T]) -> T:
+        return await asyncio.to_thread(self._engine.database.run_read, query)
+
+    async def _write(self, change: Callable[[Connection], T]) -> T:
+        return await self._engine.committer.write(change, bounded=True)
+
+
+def _subscribe(connection: Connection, row: SubscriptionRow, limits: Limits) -> SubscriptionRow | None:
+    """None if the subscription is new, else the one that there is."""
+    if hold_topic(connection, row.topic) is None:
+        raise no_topic(row.topic)
+    known = find_subscription(connection, row.topic, row.name)
+    if known is not None:
+        return known
+    if count_subscriptions(connection, row.topic) >= limits.topic_subscriptions_max:
+        raise ResourceThrottled(f"topic {row.topic} has {limits.topic_subscriptions_max} subscriptions already")
+    if insert_subscription(connection, row):
+        return None
+    return find_subscription(connection, row.topic, row.name)  # another node was faster
+
+
+def _no_subscription(topic: str, name: str) -> SubscriptionNotExist:
+    return SubscriptionNotExist(f"topic {topic} has no subscription {name}")
+
+
+def _check_names(topic: str, name: str) -> None:
+    check_topic_name(topic)
+    check_topic_name(name, "a subscription's name")
+
+
+def _check_subscription(attributes: SubscriptionAttributes) -> None:
+    check_tag("the filter tag", attributes.filter_tag or "")
+    if len(attributes.endpoint) > ENDPOINT_CHARACTERS_MAX:
+        raise InvalidArgument(f"the endpoint must have at most {ENDPOINT_CHARACTERS_MAX} characters")
+    try:
+        destination = read_destination(attributes.endpoint)
+    except NoDestination as error:
+        raise InvalidArgument(f"the endpoint: {error}") from None
+    if isinstance(destination, TopicAddress):
+        raise InvalidArgument("the endpoint must not be a topic: messages could go round for ever")
+    if isinstance(destination, WebAddress):
+        check_url(attributes.endpoint, "the endpoint")
