@@ -10,6 +10,7 @@ import logging
 import os
 import ssl
 from dataclasses import dataclass
+from typing import Final
 
 from nats.aio.client import Client
 from nats.errors import Error
@@ -22,6 +23,9 @@ from flowserver.base.sharing import shared
 from flowserver.invokers.brokers import Access, BrokerMessage, BrokerRefused, BrokerUnavailable, Outlet
 
 log = logging.getLogger(__name__)
+
+TITLE: Final = "the NATS server"
+"""How failures name it; where it is, is for the log alone, because failures stand in histories."""
 
 AGAIN_SECONDS = 0.1
 """The pause before a message is published again."""
@@ -58,7 +62,6 @@ class NatsBroker:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._title = f"the NATS server {','.join(access.hosts)}"
         self._line: asyncio.Task[Line] | None = None
         self._last_error: Exception | None = None
         self._is_away = False
@@ -108,10 +111,12 @@ class NatsBroker:
         try:
             await asyncio.wait((publishing, line.lost), return_when=asyncio.FIRST_COMPLETED)
             if not publishing.done():
-                raise BrokerUnavailable(f"the connection to {self._title} broke before the message was confirmed")
+                raise BrokerUnavailable(f"the connection to {TITLE} broke before the message was confirmed")
             publishing.result()
         except (Error, OSError) as error:
             raise self._explained(error, outlet) from None
+        except (LookupError, TypeError, ValueError):
+            raise BrokerRefused(f"what answers to the subject {outlet.subject} is no stream") from None
         finally:
             publishing.cancel()
 
@@ -131,9 +136,9 @@ class NatsBroker:
             await self._open(line)
         except (Error, OSError) as error:
             await _close(client)
-            reason = f"{self._title} could not be reached: {_reason(self._last_error or error)}"
+            reason = _reason(self._last_error or error)
             self._note_away(reason)
-            raise BrokerUnavailable(reason) from None
+            raise BrokerUnavailable(f"{TITLE} could not be reached: {reason}") from None
         except asyncio.CancelledError:
             await _close(client)
             raise
@@ -164,10 +169,11 @@ class NatsBroker:
 
     def _note_away(self, reason: str | None) -> None:
         """Tell the log once when the broker goes away, and once when it is back."""
-        if reason and not self._is_away:
-            log.warning("%s", reason)
-        if self._is_away and not reason:
-            log.warning("%s is reached again", self._title)
+        hosts = ",".join(self._access.hosts)
+        if reason is not None and not self._is_away:
+            log.warning("%s at %s cannot be reached: %s", TITLE, hosts, reason)
+        if reason is None and self._is_away:
+            log.warning("%s at %s is reached again", TITLE, hosts)
         self._is_away = reason is not None
 
     async def _note_error(self, error: Exception) -> None:
@@ -176,18 +182,18 @@ class NatsBroker:
     def _explained(self, error: Exception, outlet: Outlet) -> FlowServerError:
         """What a publish that ended in an error means."""
         if isinstance(error, NoStreamResponseError):
-            return QueueNotExist(f"no stream of {self._title} takes the subject {outlet.subject}")
+            return QueueNotExist(f"no stream of {TITLE} takes the subject {outlet.subject}")
         if isinstance(error, ServiceUnavailableError | ServerError):
-            return BrokerUnavailable(f"{self._title} cannot keep the message: {error.description}")
+            return BrokerUnavailable(f"{TITLE} cannot keep the message: {error.description}")
         if isinstance(error, APIError):
-            return BrokerRefused(f"{self._title} refuses the message: {error.description}")
+            return BrokerRefused(f"{TITLE} refuses the message: {error.description}")
         if isinstance(error, TimeoutError):
             return self._not_confirmed(outlet)
-        return BrokerRefused(f"{self._title} takes no such message: {_reason(error)}")
+        return BrokerRefused(f"{TITLE} takes no such message: {_reason(error)}")
 
     def _not_confirmed(self, outlet: Outlet) -> BrokerUnavailable:
         heard = f" ({_reason(self._last_error)})" if self._last_error else ""
-        return BrokerUnavailable(f"{self._title} did not confirm the message in {outlet.timeout_seconds:g} s{heard}")
+        return BrokerUnavailable(f"{TITLE} did not confirm the message in {outlet.timeout_seconds:g} s{heard}")
 
 
 async def _close(client: Client) -> None:
