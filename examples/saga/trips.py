@@ -5,14 +5,34 @@ class SoldOut(Exception):
     pass
 
 
+class Busy(Exception):
+    pass
+
+
+called = set()
+
+
+def call_hotel(booking):
+    """At the hotel nobody answers the first call about anything."""
+    if booking not in called:
+        called.add(booking)
+        raise Busy("the line is busy")
+
+
 def book(event, context):
     wish = json.loads(event)
+    booking = f"{wish['trip']}-{wish['thing']}"  # made of what is wished, so that asking twice books once
     if wish["thing"] == wish["soldOut"]:
         raise SoldOut(f"there is no {wish['thing']} left")
-    context.logger.info("booked a %s", wish["thing"])
-    return {"booking": f"{wish['thing']}-1"}
+    if wish["thing"] == "hotel":
+        call_hotel(booking)
+    context.logger.info("booked %s", booking)
+    return {"booking": booking}
 
 
 def cancel(event, context):
-    context.logger.info("cancelled %s", json.loads(event)["booking"])
+    booking = json.loads(event)["booking"]
+    if booking.endswith("-hotel"):
+        call_hotel(booking)
+    context.logger.info("cancelled %s", booking)
     return {}

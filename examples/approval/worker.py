@@ -1,0 +1,82 @@
+"""Fetches requests from the queue, asks whoever sits at the terminal, and reports the answer: python worker.py [COUNT]
+
+With the service's own SDKs: the message service's for the queue, the workflow service's for the report. COUNT is after
+how many requests to stop. FLOWSERVER_URL is the server; AK_ID and AK_SECRET are a key, if the server has any.
+"""
+
+import getpass
+import json
+import os
+import sys
+
+from aliyunsdkcore.acs_exception.exceptions import ServerException
+from aliyunsdkcore.client import AcsClient
+from aliyunsdkfnf.request.v20190315.ReportTaskFailedRequest import ReportTaskFailedRequest
+from aliyunsdkfnf.request.v20190315.ReportTaskSucceededRequest import ReportTaskSucceededRequest
+from mns.account import Account
+from mns.mns_exception import MNSServerException
+from mns.queue import QueueMeta
+
+URL = os.environ.get("FLOWSERVER_URL", "http://127.0.0.1:8080")
+KEY = os.environ.get("AK_ID", "any"), os.environ.get("AK_SECRET", "any")
+REGION = "cn-hangzhou"
+
+SECONDS_TO_DECIDE = 600
+"""For so long a request is hidden from other workers; one that was not answered by then is theirs."""
+
+POLL_SECONDS = 30
+
+flows = AcsClient(*KEY, REGION)
+flows.add_endpoint(REGION, "fnf", URL.partition("://")[2])
+queue = Account(URL, *KEY).get_queue("approvals")
+
+
+def receive():
+    """The next request, however long it takes to come."""
+    while True:
+        try:
+            return queue.receive_message_with_str_body(POLL_SECONDS)
+        except MNSServerException as error:
+            if error.type != "MessageNotExist":
+                raise
+
+
+def ask(request):
+    """The report that the person's answer comes to."""
+    print(f"{request['request']}: {request['what']} for {request['amount']}?")
+    answer = input("yes, or why not: ").strip()
+    if answer == "yes":
+        report = ReportTaskSucceededRequest()
+        report.set_Output(json.dumps({"approvedBy": getpass.getuser()}))
+    else:
+        report = ReportTaskFailedRequest()
+        report.set_Error("Rejected")
+        report.set_Cause(answer or "no reason given")
+    report.set_TaskToken(request["taskToken"])
+    return report
+
+
+def send(report):
+    try:
+        flows.do_action_with_exception(report)
+        print("reported")
+    except ServerException as error:
+        # It timed out, was stopped, or was answered already: the message may have come twice.
+        if error.get_error_code() != "TaskAlreadyCompleted":
+            raise
+        print("nobody waits for this answer any more")
+
+
+def main():
+    queue.create(QueueMeta(vis_timeout=SECONDS_TO_DECIDE))  # no error if it is there, with the same attributes
+    print("waiting for requests")
+    left = int(sys.argv[1]) if len(sys.argv) > 1 else None
+    while left is None or left > 0:
+        message = receive()
+        send(ask(json.loads(message.message_body)))
+        queue.delete_message(message.receipt_handle)  # not before: else a crash would lose the request
+        left = None if left is None else left - 1
+
+
+if __name__ == "__main__":
+    main()
