@@ -101,8 +101,10 @@ class NatsBroker:
         await _close(line.client)
 
     async def _publish(self, outlet: Outlet, message: BrokerMessage) -> None:
-        line = await self._connected()
         headers = {**message.headers, Header.MSG_ID.value: message.message_id}
+        if not all(value.isascii() and value.isprintable() for value in headers.values()):
+            raise BrokerRefused("a header would hold what is no single line of ASCII")  # nor does the client mind
+        line = await self._connected()
         publishing = shared(
             line.stream.publish(
                 outlet.subject, message.body, timeout=outlet.timeout_seconds, stream=outlet.stream, headers=headers

@@ -6,9 +6,13 @@ import pytest
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist
 from flowserver.engine.queue_work import NewQueueMessage
+from flowserver.machine.delivering import ContentFormat
 from flowserver.machine.events import EventType
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes
+from flowserver.operations.subscriptions import SubscriptionAttributes
+from flowserver.operations.topics import TopicAttributes
 from tests.engine.nodes import running_node, take_for_dead
+from tests.engine.test_deliveries import settled
 from tests.support.nats_server import NatsServer
 
 SEND = """
@@ -184,3 +188,15 @@ async def test_a_message_is_there_once_though_its_sender_dies_before_it_knows(op
         output = await node.output_of("f", "e")
     _, kept = await broker.messages("SHOP")
     assert kept.headers["Nats-Msg-Id"] == output["MessageId"]
+
+
+async def test_messages_of_topics_reach_a_queue_at_a_broker(node, broker):
+    await node.operations.topics.create("news", TopicAttributes())
+    endpoint = SubscriptionAttributes(endpoint="acs:mns:::queues/orders", content_format=ContentFormat.SIMPLIFIED)
+    await node.operations.subscriptions.subscribe("news", "clerks", endpoint)
+    await node.operations.topics.publish("news", "値", "red")
+    await node.operations.topics.publish("news", "second", "é")
+    kept = {each.data.decode(): each.headers for each in await broker.messages("SHOP", count=2)}
+    assert kept["値"]["Flowserver-Tag"] == "red"
+    assert kept["second"].keys() == {"Nats-Msg-Id"}
+    assert await settled(node) == {}

@@ -224,6 +224,8 @@ async def test_a_stream_that_is_full(server, outlets):
         (message(b"x" * 200), "message size exceeds maximum allowed"),
         (message(b"x" * 2_000_000), "maximum payload exceeded"),
         (message(**{"a b": "c"}), "invalid header"),
+        (message(a="b\r\nNats-Rollup: all"), "no single line of ASCII"),
+        (message(a="é"), "no single line of ASCII"),
     ],
 )
 async def test_messages_that_it_does_not_take(server, outlets, sent, words):

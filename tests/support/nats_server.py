@@ -99,10 +99,11 @@ class NatsServer:
         async with self.client() as streams:
             await streams.add_stream(name=name, subjects=list(subjects), **options)
 
-    async def messages(self, stream: str) -> list[Msg]:
-        """All that a stream keeps, in order; they stay there."""
+    async def messages(self, stream: str, count: int | None = None) -> list[Msg]:
+        """All that a stream keeps, in order, or so many once they have come; they stay there."""
         async with self.client() as streams:
-            count = (await streams.stream_info(stream)).state.messages
+            if count is None:
+                count = (await streams.stream_info(stream)).state.messages
             reading = await streams.subscribe("", stream=stream, ordered_consumer=True)
             return [await reading.next_msg(PATIENCE_SECONDS) for _ in range(count)]
 
