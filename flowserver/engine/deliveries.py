@@ -38,7 +38,7 @@ from flowserver.store.errors import reason_of
 
 log = logging.getLogger(__name__)
 
-CLAIM_MS = 15_000
+CLAIM_MS = 10_000
 """By then an attempt has long ended, unless its node has died."""
 
 SAME_TARGET_PART = 8

@@ -26,7 +26,7 @@ class Push:
 
 
 class PushServer:
-    """Answers every push with the status that `answer` says, once it has been noted."""
+    """Answers every push with the status that `answer` says."""
 
     def __init__(self, answer: Callable[[Push], int] = lambda _: 200) -> None:
         self._came: SimpleQueue[Push] = SimpleQueue()
@@ -38,8 +38,9 @@ class PushServer:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 push = Push(self.path, body, {name.lower(): value for name, value in self.headers.items()})
+                status = answer(push)
                 came.put(push)
-                self.send_response(answer(push))
+                self.send_response(status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
