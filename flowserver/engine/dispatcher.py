@@ -189,10 +189,8 @@ class Dispatcher:
                 return await self._invoke(caller, command, service, qualifier, function, command.input)
             case FlowTarget(_, flow_name):
                 return await persist(lambda: self._start_child(caller, command, flow_name, "FnF"))
-            case QueueTarget(_, queue):
-                return await self._sender.send(queue, command)
-            case TopicTarget(_, topic):
-                return Failure("MNS.TopicNotExist", f"there is no topic {topic}")
+            case QueueTarget() | TopicTarget() as target:
+                return await self._sender.send(target, command)
             case ActionTarget(_, "fnf", _):
                 name = str((command.params or {}).get("FlowName"))
                 return await persist(lambda: self._start_child(caller, command, name, "fnf"))

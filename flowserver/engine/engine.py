@@ -89,12 +89,12 @@ class Engine:
         self.callbacks = Callbacks(self.committer, tokens)
         self.membership = Membership(database, self.lease, clock, self)
         self.queues = Queues(self.committer, self.reader, clock, self.membership, limits, self.outlets)
-        sender = Sender(self.queues, self.outlets, queue_bodies)
+        self.topics = Topics(self.committer, self.deliveries)
+        sender = Sender(self.queues, self.topics, self.outlets, queue_bodies)
         self.dispatcher = Dispatcher(
             self.committer, self.invoker, self.registry, self.starter, sender, clock, limits, self.lease
         )
         self.expiry = Expiry(self.committer, self.reader, clock)
-        self.topics = Topics(self.committer, self.deliveries)
         self.deliveries.open(TopicAddress, self.topics.take_in)
         self.deliveries.open(QueueAddress, QueueInlet(self.queues, clock, is_encoding=queue_bodies == "base64"))
         self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)

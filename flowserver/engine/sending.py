@@ -15,8 +15,10 @@ from flowserver.engine.persisting import persist
 from flowserver.engine.queue_work import PRIORITY_DEFAULT, NewQueueMessage
 from flowserver.engine.queues import Queues, new_receipt
 from flowserver.engine.starting import as_failure
+from flowserver.engine.topics import NewTopicMessage, Topics
 from flowserver.invokers.outlets import Outlets
-from flowserver.language.targets import DELAY_SECONDS, PRIORITY
+from flowserver.language.graph import QueueTarget, TopicTarget
+from flowserver.language.targets import DELAY_SECONDS, MESSAGE_TAG, PRIORITY
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.parameters import message_body
@@ -31,21 +33,26 @@ QueueBodies = Literal["base64", "plain"]
 
 
 class Sender:
-    """Sends to the queues of this server, and to those that brokers keep: there, bodies are always plain."""
+    """Sends to queues and topics of this server, and to queues that brokers keep: there, bodies are always plain."""
 
-    def __init__(self, queues: Queues, outlets: Outlets, queue_bodies: QueueBodies) -> None:
+    def __init__(self, queues: Queues, topics: Topics, outlets: Outlets, queue_bodies: QueueBodies) -> None:
         self._queues = queues
+        self._topics = topics
         self._outlets = outlets
         self._queue_bodies = queue_bodies
 
-    async def send(self, queue: str, command: InvokeTask) -> Result:
-        """Send a message to a queue; its ids, or `MNS.` and the code of what was wrong."""
+    async def send(self, target: QueueTarget | TopicTarget, command: InvokeTask) -> Result:
+        """Send a message; returns its ids, or `MNS.` and the code of what was wrong."""
         try:
-            return Success(await self._send(queue, command))
+            if isinstance(target, QueueTarget):
+                digest = await self._send(target.queue, command)
+            else:
+                digest = await self._publish(target.topic, command)
         except FlowServerError as error:
             return Failure(*as_failure(error, _OWNER))
+        return Success(_answer(command, digest))
 
-    async def _send(self, queue: str, command: InvokeTask) -> JsonObject:
+    async def _send(self, queue: str, command: InvokeTask) -> str:
         params = command.params or {}
         priority = params.get(PRIORITY)
         message = NewQueueMessage(
@@ -56,7 +63,14 @@ class Sender:
             receipt=new_receipt(),
         )
         (sent,) = await persist(lambda: self._queues.send(queue, [message]))
-        return _answer(command, sent.body_md5)
+        return sent.body_md5
+
+    async def _publish(self, topic: str, command: InvokeTask) -> str:
+        """Attributes of the message would be for kinds of subscribers that there are none of here."""
+        params = command.params or {}
+        body = _legible(message_body(params))
+        message = NewTopicMessage(message_id=_message_id(command), body=body, tag=params.get(MESSAGE_TAG))
+        return await persist(lambda: self._topics.publish(topic, message))
 
     def _written(self, queue: str, body: str) -> str:
         if queue in self._outlets:

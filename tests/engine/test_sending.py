@@ -1,4 +1,4 @@
-"""Steps that send to queues: what arrives, how workers report, and that one attempt leaves one message."""
+"""Steps that send to queues and topics: what arrives, how workers report, and that one attempt leaves one message."""
 
 import hashlib
 import json
@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from flowserver.machine.delivering import ContentFormat
 from flowserver.machine.events import EventType
 from flowserver.operations.queues import QueueAttributes
+from flowserver.operations.subscriptions import SubscriptionAttributes
+from flowserver.operations.topics import TopicAttributes
 from flowserver.store.queue_messages import QueueMessage
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.support.clock import ManualClock
@@ -31,8 +34,8 @@ async def jobs(node: Node) -> None:
     await node.operations.queues.create("jobs", QueueAttributes())
 
 
-async def received(node: Node, count: int = 16) -> list[QueueMessage]:
-    return list(await node.operations.queues.receive("jobs", count=count, wait_seconds=20))
+async def received(node: Node, count: int = 16, queue: str = "jobs") -> list[QueueMessage]:
+    return list(await node.operations.queues.receive(queue, count=count, wait_seconds=20))
 
 
 def decoded(message: QueueMessage) -> Any:
@@ -81,6 +84,43 @@ async def test_every_retry_sends_another_message_with_the_same_token(node: Node,
     (second,) = await received(node)
     assert decoded(first)["token"] == decoded(second)["token"]
     assert first.message_id != second.message_id
+
+
+PUBLISH = SEND.replace("queues/jobs", "topics/news").replace("}", ", MessageTag: $.tag, MessageAttributes: {k: $.tag}}")
+
+
+async def test_a_topic_brings_its_messages_to_those_who_want_the_tag(node: Node) -> None:
+    await node.operations.topics.create("news", TopicAttributes())
+    for name, tag in (("all", None), ("red", "red")):
+        await node.operations.queues.create(name, QueueAttributes())
+        wanted = SubscriptionAttributes(
+            endpoint=f"acs:mns:::queues/{name}", filter_tag=tag, content_format=ContentFormat.SIMPLIFIED
+        )
+        await node.operations.subscriptions.subscribe("news", name, wanted)
+    await node.create_flow("f", PUBLISH)
+    for name, tag in (("one", "red"), ("two", "blue"), ("three", None)):
+        await node.start("f", name, {"is": name, "tag": tag})
+        assert (await node.output_of("f", name))["MessageId"]
+    assert [json.loads(message.body)["is"] for message in await received(node, 1, "red")] == ["one"]
+    everything = [json.loads(message.body)["is"] for _ in range(3) for message in await received(node, 1, "all")]
+    assert sorted(everything) == ["one", "three", "two"]
+
+
+async def test_a_topic_that_is_not_there(node: Node) -> None:
+    await node.create_flow("f", PUBLISH)
+    await node.start("f", "e", {"tag": "red"})
+    assert await node.error_of("f", "e") == "MNS.TopicNotExist"
+
+
+async def test_a_worker_may_report_to_who_published(node: Node) -> None:
+    await node.operations.topics.create("news", TopicAttributes())
+    wanted = SubscriptionAttributes(endpoint="acs:mns:::queues/jobs", content_format=ContentFormat.SIMPLIFIED)
+    await node.operations.subscriptions.subscribe("news", "s", wanted)
+    await node.create_flow("f", ASK.replace("queues/jobs", "topics/news"))
+    await node.start("f", "e", {"what": "news"})
+    (message,) = await received(node)
+    await node.operations.tasks.report_succeeded(json.loads(message.body)["token"], '{"read":true}')
+    assert await node.output_of("f", "e") == {"read": True}
 
 
 @pytest.mark.parametrize(
