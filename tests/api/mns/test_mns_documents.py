@@ -1,0 +1,102 @@
+"""Documents: what is hostile or malformed is refused, what is odd is read, and what goes out can be read."""
+
+from xml.etree.ElementTree import fromstring
+
+import httpx
+import pytest
+
+from flowserver.api.mns.answers import write_document, write_list
+from tests.api.mns.conftest import Mns, document
+
+SEND = ("POST", "/queues/q/messages")
+
+BILLION = """<!DOCTYPE z [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>
+<Message><MessageBody>&c;</MessageBody></Message>"""
+FILE = """<!DOCTYPE z [<!ENTITY f SYSTEM "file:///etc/passwd">]><Message><MessageBody>&f;</MessageBody></Message>"""
+OUTSIDE = """<!DOCTYPE Message SYSTEM "http://127.0.0.1:9/x.dtd"><Message><MessageBody>a</MessageBody></Message>"""
+
+
+@pytest.fixture(autouse=True)
+async def queue(mns: Mns) -> None:
+    await mns.make_queue()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "{}",
+        "<Message>",
+        "<Message><MessageBody>a</MessageBody></Message>x",
+        '<Message><MessageBody>{"a":"<x>"}</MessageBody></Message>',
+        "<Other><MessageBody>a</MessageBody></Other>",
+        "<Message><MessageBody>&undefined;</MessageBody></Message>",
+        '<?xml version="1.0" encoding="none"?><Message/>',
+        b"<Message><MessageBody>\xff</MessageBody></Message>",
+        b"<Message><MessageBody>\x01</MessageBody></Message>",
+        BILLION,
+        FILE,
+        OUTSIDE,
+    ],
+    ids=repr,
+)
+async def test_what_is_no_such_document_is_refused(mns: Mns, body: str | bytes) -> None:
+    await mns.refused(400, "MalformedXML", *SEND, body)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<Message><Priority>1</Priority><MessageBody>a</MessageBody></Message>", "a"),
+        ("<Message><MessageBody><![CDATA[<a>]]></MessageBody></Message>", "<a>"),
+        ("<Message><MessageBody>&#x4e2d;&amp;&lt;</MessageBody></Message>", "中&<"),
+        ("<m:Message xmlns:m='x'><m:MessageBody>a</m:MessageBody></m:Message>", "a"),
+        ("<Message><MessageBody> a\nb\t</MessageBody></Message>", " a\nb\t"),
+        ("<Message><MessageBody>a&#13;b</MessageBody></Message>", "a\rb"),
+        (
+            "<?xml version='1.0' encoding='utf-16'?><Message><MessageBody>ü</MessageBody></Message>".encode("utf-16"),
+            "ü",
+        ),
+    ],
+    ids=repr,
+)
+async def test_bodies_come_out_as_they_went_in(mns: Mns, body: str | bytes, text: str) -> None:
+    await mns.ask(201, *SEND, body)
+    assert (await mns.get())["MessageBody"] == text
+
+
+async def test_deep_documents_harm_nobody(mns: Mns) -> None:
+    deep = "<a>" * 50_000 + "</a>" * 50_000
+    assert "body" in await mns.refused(400, "InvalidArgument", *SEND, f"<Message>{deep}</Message>")
+
+
+async def test_a_request_that_is_too_large_is_refused_in_xml(mns: Mns) -> None:
+    message = await mns.refused(400, "InvalidArgument", *SEND, document("Message", MessageBody="a" * 1_100_000))
+    assert "1048576 bytes" in message
+
+
+async def test_our_own_bugs_are_told_in_xml(mns: Mns, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("flowserver.operations.queues.QueueOperations.send", fail)
+    await mns.refused(500, "InternalError", *SEND, document("Message", MessageBody="a"))
+
+
+async def test_elements_that_would_be_lost_are_refused(mns: Mns) -> None:
+    body = "<Message><MessageBody>a</MessageBody><UserProperties><PropertyValue/></UserProperties></Message>"
+    assert "UserProperties" in await mns.refused(400, "InvalidArgument", *SEND, body)
+
+
+def test_what_goes_out_is_xml_whatever_it_holds() -> None:
+    odd = "a\x00\x0b\ufffe\ud800 <&>'\" ]]> \r\n ü"
+    (element,) = fromstring(write_document("D", {"Text": odd, "None": None}))
+    assert element.text == "a\ufffd\ufffd\ufffd\ufffd <&>'\" ]]> \r\n ü"
+    root = fromstring(write_list("L", "I", [{"A": 1}, {"A": True}], {"Next": None}))
+    assert [child[0].text for child in root] == ["1", "True"]
+
+
+async def test_a_head_of_a_request_alone_is_no_call(client: httpx.AsyncClient, mns: Mns) -> None:
+    await mns.refused(400, "InvalidRequestURL", "PATCH", "/queues/q")
+    await mns.refused(400, "InvalidRequestURL", "GET", "/queues/q/other")
+    await mns.refused(400, "InvalidRequestURL", "GET", "/queues/q/messages/x")
