@@ -146,7 +146,7 @@ def change_visibility(
 def look_at(connection: Connection, queue: str, wanted: int, now_ms: int) -> Sight | None:
     """What there is to receive from a queue, in one statement; None if the queue does not exist."""
     rows = fetch_all(connection, _LOOK, {"b_queue": queue, "b_now": now_ms, "b_limit": wanted})
-    return Sight(rows[0][0], rows[0][1] + rows[0][2], rows[0][3]) if rows else None
+    return Sight(rows[0][0], min(wanted, rows[0][1] + rows[0][2]), rows[0][3]) if rows else None
 
 
 def count_messages(connection: Connection, queue: str, now_ms: int) -> Counts:
