@@ -14,12 +14,15 @@ from sqlalchemy.exc import DBAPIError
 from flowserver.base.json_values import load_json_object, load_stored_json
 from flowserver.base.limits import Limits
 from flowserver.language.parser import parse
+from flowserver.machine.delivering import ContentFormat, Strategy
+from flowserver.machine.destinations import read_destination
 from flowserver.machine.state import WaitKind
 from flowserver.store.damage import checks_of, damage_in, is_damage, legible
 from flowserver.store.errors import is_away, reason_of
 from flowserver.store.history import events_of
 from flowserver.store.loading import stored_status
 from flowserver.store.parts import PartReader
+from flowserver.store.queue_tables import deliveries, queue_messages, queues, subscriptions, topics
 from flowserver.store.retention import HIDDEN
 from flowserver.store.tables import (
     definitions,
@@ -189,6 +192,19 @@ def _only_status(text: str) -> None:
 
 
 _TABLES: Final = (
+    Sound(queues, "queue {name}"),
+    Sound(queue_messages, "message {message_id} of queue {queue}"),
+    Sound(topics, "topic {name}"),
+    Sound(
+        subscriptions,
+        "subscription {name} of topic {topic}",
+        {"endpoint": read_destination, "strategy": Strategy, "content_format": ContentFormat},
+    ),
+    Sound(
+        deliveries,
+        "delivery {delivery_id}",
+        {"target": read_destination, "strategy": Strategy, "content_format": ContentFormat},
+    ),
     Sound(flows, "flow {flow_id}"),
     Sound(executions, "execution {execution_id}", {"status": _only_status}),
     Sound(execution_documents, "execution {execution_id}", {"input": _load_input, "output": load_json_object}),

@@ -9,9 +9,11 @@ from sqlalchemy import delete, insert, update
 from flowserver.machine.state import WaitKind
 from flowserver.store.database import Database
 from flowserver.store.deep_checks import find_damage
+from flowserver.store.deliveries import insert_deliveries
 from flowserver.store.functions import put_function
 from flowserver.store.history import save_events
 from flowserver.store.parts import KnownParts
+from flowserver.store.queue_tables import deliveries, subscriptions
 from flowserver.store.saving import Changes, save_changes
 from flowserver.store.tables import (
     definitions,
@@ -22,7 +24,10 @@ from flowserver.store.tables import (
     invocations,
     scopes,
 )
+from flowserver.store.topics import insert_subscription, insert_topic
 from tests.store.rows import event, function_row, invocation_row, keep_flow, new_execution, scope
+from tests.store.test_deliveries import new
+from tests.store.test_topics import subscription, topic
 
 THIRD = update(histories).where(histories.c.last_event_id == 3)
 
@@ -37,6 +42,9 @@ def sound(database: Database) -> Database:
         save_changes(connection, [Changes(stored, [event(1), event(2), event(3)], touched={1})], "node-1")
         put_function(connection, function_row("s", "f"))
         connection.execute(insert(invocations), asdict(invocation_row("k")))
+        insert_topic(connection, topic("news"))
+        insert_subscription(connection, subscription("s"))
+        insert_deliveries(connection, [new("1")], 1)
     return database
 
 
@@ -72,6 +80,8 @@ def test_sound_data_has_no_damage(sound: Database) -> None:
         (delete(execution_documents), "execution e1", "it has no row"),
         (update(functions).values(headers="x"), "function s/f", "its headers"),
         (update(invocations).values(event=""), "asynchronous call k", "its event"),
+        (update(subscriptions).values(endpoint="nowhere"), "subscription s of topic news", "its endpoint"),
+        (update(deliveries).values(strategy="NEVER"), "delivery 1", "its strategy"),
         (update(definitions).values(text="{"), "definition ", "its text cannot be read: "),
     ],
 )
