@@ -49,6 +49,9 @@ CALLS: Final[dict[tuple[str, str], Serve]] = {
 MAY_WAIT: Final = (queues.receive,)
 """Calls that end when their client goes, so that no message is received for nobody."""
 
+AT_ONCE_SECONDS = 0.2
+"""Only for what takes longer it is worth watching whether the client is still there."""
+
 
 class MnsRoute:
     """Answers this API's requests over the operations."""
@@ -123,14 +126,24 @@ async def _body(receive: Receive) -> bytes:
 
 async def _unless_gone(serving: Awaitable[Answer], receive: Receive) -> Answer:
     """The answer; raises ClientDisconnect when the client goes before there is one."""
-    answering, leaving = asyncio.ensure_future(serving), asyncio.create_task(_left(receive))
+    answering = asyncio.ensure_future(serving)
+    try:
+        await asyncio.wait([answering], timeout=AT_ONCE_SECONDS)
+        if answering.done():
+            return answering.result()
+        return await _watched(answering, receive)
+    finally:
+        answering.cancel()
+
+
+async def _watched(answering: asyncio.Future[Answer], receive: Receive) -> Answer:
+    leaving = asyncio.create_task(_left(receive))
     try:
         await asyncio.wait([answering, leaving], return_when=asyncio.FIRST_COMPLETED)
         if answering.done():
             return answering.result()
         raise ClientDisconnect
     finally:
-        answering.cancel()
         leaving.cancel()
 
 
