@@ -27,13 +27,6 @@ class InvalidRequestUrl(FlowServerError):
     status = 400
 
 
-class InvalidQueryString(FlowServerError):
-    """The query is not valid."""
-
-    code = "InvalidQueryString"
-    status = 400
-
-
 class MissingReceiptHandle(FlowServerError):
     """The parameter ReceiptHandle is missing."""
 
