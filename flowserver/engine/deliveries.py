@@ -140,8 +140,7 @@ class Deliveries:
             for delivery in claimed:
                 self._begin(delivery)
             if claimed:
-                self.note_due()  # there may be more
-                return
+                return  # to look whether there is more
             await self._sleep(LEFT_SECONDS)
         else:
             await self._sleep(LOOK_AGAIN_SECONDS)
