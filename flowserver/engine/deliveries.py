@@ -11,7 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -56,6 +56,12 @@ Afterwards = Callable[[], None]
 Inlet = Callable[[Connection, Any, Delivery], Afterwards]
 """Hands a delivery in at a destination of this server, as part of a commit. Raises FlowServerError if it cannot."""
 
+Told = Callable[[Connection, str, str], None]
+"""Is told the key of an invocation, and `ARRIVED` or `GIVEN_UP`, as part of a commit."""
+
+ARRIVED: Final = "Succeeded"
+GIVEN_UP: Final = "Failed"
+
 
 class Deliveries:
     """One node's part in bringing. Make and use it inside one event loop."""
@@ -77,6 +83,7 @@ class Deliveries:
         self._places_each = max(self._places // SAME_TARGET_PART, 1)
         self._chance = chance
         self._inlets: dict[type[Any], Inlet] = {}
+        self._told: Told = _tell_nobody
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._targets: Counter[str] = Counter()
         self._due_at: int | None = 0
@@ -86,6 +93,10 @@ class Deliveries:
     def open(self, kind: type[Any], inlet: Inlet) -> None:
         """Have deliveries to destinations of a kind handed in there."""
         self._inlets[kind] = inlet
+
+    def report_results(self, told: Told) -> None:
+        """Have it told what became of the results of invocations, in the commit that ends their deliveries."""
+        self._told = told
 
     def start(self) -> None:
         """Begin to bring what is due."""
@@ -202,38 +213,50 @@ class Deliveries:
         if self._outward.leads_to(destination):
             failure = await self._outward.bring(delivery, destination)
             if failure is None:
-                await persist(lambda: self._committer.write(lambda c: delete_delivery(c, delivery.delivery_id)))
+                await persist(lambda: self._committer.write(lambda c: self._end_in(c, delivery, ARRIVED)))
             return failure
         inlet = self._inlets.get(type(destination))
         if inlet is None:
             return f"nothing can be delivered to {delivery.target}"
         try:
-            afterwards = await self._committer.write(lambda c: _hand_in(c, inlet, destination, delivery))
+            afterwards = await self._committer.write(lambda c: self._hand_in(c, inlet, destination, delivery))
         except FlowServerError as error:
             return f"{error.code}: {error.message}"
         afterwards()
         return None
+
+    def _hand_in(
+        self, connection: Connection, inlet: Inlet, destination: Destination, delivery: Delivery
+    ) -> Afterwards:
+        """The delivery goes and what it brings is there in one commit, so it is handed in once."""
+        if not self._end_in(connection, delivery, ARRIVED):
+            return _nothing
+        return inlet(connection, destination, delivery)
+
+    def _end_in(self, connection: Connection, delivery: Delivery, status: str) -> bool:
+        """It is over; False if it was before."""
+        is_new = delete_delivery(connection, delivery.delivery_id)
+        if is_new and delivery.invocation_key is not None:
+            self._told(connection, delivery.invocation_key, status)
+        return is_new
 
     async def _put_off(self, delivery: Delivery, failure: str) -> None:
         now = self._clock.now_ms()
         again_at = next_attempt_at(delivery.strategy, delivery.attempt, now, self._chance())
         if again_at is None:
             log.warning("%s is given up after %d attempts: %s", _title(delivery), delivery.attempt, failure)
-            await persist(lambda: self._committer.write(lambda c: delete_delivery(c, delivery.delivery_id)))
+            await persist(lambda: self._committer.write(lambda c: self._end_in(c, delivery, GIVEN_UP)))
             return
         log.info("%s is tried again in %d ms: %s", _title(delivery), again_at - now, failure)
         await persist(lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at)))
         self.note_due(again_at)
 
 
-def _hand_in(connection: Connection, inlet: Inlet, destination: Destination, delivery: Delivery) -> Afterwards:
-    """The delivery goes and what it brings is there in one commit, so it is handed in once."""
-    if not delete_delivery(connection, delivery.delivery_id):
-        return _nothing
-    return inlet(connection, destination, delivery)
-
-
 def _nothing() -> None:
+    pass
+
+
+def _tell_nobody(_connection: Connection, _invocation_key: str, _status: str) -> None:
     pass
 
 

@@ -268,6 +268,22 @@ async def test_a_destination_that_refuses_is_asked_again(node: Node, clock: Manu
     assert rows_in(node) == 1
 
 
+async def test_it_is_told_what_became_of_results(node: Node, subscriber: Subscriber, clock: ManualClock) -> None:
+    told: list[tuple[str, str]] = []
+    node.engine.deliveries.report_results(lambda _, key, status: told.append((key, status)))
+    node.engine.deliveries.open(QueueAddress, Inlet())
+    subscriber.status["bad"] = 500
+    bad = deliver(node, subscriber.url("bad"), "1", invocation_key="bad", strategy=Strategy.BACKOFF)
+    await asyncio.gather(attempted(node), bad)
+    for _ in range(3):
+        advance(node, clock, 20)
+        await attempted(node)
+    good = deliver(node, subscriber.url("good"), "2", invocation_key="good")
+    here = deliver(node, QUEUE, "3", invocation_key="here")
+    await asyncio.gather(attempted(node, 3), good, here, deliver(node, QUEUE, "4", topic="news"))
+    assert sorted(told) == [("bad", "Failed"), ("good", "Succeeded"), ("here", "Succeeded")]
+
+
 async def test_a_row_that_makes_no_sense_holds_up_nothing(node: Node, subscriber: Subscriber) -> None:
     subscriber.status["hook"] = 500
     await deliver(node, subscriber.url("hook"), "1")
