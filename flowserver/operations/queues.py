@@ -135,7 +135,7 @@ class QueueOperations:
         while await self._write(partial(delete_messages, queue=name, limit=DELETED_AT_ONCE)) == DELETED_AT_ONCE:
             pass
         await self._write(partial(_delete, name=name))
-        self._engine.queues.look(name)
+        self._engine.queues.note_sent(name, 0)  # who waits for it, here or on another node, is to hear of it
 
     async def send(self, name: str, messages: Sequence[OutgoingMessage]) -> Sequence[QueueMessage]:
         """Send messages, all or none. Raises InvalidArgument, ResourceThrottled."""

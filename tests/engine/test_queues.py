@@ -385,6 +385,11 @@ async def test_another_node_serves_who_waits_there(postgres_url_nodes: tuple[Nod
     await in_line(two, 1)
     await send(one, "A", queue="shared")
     assert await waiting == ["A"]
+    waiting = poll(two, queue="shared")
+    await in_line(two, 1)
+    await one.operations.queues.delete("shared")
+    with pytest.raises(QueueNotExist):
+        await waiting
 
 
 @pytest.fixture
