@@ -5,7 +5,7 @@ A plain ASGI application: what a framework does around one route costs several t
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
@@ -138,8 +138,9 @@ async def _unless_gone(serving: Awaitable[Answer], receive: Receive) -> Answer:
 
 async def _watched(answering: asyncio.Future[Answer], receive: Receive) -> Answer:
     leaving = asyncio.create_task(_left(receive))
+    both: list[asyncio.Future[Any]] = [answering, leaving]
     try:
-        await asyncio.wait([answering, leaving], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if answering.done():
             return answering.result()
         raise ClientDisconnect
