@@ -1,6 +1,7 @@
 """Kill the server while workers use a queue: what was acknowledged as sent is received, what was deleted is gone."""
 
 import random
+import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ STEPS_BETWEEN_KILLS = 40
 WORKERS = 4
 PATIENCE_SECONDS = 60
 QUEUE = "/queues/work"
+QUICK = "<Queue><VisibilityTimeout>1</VisibilityTimeout></Queue>"
 NAMESPACE = "{http://mns.aliyuncs.com/doc/v1/}"
 
 
@@ -137,7 +139,7 @@ def test_a_killed_server_loses_no_message_and_brings_back_what_was_not_deleted(a
     journal = Journal()
     server = ServerProcess(any_url, "--migrate")
     journal.url = server.url
-    made = httpx.put(f"{server.url}{QUEUE}", content="<Queue><VisibilityTimeout>1</VisibilityTimeout></Queue>")
+    made = httpx.put(f"{server.url}{QUEUE}", content=QUICK, trust_env=False)
     assert made.status_code == 201, made.text
     workers = [(Sender if number % 2 else Receiver)(journal, number) for number in range(WORKERS)]
     for worker in workers:
@@ -160,3 +162,15 @@ def test_a_killed_server_loses_no_message_and_brings_back_what_was_not_deleted(a
     # Not "and was deleted": a kill may have come between a deletion and its answer.
     assert journal.sent <= journal.received.keys(), "what was acknowledged was received"
     assert max(journal.received.values()) > 1, "what was not deleted has come back"
+
+
+def test_a_server_that_stops_answers_whoever_waits(tmp_path: Path) -> None:
+    with ServerProcess(f"sqlite:///{tmp_path}/flowserver.db") as server:
+        assert httpx.put(f"{server.url}{QUEUE}", trust_env=False).status_code == 201
+        with socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS) as poll:
+            poll.sendall(f"GET {QUEUE}/messages?waitseconds=30 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            assert httpx.get(f"{server.url}{QUEUE}", trust_env=False).status_code == 200
+            server.stop()
+            answer = b"".join(iter(lambda: poll.recv(65_536), b""))
+    assert answer.startswith(b"HTTP/1.1 404"), answer
+    assert b"<Code>MessageNotExist</Code>" in answer
