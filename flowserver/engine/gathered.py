@@ -17,7 +17,7 @@ from flowserver.engine.committer import Committer
 from flowserver.store.errors import is_away
 
 GATHERED_MAX = 500
-"""Changes in one transaction; the rest goes with the next."""
+"""Changes in one transaction, by their weight, or one that is heavier; the rest goes with the next."""
 
 K = TypeVar("K")
 
@@ -31,10 +31,13 @@ The flag says that this was tried before, and perhaps committed. Runs in the wri
 class Gathered(Generic[K]):
     """Takes changes from the event loop and has them made together."""
 
-    def __init__(self, committer: Committer, work: Work[K], pending_max: int) -> None:
+    def __init__(
+        self, committer: Committer, work: Work[K], pending_max: int, weigh: Callable[[K], int] = lambda _: 1
+    ) -> None:
         self._committer = committer
         self._work = work
         self._pending_max = pending_max
+        self._weigh = weigh
         self._waiting: deque[tuple[K, asyncio.Future[Any]]] = deque()
         self._is_ordered = False
         self._writing: set[asyncio.Task[None]] = set()
@@ -65,10 +68,10 @@ class Gathered(Generic[K]):
 
         def change(connection: Connection) -> Sequence[Any]:
             nonlocal has_tried
-            self._is_ordered = False
-            while self._waiting and len(taken) < GATHERED_MAX:
-                taken.append(self._waiting.popleft())
             is_again, has_tried = has_tried, True
+            if not is_again:  # else what comes now would count as tried before
+                self._is_ordered = False
+                self._take(taken)
             return self._work(connection, [item for item, _ in taken], is_again)
 
         try:
@@ -80,6 +83,13 @@ class Gathered(Generic[K]):
                 give(future, answer)
         if self._waiting and not self._is_ordered:
             self._order()
+
+    def _take(self, taken: list[tuple[K, asyncio.Future[Any]]]) -> None:
+        room = GATHERED_MAX
+        while self._waiting and room > 0:
+            item, future = self._waiting.popleft()
+            taken.append((item, future))
+            room -= max(self._weigh(item), 1)
 
     async def _failed(self, taken: list[tuple[K, asyncio.Future[Any]]], error: Exception) -> None:
         """Those that cannot be made together are tried each alone, unless it is the database that is away."""

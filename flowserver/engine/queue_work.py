@@ -80,6 +80,19 @@ class Hide:
 Order = Send | Take | Delete | Hide
 
 
+def messages_of(order: Order) -> int:
+    """How many messages an order is about, and at most brings into memory."""
+    match order:
+        case Send(_, messages):
+            return len(messages)
+        case Take(_, count):
+            return count
+        case Delete(_, receipts):
+            return len(receipts)
+        case Hide():
+            return 1
+
+
 def carry_out(connection: Connection, orders: Sequence[Order], now_ms: int, *, is_again: bool = False) -> list[Any]:
     """Carry out all orders, receives last: they get what the others send. Returns what each comes to.
 

@@ -26,7 +26,7 @@ from flowserver.engine.committer import Committer
 from flowserver.engine.gathered import Gathered
 from flowserver.engine.membership import Membership
 from flowserver.engine.publishing import publish
-from flowserver.engine.queue_work import Delete, Hide, NewQueueMessage, Order, Send, Take, carry_out
+from flowserver.engine.queue_work import Delete, Hide, NewQueueMessage, Order, Send, Take, carry_out, messages_of
 from flowserver.engine.reader import Reader
 from flowserver.invokers.outlets import Outlets
 from flowserver.store.errors import reason_of
@@ -79,7 +79,9 @@ class Queues:
         self._membership = membership
         self._limits = limits
         self._outlets = outlets or Outlets()
-        self._gathered: Gathered[Order] = Gathered(committer, self._carry_out, limits.pending_messages_max)
+        self._gathered: Gathered[Order] = Gathered(
+            committer, self._carry_out, limits.pending_messages_max, weigh=messages_of
+        )
         self._lines: dict[str, Line] = {}
         self._flowing: set[str] = set()
         self._seeing: dict[tuple[str, int], asyncio.Task[Sight | None]] = {}
@@ -138,7 +140,7 @@ class Queues:
         """
         if queue in self._flowing and (messages := await self._take(queue, count, bounded=bounded)):
             return messages
-        if not wait_seconds:
+        if not wait_seconds or self._is_full:
             sight = await self._see(queue, 1, bounded=bounded)
             if sight is None:
                 raise _no_queue(queue)
@@ -167,6 +169,11 @@ class Queues:
         return (receipt[0], fresh), until
 
     @property
+    def _is_full(self) -> bool:
+        """Whether nobody else may wait; he is answered at once, but not without a look at what is there."""
+        return self._polls >= self._limits.queue_polls_max
+
+    @property
     def waiting(self) -> int:
         """How many polls wait."""
         return self._polls
@@ -190,6 +197,9 @@ class Queues:
             messages: list[QueueMessage] = await asyncio.shield(taking)
         except asyncio.CancelledError:
             taking.add_done_callback(partial(self._put_back, queue))
+            raise
+        except QueueNotExist:
+            self._note_flow(queue, False)
             raise
         self._note_flow(queue, len(messages) == count)
         return messages
@@ -217,7 +227,7 @@ class Queues:
     # Waiting
 
     async def _wait(self, queue: str, count: int, seconds: float) -> list[QueueMessage]:
-        if self._is_released or self._polls >= self._limits.queue_polls_max:
+        if self._is_released or self._is_full:
             return []
         poll = Poll(count, asyncio.get_running_loop().create_future())
         line = self._lines.setdefault(queue, Line())

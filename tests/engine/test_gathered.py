@@ -70,6 +70,31 @@ async def test_more_than_one_transaction_takes_goes_with_the_next(gathered: Gath
     assert [len(group) for group in doubling.groups] == [GATHERED_MAX, GATHERED_MAX, 3]
 
 
+class Deadlock(Exception):
+    """What PostgreSQL's driver raises when this transaction was ended for another's sake."""
+
+    sqlstate = "40P01"
+
+
+async def test_what_comes_while_others_are_tried_again_is_not_taken_for_tried(node: Node) -> None:
+    gate, tries = Gate(), list[tuple[list[Any], bool]]()
+
+    def work(connection: Connection, items: Sequence[Any], is_again: bool) -> Sequence[Any]:
+        tries.append((list(items), is_again))
+        if len(tries) == 1:
+            gate(connection)
+            raise OperationalError("", None, Deadlock())
+        return items
+
+    gathered: Gathered[Any] = Gathered(node.engine.committer, work, pending_max=5)
+    one = gathered.put(1)
+    await gate.reached.wait()
+    two = gathered.put(2)
+    gate.open()
+    assert (await one, await two) == (1, 2)
+    assert tries == [([1], False), ([1], True), ([2], False)]
+
+
 async def test_too_many_are_turned_away_but_only_those_who_may_be(node: Node, gathered: Gathered[Any]) -> None:
     futures = [gathered.put(number, bounded=True) for number in range(5)]
     with pytest.raises(ResourceThrottled):

@@ -12,6 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
 from flowserver.base.limits import Limits
+from flowserver.engine.gathered import GATHERED_MAX
 from flowserver.engine.queue_work import NewQueueMessage, Order, carry_out
 from flowserver.operations.queues import QueueAttributes
 from flowserver.store.queue_messages import QueueMessage, Receipt
@@ -273,6 +274,25 @@ async def test_who_waits_for_a_queue_that_is_deleted_hears_of_it(node: Node) -> 
     assert (await node.operations.queues.describe("q"))[1].delayed == 0
 
 
+async def test_a_queue_that_is_gone_is_not_asked_for_messages_in_vain(node: Node, groups: list[int]) -> None:
+    await send(node, "A")
+    assert await receive(node) == ["A"]
+    await node.operations.queues.delete("q")
+    for _ in range(3):
+        with pytest.raises(QueueNotExist):
+            await receive(node)
+    assert groups == [1, 1, 1]  # the send, the receive, and one more that did not know of the end
+
+
+async def test_who_asks_for_many_shares_no_transaction_with_all_others(node: Node, groups: list[int]) -> None:
+    async with busy_writer(node):
+        takes = [asyncio.create_task(node.engine.queues._take("q", 16, bounded=True)) for _ in range(100)]
+        await asyncio.sleep(0)
+    await asyncio.gather(*takes)
+    assert sum(groups) == 100
+    assert max(groups) <= GATHERED_MAX // 16 + 1
+
+
 async def test_a_body_too_long_for_the_queue_is_refused_alone(node: Node) -> None:
     await node.operations.queues.set_attributes("q", QueueAttributes(message_bytes_max=1024))
     async with busy_writer(node):
@@ -369,6 +389,15 @@ class TestLimits:
         assert await receive(node, 1, LONG_SECONDS) == []
         await send(node, "A", "B")
         assert await asyncio.gather(*polls) == [["A"], ["B"]]
+
+    async def test_polls_past_the_bound_get_what_is_there(self, node: Node) -> None:
+        await make_queue(node, "busy")
+        polls = [poll(node), poll(node)]
+        await in_line(node, 2)
+        await send(node, "A", queue="busy")
+        assert await receive(node, 1, LONG_SECONDS, "busy") == ["A"]
+        for each in polls:
+            each.cancel()
 
     async def test_orders_past_the_bound_are_turned_away(self, node: Node) -> None:
         new = [NewQueueMessage(message_id="A", body="b")]
