@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection
 
-from flowserver.store import queue_tables, tables  # noqa: F401 - so that the metadata has all tables
+from flowserver.store import invocation_tables, queue_tables, tables  # noqa: F401 - so that the metadata has all tables
 from flowserver.store.database import Database
 from flowserver.store.metadata import metadata
 

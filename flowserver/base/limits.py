@@ -265,6 +265,25 @@ class Limits:
         reason="messages of topics and results that one node brings to their destinations at once; an eighth to one",
         error="none: deliveries wait their turn",
     )
+    function_waiting_max: int = _limit(
+        100_000,
+        unit="calls",
+        reason="calls of one function that wait on a node, where its registration does not say; "
+        "asynchronous invocations wait as rows and a key in memory",
+        error="asynchronous: 503 ResourceThrottled; others: 429 ResourceExhausted, in a step FC.ResourceExhausted",
+    )
+    invocation_result_bytes_max: int = _limit(
+        1_048_576,
+        unit="bytes",
+        reason="what is kept of an asynchronous invocation's result, as documented",
+        error="none: no result is kept; a step that waits for it fails with FnF.InvalidLocal",
+    )
+    invocation_days: int = _limit(
+        7,
+        unit="days",
+        reason="how long an asynchronous invocation can be asked for after its end, as documented",
+        error="404 StatefulAsyncInvocationNotFound",
+    )
 
     @staticmethod
     def of(profile: LimitsProfile) -> "Limits":

@@ -30,6 +30,7 @@ from flowserver.machine.turn import OutcomeKind
 from flowserver.store.direct import execute_plain
 from flowserver.store.executions import ExecutionRow, find_names, find_statuses, row_of_new
 from flowserver.store.flows import FlowRow, find_flows
+from flowserver.store.invocation_leases import clear_invocation_callbacks
 from flowserver.store.loading import StoredExecution, load_executions
 from flowserver.store.nodes import hold_lease
 from flowserver.store.saving import Changes, clear_callback, park_execution, save_changes
@@ -114,6 +115,8 @@ class Envelope(msgspec.Struct, frozen=True):
     new: NewExecution | None = None
     settles: str | None = None
     """The ended execution whose callback this message delivers."""
+    settles_invocation: str | None = None
+    """The like, for an asynchronous invocation."""
     lease: str | None = None
     """For the reply of a call: the node that made it. It counts only while the call is still that node's."""
 
@@ -189,7 +192,11 @@ class Batch:
         answers = [self._revise(item, answer) for item, answer in zip(items, answers, strict=True)]
         changes = [each for each in self._changes.values() if each.is_saved]
         save_changes(self._connection, changes, self._workshop.lease.holder)
-        clear_callback(self._connection, _settled(items, answers))
+        told = _told(items, answers)
+        clear_callback(self._connection, [each.settles for each in told if each.settles is not None])
+        clear_invocation_callbacks(
+            self._connection, [each.settles_invocation for each in told if each.settles_invocation is not None]
+        )
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
         return BatchResult(answers, changes, continuing, self._parked)
 
@@ -324,13 +331,17 @@ class Batch:
         return answer
 
 
-def _settled(items: Sequence[Item], answers: Sequence[Any]) -> list[str]:
-    """Ended executions whose waiting task has been told; one that could not take the word now is told again later."""
+def _told(items: Sequence[Item], answers: Sequence[Any]) -> list[Envelope]:
+    """The callbacks that were taken, or never will be; one that could not be taken now is told again later."""
     return [
-        item.settles
+        item
         for item, answer in zip(items, answers, strict=True)
-        if isinstance(item, Envelope) and item.settles is not None and answer.kind not in TOLD_LATER
+        if isinstance(item, Envelope) and _is_callback(item) and answer.kind not in TOLD_LATER
     ]
+
+
+def _is_callback(envelope: Envelope) -> bool:
+    return envelope.settles is not None or envelope.settles_invocation is not None
 
 
 _KINDS = {

@@ -1,4 +1,7 @@
-"""Tells the task that waits for an execution how that ended. The ended execution remembers until it has been told."""
+"""Tells the task that waits for an execution, or for an asynchronous invocation, how that ended.
+
+What has ended remembers until it has been told.
+"""
 
 from sqlalchemy import Connection
 
@@ -6,6 +9,7 @@ from flowserver.engine.batches import Envelope
 from flowserver.engine.committer import Committer
 from flowserver.engine.tokens import TaskTokens
 from flowserver.machine.messages import Result, TaskReported
+from flowserver.store.invocation_leases import clear_invocation_callbacks
 from flowserver.store.saving import clear_callback
 
 
@@ -26,6 +30,15 @@ class Callbacks:
             return
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
         await self._committer.submit(Envelope(claim.execution_id, message, settles=ended_execution_id))
+
+    async def deliver_invocation(self, invocation_key: str, token: str, result: Result) -> None:
+        """The like for an asynchronous invocation that has ended."""
+        claim = self._tokens.read(token)
+        if claim is None:
+            await self._committer.write(lambda connection: clear_invocation_callbacks(connection, [invocation_key]))
+            return
+        message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
+        await self._committer.submit(Envelope(claim.execution_id, message, settles_invocation=invocation_key))
 
 
 def _clear(connection: Connection, execution_id: str) -> None:

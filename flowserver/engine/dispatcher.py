@@ -17,18 +17,27 @@ from flowserver.base.limits import Limits
 from flowserver.base.names import child_execution_id
 from flowserver.engine.batches import Envelope
 from flowserver.engine.committer import Committer
+from flowserver.engine.gates import Gate, GateFull, Gates
+from flowserver.engine.hooks import Hooks
 from flowserver.engine.lease import Lease
 from flowserver.engine.persisting import persist
 from flowserver.engine.places import Places
-from flowserver.engine.registry import FunctionRegistry
+from flowserver.engine.registry import FunctionRegistry, Lookup
 from flowserver.engine.sending import Sender
 from flowserver.engine.starting import Started, Starter, StartRequest, as_failure, check_execution_name
-from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
-from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, QueueTarget, TopicTarget
+from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied
+from flowserver.language.graph import (
+    ActionTarget,
+    FlowTarget,
+    FunctionTarget,
+    Pattern,
+    QueueTarget,
+    Target,
+    TopicTarget,
+)
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
 from flowserver.machine.state import Execution
-from flowserver.store.functions import InvocationRow, delete_invocation
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +71,8 @@ class Dispatcher:
         clock: Clock,
         limits: Limits,
         lease: Lease,
+        gates: Gates,
+        hooks: Hooks,
     ) -> None:
         self._committer = committer
         self._lease = lease
@@ -71,11 +82,11 @@ class Dispatcher:
         self._sender = sender
         self._clock = clock
         self._limits = limits
+        self._gates = gates
+        self._hooks = hooks
         self.places = Places(limits.invocations_in_flight_max)
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
         self._waiting: dict[CallKey, asyncio.Task[None]] = {}
-        self._asynchronous: dict[str, asyncio.Task[None]] = {}
-        self._begun_asynchronous: set[str] = set()
         self._draining = False
 
     def dispatch(self, caller: Caller, command: InvokeTask) -> None:
@@ -86,14 +97,6 @@ class Dispatcher:
         call = asyncio.create_task(self._call(caller, command), name=f"call {command.idempotency_key}")
         self._calls[key] = self._waiting[key] = call
         call.add_done_callback(lambda _: self._forget(key, call))
-
-    def dispatch_asynchronous(self, row: InvocationRow) -> None:
-        """Make a call that no step waits for."""
-        if self._draining or row.idempotency_key in self._asynchronous:
-            return
-        call = asyncio.create_task(self._call_asynchronous(row), name=f"call {row.idempotency_key}")
-        self._asynchronous[row.idempotency_key] = call
-        call.add_done_callback(lambda _: self._forget_asynchronous(row.idempotency_key))
 
     def cancel(self, key: CallKey) -> None:
         """Nobody waits for the call any more: drop its connection."""
@@ -107,17 +110,12 @@ class Dispatcher:
             if calls.get(key) is call:
                 del calls[key]
 
-    def _forget_asynchronous(self, key: str) -> None:
-        self._asynchronous.pop(key, None)
-        self._begun_asynchronous.discard(key)
-
     def abandon(self) -> None:
         """The lease was lost: whatever is under way here is made again by others, and its replies count no more."""
-        for call in (*self._calls.values(), *self._asynchronous.values()):
+        for call in self._calls.values():
             call.cancel()
         self._calls.clear()
         self._waiting.clear()
-        self._asynchronous.clear()
 
     def leave(self) -> None:
         """Begin no more calls; those that wait for a place are left to others."""
@@ -127,7 +125,7 @@ class Dispatcher:
 
     def give_up_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[CallKey]:
         """Drop up to `limit` calls that wait for a place, of executions (by id) that this node need not keep."""
-        if not self.places.are_taken:
+        if not (self.places.are_taken or self._gates.are_crowded):
             return []
         given_up = list(islice((key for key in self._waiting if not keeps(key[0])), limit))
         for key in given_up:
@@ -139,17 +137,9 @@ class Dispatcher:
         """Whether the attempt's call has left this node and its answer is still to come."""
         return key in self._calls and key not in self._waiting
 
-    def begun_asynchronous(self) -> frozenset[str]:
-        """Idempotency keys of the calls that no step waits for which have left this node."""
-        return frozenset(self._begun_asynchronous)
-
     def is_calling(self, key: CallKey) -> bool:
         """Whether the attempt's call is under way here, or left to whoever comes after this node."""
         return self._draining or key in self._calls
-
-    def is_calling_asynchronous(self, idempotency_key: str) -> bool:
-        """The like, of a call that no step waits for."""
-        return self._draining or idempotency_key in self._asynchronous
 
     async def drain(self, seconds: float) -> None:
         """Begin no more calls, wait for those under way, then drop the rest.
@@ -157,7 +147,7 @@ class Dispatcher:
         What is not made or dropped is made by whoever takes it over.
         """
         self._draining = True
-        calls = [*self._calls.values(), *self._asynchronous.values()]
+        calls = list(self._calls.values())
         if not calls:
             return
         _, pending = await asyncio.wait(calls, timeout=seconds)
@@ -168,20 +158,48 @@ class Dispatcher:
 
     async def _call(self, caller: Caller, command: InvokeTask) -> None:
         lease = self._lease.node_id
+        result = await self._in_turn(caller, command)
+        if result is None:
+            return  # whoever comes after this node makes the call
+        envelope = Envelope(caller.execution_id, TaskReplied(command.scope_id, command.wait_id, result), lease=lease)
+        await persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
+
+    async def _in_turn(self, caller: Caller, command: InvokeTask) -> Result | None:
+        """Wait for a place: of the function first, if it has a bound, so that nobody else's is held meanwhile."""
+        try:
+            gate = await self._gate_to(command.target)
+        except GateFull as full:
+            return Failure("FC.ResourceExhausted", str(full))
+        if gate is None:
+            return await self._in_place(caller, command)
+        await gate.take()
+        try:
+            return await self._in_place(caller, command)
+        finally:
+            gate.give_back()
+
+    async def _gate_to(self, target: Target) -> Gate | None:
+        match target:
+            case FunctionTarget(_, service, qualifier, function):
+                endpoint = await self._endpoint(service, qualifier, function)
+            case ActionTarget(_, service, api) if service != "fnf":
+                endpoint = await self._endpoint(service, "", api)
+            case _:
+                return None
+        return self._gates.enter(endpoint) if isinstance(endpoint, Endpoint) else None
+
+    async def _in_place(self, caller: Caller, command: InvokeTask) -> Result | None:
         await self.places.take(caller.flow_name)
         try:
             if self._draining:
-                return  # whoever comes after this node makes the call
+                return None
             self._waiting.pop((caller.execution_id, command.scope_id, command.wait_id), None)
-            try:
-                result = await self._result(caller, command)
-            except Exception as error:  # a call must not end without a word: the step would wait for ever
-                log.exception("the call %s failed inside the server", command.idempotency_key)
-                result = Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
+            return await self._result(caller, command)
+        except Exception as error:  # a call must not end without a word: the step would wait for ever
+            log.exception("the call %s failed inside the server", command.idempotency_key)
+            return Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
         finally:
             self.places.give_back()
-        envelope = Envelope(caller.execution_id, TaskReplied(command.scope_id, command.wait_id, result), lease=lease)
-        await persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
 
     async def _result(self, caller: Caller, command: InvokeTask) -> Result:
         match command.target:
@@ -200,11 +218,13 @@ class Dispatcher:
     async def _invoke(
         self, caller: Caller, command: InvokeTask, service: str, qualifier: str, function: str, event: JsonObject
     ) -> Result:
-        endpoint = self._registry.remembered(service, qualifier, function)
-        if endpoint is None:
-            endpoint = await persist(lambda: self._registry.find(service, qualifier, function))
+        endpoint = await self._endpoint(service, qualifier, function)
         if isinstance(endpoint, Failure):
             return endpoint
+        if not self._hooks.is_initialized(endpoint):
+            failure = await self._hooks.initialize(endpoint, command.idempotency_key)
+            if failure is not None:
+                return failure
         params = command.params or {}
         invocation_id = params.get("StatefulAsyncInvocationID")
         invocation = Invocation(
@@ -223,6 +243,12 @@ class Dispatcher:
             step_name=command.step_name,
         )
         return _result(await self._invoker.invoke(invocation, endpoint))
+
+    async def _endpoint(self, service: str, qualifier: str, function: str) -> Lookup:
+        known = self._registry.remembered(service, qualifier, function)
+        if known is not None:
+            return known
+        return await persist(lambda: self._registry.find(service, qualifier, function))
 
     async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> Result:
         """Another product's API: whoever runs this server registers a function that stands for it."""
@@ -271,48 +297,6 @@ class Dispatcher:
         if deadline_at is None:
             return self._limits.function_seconds_max * 1000
         return max(deadline_at - self._clock.now_ms(), 1)
-
-    async def _call_asynchronous(self, row: InvocationRow) -> None:
-        """Make the call once and forget it whatever came of it: no step waits and none could be told."""
-        await self.places.take(row.flow_name)
-        try:
-            if self._draining:
-                return  # whoever comes after this node makes the call
-            self._begun_asynchronous.add(row.idempotency_key)
-            try:
-                reply = await self._invoke_asynchronous(row)
-            except Exception as error:  # a damaged row, or our bug: made again it would fail again
-                log.exception("the asynchronous call %s failed inside the server", row.idempotency_key)
-                reply = Failed("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
-            if not isinstance(reply, Replied):
-                log.warning("asynchronous call %s: %s %s", row.idempotency_key, reply.error, reply.cause)
-        finally:
-            self.places.give_back()
-        await persist(
-            lambda: self._committer.write(lambda connection: delete_invocation(connection, row.idempotency_key))
-        )
-
-    async def _invoke_asynchronous(self, row: InvocationRow) -> Replied | Failed | Failure:
-        endpoint = await persist(lambda: self._registry.find(row.service, row.qualifier, row.function))
-        if isinstance(endpoint, Failure):
-            return endpoint
-        return await self._invoker.invoke(self._asynchronous_invocation(row), endpoint)
-
-    def _asynchronous_invocation(self, row: InvocationRow) -> Invocation:
-        return Invocation(
-            service=row.service,
-            qualifier=row.qualifier,
-            function=row.function,
-            event=row.event,
-            asynchronous=True,
-            invocation_id=row.invocation_id,
-            idempotency_key=row.idempotency_key,
-            attempt=row.attempt,
-            timeout_ms=self._limits.function_seconds_max * 1000,
-            flow_name=row.flow_name,
-            execution_name=row.execution_name,
-            step_name=row.step_name,
-        )
 
 
 def _result(reply: Replied | Failed) -> Result:

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,7 +19,13 @@ from flowserver.engine.definitions import Definitions
 from flowserver.engine.deliveries import Deliveries
 from flowserver.engine.dispatcher import Caller, Dispatcher
 from flowserver.engine.expiry import Expiry
-from flowserver.engine.inlets import QueueInlet
+from flowserver.engine.gates import Gates
+from flowserver.engine.hooks import Hooks
+from flowserver.engine.inlets import FunctionInlet, QueueInlet
+from flowserver.engine.invocation_pauses import Pauses
+from flowserver.engine.invocation_retention import InvocationRetention
+from flowserver.engine.invocation_sweep import InvocationSweep
+from flowserver.engine.invocations import Invocations
 from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
 from flowserver.engine.metrics import Metrics
@@ -40,12 +47,12 @@ from flowserver.invokers.brokers import Outlet
 from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.invokers.outlets import Outlets
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, SubmitInvocation
-from flowserver.machine.destinations import QueueAddress, TopicAddress
+from flowserver.machine.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
 from flowserver.store.database import Database
 from flowserver.store.errors import reason_of
-from flowserver.store.functions import release_invocations
+from flowserver.store.invocation_leases import release_all_but
 from flowserver.store.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
 from flowserver.store.saving import Changes, invocation_rows, release_tasks
 from flowserver.store.wakeups import tasks_of_node
@@ -90,20 +97,63 @@ class Engine:
         self.membership = Membership(database, self.lease, clock, self)
         self.queues = Queues(self.committer, self.reader, clock, self.membership, limits, self.outlets)
         self.topics = Topics(self.committer, self.deliveries)
-        sender = Sender(self.queues, self.topics, self.outlets, queue_bodies)
-        self.dispatcher = Dispatcher(
-            self.committer, self.invoker, self.registry, self.starter, sender, clock, limits, self.lease
-        )
-        self.expiry = Expiry(self.committer, self.reader, clock)
+        self.gates = Gates(limits, lambda: self.membership.share.nodes)
+        self.hooks = Hooks(self.invoker)
+        self.dispatcher = self._make_dispatcher(Sender(self.queues, self.topics, self.outlets, queue_bodies))
+        self.invocations = self._make_invocations()
         self.deliveries.open(TopicAddress, self.topics.take_in)
         self.deliveries.open(QueueAddress, QueueInlet(self.queues, clock, is_encoding=queue_bodies == "base64"))
+        self.deliveries.open(FunctionAddress, FunctionInlet(self.invocations))
         self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)
-        backlog = Backlog(self.dispatcher, self.committer, self.lease, self.membership)
-        self.sweeper = Sweeper(
-            database, self.committer, self.dispatcher, self.callbacks, clock, self.lease, self.membership, backlog
-        )
+        self.pauses = Pauses(self.reader, self.committer, clock, self.lease, self.invocations.take_over)
+        self.sweeper = self._make_sweeper()
         self.retention = Retention(database, self.committer, clock, self.membership, rules, self.metrics.deleted)
+        self.expiry = Expiry(self.committer, self.reader, clock)
+        self.invocation_retention = InvocationRetention(self.committer, clock, limits.invocation_days)
         self._following: set[asyncio.Task[object]] = set()
+
+    def _make_dispatcher(self, sender: Sender) -> Dispatcher:
+        return Dispatcher(
+            self.committer,
+            self.invoker,
+            self.registry,
+            self.starter,
+            sender,
+            self.clock,
+            self.limits,
+            self.lease,
+            self.gates,
+            self.hooks,
+        )
+
+    def _make_invocations(self) -> Invocations:
+        return Invocations(
+            self.committer,
+            self.reader,
+            self.registry,
+            self.invoker,
+            self.hooks,
+            self.gates,
+            self.dispatcher.places,
+            self.callbacks,
+            self.clock,
+            self.limits,
+            self.lease,
+            self,
+        )
+
+    def _make_sweeper(self) -> Sweeper:
+        return Sweeper(
+            self.database,
+            self.committer,
+            self.dispatcher,
+            self.callbacks,
+            self.clock,
+            self.lease,
+            self.membership,
+            Backlog(self.dispatcher, self.committer, self.lease, self.membership),
+            InvocationSweep(self.database, self.committer, self.invocations, self.lease, self.membership),
+        )
 
     @contextlib.asynccontextmanager
     async def running(self, drain_seconds: float) -> AsyncIterator[None]:
@@ -121,13 +171,14 @@ class Engine:
             leaving.push_async_callback(self._unregister)
             self.membership.start()
             leaving.push_async_callback(self.membership.stop)
-            leaving.push_async_callback(self.dispatcher.drain, drain_seconds)
-            leaving.push_async_callback(self.deliveries.drain, drain_seconds)
+            leaving.push_async_callback(self._drain, drain_seconds)
             self.sweeper.start()
             self.timekeeper.start()
+            self.pauses.start()
             self.deliveries.start()
             self.retention.start()
             self.expiry.start()
+            self.invocation_retention.start()
             leaving.push_async_callback(self.leave)
             yield
 
@@ -137,11 +188,14 @@ class Engine:
             return
         self.lease.is_leaving = True
         self.dispatcher.leave()  # at once: what is committed from now on is nobody's, and others may make its calls
+        self.invocations.leave()
         await self.timekeeper.stop()
         await self.deliveries.stop()
         await self.sweeper.stop()
+        await self.pauses.stop()
         await self.retention.stop()
         await self.expiry.stop()
+        await self.invocation_retention.stop()
         try:
             await self.committer.write(self._hand_over)
         except SQLAlchemyError as error:
@@ -153,7 +207,12 @@ class Engine:
         mark_leaving(connection, node_id)
         tasks = [(ref.execution_id, ref.scope_id, ref.wait_id) for ref in tasks_of_node(connection, node_id)]
         release_tasks(connection, [task for task in tasks if not self.dispatcher.has_begun(task)], node_id)
-        release_invocations(connection, node_id, self.dispatcher.begun_asynchronous())
+        release_all_but(connection, node_id, self.invocations.under_way)
+
+    async def _drain(self, seconds: float) -> None:
+        await asyncio.gather(
+            self.dispatcher.drain(seconds), self.invocations.drain(seconds), self.deliveries.drain(seconds)
+        )
 
     def _register(self) -> None:
         with self.database.write() as connection:
@@ -193,12 +252,14 @@ class Engine:
     def lease_lost(self) -> None:
         """Come back as another node: what was under way here is others' now."""
         self.dispatcher.abandon()
+        self.invocations.abandon()
         self.sweeper.sweep_soon()
 
     def nodes_changed(self) -> None:
         """Look for whatever was left behind, or not heard of."""
         self.sweeper.sweep_soon()
         self.timekeeper.notice(0)
+        self.pauses.notice(0)
 
     def heard(self, notice: Notice) -> None:
         """Act on another node's news."""
@@ -210,6 +271,7 @@ class Engine:
             self.sweeper.sweep_soon()
         if notice.functions:
             self.registry.forget()
+            self.invocations.settings.forget()
         for queue in notice.queues:
             self.queues.look(queue)
 
@@ -227,10 +289,29 @@ class Engine:
             self.membership.announce().sweep = True
 
     def functions_changed(self) -> None:
-        """A function was registered or taken out."""
+        """A function was registered or taken out, or its asynchronous invocations are to go differently."""
         self.registry.forget()
+        self.invocations.settings.forget()
         if not self.membership.is_alone:
             self.membership.announce().functions = True
+
+    def left_to_others(self) -> None:
+        """Another node is to look after its invocations, or whoever takes those of nobody."""
+        self.sweeper.sweep_soon()
+        if not self.membership.is_alone:
+            self.membership.announce().sweep = True
+
+    def pauses_until(self, instant_ms: int) -> None:
+        """An invocation goes on then."""
+        self.pauses.notice(instant_ms)
+
+    def is_to_be_delivered(self) -> None:
+        """An invocation has ended that has a destination."""
+        self.deliveries.note_due()
+
+    def follow(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do something that the sweeper finds again if it fails."""
+        self._keep(asyncio.create_task(work))
 
     def _act(self, changes: Changes) -> None:
         execution = changes.stored.execution
@@ -245,8 +326,7 @@ class Engine:
                     pass  # made below, from the rows that the commit has kept
                 case ReportCallback(token, result):
                     self._report(execution.execution_id, token, result)
-        for invocation in invocation_rows(changes, self.lease.holder):
-            self.dispatcher.dispatch_asynchronous(invocation)
+        self.invocations.take_up(invocation_rows(changes, self.lease.holder))
         for scope_id in changes.touched:
             wake_at = execution.scopes[scope_id].wake_at
             if wake_at is not None:

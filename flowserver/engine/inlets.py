@@ -8,9 +8,10 @@ from uuid import UUID, uuid5
 from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
+from flowserver.engine.invocations import Invocations, NewInvocation
 from flowserver.engine.queue_work import NewQueueMessage
 from flowserver.engine.queues import Queues
-from flowserver.machine.destinations import QueueAddress
+from flowserver.machine.destinations import FunctionAddress, QueueAddress
 from flowserver.machine.notifications import content_of
 from flowserver.store.deliveries import Delivery, published_by
 
@@ -48,3 +49,23 @@ class QueueInlet:
         message = NewQueueMessage(message_id=arrived_id(delivery), body=body)
         self._queues.send_in(connection, address.queue, [message], self._clock.now_ms())
         return partial(self._queues.note_sent, address.queue, 1)
+
+
+class FunctionInlet:
+    """Has a function invoked with what a delivery brings."""
+
+    def __init__(self, invocations: Invocations) -> None:
+        self._invocations = invocations
+
+    def __call__(self, connection: Connection, address: FunctionAddress, delivery: Delivery) -> Callable[[], None]:
+        """Raises ServiceNotFound and FunctionNotFound."""
+        request_id = str(UUID(arrived_id(delivery)))
+        new = NewInvocation(
+            service=address.service,
+            qualifier=address.qualifier,
+            function=address.function,
+            payload=written(delivery).encode(),
+            invocation_key=request_id,
+            request_id=request_id,
+        )
+        return partial(self._invocations.take_up, [self._invocations.submit_in(connection, new)])

@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.sharing import shared
 from flowserver.engine.reader import Reader
+from flowserver.invokers.endpoints import HOOK_SECONDS_DEFAULT
 from flowserver.invokers.invocation import Endpoint
 from flowserver.machine.messages import Failure
 from flowserver.store.damage import is_damage
@@ -80,7 +81,7 @@ class FunctionRegistry:
 
     async def _ask(self, key: FunctionKey) -> Lookup:
         try:
-            return await self._reader.ask(partial(_look, key=key))
+            return await self._reader.ask(partial(look_up, key=key))
         except (FunctionDamaged, DBAPIError) as error:
             if isinstance(error, FunctionDamaged) or is_damage(error):
                 return Failure("FnF.RuntimeError", f"the function cannot be called: {error}")
@@ -96,7 +97,8 @@ class FunctionRegistry:
         return found
 
 
-def _look(connection: Connection, key: FunctionKey) -> Lookup:
+def look_up(connection: Connection, key: FunctionKey) -> Lookup:
+    """What `FunctionRegistry.find` returns, as it is in the database now; raises FunctionDamaged."""
     service, qualifier, function = key
     for name in (f"{service}.{qualifier}", service) if qualifier else (service,):
         row = find_function(connection, name, function)
@@ -109,4 +111,15 @@ def _look(connection: Connection, key: FunctionKey) -> Lookup:
 
 
 def _endpoint(row: FunctionRow) -> Endpoint:
-    return Endpoint(url=row.url, headers=row.headers, timeout_seconds=row.timeout_seconds)
+    return Endpoint(
+        url=row.url,
+        headers=row.headers,
+        timeout_seconds=row.timeout_seconds,
+        registered_as=(row.service, row.function),
+        modified_at=row.modified_at,
+        initialize_url=row.initialize_url,
+        pre_stop_url=row.pre_stop_url,
+        hook_seconds=HOOK_SECONDS_DEFAULT if row.hook_seconds is None else row.hook_seconds,
+        concurrency_max=row.concurrency_max,
+        waiting_max=row.waiting_max,
+    )

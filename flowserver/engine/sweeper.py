@@ -19,12 +19,12 @@ from flowserver.engine.batches import Envelope, ReceiptKind
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.committer import Committer, all_of
 from flowserver.engine.dispatcher import Dispatcher
+from flowserver.engine.invocation_sweep import InvocationSweep
 from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
 from flowserver.machine.messages import Continue, Failure, Redeliver, Result, Stop
 from flowserver.machine.results import result_of_end
 from flowserver.store.database import Database
-from flowserver.store.functions import InvocationRow, invocations_of_node, take_over_invocations
 from flowserver.store.keys import forget_nonces
 from flowserver.store.wakeups import (
     DueCallback,
@@ -53,8 +53,6 @@ class Found:
     """Calls leased to nobody that is there."""
     own: list[ScopeRef]
     """Calls leased to this node, under way or lost."""
-    own_invocations: list[str]
-    """The like, of calls that no step waits for: their idempotency keys."""
     ready: list[str]
     callbacks: list[DueCallback]
     of_deleted_flows: list[str]
@@ -71,7 +69,6 @@ class Found:
         return Found(
             orphans=[ref for ref in self.orphans if owns(ref.execution_id)],
             own=self.own,
-            own_invocations=self.own_invocations,
             ready=[execution_id for execution_id in self.ready if owns(execution_id)],
             callbacks=[due for due in self.callbacks if owns(due.execution_id)],
             of_deleted_flows=[execution_id for execution_id in self.of_deleted_flows if owns(execution_id)],
@@ -91,6 +88,7 @@ class Sweeper:
         lease: Lease,
         membership: Membership,
         backlog: Backlog,
+        invocations: InvocationSweep,
     ) -> None:
         self._database = database
         self._committer = committer
@@ -100,8 +98,8 @@ class Sweeper:
         self._lease = lease
         self._membership = membership
         self._backlog = backlog
+        self._invocations = invocations
         self._suspects: set[ScopeRef] = set()
-        self._suspected_invocations: set[str] = set()
         self._callbacks_to_skip = 0
         self._has_swept = False
         self._has_left_some = False
@@ -152,14 +150,12 @@ class Sweeper:
         self._has_left_some = len(found.orphans) < orphans and not released
         applied = await self._tell(list(self._envelopes(found)))
         await all_of(self._callbacks.deliver(due.execution_id, due.token, _result(due)) for due in found.callbacks)
-        lost = self._lost_invocations(found)
-        invocations = await self._committer.write(lambda connection: self._tidy(connection, lost))
-        for invocation in invocations:
-            self._dispatcher.dispatch_asynchronous(invocation)
-        if not self._has_swept or found.orphans:  # at start, and when another node is gone
-            _log_resumed(applied[Redeliver] + len(invocations), applied[Continue], len(found.callbacks))
+        await self._committer.write(self._tidy)
+        invocations, again = await self._invocations.sweep()
+        if not self._has_swept or found.orphans or invocations:  # at start, and when another node is gone
+            _log_resumed(applied[Redeliver] + invocations, applied[Continue], len(found.callbacks))
         self._has_swept = True
-        if (is_full and applied) or len(invocations) == FOUND_PER_SWEEP or released == SHARED_PER_ROUND:
+        if (is_full and applied) or again or released == SHARED_PER_ROUND:
             self._sweep_now.set()  # there may be more
 
     async def _tell(self, envelopes: list[Envelope]) -> Counter[type]:
@@ -182,19 +178,11 @@ class Sweeper:
         for execution_id in found.of_deleted_flows:
             yield Envelope(execution_id, Stop("FnF.FlowDeleted", "the flow was deleted"))
 
-    def _lost_invocations(self, found: Found) -> set[str]:
-        """Of this node's calls that no step waits for those that it does not make, now and at the sweep before."""
-        idle = {key for key in found.own_invocations if not self._dispatcher.is_calling_asynchronous(key)}
-        lost = idle & self._suspected_invocations
-        self._suspected_invocations = idle
-        return lost
-
     def _look(self) -> Found:
         with self._database.read() as connection:
             found = Found(
                 orphans=orphaned_tasks(connection, FOUND_PER_SWEEP),
                 own=tasks_of_node(connection, self._lease.node_id),
-                own_invocations=invocations_of_node(connection, self._lease.node_id),
                 ready=ready_executions(connection, FOUND_PER_SWEEP),
                 callbacks=due_callbacks(connection, FOUND_PER_SWEEP, skip=self._callbacks_to_skip),
                 of_deleted_flows=running_of_deleted_flows(connection, FOUND_PER_SWEEP),
@@ -204,12 +192,9 @@ class Sweeper:
         self._callbacks_to_skip = self._callbacks_to_skip + FOUND_PER_SWEEP if is_full else 0
         return found
 
-    def _tidy(self, connection: Connection, lost: set[str]) -> list[InvocationRow]:
-        """Housekeeping in one write; returns asynchronous calls to make: those of nodes that are gone, and the lost."""
+    def _tidy(self, connection: Connection) -> None:
+        """Housekeeping."""
         forget_nonces(connection, self._clock.now_ms())
-        if self._lease.is_leaving:
-            return []
-        return take_over_invocations(connection, self._lease.node_id, FOUND_PER_SWEEP, lost)
 
 
 def _log_resumed(calls: int, continued: int, callbacks: int) -> None:

@@ -58,7 +58,7 @@ class HttpInvoker:
 
     async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
         """Make the call; Failed only if no reply came. Raises nothing but CancelledError, which ends the call."""
-        if invocation.invocation_id is not None and not is_name(invocation.invocation_id):
+        if invocation.invocation_id not in (None, invocation.request_id) and not is_name(str(invocation.invocation_id)):
             cause = "StatefulAsyncInvocationID must be 1 to 128 of letters, digits, _, -, and begin with a letter or _."
             return failed(ErrorName.INVALID_ARGUMENT, cause, self._limits)
         try:

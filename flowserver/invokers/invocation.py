@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from flowserver.base.json_values import JsonObject
+from flowserver.invokers.endpoints import HOOK_SECONDS_DEFAULT
 from flowserver.invokers.web_requests import WebRequest
 
 
@@ -18,6 +19,18 @@ class Endpoint:
     headers: Mapping[str, str] = field(repr=False)  # they carry the function's credentials: keep them out of logs
     timeout_seconds: int
     """The function's own time-out, 1 to 86,400."""
+    registered_as: tuple[str, str] = ("", "")
+    """Service (perhaps with a qualifier) and function."""
+    modified_at: int = 0
+    """When it was registered last (ms)."""
+    initialize_url: str | None = None
+    pre_stop_url: str | None = None
+    hook_seconds: int = HOOK_SECONDS_DEFAULT
+    """How long each of these two may take, 1 to 90."""
+    concurrency_max: int | None = None
+    """Calls of it that all nodes together make at once, None for as many as they can."""
+    waiting_max: int | None = None
+    """Calls of it that may wait for one of these places, None for the server's limit."""
 
 
 class Invocation(msgspec.Struct, frozen=True):

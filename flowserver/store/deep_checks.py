@@ -20,6 +20,8 @@ from flowserver.machine.state import WaitKind
 from flowserver.store.damage import checks_of, damage_in, is_damage, legible
 from flowserver.store.errors import is_away, reason_of
 from flowserver.store.history import events_of
+from flowserver.store.invocation_tables import invocations
+from flowserver.store.invocations import read_invocation
 from flowserver.store.loading import stored_status
 from flowserver.store.parts import PartReader
 from flowserver.store.queue_tables import deliveries, queue_messages, queues, subscriptions, topics
@@ -32,7 +34,6 @@ from flowserver.store.tables import (
     functions,
     histories,
     history_parts,
-    invocations,
     scopes,
 )
 
@@ -216,6 +217,6 @@ _TABLES: Final = (
     Sound(histories, "events {first_event_id} to {last_event_id} of execution {execution_id}", reads_row=_read_events),
     Sound(history_parts, "part {number} of event {event_id} of execution {execution_id}", {"value": load_stored_json}),
     Sound(functions, "function {service}/{function}", {"headers": _load_object}),
-    Sound(invocations, "asynchronous call {idempotency_key}", {"event": _load_object}),
+    Sound(invocations, "invocation {invocation_key}", reads_row=lambda row, _: read_invocation(row)),
     Sound(definitions, "definition {definition_id}", {"text": _compile}),
 )

@@ -1,17 +1,14 @@
-"""The registry of functions, and the asynchronous calls that wait to be made."""
+"""The registry of functions."""
 
 import logging
-from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, select, tuple_, update
+from sqlalchemy import Connection, Row, delete, func, select, tuple_
 
 from flowserver.base.json_values import InvalidJson, dump_json, load_stored_json
-from flowserver.store.damage import addressable, checks_of, damage_in, is_text, legible
-from flowserver.store.direct import execute_many
-from flowserver.store.nodes import NOBODY
-from flowserver.store.tables import functions, invocations, nodes
+from flowserver.store.damage import addressable, checks_of, damage_in, legible
+from flowserver.store.tables import functions
 from flowserver.store.upserts import insert_of
 
 log = logging.getLogger(__name__)
@@ -126,65 +123,3 @@ def put_function(connection: Connection, row: FunctionRow) -> bool:
 def delete_function(connection: Connection, service: str, function: str) -> bool:
     """Take a function out of the registry; False if it is not there."""
     return connection.execute(delete(functions).where(_key(service, function))).rowcount > 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InvocationRow:
-    """An asynchronous call to be made; `event` is JSON text."""
-
-    idempotency_key: str
-    node_id: str
-    attempt: int
-    service: str
-    qualifier: str
-    function: str
-    invocation_id: str | None
-    flow_name: str
-    execution_name: str
-    step_name: str
-    event: str
-    created_at: int
-
-
-def find_invocation(connection: Connection, idempotency_key: str) -> InvocationRow | None:
-    """The asynchronous call, unless it has been made."""
-    row = connection.execute(select(invocations).where(invocations.c.idempotency_key == idempotency_key)).one_or_none()
-    return None if row is None else InvocationRow(**row._mapping)
-
-
-def invocations_of_node(connection: Connection, node_id: str) -> list[str]:
-    """Idempotency keys of the calls leased to a node: as many as it has under way."""
-    query = select(invocations.c.idempotency_key).where(invocations.c.node_id == node_id)
-    return [key for key in connection.execute(query).scalars() if is_text(key)]
-
-
-def take_over_invocations(
-    connection: Connection, node_id: str, limit: int, lost: Collection[str] = ()
-) -> list[InvocationRow]:
-    """Lease calls of nobody that is there, and the lost ones, to `node_id`, with their attempt numbers raised.
-
-    `lost` are idempotency keys of calls that are leased to `node_id` already.
-    """
-    abandoned = invocations.c.node_id.not_in(select(nodes.c.node_id))
-    own = (invocations.c.node_id == node_id) & invocations.c.idempotency_key.in_(sorted(lost)[:limit])
-    orphaned = select(invocations.c.idempotency_key).where(abandoned | own).limit(limit)
-    # What another node is just taking over is left to it (PostgreSQL; SQLite has one writer).
-    found = connection.execute(orphaned.with_for_update(skip_locked=True, of=invocations)).scalars()
-    keys = [key for key in found if is_text(key)]
-    mine = invocations.c.idempotency_key.in_(keys)
-    connection.execute(update(invocations).where(mine).values(node_id=node_id, attempt=invocations.c.attempt + 1))
-    return [InvocationRow(**row._mapping) for row in connection.execute(select(invocations).where(mine))]
-
-
-def release_invocations(connection: Connection, node_id: str, begun: Collection[str]) -> None:
-    """Let the calls of a node go, but for those that it has begun: any node may make them."""
-    own = (invocations.c.node_id == node_id) & invocations.c.idempotency_key.not_in(sorted(begun))
-    connection.execute(update(invocations).where(own).values(node_id=NOBODY))
-
-
-def delete_invocation(connection: Connection, idempotency_key: str) -> None:
-    """The call has been made."""
-    execute_many(connection, _DELETE_INVOCATION, [{"b_key": idempotency_key}])
-
-
-_DELETE_INVOCATION = delete(invocations).where(invocations.c.idempotency_key == bindparam("b_key"))

@@ -2,23 +2,26 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from uuid import NAMESPACE_OID, uuid5
 
 from sqlalchemy import Connection, bindparam, delete, false, insert, literal_column, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from flowserver.base.json_values import dump_json
+from flowserver.base.json_values import dump_json, dump_json_bytes
 from flowserver.base.names import child_execution_id
 from flowserver.machine.commands import Command, InvokeTask, SubmitInvocation
 from flowserver.machine.events import Event
+from flowserver.machine.invocation_states import InvocationSettings
+from flowserver.machine.invocations import submitted
 from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.turn import Turn
 from flowserver.store.direct import execute_many
-from flowserver.store.functions import InvocationRow
 from flowserver.store.history import save_events
+from flowserver.store.invocations import InvocationRow, insert_invocations
 from flowserver.store.loading import SavedScope, StoredExecution, lock_versions
-from flowserver.store.tables import NOT_ENDED, execution_documents, executions, invocations, scopes
+from flowserver.store.tables import NOT_ENDED, execution_documents, executions, scopes
 
 
 class VersionConflict(Exception):
@@ -72,7 +75,8 @@ def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str)
         ((changes.stored.execution.execution_id, changes.events, changes.stored.parts) for changes in batch),
     )
     ordered = [row for changes in batch for row in invocation_rows(changes, node_id)]
-    execute_many(connection, _INSERT_INVOCATION, [asdict(row) for row in ordered])
+    if ordered:
+        insert_invocations(connection, ordered)
 
 
 def _save_headers(connection: Connection, batch: Sequence[Changes]) -> None:
@@ -91,7 +95,6 @@ def _save_headers(connection: Connection, batch: Sequence[Changes]) -> None:
 
 _INSERT_HEADER = insert(executions)
 _INSERT_DOCUMENTS = insert(execution_documents)
-_INSERT_INVOCATION = insert(invocations)
 _UPDATE_HEADER = (
     update(executions)
     .where(executions.c.execution_id == bindparam("b_id"), executions.c.version == bindparam("b_version"))
@@ -277,25 +280,27 @@ def _child_of(execution: Execution, scope: Scope) -> str | None:
 
 
 def invocation_rows(changes: Changes, node_id: str) -> list[InvocationRow]:
-    """The asynchronous calls that the changes order, leased to `node_id`."""
+    """The asynchronous invocations that the changes order, leased to `node_id`."""
     execution = changes.stored.execution
     return [
         InvocationRow(
-            idempotency_key=command.idempotency_key,
+            invocation_key=command.idempotency_key,
             node_id=node_id,
-            attempt=1,
             service=command.target.service,
             qualifier=command.target.qualifier,
             function=command.target.function,
-            invocation_id=command.invocation_id,
+            invocation_id=command.invocation_id or request_id,
+            request_id=request_id,
+            execution_id=execution.execution_id,
             flow_name=execution.flow_name,
             execution_name=execution.name,
             step_name=command.step_name,
-            event=dump_json(command.event),
-            created_at=changes.events[-1].time_ms,
+            payload=dump_json_bytes(command.event),
+            state=submitted(InvocationSettings(), changes.events[-1].time_ms),
         )
         for command in changes.commands
         if isinstance(command, SubmitInvocation)
+        for request_id in [str(uuid5(NAMESPACE_OID, command.idempotency_key))]
     ]
 
 

@@ -1,6 +1,6 @@
 """The tables of flows, executions, functions and the server itself, and their indexes, each with its reason.
 
-With `queue_tables` these are all; `migrations/` must give exactly them; a test compares them.
+With `invocation_tables` and `queue_tables` these are all; `migrations/` must give exactly them; a test compares them.
 
 JSON is stored as the text it came as or was dumped to; nothing queries inside. Instants are integer ms since the
 epoch. Hot statements are keyed by execution id, so that the tables could be distributed by it.
@@ -206,24 +206,6 @@ history_parts = Table(
     Column("value", Text, nullable=False),
 )
 """Large values of events, each once however many events show it; named by the event that showed it first."""
-
-invocations = Table(
-    "invocations",
-    metadata,
-    Column("idempotency_key", Text, primary_key=True),
-    Column("node_id", Text, nullable=False, index=True),
-    Column("attempt", Integer, nullable=False),
-    Column("service", Text, nullable=False),
-    Column("qualifier", Text, nullable=False),
-    Column("function", Text, nullable=False),
-    Column("invocation_id", Text),
-    Column("flow_name", Text, nullable=False),
-    Column("execution_name", Text, nullable=False),
-    Column("step_name", Text, nullable=False),
-    Column("event", Text, nullable=False),
-    Column("created_at", BigInteger, nullable=False),
-)
-"""Asynchronous calls that no step waits for; a row goes when its call has been made."""
 
 async_configs = Table(
     "async_configs",

@@ -8,6 +8,8 @@ from typing import Any
 
 from aiohttp import web
 
+from flowserver.base.json_values import InvalidJson, load_json
+
 PATIENCE_SECONDS = 20
 """Only a call that never comes takes as long."""
 
@@ -20,15 +22,16 @@ class Call:
     event: Any
     headers: Mapping[str, str]
     response: asyncio.Future[web.Response]
+    method: str = "POST"
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def key(self) -> str:
-        return self.headers["Idempotency-Key"]
+        return self.headers.get("Idempotency-Key", "")
 
     @property
     def attempt(self) -> int:
-        return int(self.headers["X-Flowserver-Attempt"])
+        return int(self.headers.get("X-Flowserver-Attempt", 0))
 
     def reply(self, value: Any = None, status: int = 200) -> None:
         self.response.set_result(web.json_response({} if value is None else value, status=status))
@@ -46,7 +49,7 @@ class Functions:
         self.scripts: dict[str, Callable[[Call], None]] = {}
         self._held: defaultdict[str, asyncio.Queue[Call]] = defaultdict(asyncio.Queue)
         app = web.Application()
-        app.router.add_post("/{title:.*}", self._serve)
+        app.router.add_route("*", "/{title:.*}", self._serve)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
 
     async def start(self) -> None:
@@ -77,7 +80,8 @@ class Functions:
 
     async def _serve(self, request: web.Request) -> web.Response:
         response = asyncio.get_running_loop().create_future()
-        call = Call(request.match_info["title"], await request.json(), request.headers, response)
+        event = await _event(request)
+        call = Call(request.match_info["title"], event, request.headers, response, request.method)
         self.calls.append(call)
         script = self.scripts.get(call.function)
         if script is None:
@@ -89,3 +93,12 @@ class Functions:
         except asyncio.CancelledError:
             call.gone.set()
             raise
+
+
+async def _event(request: web.Request) -> Any:
+    """What the function is given: JSON, or bytes that are something else."""
+    body = await request.read()
+    try:
+        return load_json(body.decode()) if body else None
+    except (UnicodeDecodeError, InvalidJson):
+        return body

@@ -131,6 +131,7 @@ class Node:
         """Let so much time pass, and let the engine notice."""
         clock.advance(seconds=seconds)
         self.engine.timekeeper.notice(0)
+        self.engine.pauses.notice(0)
 
     async def reached(self, flow: str, name: str, type: EventType, step: str = "") -> Event:
         """The first event of that type (and step), once it has happened."""

@@ -6,18 +6,19 @@ Functions are called again with the same key and a higher attempt number whereve
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import asdict
 
 import pytest
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, select
 
 from flowserver.base.errors import ExecutionAlreadyExists
 from flowserver.base.limits import Limits
 from flowserver.machine.events import EventType
+from flowserver.machine.invocation_states import InvocationSettings
+from flowserver.machine.invocations import Begun, TurnCame
 from flowserver.machine.state import Status
-from flowserver.store.functions import find_invocation
+from flowserver.store.invocations import find_invocations, insert_invocations
 from flowserver.store.listing import ExecutionFilter
-from flowserver.store.tables import executions, invocations, scopes
+from flowserver.store.tables import executions, scopes
 from tests.engine.functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.store.rows import invocation_row
@@ -280,20 +281,22 @@ async def test_before_an_asynchronous_call(life: Life, functions: Functions) -> 
         second.reply({})
 
 
-async def test_asynchronous_calls_of_a_node_that_is_gone_are_made_and_forgotten(
+async def test_asynchronous_calls_of_a_node_that_is_gone_are_made(
     open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
 ) -> None:
     database = open_database()
-    row = invocation_row("key", "gone", service="shop", function="pay", event='{"n":1}', attempt=3)
+    begun, none_left = (TurnCame(), Begun(), Begun(), Begun()), InvocationSettings(retries=0)
+    row = invocation_row("key", "gone", *begun, service="shop", function="pay", payload=b'{"n":1}', settings=none_left)
     with database.write() as connection:
-        connection.execute(insert(invocations).values(**asdict(row)))
+        insert_invocations(connection, [row])
     async with running_node(database, clock, drain_seconds=20) as node:
         await node.register(functions, "shop/pay")
         call = await functions.next_call("shop/pay")
         assert (call.key, call.attempt, call.event) == ("key", 4, {"n": 1})
         call.fail("NobodyIsTold")
     with database.read() as connection:
-        assert find_invocation(connection, "key") is None
+        state = find_invocations(connection, ["key"])["key"].state
+    assert (state.status, state.error, state.attempt) == ("Failed", "NobodyIsTold", 4)
     assert len(functions.calls) == 1
 
 

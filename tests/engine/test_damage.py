@@ -4,11 +4,11 @@ SQLite keeps anything in any column; PostgreSQL refuses much of that, but a disk
 """
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Table, Text, insert, select
+from sqlalchemy import Connection, Table, Text, select
 
 from flowserver.api.rest.models.executions import Execution
 from flowserver.api.rpc.views import execution_view, flow_view
@@ -16,8 +16,10 @@ from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
 from flowserver.store.deep_checks import find_damage
 from flowserver.store.functions import put_function
+from flowserver.store.invocation_tables import invocations
+from flowserver.store.invocations import insert_invocations
 from flowserver.store.listing import ExecutionFilter
-from flowserver.store.tables import definitions, execution_documents, executions, functions, invocations, scopes
+from flowserver.store.tables import definitions, execution_documents, executions, functions, scopes
 from tests.engine.functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node
 from tests.store.rows import function_row, invocation_row
@@ -26,7 +28,7 @@ from tests.support.clock import ManualClock
 WAIT = "- {type: wait, name: w, duration: 60}"
 CALL = "- {type: task, name: call, resourceArn: 'acs:fc:::services/s/functions/%s'}"
 
-CHECKED = ("executions-status", "scopes-wait", "scopes-node_id")
+CHECKED = ("executions-status", "scopes-wait", "scopes-node_id", "invocations-status")
 """Columns that PostgreSQL's own constraints keep from nonsense."""
 
 UNREACHABLE = ("executions-execution_id", "scopes-execution_id")
@@ -54,7 +56,7 @@ class Harm:
     def inflict(self, connection: Connection, value: str) -> None:
         ids = f"(SELECT {{}} FROM executions WHERE name = '{self.name}')"
         where = {
-            invocations: f"idempotency_key = '{self.name}'",
+            invocations: f"invocation_key = '{self.name}'",
             functions: f"function = '{self.name}'",
             definitions: "definition_id IN " + ids.format("definition_id"),
         }.get(self.table, "execution_id IN " + ids.format("execution_id"))
@@ -114,8 +116,9 @@ async def prepare(node: Node, url: str) -> None:
     with node.database.write() as connection:
         for target in targets:
             put_function(connection, function_row("s", target, url=url))
-        rows = [invocation_row(key, "gone", service="s", function="good") for key in calls]
-        connection.execute(insert(invocations), [asdict(row) for row in rows])
+        now = node.engine.clock.now_ms()
+        rows = [invocation_row(key, "gone", service="s", function="good", created_at=now) for key in calls]
+        insert_invocations(connection, rows)
 
 
 async def test_what_is_sound_goes_on_and_what_is_damaged_is_parked(damaged: Node, clock: ManualClock) -> None:
@@ -138,9 +141,10 @@ async def test_calls_of_damaged_rows_are_made_or_given_up(damaged: Node, functio
     for harm in OF_FUNCTIONS:
         assert (await damaged.end_of(harm.name, "e")).status is Status.FAILED
     assert [row.function for row in (await damaged.operations.functions.list(next_token=None, limit=99)).items]
-    assert ("good", 2) in functions.called("f")
-    await damaged.engine.dispatcher.drain(20)
-    keys = damaged.database.run_read(lambda c: c.execute(select(invocations.c.idempotency_key)).scalars().all())
+    await damaged.engine.invocations.drain(20)
+    assert ("good", 1) in functions.called("f")
+    query = select(invocations.c.invocation_key).where(invocations.c.ended_at.is_(None))
+    keys = damaged.database.run_read(lambda connection: connection.execute(query).scalars().all())
     assert len(keys) <= 1, "only the one whose key is gone is left"
 
 
@@ -168,5 +172,5 @@ async def test_a_deep_check_goes_through_all_the_damage(damaged: Node) -> None:
     for harm in [Harm(execution_documents, "input"), Harm(scopes, "local")]:
         row = await damaged.operations.executions.describe(harm.name, harm.name)
         assert any(row.execution_id in place for place in found), harm.name
-    assert {"function s/functions-headers", "asynchronous call invocations-event"} <= found
+    assert {"function s/functions-headers", "invocation invocations-events"} <= found
     assert any(place.startswith("definition ") for place in found)

@@ -1,10 +1,9 @@
 """The sweeper: what should go on and does not is found by the rows alone."""
 
 import logging
-from dataclasses import asdict
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import select, update
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.limits import Limits
@@ -12,8 +11,9 @@ from flowserver.engine.batches import Envelope, Receipt
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
+from flowserver.store.invocations import insert_invocations
 from flowserver.store.nodes import register_node
-from flowserver.store.tables import execution_documents, executions, invocations, scopes
+from flowserver.store.tables import execution_documents, executions, scopes
 from flowserver.store.wakeups import tasks_of_node
 from tests.engine.functions import Functions
 from tests.engine.nodes import Node, take_for_dead
@@ -82,12 +82,13 @@ async def test_a_lost_call_is_found_at_the_second_sweep(node: Node, functions: F
 
 async def test_a_lost_asynchronous_call_is_found_at_the_second_sweep(node: Node, functions: Functions) -> None:
     """Its commit was durable, but the database said otherwise, and nobody made it."""
-    lost = invocation_row("lost", "node-1", service="shop", function="pay")
-    change(node.database, insert(invocations).values(**asdict(lost)))
+    lost = invocation_row("lost", "node-1", service="shop", function="pay", created_at=node.engine.clock.now_ms())
+    with node.database.write() as connection:
+        insert_invocations(connection, [lost])
     await node.engine.sweeper.sweep()
     await node.engine.sweeper.sweep()
     call = await functions.next_call("shop/pay")
-    assert (call.key, call.attempt) == ("lost", lost.attempt + 1)
+    assert (call.key, call.attempt) == ("lost", 1)
     await node.engine.sweeper.sweep()
     await node.engine.sweeper.sweep()
     assert len(functions.calls) == 1  # under way is not lost
@@ -141,8 +142,8 @@ async def test_a_damaged_callback_fails_its_task_and_holds_up_nothing(node: Node
             if name == "bad":
                 documents = execution_documents.c.execution_id.in_(ids)
                 connection.execute(update(execution_documents).where(documents).values(output="{"))
-        lost = invocation_row("lost", "gone", service="shop", function="pay")
-        connection.execute(insert(invocations).values(**asdict(lost)))
+        lost = invocation_row("lost", "gone", service="shop", function="pay", created_at=node.engine.clock.now_ms())
+        insert_invocations(connection, [lost])
     await node.engine.sweeper.sweep()
     assert await node.error_of("parent", "bad") == "FnF.RuntimeError"
     assert await node.output_of("parent", "good") == {}
@@ -212,12 +213,12 @@ async def test_what_cannot_be_committed_does_not_keep_the_rest_from_it(
         return await submit(envelope, bounded=bounded)
 
     monkeypatch.setattr(node.engine.committer, "submit", refuse_one)
-    asynchronous = invocation_row("asynchronous", "gone", service="shop", function="pay")
-    change(
-        node.database,
-        update(scopes).values(node_id="gone"),
-        insert(invocations).values(**asdict(asynchronous)),
+    asynchronous = invocation_row(
+        "asynchronous", "gone", service="shop", function="pay", created_at=node.engine.clock.now_ms()
     )
+    with node.database.write() as connection:
+        connection.execute(update(scopes).values(node_id="gone"))
+        insert_invocations(connection, [asynchronous])
     node.engine.dispatcher.abandon()
     for call in first:
         await call.gone.wait()

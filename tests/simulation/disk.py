@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import StaticPool
 
 from flowserver.engine.batches import BatchResult, Item
-from flowserver.store import queue_tables, tables  # noqa: F401 - so that the metadata has all tables
+from flowserver.store import invocation_tables, queue_tables, tables  # noqa: F401 - so that the metadata has all tables
 from flowserver.store.metadata import metadata
 from tests.simulation.disorder import Crash, Fault
 

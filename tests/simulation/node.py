@@ -20,9 +20,8 @@ from flowserver.engine.tokens import TaskTokens
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback
 from flowserver.machine.messages import Continue, Result, TaskReported
-from flowserver.store.functions import InvocationRow
 from flowserver.store.loading import StoredExecution
-from flowserver.store.saving import Changes, VersionConflict, clear_callback, invocation_rows
+from flowserver.store.saving import Changes, VersionConflict, clear_callback
 from tests.simulation.case import TOKEN_CHARACTERS
 from tests.simulation.disk import Disk
 from tests.simulation.leases import Company
@@ -140,9 +139,6 @@ class Surroundings(Protocol):
     def call(self, node: "Node", caller: Caller, command: InvokeTask) -> Parcel:
         """A task's call, to be made."""
 
-    def call_asynchronous(self, node: "Node", row: InvocationRow) -> Parcel:
-        """A call that no step waits for, to be made."""
-
     def is_cancelled(self) -> bool:
         """Whether a call that is dropped really is, rather than answered all the same."""
 
@@ -161,22 +157,17 @@ class Node:
         self._company = Company(world.disk, lease)
         company = cast(Any, self._company)
         nothing = cast(Any, None)  # no backlog: every call has a place here
-        self._sweeper = Sweeper(database, self.writer, me, me, world.clock, lease, company, nothing)
+        self._sweeper = Sweeper(database, self.writer, me, me, world.clock, lease, company, nothing, nothing)
         self._timekeeper = Timekeeper(database, self.writer, world.clock, company, lambda _: None)
         self.inbox: list[Parcel] = []
         self.calls: dict[CallKey, object] = {}
         """Calls under way, with the order of each."""
-        self._asynchronous: set[str] = set()
 
     # What the sweeper asks of a dispatcher
 
     def is_calling(self, key: CallKey) -> bool:
         """Whether the attempt's call is under way here."""
         return key in self.calls
-
-    def is_calling_asynchronous(self, idempotency_key: str) -> bool:
-        """Whether the call is under way here."""
-        return idempotency_key in self._asynchronous
 
     def ended(self, parcel: Parcel) -> None:
         """A call is over; the same attempt may have been ordered again meanwhile."""
@@ -186,7 +177,6 @@ class Node:
     def lease_lost(self) -> None:
         """Drop what is under way; what was on its way already goes on, and must be stale."""
         self.calls.clear()
-        self._asynchronous.clear()
         self.inbox = [parcel for parcel in self.inbox if parcel.call is None or not self._world.is_cancelled()]
 
     # After a commit, as Engine.committed has it
@@ -212,8 +202,6 @@ class Node:
                     self.deliver(execution.execution_id, token, result)
         if cancelled:
             self._cancel(cancelled, {key[1:] for key in cancelled if _is_ordered(changes, key)})
-        for invocation in invocation_rows(changes, self.lease.holder):
-            self.dispatch_asynchronous(invocation)
 
     def _dispatch(self, caller: Caller, command: InvokeTask) -> None:
         key = (caller.execution_id, command.scope_id, command.wait_id)
@@ -221,17 +209,6 @@ class Node:
             return
         self.calls[key] = object()
         self.inbox.append(self._world.call(self, caller, command))
-
-    def dispatch_asynchronous(self, row: InvocationRow) -> None:
-        """Make a call that no step waits for, unless it is under way."""
-        if row.idempotency_key in self._asynchronous:
-            return
-        self._asynchronous.add(row.idempotency_key)
-        self.inbox.append(self._world.call_asynchronous(self, row))
-
-    def made_asynchronous(self, idempotency_key: str) -> None:
-        """The call and the row that kept it are done with."""
-        self._asynchronous.discard(idempotency_key)
 
     def _cancel(self, keys: set[CallKey], unmade: set[tuple[int, int]]) -> None:
         """Drop calls; one that is under way may be answered all the same, one that was just ordered is never made."""
@@ -274,14 +251,8 @@ class Node:
             self.send(envelope)
         for due in found.callbacks:
             self.deliver(due.execution_id, due.token, _result(due))
-        lost = self._sweeper._lost_invocations(found)
-        self.write(lambda connection: self._sweeper._tidy(connection, lost), self._take_over)
+        self.write(self._sweeper._tidy, lambda _: None)
         return [each.execution_id for each in (*envelopes, *found.callbacks)]
-
-    def _take_over(self, answer: Any) -> None:
-        if not isinstance(answer, Exception):
-            for invocation in answer:
-                self.dispatch_asynchronous(invocation)
 
     def due(self) -> list[Envelope]:
         """What is due by the rows and falls to this node."""

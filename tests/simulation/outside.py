@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
-from flowserver.engine.batches import Envelope, NewExecution, Receipt, Write
+from flowserver.engine.batches import Envelope, NewExecution, Receipt
 from flowserver.engine.dispatcher import Caller, Dispatcher
 from flowserver.engine.lease import Lease
 from flowserver.engine.starting import Starter
@@ -21,7 +21,6 @@ from flowserver.language.graph import Pattern
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Start, Stop, Success, TaskReplied, TaskReported
 from flowserver.machine.state import WaitKind
-from flowserver.store.functions import InvocationRow, delete_invocation
 from tests.simulation.case import Case
 from tests.simulation.disorder import Disorder
 from tests.simulation.functions import Answer
@@ -58,7 +57,6 @@ class Outside:
         self._clock = clock
         self._limits = limits
         self.requests: list[Request] = []
-        self.forgotten: dict[str, int] = {}
         """Calls that no step waits for: how often each has reached its function."""
 
     # Clients
@@ -113,7 +111,7 @@ class Outside:
         """What starts a node's sub-flows: the engine's own, asking for each commit it waits for."""
         asking, nobody = cast(Any, _Asking()), cast(Any, None)
         starter = _HandStarter(nobody, asking, self._limits)
-        return Dispatcher(asking, nobody, nobody, starter, nobody, self._clock, self._limits, lease)
+        return Dispatcher(asking, nobody, nobody, starter, nobody, self._clock, self._limits, lease, nobody, nobody)
 
     def call(self, node: Node, caller: Caller, command: InvokeTask) -> Parcel:
         """A call that the node makes, and what becomes of it."""
@@ -151,27 +149,6 @@ class Outside:
         elif answer.is_silent:
             return None
         return Envelope(key[0], TaskReplied(command.scope_id, command.wait_id, result), lease=lease)
-
-    def call_asynchronous(self, node: Node, row: InvocationRow) -> Parcel:
-        """A call that no step waits for; its row goes once it is made."""
-        key = row.idempotency_key
-        write = Write(lambda connection: delete_invocation(connection, key))
-
-        def reach() -> Write:
-            self.forgotten[key] = self.forgotten.get(key, 0) + 1
-            return write
-
-        parcel = Parcel(None, open=reach)
-        parcel.lost = lambda: self._perhaps(parcel.open)
-
-        def then(answer: Any) -> None:
-            if isinstance(answer, Exception):
-                node.inbox.append(parcel)
-            else:
-                node.made_asynchronous(key)
-
-        parcel.then = then
-        return parcel
 
     # Sub-flows
 

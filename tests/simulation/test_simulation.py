@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, update
 
 from flowserver.base.limits import Limits
-from flowserver.engine import batches, sweeper
+from flowserver.engine import batches
 from flowserver.engine.batches import Batch, Envelope
 from flowserver.machine.messages import Redeliver
 from flowserver.machine.steps import task
@@ -110,10 +110,6 @@ def _lose_a_scope(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(saving, "_save_scopes", save)
 
 
-def _lose_asynchronous_calls(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sweeper, "take_over_invocations", lambda *_: [])
-
-
 def _never_retry(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(task, "choose_retry", lambda *_: None)
 
@@ -127,7 +123,6 @@ def _never_retry(patch: pytest.MonkeyPatch) -> None:
         (_skip_clear_callback, None),
         (_lose_more, CALM),
         (_lose_a_scope, None),
-        (_lose_asynchronous_calls, None),
         (_never_retry, CALM),
     ],
 )

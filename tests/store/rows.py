@@ -5,9 +5,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from flowserver.machine.events import Event, EventType
+from flowserver.machine.invocation_states import InvocationSettings
+from flowserver.machine.invocations import Happening, advance_invocation, submitted
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
-from flowserver.store.functions import FunctionRow, InvocationRow
+from flowserver.store.functions import FunctionRow
+from flowserver.store.invocations import InvocationRow
 from flowserver.store.keys import AccessKey
 from flowserver.store.loading import StoredExecution
 from flowserver.store.saving import Changes, save_changes
@@ -90,20 +93,22 @@ def function_row(service: str, function: str, **changes: Any) -> FunctionRow:
     return FunctionRow(**{**values, **changes})
 
 
-def invocation_row(key: str, node_id: str = NODE, **changes: Any) -> InvocationRow:
+def invocation_row(key: str, node_id: str | None = NODE, *happenings: Happening, **changes: Any) -> InvocationRow:
+    """A call of `s/f` that was submitted at 1 ms and to which these happened in the next one."""
+    settings = changes.pop("settings", InvocationSettings())
+    state = submitted(settings, changes.pop("created_at", 1))
+    for happening in happenings:
+        state = advance_invocation(state, happening, 2).state
     values: dict[str, Any] = {
-        "idempotency_key": key,
-        "node_id": node_id,
-        "attempt": 1,
+        "invocation_key": key,
+        "node_id": None if state.is_over or state.wake_at is not None else node_id,
         "service": "s",
         "qualifier": "",
         "function": "f",
-        "invocation_id": None,
-        "flow_name": "f",
-        "execution_name": "e",
-        "step_name": "step",
-        "event": "{}",
-        "created_at": 1,
+        "invocation_id": key,
+        "request_id": f"request of {key}",
+        "state": state,
+        "payload": b"{}",
     }
     return InvocationRow(**{**values, **changes})
 

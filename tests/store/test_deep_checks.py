@@ -1,10 +1,9 @@
 """What only reading everything finds: gaps in histories, texts that are not what they should be."""
 
-from dataclasses import asdict
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, update
+from sqlalchemy import delete, update
 
 from flowserver.machine.state import WaitKind
 from flowserver.store.database import Database
@@ -12,6 +11,8 @@ from flowserver.store.deep_checks import find_damage
 from flowserver.store.deliveries import insert_deliveries
 from flowserver.store.functions import put_function
 from flowserver.store.history import save_events
+from flowserver.store.invocation_tables import invocations
+from flowserver.store.invocations import insert_invocations
 from flowserver.store.parts import KnownParts
 from flowserver.store.queue_tables import deliveries, subscriptions
 from flowserver.store.saving import Changes, save_changes
@@ -21,7 +22,6 @@ from flowserver.store.tables import (
     executions,
     functions,
     histories,
-    invocations,
     scopes,
 )
 from flowserver.store.topics import insert_subscription, insert_topic
@@ -41,7 +41,7 @@ def sound(database: Database) -> Database:
         stored.execution.scopes = {1: scope(1, WaitKind.READY)}
         save_changes(connection, [Changes(stored, [event(1), event(2), event(3)], touched={1})], "node-1")
         put_function(connection, function_row("s", "f"))
-        connection.execute(insert(invocations), asdict(invocation_row("k")))
+        insert_invocations(connection, [invocation_row("k")])
         insert_topic(connection, topic("news"))
         insert_subscription(connection, subscription("s"))
         insert_deliveries(connection, [new("1")], 1)
@@ -79,7 +79,7 @@ def test_sound_data_has_no_damage(sound: Database) -> None:
         (update(execution_documents).values(output="x"), "execution e1", "its output"),
         (delete(execution_documents), "execution e1", "it has no row"),
         (update(functions).values(headers="x"), "function s/f", "its headers"),
-        (update(invocations).values(event=""), "asynchronous call k", "its event"),
+        (update(invocations).values(events=""), "invocation k", "it cannot be read: invocation k is damaged"),
         (update(subscriptions).values(endpoint="nowhere"), "subscription s of topic news", "its endpoint"),
         (update(deliveries).values(strategy="NEVER"), "delivery 1", "its strategy"),
         (update(definitions).values(text="{"), "definition ", "its text cannot be read: "),

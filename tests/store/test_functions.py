@@ -1,26 +1,18 @@
-"""The registry of functions and the asynchronous calls that wait to be made."""
+"""The registry of functions."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
-
-from sqlalchemy import insert, select
+from dataclasses import replace
 
 from flowserver.store.database import Database
 from flowserver.store.functions import (
-    InvocationRow,
     delete_function,
-    delete_invocation,
     find_function,
-    find_invocation,
     list_functions,
     put_function,
     service_is_known,
-    take_over_invocations,
 )
-from flowserver.store.nodes import register_node
-from flowserver.store.tables import invocations
-from tests.store.rows import function_row, invocation_row
+from tests.store.rows import function_row
 
 
 def test_registering_replacing_and_deleting(database: Database) -> None:
@@ -72,46 +64,3 @@ def test_pages_follow_code_points(database: Database) -> None:
         while page := list_functions(connection, after=seen[-1] if seen else None, limit=3):
             seen += [(row.service, row.function) for row in page]
     assert seen == keys == sorted(keys)
-
-
-def keep(database: Database, *rows: InvocationRow) -> None:
-    with database.write() as connection:
-        connection.execute(insert(invocations), [asdict(row) for row in rows])
-
-
-def test_calls_of_nodes_that_are_gone_are_taken_over(database: Database) -> None:
-    gone, living, ours = invocation_row("1", "gone"), invocation_row("2", "living"), invocation_row("3", "us")
-    keep(database, gone, living, ours)
-    with database.write() as connection:
-        register_node(connection, "living", "session", 0)
-        register_node(connection, "us", "session", 0)
-        taken = take_over_invocations(connection, "us", 10)
-        assert taken == [replace(gone, node_id="us", attempt=2)]
-        assert take_over_invocations(connection, "us", 10) == []
-        assert find_invocation(connection, "2") == living
-        assert find_invocation(connection, "3") == ours
-
-
-def test_taking_over_is_bounded(database: Database) -> None:
-    keep(database, *(invocation_row(str(number), "gone") for number in range(5)))
-    with database.write() as connection:
-        register_node(connection, "us", "session", 0)
-        taken = [len(take_over_invocations(connection, "us", 2)) for _ in range(4)]
-    assert taken == [2, 2, 1, 0]
-
-
-def test_two_nodes_do_not_take_over_the_same_call(postgres_database: Database) -> None:
-    keep(postgres_database, *(invocation_row(str(number), "gone") for number in range(4)))
-    with postgres_database.write() as one, postgres_database.write() as two:
-        ours = {row.idempotency_key for row in take_over_invocations(one, "one", 2)}
-        theirs = {row.idempotency_key for row in take_over_invocations(two, "two", 10)}
-    assert len(ours) == 2
-    assert theirs == {"0", "1", "2", "3"} - ours
-
-
-def test_a_call_that_was_made_is_forgotten(database: Database) -> None:
-    keep(database, invocation_row("1"), invocation_row("2"))
-    with database.write() as connection:
-        delete_invocation(connection, "1")
-        delete_invocation(connection, "unknown")
-        assert list(connection.execute(select(invocations.c.idempotency_key)).scalars()) == ["2"]

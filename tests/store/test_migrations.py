@@ -14,7 +14,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Column, MetaData, Table, func, insert, inspect, select, text
 
 from flowserver.base.names import child_execution_id
-from flowserver.store import queue_tables  # noqa: F401 - so that the metadata has all tables
+from flowserver.store import invocation_tables, queue_tables  # noqa: F401 - so that the metadata has all tables
 from flowserver.store.database import Database
 from flowserver.store.history import read_history
 from flowserver.store.invariant import violations

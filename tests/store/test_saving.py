@@ -15,8 +15,8 @@ from flowserver.machine.commands import SubmitInvocation
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.store.database import Database
 from flowserver.store.executions import find_execution
-from flowserver.store.functions import find_invocation
 from flowserver.store.history import list_events
+from flowserver.store.invocations import find_invocations
 from flowserver.store.loading import StoredExecution, load_executions
 from flowserver.store.saving import Changes, VersionConflict, park_execution, save_changes
 from flowserver.store.tables import execution_documents, executions, scopes
@@ -207,10 +207,9 @@ def test_fire_and_forget_calls_are_kept_with_the_turn(database: Database) -> Non
     command = SubmitInvocation(target=target, step_name="step", event={"a": 1}, invocation_id=None, idempotency_key="k")
     save(database, Changes(new_execution("e", name="run"), [event(1)], [command]))
     with database.read() as connection:
-        row = find_invocation(connection, "k")
-    assert row is not None
-    assert (row.node_id, row.attempt, row.service, row.qualifier, row.function) == (NODE, 1, "s", "prod", "f")
-    assert (row.execution_name, row.event, row.created_at) == ("run", '{"a":1}', 1_001)
+        row = find_invocations(connection, ["k"])["k"]
+    assert (row.node_id, row.service, row.qualifier, row.function) == (NODE, "s", "prod", "f")
+    assert (row.execution_name, row.payload, row.state.created_at) == ("run", b'{"a":1}', 1_001)
 
 
 def test_parking_keeps_the_state(database: Database) -> None:

@@ -1,0 +1,86 @@
+"""The hooks of functions: `initialize` before a node's first call, `preStop` when an invocation that runs is stopped.
+
+A function's worker is told over HTTP, for as long as its registration allows. What a hook answers besides its status
+counts for nothing.
+"""
+
+import asyncio
+import logging
+
+from flowserver.base.sharing import shared
+from flowserver.invokers.invocation import Endpoint, Failed, Invoker
+from flowserver.invokers.web_requests import WebRequest
+from flowserver.machine.messages import Failure
+
+log = logging.getLogger(__name__)
+
+NOT_STARTED = "FC.FunctionNotStarted"
+INITIALIZED_MAX = 10_000
+"""Registrations that are remembered; a further one makes all be initialized anew, as after a restart."""
+
+Registration = tuple[tuple[str, str], int]
+"""Under what name, and when."""
+
+
+class Hooks:
+    """Calls hooks, `initialize` once for each registration, however many calls wait for that."""
+
+    def __init__(self, invoker: Invoker) -> None:
+        self._invoker = invoker
+        self._initialized: set[Registration] = set()
+        self._initializing: dict[Registration, asyncio.Task[Failure | None]] = {}
+
+    def is_initialized(self, endpoint: Endpoint) -> bool:
+        """Whether the function may be called as it is."""
+        return endpoint.initialize_url is None or _registration(endpoint) in self._initialized
+
+    async def initialize(self, endpoint: Endpoint, request_id: str) -> Failure | None:
+        """Have the function made ready; what stands against calling it, or None. After a failure the next one tries
+        again.
+        """
+        if self.is_initialized(endpoint):
+            return None
+        key = _registration(endpoint)
+        task = self._initializing.get(key)
+        if task is None:
+            task = self._initializing[key] = shared(self._initialize(endpoint, request_id))
+        return await asyncio.shield(task)
+
+    async def pre_stop(self, endpoint: Endpoint, request_id: str) -> None:
+        """Tell the function that an invocation is being stopped. Whatever comes of it, it is stopped."""
+        if endpoint.pre_stop_url is None:
+            return
+        problem = await self._call("GET", endpoint.pre_stop_url, endpoint, request_id, "/pre-stop")
+        if problem is not None:
+            log.warning("the pre-stop hook of %s failed: %s", _title(endpoint), problem)
+
+    async def _initialize(self, endpoint: Endpoint, request_id: str) -> Failure | None:
+        assert endpoint.initialize_url is not None
+        key = _registration(endpoint)
+        try:
+            problem = await self._call("POST", endpoint.initialize_url, endpoint, request_id, "/initialize")
+            if problem is not None:
+                return Failure(NOT_STARTED, f"the initialize hook of {_title(endpoint)} failed: {problem}")
+            if len(self._initialized) >= INITIALIZED_MAX:
+                self._initialized.clear()
+            self._initialized.add(key)
+            return None
+        finally:
+            del self._initializing[key]
+
+    async def _call(self, method: str, url: str, endpoint: Endpoint, request_id: str, path: str) -> str | None:
+        """What was wrong, if anything."""
+        headers = {**endpoint.headers, "X-Fc-Request-Id": request_id, "X-Fc-Control-Path": path}
+        headers["X-Fc-Function-Name"] = endpoint.registered_as[1]
+        reply = await self._invoker.send(WebRequest(method, url, endpoint.hook_seconds, headers))
+        if isinstance(reply, Failed):
+            return reply.cause
+        return None if 200 <= reply.status < 300 else f"it answered {reply.status}"
+
+
+def _registration(endpoint: Endpoint) -> Registration:
+    return endpoint.registered_as, endpoint.modified_at
+
+
+def _title(endpoint: Endpoint) -> str:
+    return "/".join(filter(None, endpoint.registered_as))

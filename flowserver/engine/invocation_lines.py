@@ -1,0 +1,134 @@
+"""The lines in which asynchronous invocations wait for their turn: one for each function, of keys only.
+
+A line stands at its function's gate and for a place of the node as one who waits, so that a hundred thousand in it keep
+neither a step's call nor another function's line waiting for more than one turn.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from itertools import islice
+
+from flowserver.engine.gates import Gate, Gates
+from flowserver.engine.persisting import persist
+from flowserver.engine.places import Places
+from flowserver.engine.registry import FunctionKey, FunctionRegistry
+from flowserver.invokers.invocation import Endpoint
+
+log = logging.getLogger(__name__)
+
+
+class Place:
+    """A place of the node and, if the function has a bound, one of its own; to be given back once."""
+
+    def __init__(self, places: Places, gate: Gate | None) -> None:
+        self._places = places
+        self._gate = gate
+        self._is_held = True
+
+    def give_back(self) -> None:
+        """Let go of it; a second time has no effect."""
+        if self._is_held:
+            self._is_held = False
+            self._places.give_back()
+            if self._gate is not None:
+                self._gate.give_back()
+
+
+Begin = Callable[[str, Place], None]
+"""Has a key's turn begin."""
+
+
+class Lines:
+    """The lines of this node."""
+
+    def __init__(self, registry: FunctionRegistry, gates: Gates, places: Places, begin: Begin) -> None:
+        self._registry = registry
+        self._gates = gates
+        self._places = places
+        self._begin = begin
+        self._lines: dict[FunctionKey, deque[str]] = {}
+        self._heads: dict[FunctionKey, asyncio.Task[None]] = {}
+        self._is_closed = False
+
+    @property
+    def waiting(self) -> int:
+        """How many wait, all together."""
+        return sum(map(len, self._lines.values()))
+
+    def length(self, function: FunctionKey) -> int:
+        """How many wait for the function under this qualifier."""
+        return len(self._lines.get(function, ()))
+
+    def join(self, function: FunctionKey, key: str) -> None:
+        """Wait for a turn."""
+        if self._is_closed:
+            return
+        self._lines.setdefault(function, deque()).append(key)
+        if function not in self._heads:
+            head = asyncio.create_task(self._advance(function), name=f"line of {'/'.join(function)}")
+            self._heads[function] = head
+            head.add_done_callback(lambda _: self._left(function, head))
+
+    def close(self) -> None:
+        """Nobody's turn comes any more, and nobody joins."""
+        self._is_closed = True
+        self.clear()
+
+    def clear(self) -> None:
+        """Send everybody away."""
+        for head in self._heads.values():
+            head.cancel()
+        self._heads.clear()
+        self._lines.clear()
+
+    def send_away(self, keeps: Callable[[str], bool], limit: int) -> list[str]:
+        """Have up to `limit` that cannot begin at once leave their lines, but not those that `keeps` is true for."""
+        if not (self._places.are_taken or self._gates.are_crowded):
+            return []
+        gone = list(islice((key for line in self._lines.values() for key in line if not keeps(key)), limit))
+        away = set(gone)
+        for function, line in list(self._lines.items()):
+            if not away.isdisjoint(line):
+                self._lines[function] = deque(key for key in line if key not in away)
+        return gone
+
+    async def _advance(self, function: FunctionKey) -> None:
+        while self._lines.get(function):
+            place = await self._take(function)
+            line = self._lines.get(function)
+            if not line:  # they were sent away meanwhile
+                place.give_back()
+                return
+            self._begin(line.popleft(), place)
+
+    async def _take(self, function: FunctionKey) -> Place:
+        """A place for the next one; its function's own first, since that one keeps nobody else waiting."""
+        gate = await self._gate(function)
+        if gate is not None:
+            await gate.take()
+        try:
+            await self._places.take("/".join(function))
+        except asyncio.CancelledError:
+            if gate is not None:
+                gate.give_back()
+            raise
+        return Place(self._places, gate)
+
+    async def _gate(self, function: FunctionKey) -> Gate | None:
+        endpoint = self._registry.remembered(*function)
+        try:
+            endpoint = endpoint or await persist(lambda: self._registry.find(*function))
+        except Exception:  # names that make no sense: those who wait find that out when their turn comes
+            log.exception("a function of invocations cannot be looked up")
+            return None
+        return self._gates.of(endpoint) if isinstance(endpoint, Endpoint) else None
+
+    def _left(self, function: FunctionKey, head: asyncio.Task[None]) -> None:
+        if self._heads.get(function) is not head:
+            return
+        del self._heads[function]
+        line = self._lines.pop(function, None)
+        for key in line or ():  # they came at the last moment
+            self.join(function, key)

@@ -1,0 +1,197 @@
+"""Who has an asynchronous invocation in hand, and what has to go on with one: found by the rows alone.
+
+Every query goes by a partial index that holds only the rows concerned, and is bounded. A node may have very many of
+them waiting in lines, so nobody reads all that it has.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, delete, false, func, select, true, update
+
+from flowserver.machine.invocation_states import InvocationStatus
+from flowserver.store.among import among, texts
+from flowserver.store.damage import is_text
+from flowserver.store.direct import execute_many
+from flowserver.store.invocation_tables import IN_HAND, NOT_OVER, OVER, PAUSING, UNTOLD, UNWANTED, invocations
+from flowserver.store.nodes import NOBODY
+from flowserver.store.tables import nodes
+
+
+@dataclass(frozen=True, slots=True)
+class HeldInvocation:
+    """An invocation that this node has in hand, by the rows; enough to put it in its line."""
+
+    invocation_key: str
+    service: str
+    qualifier: str
+    function: str
+    status: str
+
+    @property
+    def is_legible(self) -> bool:
+        """Whether its function has a name that can be looked up."""
+        return all(map(is_text, (self.service, self.qualifier, self.function)))
+
+
+_HELD = (
+    invocations.c.invocation_key,
+    invocations.c.service,
+    invocations.c.qualifier,
+    invocations.c.function,
+    invocations.c.status,
+)
+
+
+def invocations_of_node(connection: Connection, node_id: str, after: str, limit: int) -> list[HeldInvocation]:
+    """What a node has in hand, by key, after a given one."""
+    key = invocations.c.invocation_key
+    query = select(*_HELD).where(IN_HAND, invocations.c.node_id == node_id, key > after).order_by(key).limit(limit)
+    return [HeldInvocation(*row) for row in connection.execute(query) if is_text(row[0])]
+
+
+def stopping_of_node(connection: Connection, node_id: str, keys: Sequence[str]) -> list[str]:
+    """Those of the node's invocations that somebody is stopping, or wants stopped."""
+    stopped = (invocations.c.status == str(InvocationStatus.STOPPING)) | invocations.c.is_unwanted
+    query = select(invocations.c.invocation_key).where(
+        among(invocations.c.invocation_key, bindparam("listed")), invocations.c.node_id == node_id, stopped
+    )
+    return list(connection.execute(query, {"listed": texts(connection, keys)}).scalars())
+
+
+def has_orphaned_invocations(connection: Connection) -> bool:
+    """Whether any is in the hands of nobody that is there."""
+    return bool(_gone(connection))
+
+
+def take_over_invocations(connection: Connection, node_id: str, limit: int) -> list[HeldInvocation]:
+    """Lease to `node_id` what is in the hands of nobody that is there, by key."""
+    gone = _gone(connection)
+    if not gone:
+        return []
+    holder, key = invocations.c.node_id, invocations.c.invocation_key
+    orphaned = holder.in_(gone) if all(map(is_text, gone)) else holder.not_in(select(nodes.c.node_id))
+    query = select(key).where(IN_HAND, orphaned).order_by(holder, key).limit(limit)
+    # What another node is just taking over is left to it (PostgreSQL; SQLite has one writer).
+    keys = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
+    return _lease(connection, node_id, list(filter(is_text, keys)))
+
+
+def take_over_due(connection: Connection, node_id: str, now_ms: int, limit: int) -> list[HeldInvocation]:
+    """Lease to `node_id` those whose pause is over by now, earliest first."""
+    due = (
+        select(invocations.c.invocation_key)
+        .where(PAUSING, invocations.c.wake_at <= now_ms)
+        .order_by(invocations.c.wake_at)
+        .limit(limit)
+    )
+    keys = connection.execute(due.with_for_update(skip_locked=True)).scalars().all()
+    return _lease(connection, node_id, list(filter(is_text, keys)))
+
+
+def next_pause_end(connection: Connection) -> int | None:
+    """The earliest instant (ms) when a pause is over; None if none pauses."""
+    query = select(invocations.c.wake_at).where(PAUSING).order_by(invocations.c.wake_at).limit(1)
+    found = connection.execute(query).scalar_one_or_none()
+    return found if isinstance(found, int) else None
+
+
+def _holders(connection: Connection) -> Iterator[str]:
+    """Every `node_id` that has any in hand: one search of the index for each."""
+    holder = invocations.c.node_id
+    query = select(holder).where(IN_HAND).order_by(holder).limit(1)
+    found = connection.execute(query).scalar_one_or_none()
+    while found is not None:
+        yield found
+        if not is_text(found):  # damage, which cannot be asked about
+            yield from connection.execute(select(holder).where(IN_HAND).distinct()).scalars()
+            return
+        found = connection.execute(query.where(holder > found)).scalar_one_or_none()
+
+
+def _gone(connection: Connection) -> list[str]:
+    there = set(connection.execute(select(nodes.c.node_id)).scalars())
+    return [holder for holder in _holders(connection) if holder not in there]
+
+
+def _lease(connection: Connection, node_id: str, keys: list[str]) -> list[HeldInvocation]:
+    if not keys:
+        return []
+    rows = connection.execute(_LEASE, {"listed": texts(connection, keys), "b_node": node_id}).all()
+    order = {key: number for number, key in enumerate(keys)}
+    return sorted((HeldInvocation(*row) for row in rows), key=lambda each: order[each.invocation_key])
+
+
+_LISTED = among(invocations.c.invocation_key, bindparam("listed"))
+_LEASE = update(invocations).where(_LISTED).values(node_id=bindparam("b_node"), wake_at=None).returning(*_HELD)
+
+
+def release_invocations(connection: Connection, node_id: str, keys: Sequence[str]) -> None:
+    """Let these of the node's invocations go: any node may go on with them."""
+    own = update(invocations).where(_LISTED, invocations.c.node_id == bindparam("b_node"))
+    connection.execute(own.values(node_id=NOBODY), {"listed": texts(connection, keys), "b_node": node_id})
+
+
+def release_all_but(connection: Connection, node_id: str, begun: Sequence[str]) -> None:
+    """The like, for all that the node has in hand but those that it has begun."""
+    own = update(invocations).where(IN_HAND, invocations.c.node_id == bindparam("b_node"), ~_LISTED)
+    connection.execute(own.values(node_id=NOBODY), {"listed": texts(connection, begun), "b_node": node_id})
+
+
+def mark_unwanted(connection: Connection, keys: Sequence[str]) -> None:
+    """A turn wants these stopped: whoever has committed it, or else the sweeper, does so."""
+    connection.execute(_MARK.where(_LISTED), {"listed": texts(connection, keys)})
+
+
+def mark_unwanted_of(connection: Connection, execution_ids: Sequence[str]) -> None:
+    """The like, for all that these executions have submitted."""
+    submitted_by = among(invocations.c.execution_id, bindparam("listed"))
+    connection.execute(_MARK.where(submitted_by), {"listed": texts(connection, execution_ids)})
+
+
+_MARK = update(invocations).where(NOT_OVER).values(is_unwanted=true())
+
+
+def unwanted_invocations(connection: Connection, limit: int) -> list[str]:
+    """Keys of those that are still to be stopped."""
+    query = select(invocations.c.invocation_key).where(UNWANTED, NOT_OVER).limit(limit)
+    return list(filter(is_text, connection.execute(query).scalars()))
+
+
+def untold_invocations(connection: Connection, limit: int, *, skip: int = 0) -> list[str]:
+    """Keys of ended ones whose waiting task has not been told, but for the first `skip` of them."""
+    query = select(invocations.c.invocation_key).where(UNTOLD).limit(limit).offset(skip)
+    return list(filter(is_text, connection.execute(query).scalars()))
+
+
+def clear_invocation_callbacks(connection: Connection, keys: Sequence[str]) -> None:
+    """The waiting tasks of these have been told."""
+    execute_many(connection, _CLEAR, [{"b_key": key} for key in keys])
+
+
+_CLEAR = update(invocations).where(invocations.c.invocation_key == bindparam("b_key")).values(callback_due=false())
+
+
+def set_destination_status(connection: Connection, key: str, status: str) -> None:
+    """What became of bringing the result to its destination: `Succeeded` or `Failed`."""
+    connection.execute(update(invocations).where(invocations.c.invocation_key == key).values(destination_status=status))
+
+
+def delete_ended_invocations(connection: Connection, before_ms: int, limit: int) -> int:
+    """Delete some of those that ended before the instant, first those that ended first; returns how many."""
+    old = (
+        select(invocations.c.invocation_key)
+        .where(OVER, invocations.c.ended_at < before_ms, ~invocations.c.callback_due)
+        .order_by(invocations.c.ended_at)
+        .limit(limit)
+    )
+    keys = list(filter(is_text, connection.execute(old.with_for_update(skip_locked=True)).scalars()))
+    if keys:
+        connection.execute(delete(invocations).where(_LISTED), {"listed": texts(connection, keys)})
+    return len(keys)
+
+
+def count_waiting(connection: Connection) -> int:
+    """How many wait for their turn, on any node."""
+    waiting = invocations.c.status == str(InvocationStatus.ENQUEUED)
+    return connection.execute(select(func.count()).select_from(invocations).where(IN_HAND, waiting)).scalar_one()
