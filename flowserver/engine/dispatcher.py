@@ -8,14 +8,13 @@ import logging
 from collections.abc import Callable
 from itertools import islice
 
-import msgspec
-
 from flowserver.base.clock import Clock, format_instant
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.base.limits import Limits
 from flowserver.base.names import child_execution_id
 from flowserver.engine.batches import Envelope
+from flowserver.engine.caller import Caller
 from flowserver.engine.committer import Committer
 from flowserver.engine.gates import Gate, GateFull, Gates
 from flowserver.engine.hooks import Hooks
@@ -25,6 +24,7 @@ from flowserver.engine.places import Places
 from flowserver.engine.registry import FunctionRegistry, Lookup
 from flowserver.engine.sending import Sender
 from flowserver.engine.starting import Started, Starter, StartRequest, as_failure, check_execution_name
+from flowserver.engine.submitting import Submitter
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied
 from flowserver.language.graph import (
     ActionTarget,
@@ -35,9 +35,9 @@ from flowserver.language.graph import (
     Target,
     TopicTarget,
 )
+from flowserver.language.targets import INVOCATION_ID
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
-from flowserver.machine.state import Execution
 
 log = logging.getLogger(__name__)
 
@@ -45,21 +45,8 @@ CallKey = tuple[str, int, int]
 """(execution_id, scope_id, wait_id): one attempt of one task."""
 
 
-class Caller(msgspec.Struct, frozen=True):
-    """On whose behalf a call is made."""
-
-    execution_id: str
-    flow_name: str
-    execution_name: str
-
-    @staticmethod
-    def of(execution: Execution) -> "Caller":
-        """The execution, as its functions see it."""
-        return Caller(execution.execution_id, execution.flow_name, execution.name)
-
-
 class Dispatcher:
-    """One coroutine per call under way, at most `invocations_in_flight_max` of them calling at once."""
+    """One coroutine per call under way; so many of them at once as there are `places`."""
 
     def __init__(
         self,
@@ -68,6 +55,8 @@ class Dispatcher:
         registry: FunctionRegistry,
         starter: Starter,
         sender: Sender,
+        submitter: Submitter,
+        places: Places,
         clock: Clock,
         limits: Limits,
         lease: Lease,
@@ -80,11 +69,12 @@ class Dispatcher:
         self._registry = registry
         self._starter = starter
         self._sender = sender
+        self._submitter = submitter
         self._clock = clock
         self._limits = limits
         self._gates = gates
         self._hooks = hooks
-        self.places = Places(limits.invocations_in_flight_max)
+        self.places = places
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
         self._waiting: dict[CallKey, asyncio.Task[None]] = {}
         self._draining = False
@@ -167,7 +157,7 @@ class Dispatcher:
     async def _in_turn(self, caller: Caller, command: InvokeTask) -> Result | None:
         """Wait for a place: of the function first, if it has a bound, so that nobody else's is held meanwhile."""
         try:
-            gate = await self._gate_to(command.target)
+            gate = None if command.asynchronous else await self._gate_to(command.target)
         except GateFull as full:
             return Failure("FC.ResourceExhausted", str(full))
         if gate is None:
@@ -203,6 +193,8 @@ class Dispatcher:
 
     async def _result(self, caller: Caller, command: InvokeTask) -> Result:
         match command.target:
+            case FunctionTarget() as target if command.asynchronous:
+                return await self._submitter.submit(caller, command, target)
             case FunctionTarget(_, service, qualifier, function):
                 return await self._invoke(caller, command, service, qualifier, function, command.input)
             case FlowTarget(_, flow_name):
@@ -225,15 +217,13 @@ class Dispatcher:
             failure = await self._hooks.initialize(endpoint, command.idempotency_key)
             if failure is not None:
                 return failure
-        params = command.params or {}
-        invocation_id = params.get("StatefulAsyncInvocationID")
+        invocation_id = (command.params or {}).get(INVOCATION_ID)
         invocation = Invocation(
             service=service,
             qualifier=qualifier,
             function=function,
             event=dump_json(event),
-            # A `sync` step waits for the result, so the function must not answer before it has one.
-            asynchronous=params.get("InvocationType") == "Async" and command.pattern is not Pattern.SYNC,
+            asynchronous=False,
             invocation_id=None if invocation_id is None else str(invocation_id),
             idempotency_key=command.idempotency_key,
             attempt=command.attempt,

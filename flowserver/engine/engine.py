@@ -14,10 +14,11 @@ from flowserver.base.limits import Limits
 from flowserver.engine.backlog import Backlog
 from flowserver.engine.batches import BatchResult, Envelope, Workshop
 from flowserver.engine.callbacks import Callbacks
+from flowserver.engine.caller import Caller
 from flowserver.engine.committer import Committer
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.deliveries import Deliveries
-from flowserver.engine.dispatcher import Caller, Dispatcher
+from flowserver.engine.dispatcher import Dispatcher
 from flowserver.engine.expiry import Expiry
 from flowserver.engine.gates import Gates
 from flowserver.engine.hooks import Hooks
@@ -31,12 +32,14 @@ from flowserver.engine.membership import Membership
 from flowserver.engine.metrics import Metrics
 from flowserver.engine.notices import Notice
 from flowserver.engine.outward import Outward
+from flowserver.engine.places import Places
 from flowserver.engine.queues import Queues
 from flowserver.engine.reader import Reader
 from flowserver.engine.registry import FunctionRegistry
 from flowserver.engine.retention import FOR_EVER, Retention, Rules
 from flowserver.engine.sending import QueueBodies, Sender
 from flowserver.engine.starting import Starter
+from flowserver.engine.submitting import Submitter
 from flowserver.engine.sweeper import Sweeper
 from flowserver.engine.timekeeper import Timekeeper
 from flowserver.engine.tokens import TaskTokens
@@ -46,7 +49,7 @@ from flowserver.engine.watchers import Watchers
 from flowserver.invokers.brokers import Outlet
 from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.invokers.outlets import Outlets
-from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, SubmitInvocation
+from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
@@ -54,7 +57,7 @@ from flowserver.store.database import Database
 from flowserver.store.errors import reason_of
 from flowserver.store.invocation_leases import release_all_but
 from flowserver.store.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
-from flowserver.store.saving import Changes, invocation_rows, release_tasks
+from flowserver.store.saving import Changes, release_tasks
 from flowserver.store.wakeups import tasks_of_node
 
 log = logging.getLogger(__name__)
@@ -99,8 +102,9 @@ class Engine:
         self.topics = Topics(self.committer, self.deliveries)
         self.gates = Gates(limits, lambda: self.membership.share.nodes)
         self.hooks = Hooks(self.invoker)
-        self.dispatcher = self._make_dispatcher(Sender(self.queues, self.topics, self.outlets, queue_bodies))
+        self.places = Places(limits.invocations_in_flight_max)
         self.invocations = self._make_invocations()
+        self.dispatcher = self._make_dispatcher(Sender(self.queues, self.topics, self.outlets, queue_bodies))
         self.deliveries.open(TopicAddress, self.topics.take_in)
         self.deliveries.open(QueueAddress, QueueInlet(self.queues, clock, is_encoding=queue_bodies == "base64"))
         self.deliveries.open(FunctionAddress, FunctionInlet(self.invocations))
@@ -119,6 +123,8 @@ class Engine:
             self.registry,
             self.starter,
             sender,
+            Submitter(self.invocations, self.limits),
+            self.places,
             self.clock,
             self.limits,
             self.lease,
@@ -134,7 +140,7 @@ class Engine:
             self.invoker,
             self.hooks,
             self.gates,
-            self.dispatcher.places,
+            self.places,
             self.callbacks,
             self.clock,
             self.limits,
@@ -322,11 +328,12 @@ class Engine:
                     self.dispatcher.dispatch(caller, command)
                 case CancelInvocation(scope_id, wait_id):
                     self.dispatcher.cancel((execution.execution_id, scope_id, wait_id))
-                case SubmitInvocation():
-                    pass  # made below, from the rows that the commit has kept
+                case StopInvocation():
+                    pass  # done below, for those that the commit has found
                 case ReportCallback(token, result):
                     self._report(execution.execution_id, token, result)
-        self.invocations.take_up(invocation_rows(changes, self.lease.holder))
+        if changes.unwanted:
+            self.follow(self.invocations.stop_all(changes.unwanted))
         for scope_id in changes.touched:
             wake_at = execution.scopes[scope_id].wake_at
             if wake_at is not None:

@@ -3,7 +3,7 @@
 import msgspec
 
 from flowserver.base.json_values import Json, JsonObject
-from flowserver.language.graph import FunctionTarget, Pattern, Target
+from flowserver.language.graph import Pattern, Target
 from flowserver.machine.messages import Result
 
 
@@ -20,21 +20,14 @@ class InvokeTask(msgspec.Struct, frozen=True):
     params: dict[str, Json] | None
     """Evaluated serviceParams."""
     token: str | None
-    """The token that settles the task later (waitForCallback, or a sync sub-flow's own link back)."""
+    """The token that settles the task later: on waitForCallback the step's own, which users may hand on; on a sync
+    sub-flow or asynchronous invocation one of this attempt, which only the server uses."""
     idempotency_key: str
     submission_key: str
-    """What this attempt submits goes by, such as a message to a queue. A retry submits another."""
+    """What this attempt submits goes by: an invocation, or a message to a queue or topic. A retry submits another."""
     deadline_at: int | None
-
-
-class SubmitInvocation(msgspec.Struct, frozen=True):
-    """Fire and forget: keep this asynchronous call durably with the turn's commit, make it afterwards."""
-
-    target: FunctionTarget
-    step_name: str
-    event: JsonObject
-    invocation_id: str | None
-    idempotency_key: str
+    asynchronous: bool = False
+    """Submit an asynchronous invocation of the function; the answer is only that it was submitted."""
 
 
 class CancelInvocation(msgspec.Struct, frozen=True):
@@ -44,6 +37,15 @@ class CancelInvocation(msgspec.Struct, frozen=True):
     wait_id: int
 
 
+class StopInvocation(msgspec.Struct, frozen=True):
+    """Nobody wants this asynchronous invocation any more, or, without a key, none that the execution has submitted.
+
+    Unlike a call, one may have been submitted long ago, so the wish is stored with the turn's commit.
+    """
+
+    submission_key: str | None = None
+
+
 class ReportCallback(msgspec.Struct, frozen=True):
     """The execution has ended: tell the task that waits for it, wherever that is."""
 
@@ -51,4 +53,4 @@ class ReportCallback(msgspec.Struct, frozen=True):
     result: Result
 
 
-Command = InvokeTask | SubmitInvocation | CancelInvocation | ReportCallback
+Command = InvokeTask | CancelInvocation | StopInvocation | ReportCallback

@@ -1,10 +1,11 @@
-"""What the evaluated `serviceParams` of a task come to: what is refused, and what is sent."""
+"""What the evaluated `serviceParams` of a task come to: what is refused, what is asynchronous, what is sent."""
 
 from typing import Final
 
-from flowserver.base.json_values import Json, dump_json
-from flowserver.language.graph import FunctionTarget, QueueTarget, Target, TopicTarget
-from flowserver.language.targets import MESSAGE_BODY, known_parameters
+from flowserver.base.json_values import Json, JsonObject, dump_json
+from flowserver.language.graph import FunctionTarget, QueueTarget, Target, TaskStep, TopicTarget
+from flowserver.language.targets import ASYNC, INVOCATION_TYPE, MESSAGE_BODY, known_parameters
+from flowserver.machine.mappings import evaluate_params
 from flowserver.machine.messages import Failure
 
 _OWNERS: Final[dict[type, str]] = {FunctionTarget: "FC", QueueTarget: "MNS", TopicTarget: "MNS"}
@@ -19,6 +20,14 @@ def refusal(target: Target, params: dict[str, Json] | None) -> Failure | None:
         if parameter is not None and not parameter.accepts(value):
             return Failure(f"{_OWNERS[type(target)]}.InvalidArgument", f"serviceParams.{name} {parameter.rule}")
     return None
+
+
+def is_asynchronous(step: TaskStep, step_input: JsonObject) -> bool:
+    """Whether the step has its function invoked asynchronously, as a task of Function Compute."""
+    params = step.service_params
+    if params is None or INVOCATION_TYPE not in params or not isinstance(step.target, FunctionTarget):
+        return False
+    return evaluate_params({INVOCATION_TYPE: params[INVOCATION_TYPE]}, step_input, None) == {INVOCATION_TYPE: ASYNC}
 
 
 def message_body(params: dict[str, Json] | None) -> str:

@@ -13,11 +13,12 @@ from flowserver.base.clock import format_instant
 from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.expressions.fuel import Fuel
 from flowserver.expressions.paths import find
-from flowserver.language.graph import Flow, ForeachStep, Mappings, Step
-from flowserver.machine.commands import CancelInvocation, Command, ReportCallback
+from flowserver.language.graph import Flow, ForeachStep, Mappings, Step, TaskStep
+from flowserver.machine.commands import CancelInvocation, Command, ReportCallback, StopInvocation
 from flowserver.machine.events import Event, EventType, cut
 from flowserver.machine.mappings import Environment, MissingSource, apply_mappings, fuel_for
 from flowserver.machine.messages import Failure
+from flowserver.machine.parameters import is_asynchronous
 from flowserver.machine.results import result_of_end
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 
@@ -46,6 +47,10 @@ APPLIED = Outcome(OutcomeKind.APPLIED)
 STALE = Outcome(OutcomeKind.STALE)
 ENDED = Outcome(OutcomeKind.ENDED)
 NOT_NOW = Outcome(OutcomeKind.NOT_NOW)
+
+
+STOPS_ALL = (Status.STOPPED, Status.TIMED_OUT)
+"""Ends that the execution did not come to by itself: nothing that it has submitted is wanted any more."""
 
 
 class EventsExhausted(Exception):
@@ -137,9 +142,18 @@ class Turn:
         self.touched.add(scope.scope_id)
 
     def cancel_call(self, scope: Scope) -> None:
-        """Ask for the scope's call to be dropped, if one is under way."""
+        """Ask for the scope's call to be dropped, if one is under way, and for what it has submitted to be stopped."""
         if scope.wait is WaitKind.TASK:
             self.commands.append(CancelInvocation(scope.scope_id, scope.wait_id))
+        if self._holds_invocation(scope):
+            self.commands.append(StopInvocation(submission_key(self.execution, scope)))
+
+    def _holds_invocation(self, scope: Scope) -> bool:
+        """Whether it waits for an asynchronous invocation. An execution that is ended from outside says so for all."""
+        if scope.wait not in (WaitKind.TASK, WaitKind.TOKEN) or self.execution.status in STOPS_ALL:
+            return False
+        step = self.step_of(scope)
+        return isinstance(step, TaskStep) and is_asynchronous(step, scope.step_input or {})
 
     def remove_opened_by(self, scope: Scope) -> None:
         """Take the scopes that the scope's step opened, all of them finished, out of the execution."""
@@ -233,10 +247,22 @@ class Turn:
         self._append(EventType(f"Execution{status}"), "", execution.next_event_id - 1, detail)
         for scope in list(execution.scopes.values()):
             self._drop(scope)
+        if status in STOPS_ALL:
+            self.commands.append(StopInvocation())
         self.ready.clear()
         if execution.callback_token is not None:
             result = result_of_end(status, output, execution.error, execution.cause)
             self.commands.append(ReportCallback(execution.callback_token, result))
+
+
+def idempotency_key(execution: Execution, scope: Scope) -> str:
+    """What all calls of one entry of a step go by."""
+    return f"{execution.execution_id}-{scope.entered_event_id}"
+
+
+def submission_key(execution: Execution, scope: Scope) -> str:
+    """What one attempt of it submits goes by."""
+    return f"{idempotency_key(execution, scope)}-{scope.wait_id}"
 
 
 def _collection(step: ForeachStep, step_input: JsonObject) -> list[Json]:

@@ -6,6 +6,7 @@ them waiting in lines, so nobody reads all that it has.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, false, func, select, true, update
 
@@ -138,18 +139,33 @@ def release_all_but(connection: Connection, node_id: str, begun: Sequence[str]) 
     connection.execute(own.values(node_id=NOBODY), {"listed": texts(connection, begun), "b_node": node_id})
 
 
-def mark_unwanted(connection: Connection, keys: Sequence[str]) -> None:
-    """A turn wants these stopped: whoever has committed it, or else the sweeper, does so."""
-    connection.execute(_MARK.where(_LISTED), {"listed": texts(connection, keys)})
+Marked = list[tuple[str, str]]
+"""Which execution submitted it, and its key."""
 
 
-def mark_unwanted_of(connection: Connection, execution_ids: Sequence[str]) -> None:
+def mark_unwanted(connection: Connection, keys: Sequence[str]) -> Marked:
+    """A turn wants these stopped: whoever has committed it, or else the sweeper, does so. Returns those that go on."""
+    return _mark(connection, _LISTED, keys)
+
+
+def mark_unwanted_of(connection: Connection, execution_ids: Sequence[str]) -> Marked:
     """The like, for all that these executions have submitted."""
-    submitted_by = among(invocations.c.execution_id, bindparam("listed"))
-    connection.execute(_MARK.where(submitted_by), {"listed": texts(connection, execution_ids)})
+    return _mark(connection, among(invocations.c.execution_id, bindparam("listed")), execution_ids)
 
 
-_MARK = update(invocations).where(NOT_OVER).values(is_unwanted=true())
+def _mark(connection: Connection, which: Any, listed: Sequence[str]) -> Marked:
+    if not listed:
+        return []
+    rows = connection.execute(_MARK.where(which), {"listed": texts(connection, listed)})
+    return [(row.execution_id, row.invocation_key) for row in rows]
+
+
+_MARK = (
+    update(invocations)
+    .where(NOT_OVER)
+    .values(is_unwanted=true())
+    .returning(invocations.c.execution_id, invocations.c.invocation_key)
+)
 
 
 def unwanted_invocations(connection: Connection, limit: int) -> list[str]:

@@ -4,22 +4,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from uuid import NAMESPACE_OID, uuid5
 
 from sqlalchemy import Connection, bindparam, delete, false, insert, literal_column, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from flowserver.base.json_values import dump_json, dump_json_bytes
+from flowserver.base.json_values import dump_json
 from flowserver.base.names import child_execution_id
-from flowserver.machine.commands import Command, InvokeTask, SubmitInvocation
+from flowserver.machine.commands import Command, InvokeTask, StopInvocation
 from flowserver.machine.events import Event
-from flowserver.machine.invocation_states import InvocationSettings
-from flowserver.machine.invocations import submitted
 from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.turn import Turn
 from flowserver.store.direct import execute_many
 from flowserver.store.history import save_events
-from flowserver.store.invocations import InvocationRow, insert_invocations
+from flowserver.store.invocation_leases import mark_unwanted, mark_unwanted_of
 from flowserver.store.loading import SavedScope, StoredExecution, lock_versions
 from flowserver.store.tables import NOT_ENDED, execution_documents, executions, scopes
 
@@ -37,6 +34,8 @@ class Changes:
     commands: list[Command] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
     removed: set[int] = field(default_factory=set)
+    unwanted: list[str] = field(default_factory=list)
+    """Keys of the asynchronous invocations that the turns want stopped; known once the changes are saved."""
     is_new: bool = field(init=False)
     """Whether the execution has no row yet."""
 
@@ -74,9 +73,7 @@ def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str)
         connection,
         ((changes.stored.execution.execution_id, changes.events, changes.stored.parts) for changes in batch),
     )
-    ordered = [row for changes in batch for row in invocation_rows(changes, node_id)]
-    if ordered:
-        insert_invocations(connection, ordered)
+    _mark_unwanted(connection, batch)
 
 
 def _save_headers(connection: Connection, batch: Sequence[Changes]) -> None:
@@ -279,29 +276,16 @@ def _child_of(execution: Execution, scope: Scope) -> str | None:
     return child_execution_id(execution.execution_id, scope.scope_id, scope.wait_id)
 
 
-def invocation_rows(changes: Changes, node_id: str) -> list[InvocationRow]:
-    """The asynchronous invocations that the changes order, leased to `node_id`."""
-    execution = changes.stored.execution
-    return [
-        InvocationRow(
-            invocation_key=command.idempotency_key,
-            node_id=node_id,
-            service=command.target.service,
-            qualifier=command.target.qualifier,
-            function=command.target.function,
-            invocation_id=command.invocation_id or request_id,
-            request_id=request_id,
-            execution_id=execution.execution_id,
-            flow_name=execution.flow_name,
-            execution_name=execution.name,
-            step_name=command.step_name,
-            payload=dump_json_bytes(command.event),
-            state=submitted(InvocationSettings(), changes.events[-1].time_ms),
-        )
-        for command in changes.commands
-        if isinstance(command, SubmitInvocation)
-        for request_id in [str(uuid5(NAMESPACE_OID, command.idempotency_key))]
-    ]
+def _mark_unwanted(connection: Connection, batch: Sequence[Changes]) -> None:
+    """After the scopes: who submits an invocation of theirs holds the scope, and so has done it, or is too late."""
+    wishes = [(changes, each) for changes in batch for each in changes.commands if isinstance(each, StopInvocation)]
+    if not wishes:
+        return
+    by_id = {changes.stored.execution.execution_id: changes for changes, _ in wishes}
+    keys = [wish.submission_key for _, wish in wishes if wish.submission_key is not None]
+    whole = [changes.stored.execution.execution_id for changes, wish in wishes if wish.submission_key is None]
+    for execution_id, key in [*mark_unwanted(connection, keys), *mark_unwanted_of(connection, whole)]:
+        by_id[execution_id].unwanted.append(key)
 
 
 def release_tasks(connection: Connection, tasks: list[tuple[str, int, int]], node_id: str) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, select
+from sqlalchemy import Connection, Select, and_, bindparam, select
 
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.state import Status
 from flowserver.store.damage import is_text, legible
+from flowserver.store.direct import fetch_rows
 from flowserver.store.loading import stored_status
 from flowserver.store.tables import (
     CALLBACK_DUE,
@@ -168,6 +169,20 @@ def tasks_of_node(connection: Connection, node_id: str) -> list[ScopeRef]:
         TASK, scopes.c.node_id == node_id
     )
     return [ScopeRef(*row) for row in _nameable(connection, query)]
+
+
+def waits_for_call(connection: Connection, execution_id: str, scope_id: int, wait_id: int) -> bool:
+    """Whether a scope still waits for this attempt's call; if so, nobody changes that before this transaction ends."""
+    given = {"b_id": execution_id, "b_scope": scope_id, "b_wait": wait_id}
+    return bool(fetch_rows(connection, _WAITS_FOR_CALL, given))
+
+
+_WAITS_FOR_CALL = (
+    select(scopes.c.scope_id)
+    .where(scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope"))
+    .where(scopes.c.wait_id == bindparam("b_wait"), TASK)
+    .with_for_update(read=True)
+)
 
 
 def due_callbacks(connection: Connection, limit: int, *, skip: int = 0) -> list[DueCallback]:

@@ -8,7 +8,7 @@ from typing import Any
 from tests.chaos.flows import CHILD, Deck
 from tests.chaos.history import TASK_RESULTS, Event, breaches
 from tests.chaos.journal import Call, Journal, Report, Start
-from tests.simulation.reference import FORGOTTEN, Expected
+from tests.simulation.reference import Expected
 
 SETTLED_LATE_SECONDS = 5.0
 """So long after a halt or a lost connection, and around the instant when it notices that it was taken for dead, a node
@@ -156,7 +156,7 @@ def _check_work(flow: str, calls: Sequence[Call], events: Sequence[Event], expec
     due: Counter[tuple[str, str]] = Counter()
     for (callee, event, retry), count in expected.calls.items():
         is_function = flow == CHILD or callee != CHILD  # the function of that name is called by the sub-flow
-        if retry in (0, FORGOTTEN) and is_function:
+        if retry == 0 and is_function:
             due[callee, event] += count
     missed = {
         work: count for work, count in (due - made).items() if not work[0].startswith("slow")

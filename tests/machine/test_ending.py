@@ -3,7 +3,7 @@
 import pytest
 
 from flowserver.base.limits import Limits
-from flowserver.machine.commands import CancelInvocation, ReportCallback
+from flowserver.machine.commands import CancelInvocation, ReportCallback, StopInvocation
 from flowserver.machine.messages import (
     Continue,
     DeadlineReached,
@@ -41,7 +41,7 @@ def test_stop_ends_at_once_and_nothing_follows() -> None:
     world = _started()
     turn = world.tell(Stop("Enough", "said the user"))
     assert trace(turn.events) == lines('6 5 - ExecutionStopped {"error":"Enough","cause":"said the user"}')
-    assert turn.commands == [CancelInvocation(1, 1)]
+    assert turn.commands == [CancelInvocation(1, 1), StopInvocation()]
     execution = world.execution
     assert (execution.status, execution.error, execution.cause) == (Status.STOPPED, "Enough", "said the user")
     assert (execution.stopped_at, execution.output) == (NOW_MS, None)
@@ -77,7 +77,7 @@ def test_nothing_catches_the_deadline() -> None:
     assert trace(turn.events) == lines(
         '6 5 - ExecutionTimedOut {"error":"FnF.ExecutionTimeout","cause":"the execution took longer than 60 seconds"}'
     )
-    assert turn.commands == [CancelInvocation(1, 1)]
+    assert turn.commands == [CancelInvocation(1, 1), StopInvocation()]
     assert world.execution.status is Status.TIMED_OUT
 
 

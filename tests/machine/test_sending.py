@@ -27,7 +27,7 @@ def _started(arn: str, params: str, *attributes: str) -> World:
 def test_a_message_is_sent_and_its_ids_are_the_result() -> None:
     world = _started(QUEUE, "{MessageBody: $, Priority: 3, DelaySeconds: $.n}")
     (call,) = world.calls
-    assert (call.target, call.token) == (QueueTarget(QUEUE, "jobs"), None)
+    assert (call.target, call.token, call.asynchronous) == (QueueTarget(QUEUE, "jobs"), None, False)
     assert call.params == {"MessageBody": {"n": 1}, "Priority": 3, "DelaySeconds": 1}
     world.reply(SENT)
     assert world.execution.output == SENT.output
@@ -49,7 +49,7 @@ def test_a_worker_reports_with_the_token_that_the_message_brings(arn: str) -> No
     world.reply(SENT)
     assert (world.scope.wait, world.event(EventType.TASK_SUBMITTED)) == (WaitKind.TOKEN, {"output": SENT.output})
     world.report(Success({"done": True}))
-    assert world.execution.output == {"done": True}
+    assert (world.execution.output, world.stopped) == ({"done": True}, [])
 
 
 def test_a_time_out_takes_nothing_back_and_a_retry_sends_another_message() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from flowserver.base.limits import Limits
 from flowserver.language.graph import FlowTarget, FunctionTarget, Pattern
-from flowserver.machine.commands import CancelInvocation, InvokeTask, SubmitInvocation
+from flowserver.machine.commands import CancelInvocation, InvokeTask
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Failure, Redeliver, Success, TaskReplied, TaskReported, TimerFired
 from flowserver.machine.state import Status, WaitKind
@@ -222,55 +222,3 @@ def test_a_sub_flow_gets_its_parameters() -> None:
     assert (call.params, call.token) == ({"Input": {"n": 1}, "ExecutionName": "run"}, None)
     world.reply(Success({"Name": "run"}))
     assert world.execution.output == {"Name": "run"}
-
-
-# Asynchronous calls
-
-
-def test_an_asynchronous_call_is_ordered_and_forgotten() -> None:
-    world = _task("serviceParams: {InvocationType: Async, StatefulAsyncInvocationID: $.n}")
-    target = FunctionTarget(ARN, "s", "", "f")
-    order = SubmitInvocation(target=target, step_name="t", event={"n": 1}, invocation_id="1", idempotency_key="id1-2")
-    assert world.commands == [order]
-    assert (world.execution.status, world.execution.output) == (Status.SUCCEEDED, {})
-    assert [event.type for event in world.events][3:6] == ["TaskScheduled", "TaskStarted", "TaskSucceeded"]
-
-
-def test_an_asynchronous_call_needs_no_id() -> None:
-    (order,) = _task("serviceParams: {InvocationType: Async}").commands
-    assert isinstance(order, SubmitInvocation)
-    assert order.invocation_id is None
-
-
-@pytest.mark.parametrize("pattern", ["sync", "waitForCallback"])
-def test_an_asynchronous_call_that_somebody_waits_for_is_a_call(pattern: str) -> None:
-    world = _task(f"pattern: {pattern}", "serviceParams: {InvocationType: Async}")
-    assert (world.scope.wait, world.calls[0].params) == (WaitKind.TASK, {"InvocationType": "Async"})
-
-
-@pytest.mark.parametrize("value", ["async", "''", "1", "null", "[Async]"])
-@pytest.mark.parametrize(
-    ("pattern", "event"),
-    [("requestResponse", "TaskFailed"), ("sync", "TaskFailed"), ("waitForCallback", "TaskSubmitFailed")],
-)
-def test_an_unknown_invocation_type_fails_the_attempt(value: str, pattern: str, event: str) -> None:
-    given = f"inputMappings: [{{target: kind, source: {value}}}]"
-    world = _task(f"pattern: {pattern}", given, "serviceParams: {InvocationType: $.kind}")
-    assert (world.execution.error, world.commands) == ("FC.InvalidArgument", [])
-    assert world.events[5].type == event
-
-
-def test_an_unknown_invocation_type_can_be_retried_and_caught() -> None:
-    world = _task(
-        "serviceParams: {InvocationType: $.n}",
-        "retry: [{errors: [FC.InvalidArgument], intervalSeconds: 2, maxAttempts: 1}]",
-        "catch: [{errors: [FC.InvalidArgument], goto: z}]",
-        more="- {type: pass, name: z}",
-    )
-    world.wake()
-    assert (world.pauses_seconds, world.execution.status) == ([2], Status.SUCCEEDED)
-
-
-def test_the_invocation_type_of_another_product_s_action_is_its_own() -> None:
-    world = _task("action: ocr:ReadCard", "serviceParams: {InvocationType: async}")
-    assert world.scope.wait is WaitKind.TASK

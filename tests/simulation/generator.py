@@ -141,7 +141,11 @@ class Generator:
 
     def _asynchronous(self, _: int) -> list[JsonObject]:
         invocation_type = self._random.choices(["Async", "Sync", "$.a"], (4, 1, 1))[0]
-        return [self._handled(self._call("calc", serviceParams={"InvocationType": invocation_type}))]
+        step = self._call("calc", serviceParams={"InvocationType": invocation_type})
+        if self._chance(0.5):
+            function = self._random.choice(["flaky", "odd", "slow"])
+            step |= {"resourceArn": _function(function), "pattern": "sync", "timeoutSeconds": 7}
+        return [self._handled(step)]
 
     def _action(self, _: int) -> list[JsonObject]:
         step = self._call("flaky", serviceParams={"All": ["$", {"constant": 1}], "Deep": {"all": "$"}})

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Workshop, Write
+from flowserver.engine.caller import Caller
 from flowserver.engine.committer import Committer
 from flowserver.engine.definitions import Definitions
-from flowserver.engine.dispatcher import Caller, Dispatcher
+from flowserver.engine.dispatcher import Dispatcher
 from flowserver.engine.lease import Lease
 from flowserver.engine.sweeper import Sweeper, _result
 from flowserver.engine.timekeeper import Timekeeper

@@ -13,8 +13,10 @@ from msgspec.structs import replace
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.batches import Envelope, NewExecution, Receipt
-from flowserver.engine.dispatcher import Caller, Dispatcher
+from flowserver.engine.caller import Caller
+from flowserver.engine.dispatcher import Dispatcher
 from flowserver.engine.lease import Lease
+from flowserver.engine.places import Places
 from flowserver.engine.starting import Starter
 from flowserver.engine.tokens import TaskTokens
 from flowserver.language.graph import Pattern
@@ -57,7 +59,6 @@ class Outside:
         self._clock = clock
         self._limits = limits
         self.requests: list[Request] = []
-        """Calls that no step waits for: how often each has reached its function."""
 
     # Clients
 
@@ -111,7 +112,10 @@ class Outside:
         """What starts a node's sub-flows: the engine's own, asking for each commit it waits for."""
         asking, nobody = cast(Any, _Asking()), cast(Any, None)
         starter = _HandStarter(nobody, asking, self._limits)
-        return Dispatcher(asking, nobody, nobody, starter, nobody, self._clock, self._limits, lease, nobody, nobody)
+        places = Places(self._limits.invocations_in_flight_max)
+        return Dispatcher(
+            asking, nobody, nobody, starter, nobody, nobody, places, self._clock, self._limits, lease, nobody, nobody
+        )
 
     def call(self, node: Node, caller: Caller, command: InvokeTask) -> Parcel:
         """A call that the node makes, and what becomes of it."""
@@ -146,6 +150,8 @@ class Outside:
             if is_first and not answer.is_silent:
                 self._report(key, command.token, result)
             result = Success({"ok": 1}) if self._chance(0.8) else Failure("FnF.InvalidLocal")
+        elif command.asynchronous and command.token is None:
+            result = SUBMITTED
         elif answer.is_silent:
             return None
         return Envelope(key[0], TaskReplied(command.scope_id, command.wait_id, result), lease=lease)
@@ -183,6 +189,10 @@ class Outside:
 
     def _chance(self, share: float) -> bool:
         return self._random.random() < share
+
+
+SUBMITTED = Success({})
+"""What a step that does not wait for its invocation learns of it."""
 
 
 class _Asking:

@@ -26,9 +26,6 @@ Call = tuple[str, str, int]
 """Who is called, with what event, on which retry."""
 
 BROKEN: Problem = ("FnF.RuntimeError", None)
-FORGOTTEN = -1
-"""In place of a retry's number: a call that nobody waits for."""
-
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _condition = lru_cache(maxsize=1000)(compile_condition)
 
@@ -208,10 +205,9 @@ class Reference:
         if invocation not in ("Sync", "Async"):
             return {}, ("FC.InvalidArgument", "serviceParams.InvocationType must be Sync or Async")
         event = given if is_function or params is None else params
-        if invocation == "Async":
-            self._expected.calls[target, event_text(event), FORGOTTEN] += 1
-            return {}, None
         self._expected.calls[target, event_text(event), retry] += 1
+        if invocation == "Async" and step.get("pattern", "requestResponse") == "requestResponse":
+            return {}, None  # it is submitted, and nobody waits for more
         if target == SUB and self._settings.sub is not None:
             return self._child(step, given, self._settings.sub)
         return _result(step, self._functions.answer(target, event, retry))

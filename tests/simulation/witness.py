@@ -10,10 +10,11 @@ from sqlalchemy import func, select
 
 from flowserver.engine.batches import BatchResult, Envelope, Item, ReceiptKind
 from flowserver.language.graph import FunctionTarget
-from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, SubmitInvocation
+from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.messages import Message
 from flowserver.machine.state import Execution, Status, WaitKind
+from flowserver.machine.turn import submission_key
 from flowserver.store.history import events_of, list_events
 from flowserver.store.invariant import violations
 from flowserver.store.loading import load_executions
@@ -25,7 +26,7 @@ from tests.simulation.case import Case
 from tests.simulation.disk import Disk
 from tests.simulation.folding import check_folded, check_header
 from tests.simulation.functions import SUB, Answer, event_text
-from tests.simulation.reference import FORGOTTEN, Call, Expected
+from tests.simulation.reference import Call, Expected
 from tests.support.invariants import History, check_counters, check_end, check_wait
 from tests.support.world import callee_of, whole
 
@@ -175,8 +176,10 @@ class Witness:
                 key = (command.scope_id, command.wait_id)
                 assert waiting.get(key) == command.attempt, f"a settled wait is called: {command}"
                 self._register(run, command)
-            elif isinstance(command, SubmitInvocation):
-                run.calls[command.target.function, event_text(command.event), FORGOTTEN] += 1
+        stopped = {each.submission_key for each in commands if isinstance(each, StopInvocation)}
+        assert (None in stopped) == (execution.status in (Status.STOPPED, Status.TIMED_OUT))
+        held = {submission_key(execution, each) for each in scopes if each.wait in (WaitKind.TASK, WaitKind.TOKEN)}
+        assert not held & stopped, "an invocation that is waited for is stopped"
         reports = sum(isinstance(command, ReportCallback) for command in commands)
         assert reports == int(not execution.is_running and execution.callback_token is not None)
 

@@ -13,9 +13,10 @@ from sqlalchemy.exc import IntegrityError
 
 from flowserver.base.json_values import dump_json
 from flowserver.engine.batches import Envelope, ReceiptKind, Workshop
+from flowserver.engine.caller import Caller
 from flowserver.engine.committer import BATCH_MAX
 from flowserver.engine.definitions import Definitions
-from flowserver.engine.dispatcher import Caller, Dispatcher
+from flowserver.engine.dispatcher import Dispatcher
 from flowserver.engine.lease import Lease
 from flowserver.engine.warm import WarmExecutions
 from flowserver.language.graph import Flow

@@ -10,17 +10,18 @@ from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.base.json_values import dump_json
-from flowserver.language.graph import FunctionTarget
-from flowserver.machine.commands import SubmitInvocation
+from flowserver.machine.commands import StopInvocation
+from flowserver.machine.invocations import StopAsked
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.store.database import Database
 from flowserver.store.executions import find_execution
 from flowserver.store.history import list_events
-from flowserver.store.invocations import find_invocations
+from flowserver.store.invocation_leases import unwanted_invocations
+from flowserver.store.invocations import insert_invocations
 from flowserver.store.loading import StoredExecution, load_executions
 from flowserver.store.saving import Changes, VersionConflict, park_execution, save_changes
 from flowserver.store.tables import execution_documents, executions, scopes
-from tests.store.rows import NODE, end, event, keep_flow, new_execution, save_new, scope
+from tests.store.rows import NODE, end, event, invocation_row, keep_flow, new_execution, save_new, scope
 from tests.store.strategies import counters, headers, trees
 
 FIXED = ("parent_id", "list_id", "item")
@@ -202,14 +203,20 @@ def test_a_nul_in_an_error_does_not_keep_an_execution_from_ending(database: Data
     assert (row.error, row.cause) == ("a\ufffdb", "\ufffd")
 
 
-def test_fire_and_forget_calls_are_kept_with_the_turn(database: Database) -> None:
-    target = FunctionTarget("arn", "s", "prod", "f")
-    command = SubmitInvocation(target=target, step_name="step", event={"a": 1}, invocation_id=None, idempotency_key="k")
-    save(database, Changes(new_execution("e", name="run"), [event(1)], [command]))
+def test_wishes_to_stop_are_kept_with_the_turn_for_what_has_not_ended(database: Database) -> None:
+    named = [invocation_row(key, execution_id="named") for key in ("wanted", "unwanted")]
+    whole = [
+        invocation_row("one", execution_id="whole"),
+        invocation_row("ended", NODE, StopAsked(), execution_id="whole"),
+    ]
+    with database.write() as connection:
+        insert_invocations(connection, [*named, *whole, invocation_row("stranger", execution_id="other")])
+    by_name = Changes(new_execution("named"), [event(1)], [StopInvocation("unwanted"), StopInvocation("unknown")])
+    of_all = Changes(new_execution("whole"), [event(1)], [StopInvocation()])
+    save(database, by_name, of_all)
+    assert (by_name.unwanted, of_all.unwanted) == (["unwanted"], ["one"])
     with database.read() as connection:
-        row = find_invocations(connection, ["k"])["k"]
-    assert (row.node_id, row.service, row.qualifier, row.function) == (NODE, "s", "prod", "f")
-    assert (row.execution_name, row.payload, row.state.created_at) == ("run", b'{"a":1}', 1_001)
+        assert sorted(unwanted_invocations(connection, 10)) == ["one", "unwanted"]
 
 
 def test_parking_keeps_the_state(database: Database) -> None:

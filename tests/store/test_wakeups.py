@@ -24,6 +24,7 @@ from flowserver.store.wakeups import (
     ready_executions,
     running_of_deleted_flows,
     tasks_of_node,
+    waits_for_call,
 )
 from tests.store.plans import plan_of
 from tests.store.rows import end, keep_flow, new_execution, save_new, scope
@@ -181,3 +182,22 @@ def test_queries_go_by_their_partial_index(sqlite_database: Database, name: str)
     sorts = [line for line in plan if "TEMP B-TREE" in line]
     full_scans = [line for line in plan if line.startswith("SCAN ") and "USING" not in line]
     assert (sorts, full_scans) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("execution_id", "scope_id", "wait_id", "waits"),
+    [
+        ("elsewhere", 1, 7, True),
+        ("elsewhere", 1, 8, False),
+        ("elsewhere", 2, 7, False),
+        ("timers", 1, 10, False),
+        ("deadlines", 1, 10, True),
+        ("deadlines", 2, 20, False),
+        ("ended", 1, 1, False),
+    ],
+)
+def test_whether_an_attempt_waits_for_its_call(
+    waiting: Database, execution_id: str, scope_id: int, wait_id: int, waits: bool
+) -> None:
+    with waiting.write() as connection:
+        assert waits_for_call(connection, execution_id, scope_id, wait_id) == waits

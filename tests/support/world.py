@@ -15,7 +15,7 @@ from flowserver.base.json_values import JsonObject, dump_json, load_json
 from flowserver.base.limits import Limits
 from flowserver.language.graph import ActionTarget, Flow, FlowTarget, FunctionTarget, QueueTarget, Target, TopicTarget
 from flowserver.machine.advance import advance
-from flowserver.machine.commands import Command, InvokeTask, SubmitInvocation
+from flowserver.machine.commands import Command, InvokeTask, StopInvocation
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.failures import INVALID_LOCAL
 from flowserver.machine.mappings import Environment, MissingSource
@@ -117,6 +117,11 @@ class World:
         return [command for command in self.commands if isinstance(command, InvokeTask)]
 
     @property
+    def stopped(self) -> list[str | None]:
+        """The asynchronous invocations that were to be stopped, in order; None stands for all."""
+        return [command.submission_key for command in self.commands if isinstance(command, StopInvocation)]
+
+    @property
     def scope(self) -> Scope:
         """The scope of the flow's own list."""
         return self.execution.scopes[1]
@@ -207,8 +212,6 @@ class World:
 
     def _carry_out(self, command: Command) -> None:
         self.commands.append(command)
-        if isinstance(command, SubmitInvocation):
-            self.received.setdefault(command.target.function, []).append(command.event)
         if isinstance(command, InvokeTask):
             self._call(command)
 
@@ -220,11 +223,11 @@ class World:
         if not script:
             return
         reply = script.pop(0) if len(script) > 1 else script[0]
-        replied = TaskReplied(call.scope_id, call.wait_id, _result(reply))
-        if call.token is None:
-            self._later(reply.after_seconds, replied)
-        else:
+        if call.token is not None or call.asynchronous:
             self._later(0, TaskReplied(call.scope_id, call.wait_id, SUBMITTED))
+        else:
+            self._later(reply.after_seconds, TaskReplied(call.scope_id, call.wait_id, _result(reply)))
+        if call.token is not None:
             self._later(reply.after_seconds, self._reported(call.token, _result(reply)))
 
     def _later(self, seconds: int, message: Message) -> None:

@@ -1,19 +1,19 @@
-"""`task`: calls with retry, catch and time-outs; callbacks; sub-flows.
+"""`task`: calls with retry, catch and time-outs; callbacks; sub-flows; asynchronous invocations; messages.
 
 One attempt is one wait: it begins with the order to call (TASK) and, where the pattern says so, goes on under the
-same wait id until a report comes (TOKEN, CHILD). A retry pause is a TIMER.
+same wait id until a report comes (TOKEN, CHILD). A retry pause is a TIMER. A `sync` step that submits waits for the
+end of what it has submitted, by a token of its own.
 """
 
 from flowserver.base.json_values import Json, JsonObject
 from flowserver.expressions.fuel import Fuel
-from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, TaskStep
-from flowserver.language.targets import ASYNC, INVOCATION_TYPE
-from flowserver.machine.commands import InvokeTask, SubmitInvocation
+from flowserver.language.graph import ActionTarget, FlowTarget, Pattern, TaskStep
+from flowserver.machine.commands import InvokeTask
 from flowserver.machine.events import EventType
 from flowserver.machine.failures import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
 from flowserver.machine.mappings import RUNTIME_ERROR, evaluate_params, fuel_for
 from flowserver.machine.messages import Failure, Result, Success
-from flowserver.machine.parameters import refusal
+from flowserver.machine.parameters import is_asynchronous, refusal
 from flowserver.machine.progress import (
     check_size,
     check_sizes,
@@ -25,7 +25,7 @@ from flowserver.machine.progress import (
 )
 from flowserver.machine.sizes import fits
 from flowserver.machine.state import Scope, WaitKind
-from flowserver.machine.turn import NOT_NOW, Outcome, OutcomeKind, Turn
+from flowserver.machine.turn import NOT_NOW, Outcome, OutcomeKind, Turn, idempotency_key, submission_key
 
 
 def enter_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
@@ -60,7 +60,7 @@ def redeliver(turn: Turn, scope: Scope, step: TaskStep) -> None:
 
 def resume_reply(turn: Turn, scope: Scope, step: TaskStep, result: Result) -> None:
     """The call has ended: with the task's result, or with the word that the work was submitted."""
-    submits = _submits(step)
+    submits = _submits(scope, step)
     if submits and _is_unusable(turn, result):
         result = Success({})  # the immediate answer of a submission is not its result, so any will do
     if isinstance(result, Failure):
@@ -99,14 +99,20 @@ def _is_sync(step: TaskStep) -> bool:
     return step.pattern is Pattern.SYNC
 
 
-def _submits(step: TaskStep) -> bool:
-    """Whether the call only submits the work. A function's `sync` call returns the result itself."""
-    return step.pattern is Pattern.WAIT_FOR_CALLBACK or (_is_sync(step) and isinstance(step.target, FlowTarget))
+def _submits(scope: Scope, step: TaskStep) -> bool:
+    """Whether the call only submits the work. A function's `sync` call returns the result itself, if it is one."""
+    if not _is_sync(step):
+        return step.pattern is Pattern.WAIT_FOR_CALLBACK
+    return isinstance(step.target, FlowTarget) or is_asynchronous(step, _input(scope))
+
+
+def _input(scope: Scope) -> JsonObject:
+    assert scope.step_input is not None
+    return scope.step_input
 
 
 def _params(scope: Scope, step: TaskStep, fuel: Fuel | None = None) -> dict[str, Json] | Failure | None:
-    assert scope.step_input is not None
-    return None if step.service_params is None else evaluate_params(step.service_params, scope.step_input, fuel)
+    return None if step.service_params is None else evaluate_params(step.service_params, _input(scope), fuel)
 
 
 def _attempt(turn: Turn, scope: Scope, step: TaskStep) -> None:
@@ -118,42 +124,17 @@ def _attempt(turn: Turn, scope: Scope, step: TaskStep) -> None:
     assert not isinstance(params, Failure), "checked when the step was entered"
     refused = refusal(step.target, params)
     if refused is not None:
-        _fail_attempt(turn, scope, step, _failure_event(refused, submits=_submits(step)), refused)
-    elif (
-        isinstance(step.target, FunctionTarget)
-        and (params or {}).get(INVOCATION_TYPE) == ASYNC
-        and step.pattern is Pattern.REQUEST_RESPONSE
-    ):
-        _submit_and_forget(turn, scope, step, step.target, params or {})
-    else:
-        seconds = step.timeout_seconds
-        wake_at = None if seconds is None else turn.environment.now_ms + seconds * 1000
-        turn.begin_wait(scope, WaitKind.TASK, wake_at)
-        _order(turn, scope, step)
-
-
-def _submit_and_forget(
-    turn: Turn, scope: Scope, step: TaskStep, target: FunctionTarget, params: dict[str, Json]
-) -> None:
-    invocation_id = params.get("StatefulAsyncInvocationID")
-    assert scope.step_input is not None
-    scope.attempt += 1
-    turn.commands.append(
-        SubmitInvocation(
-            target=target,
-            step_name=step.name,
-            event=scope.step_input,
-            invocation_id=None if invocation_id is None else str(invocation_id),
-            idempotency_key=_idempotency_key(turn, scope),
-        )
-    )
-    _succeed(turn, scope, {})
+        _fail_attempt(turn, scope, step, _failure_event(refused, submits=_submits(scope, step)), refused)
+        return
+    seconds = step.timeout_seconds
+    wake_at = None if seconds is None else turn.environment.now_ms + seconds * 1000
+    turn.begin_wait(scope, WaitKind.TASK, wake_at)
+    _order(turn, scope, step)
 
 
 def _order(turn: Turn, scope: Scope, step: TaskStep) -> None:
     params = _params(scope, step)
     assert not isinstance(params, Failure)
-    assert scope.step_input is not None
     scope.attempt += 1
     turn.touched.add(scope.scope_id)
     turn.commands.append(
@@ -164,12 +145,13 @@ def _order(turn: Turn, scope: Scope, step: TaskStep) -> None:
             step_name=step.name,
             target=step.target,
             pattern=step.pattern,
-            input=scope.step_input,
+            input=_input(scope),
             params=params,
             token=_token(turn, scope, step),
-            idempotency_key=_idempotency_key(turn, scope),
-            submission_key=f"{_idempotency_key(turn, scope)}-{scope.wait_id}",
+            idempotency_key=idempotency_key(turn.execution, scope),
+            submission_key=submission_key(turn.execution, scope),
             deadline_at=scope.wake_at,
+            asynchronous=is_asynchronous(step, _input(scope)),
         )
     )
 
@@ -177,13 +159,7 @@ def _order(turn: Turn, scope: Scope, step: TaskStep) -> None:
 def _token(turn: Turn, scope: Scope, step: TaskStep) -> str | None:
     if step.pattern is Pattern.WAIT_FOR_CALLBACK:
         return step_token(turn, scope)
-    if _is_sync(step) and isinstance(step.target, FlowTarget):
-        return step_token(turn, scope, scope.wait_id)
-    return None
-
-
-def _idempotency_key(turn: Turn, scope: Scope) -> str:
-    return f"{turn.execution.execution_id}-{scope.entered_event_id}"
+    return step_token(turn, scope, scope.wait_id) if _submits(scope, step) else None
 
 
 def _failure_event(failure: Failure, *, submits: bool) -> EventType:
