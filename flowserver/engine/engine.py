@@ -55,7 +55,7 @@ from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
 from flowserver.store.database import Database
 from flowserver.store.errors import reason_of
-from flowserver.store.invocation_leases import release_all_but
+from flowserver.store.invocation_leases import release_all_but, set_destination_status
 from flowserver.store.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
 from flowserver.store.saving import Changes, release_tasks
 from flowserver.store.wakeups import tasks_of_node
@@ -108,6 +108,7 @@ class Engine:
         self.deliveries.open(TopicAddress, self.topics.take_in)
         self.deliveries.open(QueueAddress, QueueInlet(self.queues, clock, is_encoding=queue_bodies == "base64"))
         self.deliveries.open(FunctionAddress, FunctionInlet(self.invocations))
+        self.deliveries.report_results(set_destination_status)
         self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)
         self.pauses = Pauses(self.reader, self.committer, clock, self.lease, self.invocations.take_over)
         self.sweeper = self._make_sweeper()
