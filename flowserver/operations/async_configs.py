@@ -8,7 +8,7 @@ from flowserver.base.json_values import JsonObject
 from flowserver.engine.engine import Engine
 from flowserver.invokers.endpoints import check_url
 from flowserver.machine.destinations import NoDestination, WebAddress, read_destination
-from flowserver.machine.invocation_states import RETRIES_MAX
+from flowserver.machine.invocation_states import AGE_SECONDS_MAX, RETRIES_MAX
 from flowserver.machine.messages import Failure
 from flowserver.operations.function_names import check_function, not_found
 from flowserver.operations.paging import Page
@@ -20,7 +20,6 @@ from flowserver.store.async_configs import (
     put_async_config,
 )
 
-AGE_SECONDS_MAX: Final = 604_800
 LIMIT_DEFAULT: Final = 20
 LIMIT_MAX: Final = 100
 
@@ -49,7 +48,9 @@ class AsyncConfigOperations:
         row = AsyncConfigRow(
             service=key[0], function=function, qualifier=qualifier, document=document, created_at=now, modified_at=now
         )
-        return await self._engine.committer.write(lambda connection: put_async_config(connection, row), bounded=True)
+        kept = await self._engine.committer.write(lambda connection: put_async_config(connection, row), bounded=True)
+        self._engine.invocations.settings.forget()
+        return kept
 
     async def describe(self, service: str, qualifier: str, function: str) -> AsyncConfigRow:
         """The configuration; raises InvalidArgument or AsyncConfigNotExists."""
@@ -67,6 +68,7 @@ class AsyncConfigOperations:
         deleted = await self._engine.committer.write(
             lambda connection: delete_async_config(connection, name, function, qualifier), bounded=True
         )
+        self._engine.invocations.settings.forget()
         if not deleted:
             raise _not_there(service, qualifier, function)
 

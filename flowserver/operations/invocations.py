@@ -1,7 +1,8 @@
 """Invocations of functions from outside of flows: at once, or asynchronous ones and what became of them."""
 
-from flowserver.base.errors import EntityTooLarge
+from flowserver.base.errors import EntityTooLarge, FunctionNotStarted, ResourceExhausted
 from flowserver.engine.engine import Engine
+from flowserver.engine.gates import GateFull
 from flowserver.invokers.invocation import Endpoint, Invocation
 from flowserver.invokers.outcomes import Refused, Returned, outcome_of
 from flowserver.machine.messages import Failure
@@ -19,7 +20,8 @@ class InvocationOperations:
     ) -> Returned | Refused:
         """Have a function do its work, and wait for what it returns; the call goes by `request_id`.
 
-        Raises InvalidArgument, EntityTooLarge, ServiceNotFound or FunctionNotFound.
+        Raises InvalidArgument, EntityTooLarge, ServiceNotFound, FunctionNotFound, FunctionNotStarted if it cannot be
+        initialized, and ResourceExhausted if as many calls of it as may wait already.
         """
         bytes_max = self._engine.limits.invocation_payload_bytes_max
         key = check_function(service, qualifier, function)
@@ -47,9 +49,26 @@ class InvocationOperations:
         return await self._call(invocation, endpoint)
 
     async def _call(self, invocation: Invocation, endpoint: Endpoint) -> Returned | Refused:
+        """Wait for a place of the function, if it has a bound, and only then for one of this node."""
+        try:
+            gate = self._engine.gates.enter(endpoint)
+        except GateFull as full:
+            raise ResourceExhausted(str(full)) from None
+        if gate is None:
+            return await self._call_in_place(invocation, endpoint)
+        await gate.take()
+        try:
+            return await self._call_in_place(invocation, endpoint)
+        finally:
+            gate.give_back()
+
+    async def _call_in_place(self, invocation: Invocation, endpoint: Endpoint) -> Returned | Refused:
         places = self._engine.dispatcher.places
         await places.take(invocation.flow_name)
         try:
+            problem = await self._engine.hooks.initialize(endpoint, invocation.idempotency_key)
+            if problem is not None:
+                raise FunctionNotStarted(problem.cause)
             reply = await self._engine.invoker.exchange(invocation, endpoint)
         finally:
             places.give_back()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from flowserver.engine.engine import Engine
 from flowserver.operations.access import AccessOperations
 from flowserver.operations.async_configs import AsyncConfigOperations
+from flowserver.operations.async_invocations import AsyncInvocationOperations
 from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
@@ -26,6 +27,7 @@ class Operations:
     functions: FunctionOperations
     invocations: InvocationOperations
     async_configs: AsyncConfigOperations
+    async_invocations: AsyncInvocationOperations
     queues: QueueOperations
     topics: TopicOperations
     subscriptions: SubscriptionOperations
@@ -42,6 +44,7 @@ class Operations:
             FunctionOperations(engine),
             InvocationOperations(engine),
             AsyncConfigOperations(engine),
+            AsyncInvocationOperations(engine),
             QueueOperations(engine),
             TopicOperations(engine),
             SubscriptionOperations(engine),

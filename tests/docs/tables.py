@@ -30,6 +30,7 @@ from flowserver.invokers.error_names import ErrorName
 from flowserver.language.diagnostics import DIAGNOSTICS
 from flowserver.language.fields import KINDS, STEPS, Field, ObjectKind
 from flowserver.language.scalars import NUMBER_CHARACTERS_MAX
+from flowserver.machine.invocation_states import ENDED, TRANSITIONS, InvocationStatus
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
 from flowserver.settings import Settings
@@ -127,6 +128,13 @@ def refused_addresses() -> str:
     return table(("network", "what it is"), ((f"`{network}`", reason) for network, reason in REFUSED_NETWORKS))
 
 
+def invocation_states() -> str:
+    """The ways of an asynchronous invocation, as a diagram; `[*]` is where they begin and end."""
+    lines = [f"{each.source or '[*]'} --> {each.target}: {each.when}" for each in TRANSITIONS]
+    lines += [f"{status} --> [*]" for status in InvocationStatus if status in ENDED]
+    return "\n".join(["```mermaid", "stateDiagram-v2", *(f"    {line}" for line in lines), "```"])
+
+
 def metrics() -> str:
     """What the server measures, by the names under which Prometheus keeps it."""
     known = Metrics()
@@ -205,6 +213,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "REST errors": rest_errors,
     "errors of calls": call_errors,
     "refused addresses": refused_addresses,
+    "invocation states": invocation_states,
     "metrics": metrics,
     "actions": actions,
     "routes": routes,

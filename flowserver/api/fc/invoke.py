@@ -10,6 +10,7 @@ from flowserver.invokers.outcomes import Returned
 from flowserver.operations.operations import Operations
 
 BYTES_TYPE = "application/octet-stream"
+ID_HEADER = "x-fc-stateful-async-invocation-id"
 
 
 async def invoke(operations: Operations, request: FcRequest, names: dict[str, str]) -> Answer:
@@ -17,7 +18,7 @@ async def invoke(operations: Operations, request: FcRequest, names: dict[str, st
     kind = _one_of(request, "x-fc-invocation-type", ("Sync", "Async"))
     log_type = _one_of(request, "x-fc-log-type", ("None", "Tail"))
     if kind == "Async":
-        raise InvalidArgument("asynchronous invocations are not served yet")
+        return await _submit(operations, request, names)
     began_at = time.monotonic()
     result = await operations.invocations.invoke(
         **names, payload=await request.body(), request_id=request.request_id, wants_log=log_type == "Tail"
@@ -25,6 +26,16 @@ async def invoke(operations: Operations, request: FcRequest, names: dict[str, st
     if not isinstance(result, Returned):
         return refusal(result.status, result.code, result.message)
     return _returned(result, names["qualifier"], round((time.monotonic() - began_at) * 1000))
+
+
+async def _submit(operations: Operations, request: FcRequest, names: dict[str, str]) -> Answer:
+    row = await operations.async_invocations.submit(
+        **names,
+        payload=await request.body(),
+        request_id=request.request_id,
+        invocation_id=request.headers.get(ID_HEADER) or None,
+    )
+    return Answer(202, content_type=BYTES_TYPE, headers={ID_HEADER: row.invocation_id})
 
 
 def _returned(result: Returned, qualifier: str, duration_ms: int) -> Answer:

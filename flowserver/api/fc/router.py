@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from flowserver.api.faults import as_fault
 from flowserver.api.fc.answers import Answer, fault
 from flowserver.api.fc.async_configs import delete_config, get_config, list_configs, put_config
+from flowserver.api.fc.invocations import get_invocation, list_functions, list_invocations, stop_invocation
 from flowserver.api.fc.invoke import invoke
 from flowserver.api.fc.requests import FcRequest
 from flowserver.api.fc.signature import read_claim, verify
@@ -32,6 +33,10 @@ Route = Callable[[Operations, FcRequest, dict[str, str]], Awaitable[Answer]]
 
 ROUTES: tuple[tuple[str, str, Route], ...] = (
     ("POST", rf"{_FUNCTION}/invocations", invoke),
+    ("GET", rf"{_FUNCTION}/stateful-async-invocations", list_invocations),
+    ("GET", rf"{_FUNCTION}/stateful-async-invocations/(?P<invocation_id>[^/]+)", get_invocation),
+    ("PUT", rf"{_FUNCTION}/stateful-async-invocations/(?P<invocation_id>[^/]+)", stop_invocation),
+    ("GET", "stateful-async-invocation-functions", list_functions),
     ("PUT", rf"{_FUNCTION}/async-invoke-config", put_config),
     ("GET", rf"{_FUNCTION}/async-invoke-config", get_config),
     ("DELETE", rf"{_FUNCTION}/async-invoke-config", delete_config),

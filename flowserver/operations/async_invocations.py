@@ -1,0 +1,173 @@
+"""Asynchronous invocations (Serverless Tasks): submitted, looked at until some days after their end, stopped."""
+
+import asyncio
+import base64
+from dataclasses import dataclass
+from typing import Final
+
+from flowserver.base.errors import EntityTooLarge, InternalServerError, InvalidArgument, InvocationNotExists
+from flowserver.base.json_values import InvalidJson, dump_json_bytes, load_json
+from flowserver.base.names import NAME_RULE, is_name
+from flowserver.engine.engine import Engine
+from flowserver.engine.invocations import NewInvocation
+from flowserver.machine.invocation_states import InvocationStatus
+from flowserver.operations.function_names import WITHOUT_SERVICE, check_function, service_key
+from flowserver.operations.paging import Page
+from flowserver.store.async_settings import LATEST
+from flowserver.store.invocation_listing import (
+    InvocationFilter,
+    Position,
+    list_functions_invoked,
+    list_invocations,
+)
+from flowserver.store.invocations import InvocationDamaged, InvocationRow, find_invocation
+
+LIMIT_DEFAULT: Final = 50
+LIMIT_MAX: Final = 100
+FUNCTIONS_LIMIT_DEFAULT: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which invocations of a function a caller asks for. Instants in ms, both ends included."""
+
+    status: str | None = None
+    id_prefix: str = ""
+    started_from: int | None = None
+    started_to: int | None = None
+    oldest_first: bool = False
+    with_payload: bool = False
+
+
+class AsyncInvocationOperations:
+    """Operations on asynchronous invocations; a function is named as in `function_names`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def submit(
+        self,
+        service: str,
+        qualifier: str,
+        function: str,
+        payload: bytes,
+        *,
+        request_id: str,
+        invocation_id: str | None = None,
+    ) -> InvocationRow:
+        """Take an invocation in: it is durable, and will be worked on, once this returns it.
+
+        Raises InvalidArgument, EntityTooLarge, ServiceNotFound, FunctionNotFound, InvocationExists if the function has
+        one of that id, and ResourceThrottled if too many of the function wait already.
+        """
+        key = check_function(service, qualifier, function)
+        if invocation_id is not None and not is_name(invocation_id):
+            raise InvalidArgument(f"the id of an invocation {NAME_RULE}")
+        bytes_max = self._engine.limits.async_payload_bytes_max
+        if len(payload) > bytes_max:
+            raise EntityTooLarge(f"payload size exceeds maximum allowed size ({bytes_max} bytes)")
+        new = NewInvocation(
+            service=key[0],
+            qualifier=qualifier,
+            function=function,
+            payload=payload,
+            invocation_key=request_id,
+            request_id=request_id,
+            invocation_id=invocation_id,
+        )
+        return await self._engine.invocations.submit(new)
+
+    async def describe(self, service: str, qualifier: str, function: str, invocation_id: str) -> InvocationRow:
+        """The invocation with payload and result; ids are a function's, whatever the qualifier.
+
+        Raises InvalidArgument or InvocationNotExists.
+        """
+        name, _, _ = check_function(service, qualifier, function)
+        try:
+            row = await asyncio.to_thread(
+                self._engine.database.run_read, lambda c: find_invocation(c, name, function, invocation_id)
+            )
+        except InvocationDamaged as damaged:
+            raise InternalServerError(str(damaged)) from None
+        if row is None:
+            raise InvocationNotExists(f"function '{function}' has no invocation '{invocation_id}'")
+        return row
+
+    async def stop(self, service: str, qualifier: str, function: str, invocation_id: str) -> InvocationRow:
+        """Stop an invocation, and say how it is now: one whose function runs is only being stopped.
+
+        Raises InvalidArgument if it has ended, and InvocationNotExists.
+        """
+        name, _, _ = check_function(service, qualifier, function)
+        return await self._engine.invocations.stop(name, function, invocation_id)
+
+    async def list(
+        self,
+        service: str,
+        qualifier: str,
+        function: str,
+        wanted: Wanted,
+        *,
+        next_token: str | None,
+        limit: int | None,
+    ) -> Page[InvocationRow]:
+        """Invocations by the time of their submission, without results; those of all qualifiers if none is named.
+
+        A page with payloads ends before they come to more than `page_bytes_max`. Raises InvalidArgument.
+        """
+        name, _, _ = check_function(service, qualifier, function)
+        size = _checked_limit(limit, LIMIT_DEFAULT)
+        if wanted.with_payload:
+            size = min(size, self._engine.limits.page_bytes_max // self._engine.limits.async_payload_bytes_max)
+        if wanted.with_payload:
+            size = min(size, self._engine.limits.page_bytes_max // self._engine.limits.async_payload_bytes_max)
+        if wanted.status is not None and wanted.status not in set(InvocationStatus):
+            raise InvalidArgument(f"status must be one of {', '.join(InvocationStatus)}")
+        chosen = InvocationFilter(
+            service=name,
+            function=function,
+            qualifiers=LATEST if qualifier == LATEST[1] else (qualifier,) if qualifier else (),
+            status=wanted.status,
+            id_prefix=wanted.id_prefix,
+            created_from=wanted.started_from,
+            created_to=wanted.started_to,
+            oldest_first=wanted.oldest_first,
+        )
+        after = _position(next_token) if next_token else None
+        rows, end = await asyncio.to_thread(
+            self._engine.database.run_read,
+            lambda c: list_invocations(c, chosen, after=after, limit=size, with_payload=wanted.with_payload),
+        )
+        return Page(rows, None if end is None else _token(end))
+
+    async def list_functions(self, *, next_token: str | None, limit: int | None) -> Page[tuple[str, str]]:
+        """Service and name of the functions that have invocations; the token is the last of the page before."""
+        size = _checked_limit(limit, FUNCTIONS_LIMIT_DEFAULT)
+        service, _, function = (next_token or "").partition("/")
+        after = (service_key(service), function) if next_token else None
+        found = await asyncio.to_thread(
+            self._engine.database.run_read, lambda c: list_functions_invoked(c, after=after, limit=size + 1)
+        )
+        shown = [(service or WITHOUT_SERVICE, function) for service, function in found]
+        return Page(shown[:size], "/".join(shown[size - 1]) if len(shown) > size else None)
+
+
+def _checked_limit(limit: int | None, default: int) -> int:
+    size = default if limit is None else limit
+    if not 1 <= size <= LIMIT_MAX:
+        raise InvalidArgument(f"limit must be between 1 and {LIMIT_MAX}")
+    return size
+
+
+def _token(position: Position) -> str:
+    return base64.urlsafe_b64encode(dump_json_bytes(position)).decode()
+
+
+def _position(token: str) -> Position:
+    try:
+        match load_json(base64.urlsafe_b64decode(token).decode()):
+            case [int(created_at), str(key)] if "\0" not in key and abs(created_at) < 2**63:
+                return created_at, key
+    except (ValueError, InvalidJson):
+        pass
+    raise InvalidArgument("the nextToken is not one that this server gave")
