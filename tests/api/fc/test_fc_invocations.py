@@ -240,10 +240,16 @@ async def test_functions_that_have_invocations(
     assert seen == ["-/pay", "bank/pay", "shop/refund"]
 
 
-async def test_a_configured_destination_names_where_the_result_goes(
-    client: httpx.AsyncClient, functions: Functions
+async def test_a_configured_destination_is_told_of_the_end(
+    client: httpx.AsyncClient, app: Application, functions: Functions
 ) -> None:
     functions.echo("shop/pay")
+    put = app.state.operations.functions.put
+    await put("shop", "told", url=functions.url("shop/told"), headers={}, timeout_seconds=5)
     target = "acs:fc:::services/shop/functions/told"
     await client.put(CONFIG, json={"destinationConfig": {"onSuccess": {"destination": target}}})
-    assert (await ended(client, await submit(client)))["status"] == "Succeeded"
+    name = await submit(client, event='{"n": 1}')
+    told = await functions.next_call("shop/told")
+    told.reply()
+    assert told.event["requestContext"]["requestId"] == name
+    assert (told.event["requestPayload"], told.event["responsePayload"]) == ({"n": 1}, {"n": 1})
