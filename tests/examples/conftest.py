@@ -36,8 +36,12 @@ def _variables(server: ServerProcess) -> dict[str, str]:
 
 
 @contextmanager
-def functions_served(example: str, variables: dict[str, str]) -> Iterator[None]:
-    """The functions of an example, hosted and registered while the block runs."""
+def functions_served(example: str, variables: dict[str, str]) -> Iterator[list[str]]:
+    """The functions of an example, hosted and registered while the block runs.
+
+    Gives a list that holds the lines that the host has printed since then, once the block is over.
+    """
+    said: list[str] = []
     file = EXAMPLES / example / "functions.yaml"
     command = [sys.executable, "-m", "flowserver", "functions", "serve", str(file), "--listen", "127.0.0.1:0"]
     environment = clean_environment() | variables | {"PYTHONUNBUFFERED": "1"}
@@ -51,10 +55,10 @@ def functions_served(example: str, variables: dict[str, str]) -> Iterator[None]:
                 line = process.stdout.readline()
                 assert line, f"functions serve ended:\n{shown}"
                 shown += line
-            yield
+            yield said
         finally:
             process.terminate()
-            process.communicate(timeout=PATIENCE_SECONDS)
+            said += process.communicate(timeout=PATIENCE_SECONDS)[0].splitlines()
 
 
 class Run:
