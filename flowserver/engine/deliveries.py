@@ -8,7 +8,6 @@ if this node dies on the way, another tries it again when the claim is over.
 import asyncio
 import logging
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
@@ -23,6 +22,7 @@ from flowserver.engine.committer import Committer
 from flowserver.engine.outward import Outward
 from flowserver.engine.persisting import persist
 from flowserver.engine.reader import Reader
+from flowserver.engine.targets import Targets
 from flowserver.machine.delivering import next_attempt_at
 from flowserver.machine.destinations import Destination, read_destination
 from flowserver.store.deliveries import (
@@ -40,9 +40,6 @@ log = logging.getLogger(__name__)
 
 CLAIM_MS = 10_000
 """By then an attempt has long ended, unless its node has died."""
-
-SAME_TARGET_PART = 8
-"""One target has at most this part of the places, so that an endpoint that never answers holds up no other."""
 
 LEFT_SECONDS = 1.0
 """When to look again at what is due but could not be claimed: others are at it, or a row is damaged."""
@@ -80,12 +77,11 @@ class Deliveries:
         self._outward = outward
         self._clock = clock
         self._places = limits.deliveries_in_flight_max
-        self._places_each = max(self._places // SAME_TARGET_PART, 1)
         self._chance = chance
         self._inlets: dict[type[Any], Inlet] = {}
         self._told: Told = _tell_nobody
         self._under_way: dict[str, asyncio.Task[None]] = {}
-        self._targets: Counter[str] = Counter()
+        self._targets = Targets(self._places)
         self._due_at: int | None = 0
         self._wake = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None
@@ -147,7 +143,7 @@ class Deliveries:
         self._wake.clear()
         room = self._places - len(self._under_way)
         if room > 0 and await self._is_due():
-            claimed = await self._committer.write(partial(self._claim, limit=room))
+            claimed = await self._committer.write(self._claiming(room))
             for delivery in claimed:
                 self._begin(delivery)
             if claimed:
@@ -160,16 +156,31 @@ class Deliveries:
         """Whether to claim now; if not, it is noted when."""
         noted, self._due_at = self._due_at, None
         if noted is None or noted > self._clock.now_ms():
-            full = [target for target, count in self._targets.items() if count >= self._places_each]
-            noted = await self._reader.ask(partial(next_delivery_at, except_to=full))
+            noted = await self._reader.ask(partial(next_delivery_at, except_to=self._targets.full))
         if noted is None or noted <= self._clock.now_ms():
             return noted is not None
         self.note_due(noted)
         return False
 
-    def _claim(self, connection: Connection, limit: int) -> list[Delivery]:
-        now = self._clock.now_ms()
-        return claim_deliveries(connection, now, now + CLAIM_MS, limit, dict(self._targets), self._places_each)
+    def _claiming(self, limit: int) -> Callable[[Connection], list[Delivery]]:
+        """The change that claims up to so many, as the targets are now."""
+        targets = self._targets
+        under_way, failing, failing_room = targets.under_way, targets.failing, targets.failing_room
+
+        def claim(connection: Connection) -> list[Delivery]:
+            now = self._clock.now_ms()
+            return claim_deliveries(
+                connection,
+                now,
+                now + CLAIM_MS,
+                limit,
+                under_way,
+                targets.each_max,
+                failing=failing,
+                failing_room=failing_room,
+            )
+
+        return claim
 
     async def _sleep(self, seconds: float) -> None:
         if self._due_at is not None and len(self._under_way) < self._places:
@@ -187,14 +198,12 @@ class Deliveries:
             return  # its claim was over before this node knew what came of it
         task = asyncio.create_task(self._bring(delivery), name=f"delivery {delivery.delivery_id}")
         self._under_way[delivery.delivery_id] = task
-        self._targets[delivery.target] += 1
+        self._targets.begin(delivery.target)
         task.add_done_callback(lambda _: self._end(delivery))
 
     def _end(self, delivery: Delivery) -> None:
         del self._under_way[delivery.delivery_id]
-        self._targets[delivery.target] -= 1
-        if not self._targets[delivery.target]:
-            del self._targets[delivery.target]
+        self._targets.end(delivery.target)
         self._wake.set()
 
     async def _bring(self, delivery: Delivery) -> None:
@@ -205,6 +214,7 @@ class Deliveries:
         except Exception as error:  # a damaged row, or our bug
             log.exception("delivery %s failed inside the server", delivery.delivery_id)
             failure = f"the server failed: {type(error).__name__}"
+        self._targets.note(delivery.target, has_failed=failure is not None)
         if failure is not None:
             await self._put_off(delivery, failure)
 

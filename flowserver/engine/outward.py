@@ -1,5 +1,6 @@
 """Brings deliveries to places outside this server: HTTP endpoints, and queues that brokers keep."""
 
+import asyncio
 from typing import Protocol
 
 from flowserver.base.errors import FlowServerError
@@ -14,6 +15,9 @@ from flowserver.store.deliveries import Delivery, published_by
 
 WEB_SECONDS = 5.0
 """An endpoint that has not answered by then has not taken the message."""
+
+BROKER_SECONDS = 8.0
+"""The same of a broker, whatever its queue's setting says: the attempt must end before its claim does."""
 
 TAG_HEADER = "Flowserver-Tag"
 
@@ -47,7 +51,10 @@ class Outward:
         headers = {} if delivery.tag is None or not delivery.tag.isascii() else {TAG_HEADER: delivery.tag}
         message = BrokerMessage(written(delivery).encode(), arrived_id(delivery), headers)
         try:
-            await self._outlets.send(destination.queue, message)
+            async with asyncio.timeout(BROKER_SECONDS):
+                await self._outlets.send(destination.queue, message)
+        except TimeoutError:
+            return f"the broker did not confirm it in {BROKER_SECONDS:g} s"
         except FlowServerError as error:
             return f"{error.code}: {error.message}"
         return None

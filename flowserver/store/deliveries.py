@@ -67,18 +67,29 @@ def insert_deliveries(connection: Connection, new: Sequence[NewDelivery], now_ms
 
 
 def claim_deliveries(
-    connection: Connection, now_ms: int, until_ms: int, limit: int, under_way: Mapping[str, int], each_max: int
+    connection: Connection,
+    now_ms: int,
+    until_ms: int,
+    limit: int,
+    under_way: Mapping[str, int],
+    each_max: int,
+    *,
+    failing: Collection[str] = (),
+    failing_room: int = 0,
 ) -> list[Delivery]:
     """Take up to `limit` that are due, earliest first: they are due again at `until_ms`.
 
-    To no target more are taken than make, with as many as are `under_way` to it, `each_max`. A row that makes no sense
+    To no target more are taken than make, with as many as are `under_way` to it, `each_max`; and to all those of
+    `failing` together no more than `failing_room`. A row that makes no sense
     is taken, too, but not returned: it stays, and the log names it.
     """
-    full = [target for target, count in under_way.items() if count >= each_max]
+    full = {target for target, count in under_way.items() if count >= each_max}
+    if failing_room <= 0:
+        full.update(failing)
     # What another node is just claiming is left to it (PostgreSQL; SQLite has one writer).
     due = _DUE.limit(limit).with_for_update(skip_locked=True)
-    found = connection.execute(due, {"b_now": now_ms, "targets": texts(connection, full)})
-    ids = _picked(found.all(), Counter(under_way), each_max)
+    found = connection.execute(due, {"b_now": now_ms, "targets": texts(connection, sorted(full))})
+    ids = _picked(found.all(), Counter(under_way), each_max, frozenset(failing), failing_room)
     if not ids:
         return []
     rows = connection.execute(_CLAIM, {"listed": texts(connection, ids), "b_until": until_ms}).all()
@@ -86,12 +97,17 @@ def claim_deliveries(
     return sorted(claimed, key=lambda each: (each.created_at, each.delivery_id))
 
 
-def _picked(found: Sequence[Row[Any]], under_way: Counter[str], each_max: int) -> list[str]:
+def _picked(
+    found: Sequence[Row[Any]], under_way: Counter[str], each_max: int, failing: frozenset[str], failing_room: int
+) -> list[str]:
     picked: list[str] = []
     for row in found:
-        if is_text(row.delivery_id) and under_way[row.target] < each_max:
-            under_way[row.target] += 1
-            picked.append(row.delivery_id)
+        is_failing = row.target in failing
+        if not is_text(row.delivery_id) or under_way[row.target] >= each_max or (is_failing and failing_room <= 0):
+            continue
+        under_way[row.target] += 1
+        failing_room -= is_failing
+        picked.append(row.delivery_id)
     return picked
 
 

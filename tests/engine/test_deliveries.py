@@ -151,6 +151,32 @@ async def test_a_slow_endpoint_holds_up_no_other(node: Node, subscriber: Subscri
     assert await settled(node) == {}
 
 
+@pytest.mark.parametrize("limits", [Limits(deliveries_in_flight_max=16)])
+async def test_endpoints_that_fail_leave_places_to_others_however_many_they_are(
+    node: Node, subscriber: Subscriber, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outward, "WEB_SECONDS", PATIENCE_SECONDS * 3.0)
+    dead = [f"dead-{number:02}" for number in range(12)]
+    subscriber.status.update(dict.fromkeys(dead, 500))
+    for path in dead:
+        await deliver(node, subscriber.url(path), *(f"{path}/{number}" for number in range(3)))
+    for _ in range(36):
+        await subscriber.next()
+    await settled(node)
+    subscriber.status.update(dict.fromkeys(dead, None))
+    advance(node, clock, 1)
+    held = [await subscriber.next() for _ in range(8)]
+    await deliver(node, subscriber.url("quick"), *(f"quick-{number}" for number in range(5)))
+    assert {(await subscriber.next()).path for _ in range(5)} == {"quick"}
+    for path in dead:
+        subscriber.status[path] = 200
+    for push in held:
+        push.answer(200)
+    for _ in range(36 - 8):
+        await subscriber.next()
+    assert await settled(node) == {}
+
+
 async def test_many_at_once_arrive_once_each(node: Node, subscriber: Subscriber) -> None:
     ids = [f"{number:03}" for number in range(300)]
     await deliver(node, subscriber.url("hook"), *ids)

@@ -1,10 +1,13 @@
 """Queues that a broker keeps: what is sent there is confirmed first, and nothing of it is in the database."""
 
+import asyncio
 import json
 
 import pytest
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist
+from flowserver.engine import outward
+from flowserver.engine.deliveries import CLAIM_MS
 from flowserver.engine.queue_work import NewQueueMessage
 from flowserver.machine.delivering import ContentFormat
 from flowserver.machine.events import EventType
@@ -12,7 +15,7 @@ from flowserver.operations.queues import OutgoingMessage, QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
 from tests.engine.nodes import running_node, take_for_dead
-from tests.engine.test_deliveries import settled
+from tests.engine.test_deliveries import attempted, deliver, settled
 from tests.support.nats_server import NatsServer
 
 SEND = """
@@ -188,6 +191,14 @@ async def test_a_message_is_there_once_though_its_sender_dies_before_it_knows(op
         output = await node.output_of("f", "e")
     _, kept = await broker.messages("SHOP")
     assert kept.headers["Nats-Msg-Id"] == output["MessageId"]
+
+
+async def test_a_delivery_waits_for_a_broker_no_longer_than_its_claim(node, broker, monkeypatch):
+    assert outward.BROKER_SECONDS * 1000 < CLAIM_MS
+    monkeypatch.setattr(outward, "BROKER_SECONDS", 0.05)
+    broker.kill()
+    await asyncio.gather(attempted(node), deliver(node, "acs:mns:::queues/orders", "1"))
+    assert await settled(node) == {"1": 1}
 
 
 async def test_messages_of_topics_reach_a_queue_at_a_broker(node, broker):

@@ -1,0 +1,66 @@
+"""Who deliveries are on their way to, and how many more may be begun. Knows neither the deliveries nor the database.
+
+A target that does not answer holds its places until its time is up. So one target has a part of the places at most,
+and all targets whose last attempt failed have half of them together: what is due to the others finds a place, however
+much is due to those, and for however long.
+"""
+
+from collections import Counter, OrderedDict
+
+SAME_TARGET_PART = 8
+"""One target has at most this part of the places."""
+
+FAILING_PART = 2
+"""All that fail have at most this part of the places together."""
+
+FAILING_KNOWN_MAX = 1_000
+"""Targets remembered to fail, those that failed last; the others are found out again."""
+
+
+class Targets:
+    """Counts what is under way to each target, and remembers which of them fail."""
+
+    def __init__(self, places: int) -> None:
+        self.each_max = max(places // SAME_TARGET_PART, 1)
+        self._failing_max = max(places // FAILING_PART, 1)
+        self._under_way: Counter[str] = Counter()
+        self._failing: OrderedDict[str, None] = OrderedDict()
+
+    def begin(self, target: str) -> None:
+        """A delivery to it begins."""
+        self._under_way[target] += 1
+
+    def end(self, target: str) -> None:
+        """A delivery to it has ended."""
+        self._under_way[target] -= 1
+        if not self._under_way[target]:
+            del self._under_way[target]
+
+    def note(self, target: str, *, has_failed: bool) -> None:
+        """What came of an attempt."""
+        self._failing.pop(target, None)
+        if has_failed:
+            self._failing[target] = None
+            if len(self._failing) > FAILING_KNOWN_MAX:
+                self._failing.popitem(last=False)
+
+    @property
+    def under_way(self) -> dict[str, int]:
+        """How many are under way to each target."""
+        return dict(self._under_way)
+
+    @property
+    def failing(self) -> frozenset[str]:
+        """Targets whose last attempt failed."""
+        return frozenset(self._failing)
+
+    @property
+    def failing_room(self) -> int:
+        """How many more may be begun to those that fail, all together."""
+        return self._failing_max - sum(count for target, count in self._under_way.items() if target in self._failing)
+
+    @property
+    def full(self) -> frozenset[str]:
+        """Targets to which nothing may be begun."""
+        own = frozenset(target for target, count in self._under_way.items() if count >= self.each_max)
+        return own if self.failing_room > 0 else own | self.failing
