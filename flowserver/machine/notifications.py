@@ -44,13 +44,10 @@ def digest_of(body: str) -> str:
 
 def content_of(published: Published, content_format: ContentFormat) -> str:
     """The text that a subscriber is sent."""
-    match content_format:
-        case ContentFormat.SIMPLIFIED:
-            return published.body
-        case ContentFormat.JSON:
-            return dump_json(_fields(published))
-        case ContentFormat.XML:
-            return _xml(_fields(published))
+    if content_format is ContentFormat.SIMPLIFIED:
+        return published.body
+    fields = _fields(published)
+    return dump_json(fields) if content_format is ContentFormat.JSON else _xml(fields)
 
 
 def headers_of(published: Published, content_format: ContentFormat, request_id: str) -> dict[str, str]:
