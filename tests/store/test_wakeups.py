@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text, update
+from sqlalchemy.exc import OperationalError
 
 from flowserver.machine.state import Status, WaitKind
 from flowserver.store.database import Database
@@ -12,6 +13,7 @@ from flowserver.store.executions import count_running
 from flowserver.store.flows import count_flows, delete_flow, find_flow, list_flows
 from flowserver.store.nodes import register_node
 from flowserver.store.saving import clear_callback, park_execution, release_tasks
+from flowserver.store.tables import scopes
 from flowserver.store.wakeups import (
     DueCallback,
     DueTimer,
@@ -201,3 +203,17 @@ def test_whether_an_attempt_waits_for_its_call(
 ) -> None:
     with waiting.write() as connection:
         assert waits_for_call(connection, execution_id, scope_id, wait_id) == waits
+
+
+def test_an_attempt_that_somebody_submits_for_is_held(postgres_database: Database) -> None:
+    """A turn that gives it up has to wait until that is over, and so finds what was submitted."""
+    with postgres_database.write() as connection:
+        save_new(connection, new_execution("e"), scope(1, WaitKind.TASK, wait_id=7))
+    with postgres_database.write() as submitting:
+        assert waits_for_call(submitting, "e", 1, 7)
+        with pytest.raises(OperationalError, match="lock timeout"), postgres_database.write() as turn:
+            turn.execute(text("SET LOCAL lock_timeout = '50ms'"))
+            turn.execute(update(scopes).values(wait_id=8))
+    with postgres_database.write() as turn:
+        turn.execute(update(scopes).values(wait_id=8))
+        assert not waits_for_call(turn, "e", 1, 7)
