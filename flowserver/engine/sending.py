@@ -4,13 +4,13 @@ A message's id follows from the attempt that sends it, so that sending it again 
 long as nobody has deleted it.
 """
 
-import re
 from base64 import b64encode
 from typing import Literal
 from uuid import NAMESPACE_OID, uuid5
 
 from flowserver.base.errors import FlowServerError, InvalidArgument
 from flowserver.base.json_values import JsonObject
+from flowserver.base.xml_characters import NOT_IN_XML
 from flowserver.engine.persisting import persist
 from flowserver.engine.queue_work import PRIORITY_DEFAULT, NewQueueMessage
 from flowserver.engine.queues import Queues, new_receipt
@@ -24,9 +24,6 @@ from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.parameters import message_body
 
 _OWNER = "MNS"
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no XML document can hold, and so no answer to whoever receives the message."""
-
 
 QueueBodies = Literal["base64", "plain"]
 """How the bodies of messages to queues are written. The service's SDKs decode Base64 unless they are told not to."""
@@ -69,7 +66,7 @@ class Sender:
         """Attributes of the message would be for kinds of subscribers that there are none of here."""
         params = command.params or {}
         body = _legible(message_body(params))
-        message = NewTopicMessage(message_id=_message_id(command), body=body, tag=params.get(MESSAGE_TAG))
+        message = NewTopicMessage(message_id=_message_id(command), body=body, tag=_printable(params.get(MESSAGE_TAG)))
         return await persist(lambda: self._topics.publish(topic, message))
 
     def _written(self, queue: str, body: str) -> str:
@@ -89,6 +86,14 @@ def _answer(command: InvokeTask, body_md5: str) -> JsonObject:
 
 
 def _legible(body: str) -> str:
-    if found := _NOT_IN_XML.search(body):
+    """The body; raises InvalidArgument for one that no answer to whoever receives the message could hold."""
+    if found := NOT_IN_XML.search(body):
         raise InvalidArgument(f"MessageBody holds the character U+{ord(found[0]):04X}, which no message can")
     return body
+
+
+def _printable(tag: str | None) -> str | None:
+    """The tag; raises InvalidArgument for one that no header, and perhaps no database, could hold."""
+    if tag is not None and not tag.isprintable():
+        raise InvalidArgument("MessageTag must be printable")
+    return tag

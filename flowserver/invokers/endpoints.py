@@ -79,7 +79,6 @@ def check_hooks(initialize_url: str | None, pre_stop_url: str | None, hook_secon
 
 def check_url(text: str, name: str = "url") -> None:
     """Raise InvalidArgument unless the server may be told to call this URL; `name` is what the caller calls it."""
-    """Raise InvalidArgument unless the server may be told to call this URL; `name` is how the message calls it."""
     if _UNPRINTABLE.search(text):
         raise InvalidArgument(f"{name} must not contain blanks or control characters.")
     try:

@@ -4,12 +4,12 @@ XML cannot carry every character: one that it cannot stands in the document as U
 """
 
 import hashlib
-import re
 from dataclasses import dataclass
 from typing import Final
 from xml.etree import ElementTree
 
 from flowserver.base.json_values import JsonObject, dump_json
+from flowserver.base.xml_characters import fit_for_xml
 from flowserver.machine.delivering import ContentFormat
 
 NAMESPACE: Final = "http://mns.aliyuncs.com/doc/v1/"
@@ -17,7 +17,6 @@ API_VERSION: Final = "2015-06-06"
 OWNER: Final = "flowserver"
 """The account that all topics and subscriptions belong to, for there are no accounts."""
 
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CONTENT_TYPES: Final = {
     ContentFormat.XML: "text/xml;charset=utf-8",
     ContentFormat.JSON: "application/json;charset=utf-8",
@@ -82,7 +81,7 @@ def _fields(published: Published) -> JsonObject:
 def _xml(fields: JsonObject) -> str:
     root = ElementTree.Element("Notification", xmlns=NAMESPACE)
     for name, value in fields.items():
-        ElementTree.SubElement(root, name).text = _NOT_IN_XML.sub("\ufffd", str(value))
+        ElementTree.SubElement(root, name).text = fit_for_xml(str(value))
     # A reader takes a bare carriage return for a line feed, and the digest would be wrong.
     text = ElementTree.tostring(root, encoding="unicode").replace("\r", "&#13;")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}'

@@ -112,6 +112,14 @@ async def test_a_topic_that_is_not_there(node: Node) -> None:
     assert await node.error_of("f", "e") == "MNS.TopicNotExist"
 
 
+@pytest.mark.parametrize("tag", ["a\nb", "a\0b", "\x1b"])
+async def test_a_tag_that_no_header_could_hold(node: Node, tag: str) -> None:
+    await node.operations.topics.create("news", TopicAttributes())
+    await node.create_flow("f", PUBLISH)
+    await node.start("f", "e", {"tag": tag})
+    assert await node.error_of("f", "e") == "MNS.InvalidArgument"
+
+
 async def test_a_worker_may_report_to_who_published(node: Node) -> None:
     await node.operations.topics.create("news", TopicAttributes())
     wanted = SubscriptionAttributes(endpoint="acs:mns:::queues/jobs", content_format=ContentFormat.SIMPLIFIED)

@@ -1,6 +1,5 @@
 """What goes back: status, headers, and an XML document, flat or a list of flat ones; errors likewise."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from xml.sax.saxutils import escape
@@ -9,16 +8,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from flowserver.api.mns.faults import spelled
 from flowserver.base.errors import FlowServerError
+from flowserver.base.xml_characters import fit_for_xml
 
 VERSION = b"2015-06-06"
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 
 Fields = Mapping[str, object]
 """The elements of a flat document; those that are None are left out, for clients stumble over empty ones."""
-
-_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that no XML document can hold, not even escaped."""
-
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -92,4 +88,4 @@ def _text(value: object) -> str:
     if text.isalnum() and text.isascii():
         return text
     # A carriage return would be read as a line feed if it stood there as it is.
-    return escape(_ILLEGAL.sub("\ufffd", text), {"\r": "&#13;"})
+    return escape(fit_for_xml(text), {"\r": "&#13;"})
