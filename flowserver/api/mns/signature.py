@@ -10,6 +10,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from flowserver.api.mns.faults import (
@@ -113,6 +114,8 @@ def _own_headers(headers: Iterable[tuple[str, str]]) -> list[str]:
 
 def _instant(date: str) -> int:
     try:
-        return round(parsedate_to_datetime(date).timestamp() * 1000)
+        told = parsedate_to_datetime(date)
+        # Without a zone it would be taken for this machine's local time.
+        return round((told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError, TypeError):
         raise InvalidDateHeader from None

@@ -1,5 +1,6 @@
 """Signatures of real clients are accepted; nothing of what they cover can be changed."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -92,3 +93,16 @@ def test_what_is_missing_or_misspelt_is_named(headers: dict[str, str], error: ty
 def test_the_own_date_header_comes_first() -> None:
     headers = {"authorization": "MNS id:sig", "date": "nonsense", "x-mns-date": "Sat, 21 Nov 2026 07:36:28 GMT"}
     assert read_claim(headers).signed_at_ms == 1_795_246_588_000
+
+
+@pytest.mark.parametrize("zone", ["GMT", "+0000", "-0000", "", "+0100"])
+def test_a_date_is_no_local_time(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    try:
+        hour = "08" if zone == "+0100" else "07"
+        claim = read_claim({"authorization": "MNS id:sig", "date": f"Sat, 21 Nov 2026 {hour}:36:28 {zone}".strip()})
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert claim.signed_at_ms == 1_795_246_588_000
