@@ -1,20 +1,40 @@
-"""XML documents as they come: no document types and so no entities; the size was bounded before.
+"""XML documents as they come: no document types and so no entities, few elements; the size was bounded before.
 
 All documents of this API are flat, or lists of flat ones. The namespace is not looked at, nor is the order of elements.
 """
 
-from xml.etree.ElementTree import Element, ParseError
+from typing import Final
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
 from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import fromstring
+from defusedxml.ElementTree import XMLParser
 
 from flowserver.api.mns.faults import MalformedXml
+
+ELEMENTS_MAX: Final = 1_000
+"""Elements of one document, so that none of it keeps others waiting. The largest call has some two hundred."""
+
+
+class _Builder(TreeBuilder):
+    """Builds the tree, and gives up on one that is too large."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = ELEMENTS_MAX
+
+    def start(self, tag: str, attrs: dict[str, str], /) -> Element:
+        self._left -= 1
+        if self._left < 0:
+            raise MalformedXml(f"the body has more than {ELEMENTS_MAX} elements")
+        return super().start(tag, attrs)
 
 
 def read_document(body: bytes, *names: str) -> Element:
     """The root of a document, which must have one of these names; raises MalformedXml."""
     try:
-        root: Element = fromstring(body, forbid_dtd=True)
+        parser = XMLParser(target=_Builder(), forbid_dtd=True)
+        parser.feed(body)
+        root: Element = parser.close()
     except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
         raise MalformedXml(f"the body is not the XML that was asked for: {error}"[:300]) from None
     if local_name(root) not in names:
@@ -32,6 +52,13 @@ def children(element: Element, name: str) -> list[Element]:
     return [child for child in element if local_name(child) == name]
 
 
-def fields_of(element: Element) -> dict[str, str]:
-    """The texts of the elements directly within, by name."""
+def fields_of(element: Element, *nested: str) -> dict[str, str]:
+    """The texts of the elements directly within, by name.
+
+    Raises MalformedXml for one that holds elements, unless it is among `nested`: it is a text that was not escaped, and
+    what of it is no element would be all that is left.
+    """
+    for child in element:
+        if len(child) and local_name(child) not in nested:
+            raise MalformedXml(f"{local_name(child)} holds elements, but must be a text; write &lt; for <")
     return {local_name(child): child.text or "" for child in element}

@@ -133,7 +133,7 @@ def _attributes(fields: dict[str, str]) -> QueueAttributes:
 
 
 def _outgoing(element: Element) -> OutgoingMessage:
-    fields = fields_of(element)
+    fields = fields_of(element, *UNSUPPORTED)
     if unsupported := [name for name in UNSUPPORTED if name in fields]:
         raise InvalidArgument(f"{', '.join(unsupported)}: not supported by this server")
     delay, priority = fields.get("DelaySeconds"), fields.get("Priority")

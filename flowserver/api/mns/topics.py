@@ -63,7 +63,7 @@ async def list_topics(operations: Operations, call: Call) -> Answer:
 
 async def publish(operations: Operations, call: Call) -> Answer:
     """PublishMessage. `MessageAttributes` speak to subscribers by mail or telephone, of which there are none."""
-    fields = fields_of(read_document(call.body, "Message"))
+    fields = fields_of(read_document(call.body, "Message"), "MessageAttributes", *UNSUPPORTED)
     if unsupported := [name for name in UNSUPPORTED if name in fields]:
         raise InvalidArgument(f"{', '.join(unsupported)}: not supported by this server")
     message = await operations.topics.publish(

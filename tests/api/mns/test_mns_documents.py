@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from flowserver.api.mns.answers import write_document, write_list
+from flowserver.api.mns.documents import ELEMENTS_MAX
 from tests.api.mns.conftest import Mns, document
 
 SEND = ("POST", "/queues/q/messages")
@@ -67,7 +68,20 @@ async def test_bodies_come_out_as_they_went_in(mns: Mns, body: str | bytes, text
 
 async def test_deep_documents_harm_nobody(mns: Mns) -> None:
     deep = "<a>" * 50_000 + "</a>" * 50_000
-    assert "body" in await mns.refused(400, "InvalidArgument", *SEND, f"<Message>{deep}</Message>")
+    await mns.refused(400, "MalformedXML", *SEND, f"<Message>{deep}</Message>")
+
+
+async def test_a_document_of_too_many_elements_is_not_read_to_its_end(mns: Mns) -> None:
+    many = "<a/>" * ELEMENTS_MAX
+    assert "more than" in await mns.refused(400, "MalformedXML", *SEND, f"<Message>{many}</Message>")
+
+
+@pytest.mark.parametrize("body", ["read <b>this</b> now", "\n<b>this</b>", "<b/>"])
+async def test_a_body_that_was_not_escaped_is_not_cut_off(mns: Mns, body: str) -> None:
+    sent = f"<Message><MessageBody>{body}</MessageBody></Message>"
+    assert "MessageBody" in await mns.refused(400, "MalformedXML", *SEND, sent)
+    assert "MessageBody" in await mns.refused(400, "MalformedXML", *SEND, f"<Messages>{sent}</Messages>")
+    await mns.refused(400, "MalformedXML", "POST", "/topics/t/messages", sent)
 
 
 async def test_a_request_that_is_too_large_is_refused_in_xml(mns: Mns) -> None:
