@@ -11,8 +11,8 @@ from flowserver.machine.invocation_states import InvocationState, InvocationStat
 from flowserver.machine.messages import Failure, Result, Success
 
 UNHANDLED: Final = "UnhandledInvocationError"
-DOCUMENT_BYTES_MAX: Final = 65_536
-"""What the smallest destination takes: a queue's message."""
+DOCUMENT_BYTES_MAX: Final = 49_152
+"""What the smallest destination takes: a queue's message of 64 KiB, in Base64."""
 
 
 def result_of_invocation(state: InvocationState) -> Result:

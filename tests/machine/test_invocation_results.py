@@ -1,10 +1,12 @@
 """What the end of an asynchronous invocation means: to the step that waits for it, and to a destination."""
 
 import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
+from flowserver.base.limits import Limits
 from flowserver.machine.invocation_results import DOCUMENT_BYTES_MAX, destination_document, result_of_invocation
 from flowserver.machine.invocation_states import InvocationSettings, InvocationState, InvocationStatus
 from flowserver.machine.messages import Failure, Success
@@ -81,3 +83,7 @@ def test_payloads_that_no_destination_takes_are_left_out() -> None:
     long = json.dumps({"text": "x" * DOCUMENT_BYTES_MAX}).encode()
     document = _document(_state(result=b'{"a":1}', attempt=1), long)
     assert (document["requestPayload"], document["responsePayload"]) == (None, {"a": 1})
+
+
+def test_a_queue_takes_the_longest_document_in_base64() -> None:
+    assert len(b64encode(bytes(DOCUMENT_BYTES_MAX))) <= Limits().queue_message_bytes_max
