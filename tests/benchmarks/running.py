@@ -14,6 +14,7 @@ from tests.benchmarks.figures import Rows, medians
 from tests.benchmarks.growing import foreach, loop
 from tests.benchmarks.intake import intake
 from tests.benchmarks.machine import machine_figures
+from tests.benchmarks.services import long_poll, queue, tasks
 from tests.benchmarks.stage import Stage, staged
 from tests.benchmarks.suspended import suspend_and_complete, suspend_and_crash
 from tests.benchmarks.timers import timers
@@ -32,6 +33,13 @@ WORKLOADS: dict[str, Workload] = {
     "alone": alone,
 }
 """What is run unless something else is asked for."""
+
+SERVICES: dict[str, Workload] = {
+    "queue": queue,
+    "long-poll": long_poll,
+    "tasks": tasks,
+}
+"""The services around the flows."""
 
 CHECKS: dict[str, Workload] = {
     "foreach": foreach,
@@ -72,7 +80,7 @@ async def _run(names: Sequence[str], stage: Stage, scale: Scale) -> Rows:
     try:
         rows: Rows = {}
         for name in names:
-            rows |= _told(await (WORKLOADS | CHECKS)[name](stage, scale))
+            rows |= _told(await (WORKLOADS | SERVICES | CHECKS)[name](stage, scale))
         return rows
     finally:
         await stage.close()

@@ -35,8 +35,7 @@ class RestateClient(Client):
 
     async def post(self, path: str, body: bytes) -> Reply:
         """A POST request with a JSON body."""
-        kind = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-        return await self._send(b"".join((b"POST ", path.encode(), self._head, kind, body)))
+        return await self.send("POST", path, body, "application/json")
 
 
 @dataclass
