@@ -41,7 +41,7 @@ def markdown(surroundings: Mapping[str, str], rows: Rows, yardsticks: Sequence[Y
     """All that was measured, as a section of a document."""
     held = [stick for stick in yardsticks if stick.figure in rows.get(stick.row, {})]
     parts = ["\n".join(f"- {title}: {text}" for title, text in surroundings.items())]
-    main = {title: figures for title, figures in rows.items() if "per_second" in figures}
+    main = {title: figures for title, figures in rows.items() if "count" in figures}
     if main:
         parts.append(_table(["workload", *COLUMNS.values()], [_line(*row, COLUMNS) for row in main.items()]))
         parts.append(

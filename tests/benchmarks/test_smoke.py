@@ -6,7 +6,7 @@ import pytest
 
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
-from tests.benchmarks.running import CHECKS, WORKLOADS
+from tests.benchmarks.running import CHECKS, SERVICES, WORKLOADS
 from tests.benchmarks.table import HELD_COLUMNS, _held, number
 from tests.benchmarks.timers import lateness_figures
 from tests.benchmarks.yardsticks import YARDSTICKS, Yardstick
@@ -25,6 +25,13 @@ def test_everything_has_its_rows(names: tuple[str, ...], tmp_path: Path, capsys:
     for stick in held:
         assert f"\n| {stick.row} | {stick.title} |" in text
     assert capsys.readouterr().out == f"{text}\n"
+
+
+def test_the_services_have_their_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", ",".join(SERVICES), "--quick", "--scale", "0.004"]) == 0
+    text = capsys.readouterr().out
+    for row in ("queue sent", "queue received", "queue deleted", "long poll", "tasks"):
+        assert f"\n| {row} | " in text or f"\n- {row}: " in text
 
 
 def test_unknown_workloads_are_named(capsys: pytest.CaptureFixture[str]) -> None:
