@@ -87,14 +87,22 @@ class Gates:
             gate.let_in()
         return gate
 
-    def waiting_max(self, endpoint: Endpoint) -> int:
-        """How many calls of the function may wait for a place on this node."""
+    def room(self, endpoint: Endpoint) -> int:
+        """How many calls that nobody waits for may stand in line on this node: those that may wait for a place of the
+        function, and those that find one free.
+        """
+        gate = self.of(endpoint)
+        if gate is None:
+            return self._limits.function_waiting_max
+        return self._waiting_max(endpoint) + max(gate.places_max - gate.taken, 0)
+
+    def _waiting_max(self, endpoint: Endpoint) -> int:
         return self._limits.function_waiting_max if endpoint.waiting_max is None else endpoint.waiting_max
 
     def enter(self, endpoint: Endpoint) -> Gate | None:
         """The gate that a caller who waits for the answer is to `take`; raises GateFull if too many wait already."""
         gate = self.of(endpoint)
-        if gate is not None and gate.taken >= gate.places_max and gate.wanted >= self.waiting_max(endpoint):
+        if gate is not None and gate.taken >= gate.places_max and gate.wanted >= self._waiting_max(endpoint):
             raise GateFull(
                 f"all places of function {endpoint.registered_as[1]} are taken, and as many calls wait as may"
             )

@@ -6,7 +6,7 @@ neither a step's call nor another function's line waiting for more than one turn
 
 import asyncio
 import logging
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from itertools import islice
 
@@ -48,7 +48,7 @@ class Lines:
         self._gates = gates
         self._places = places
         self._begin = begin
-        self._lines: dict[FunctionKey, deque[str]] = {}
+        self._lines: dict[FunctionKey, OrderedDict[str, None]] = {}
         self._heads: dict[FunctionKey, asyncio.Task[None]] = {}
         self._is_closed = False
 
@@ -65,11 +65,17 @@ class Lines:
         """Wait for a turn."""
         if self._is_closed:
             return
-        self._lines.setdefault(function, deque()).append(key)
+        self._lines.setdefault(function, OrderedDict())[key] = None
         if function not in self._heads:
             head = asyncio.create_task(self._advance(function), name=f"line of {'/'.join(function)}")
             self._heads[function] = head
             head.add_done_callback(lambda _: self._left(function, head))
+
+    def drop(self, function: FunctionKey, key: str) -> None:
+        """It waits no more, if it did."""
+        line = self._lines.get(function)
+        if line is not None:
+            line.pop(key, None)
 
     def close(self) -> None:
         """Nobody's turn comes any more, and nobody joins."""
@@ -87,12 +93,11 @@ class Lines:
         """Have up to `limit` that cannot begin at once leave their lines, but not those that `keeps` is true for."""
         if not (self._places.are_taken or self._gates.are_crowded):
             return []
-        gone = list(islice((key for line in self._lines.values() for key in line if not keeps(key)), limit))
-        away = set(gone)
-        for function, line in list(self._lines.items()):
-            if not away.isdisjoint(line):
-                self._lines[function] = deque(key for key in line if key not in away)
-        return gone
+        waiting = ((function, key) for function, line in self._lines.items() for key in line if not keeps(key))
+        gone = list(islice(waiting, limit))
+        for function, key in gone:
+            self.drop(function, key)
+        return [key for _, key in gone]
 
     async def _advance(self, function: FunctionKey) -> None:
         while self._lines.get(function):
@@ -101,7 +106,7 @@ class Lines:
             if not line:  # they were sent away meanwhile
                 place.give_back()
                 return
-            self._begin(line.popleft(), place)
+            self._begin(line.popitem(last=False)[0], place)
 
     async def _take(self, function: FunctionKey) -> Place:
         """A place for the next one; its function's own first, since that one keeps nobody else waiting."""

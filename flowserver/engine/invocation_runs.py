@@ -20,7 +20,7 @@ from flowserver.engine.reader import Reader
 from flowserver.engine.registry import FunctionRegistry, Lookup
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocation_states import InvocationStatus
-from flowserver.machine.invocations import Begun, Broke, CallEnded, Happening, Refused, Returned, TurnCame
+from flowserver.machine.invocations import Begun, Broke, CallEnded, Happening, Refused, Returned, StopAsked, TurnCame
 from flowserver.machine.messages import Failure
 from flowserver.store.invocations import InvocationChanged, InvocationRow, find_invocations, give_up_invocation
 
@@ -82,6 +82,10 @@ class Runs:
         """This is how it has just been committed, and its turn will come."""
         if len(self._kept) < KEPT_MAX and len(row.payload) <= KEPT_BYTES_MAX:
             self._kept[row.invocation_key] = row
+
+    def forget(self, key: str) -> None:
+        """Its turn will not come."""
+        self._kept.pop(key, None)
 
     def begin(self, key: str, place: Place | None) -> None:
         """Its turn has come; to end one that is being stopped needs no place."""
@@ -150,6 +154,8 @@ class Runs:
 
     async def _go_on(self, run: Run, row: InvocationRow, place: Place | None) -> InvocationRow | None:
         """The next stretch of its life; returns how it is then."""
+        if run.is_stopping and row.state.status is not InvocationStatus.STOPPING:
+            return await self._change(row, StopAsked())  # whoever wants that may not have come to it yet
         endpoint = await self._endpoint(row)
         if row.state.status is InvocationStatus.STOPPING:
             if isinstance(endpoint, Endpoint):

@@ -63,6 +63,9 @@ class InvocationSweep:
         self._lease = lease
         self._membership = membership
         self._suspects: set[str] = set()
+        """Missed when all were looked at last."""
+        self._missed: set[str] = set()
+        """The like, this time."""
         self._looked_to = ""
         self._told_to = 0
 
@@ -110,10 +113,12 @@ class InvocationSweep:
         return found
 
     def _take_up_lost(self, own: list[HeldInvocation]) -> None:
-        """One may be between its commit and its line: it is lost only if two looks miss it."""
+        """One may be between its commit and its line: it is lost only if two looks at its part of them miss it."""
         missed = {each.invocation_key for each in own if not self._invocations.is_in_hand(each.invocation_key)}
         self._invocations.take_over(each for each in own if each.invocation_key in missed & self._suspects)
-        self._suspects = missed
+        self._missed |= missed
+        if not self._looked_to:  # all have been looked at
+            self._suspects, self._missed = self._missed, set()
 
     def _take_over(self, connection: Connection) -> list[HeldInvocation]:
         if self._lease.is_leaving:

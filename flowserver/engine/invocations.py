@@ -5,6 +5,7 @@ ends one writes with its end what is still to be done, so a crash at any point l
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
 from flowserver.base.errors import (
+    FlowServerError,
     FunctionNotFound,
     InternalServerError,
     InvalidArgument,
@@ -41,7 +43,7 @@ from flowserver.machine.invocations import submitted
 from flowserver.machine.messages import Failure
 from flowserver.store.async_settings import find_async_settings
 from flowserver.store.invocation_leases import HeldInvocation
-from flowserver.store.invocations import InvocationRow
+from flowserver.store.invocations import InvocationRow, find_invocations
 from flowserver.store.nodes import NOBODY
 
 log = logging.getLogger(__name__)
@@ -109,6 +111,7 @@ class Invocations:
         news: News,
     ) -> None:
         self._committer = committer
+        self._reader = reader
         self._registry = registry
         self._gates = gates
         self._callbacks = callbacks
@@ -120,6 +123,7 @@ class Invocations:
         self._runs = Runs(self._writes, committer, reader, registry, invoker, hooks, clock, limits, lease, self._left)
         self._lines = Lines(registry, gates, places, self._begin)
         self._in_hand: set[str] = set()
+        self._coming: Counter[FunctionKey] = Counter()
 
     # What others ask for
 
@@ -131,13 +135,37 @@ class Invocations:
         of the function wait already.
         """
         endpoint = self._registry.remembered(*new.called) or await self._registry.find(*new.called)
-        found = _found(endpoint)
-        if self._lines.length(new.called) >= self._gates.waiting_max(found):
-            raise ResourceThrottled(f"as many invocations of function '{new.function}' wait as may")
-        settings = await self.settings.find(new.called)
-        row = await self._writes.insert(Submission(self._row(new, settings), check))
+        try:
+            self._check_room(new, _found(endpoint))
+        except FlowServerError:
+            kept = await self._kept_before(new)
+            if kept is None:
+                raise
+            return kept
+        self._coming[new.called] += 1
+        try:
+            settings = await self.settings.find(new.called)
+            row = await self._writes.insert(Submission(self._row(new, settings), check))
+        finally:
+            self._came(new.called)
         self.take_up([row])
         return row
+
+    def _check_room(self, new: NewInvocation, endpoint: Endpoint) -> None:
+        if self._lines.length(new.called) + self._coming[new.called] >= self._gates.room(endpoint):
+            raise ResourceThrottled(f"as many invocations of function '{new.function}' wait as may")
+
+    def _came(self, function: FunctionKey) -> None:
+        self._coming[function] -= 1
+        if not self._coming[function]:
+            del self._coming[function]
+
+    async def _kept_before(self, new: NewInvocation) -> InvocationRow | None:
+        """A step that was not told before a crash submits again, and what was kept then goes on. Others do not."""
+        if new.execution_id is None:
+            return None
+        found = await self._reader.ask(lambda connection: find_invocations(connection, [new.invocation_key]))
+        return found.get(new.invocation_key)
 
     def submit_in(self, connection: Connection, new: NewInvocation) -> InvocationRow:
         """The like as part of another change: `take_up` what it returns once that is durable. Makes nobody wait."""
@@ -225,6 +253,8 @@ class Invocations:
         """Let go of up to `limit` that cannot begin at once, of none that `keeps` is true for; returns their keys."""
         gone = self._lines.send_away(keeps, limit)
         self._in_hand.difference_update(gone)
+        for key in gone:
+            self._runs.forget(key)
         return gone
 
     # The node's own life
@@ -285,6 +315,10 @@ class Invocations:
         for row in rows:
             run = self._runs.find(row.invocation_key)
             if row.state.is_over:
+                if run is None:  # it makes room for another
+                    self._lines.drop((row.service, row.qualifier, row.function), row.invocation_key)
+                    self._runs.forget(row.invocation_key)
+                    self._in_hand.discard(row.invocation_key)
                 self._note_ended(row)
             elif run is not None:
                 run.stop()

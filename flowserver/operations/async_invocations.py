@@ -119,8 +119,6 @@ class AsyncInvocationOperations:
         size = _checked_limit(limit, LIMIT_DEFAULT)
         if wanted.with_payload:
             size = min(size, self._engine.limits.page_bytes_max // self._engine.limits.async_payload_bytes_max)
-        if wanted.with_payload:
-            size = min(size, self._engine.limits.page_bytes_max // self._engine.limits.async_payload_bytes_max)
         if wanted.status is not None and wanted.status not in set(InvocationStatus):
             raise InvalidArgument(f"status must be one of {', '.join(InvocationStatus)}")
         chosen = InvocationFilter(

@@ -410,3 +410,75 @@ async def test_the_outcome_waits_for_a_database_that_is_away(node: Node, functio
     node.database.broken = False
     assert (await ended(node, "k")).state.attempt == 1
     assert len(functions.calls) == 1
+
+
+async def test_a_stop_that_only_the_holder_has_heard_of(node: Node, functions: Functions) -> None:
+    """The sweeper has seen the wish in the rows; who made it has not come to stopping yet."""
+    await node.engine.sweeper.stop()
+    await node.engine.invocations.submit(new("k"))
+    call = await functions.next_call("shop/pay")
+    node.engine.invocations.notice_stopping(["k"])
+    await call.gone.wait()
+    row = await ended(node, "k")
+    assert states(row) == ["Enqueued", "Dequeued", "Running", "Stopping", "Stopped"]
+    assert row.state.attempt == 1
+
+
+async def test_those_that_were_stopped_make_room(node: Node, functions: Functions) -> None:
+    bound(node, functions, concurrency_max=1, waiting_max=1)
+    await node.engine.invocations.submit(new("running"))
+    call = await functions.next_call("shop/pay")
+    for number in range(3):
+        await node.engine.invocations.submit(new(str(number), invocation_id=f"id-{number}"))
+        await node.engine.invocations.stop("shop", "pay", f"id-{number}")
+    assert node.engine.invocations.waiting == 0
+    call.reply({})
+    await ended(node, "running")
+
+
+async def test_nobody_may_wait_but_a_place_is_free(node: Node, functions: Functions) -> None:
+    bound(node, functions, concurrency_max=1, waiting_max=0)
+    await node.engine.invocations.submit(new("first"))
+    call = await functions.next_call("shop/pay")
+    with pytest.raises(ResourceThrottled):
+        await node.engine.invocations.submit(new("second"))
+    call.reply({})
+    await ended(node, "first")
+
+
+async def test_those_who_come_together_fill_the_line(node: Node, functions: Functions) -> None:
+    bound(node, functions, concurrency_max=1, waiting_max=2)
+    together = [node.engine.invocations.submit(new(str(number))) for number in range(9)]
+    answers = await asyncio.gather(*together, return_exceptions=True)
+    assert [isinstance(answer, ResourceThrottled) for answer in answers] == [False] * 3 + [True] * 6
+    for _ in range(3):
+        (await functions.next_call("shop/pay")).reply({})
+
+
+async def test_a_step_that_submits_again_gets_its_own_though_the_line_is_full(node: Node, functions: Functions) -> None:
+    """As after a crash between the submission and the step's next turn."""
+    bound(node, functions, concurrency_max=1, waiting_max=0)
+    first = await node.engine.invocations.submit(new("k", execution_id="e"))
+    again = await node.engine.invocations.submit(new("k", execution_id="e"))
+    assert again.request_id == first.request_id
+    await node.operations.functions.delete("shop", "pay")
+    again = await node.engine.invocations.submit(new("k", execution_id="e"))
+    assert again.request_id == first.request_id
+    (await functions.next_call("shop/pay")).reply({})
+
+
+async def test_a_lost_one_is_found_among_very_many(
+    node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flowserver.engine.invocation_sweep.LOOKED_AT_ONCE", 2)
+    await node.engine.sweeper.stop()
+    bound(node, functions, concurrency_max=1)
+    for number in range(5):
+        await node.engine.invocations.submit(new(str(number)))
+    held = await functions.next_call("shop/pay")
+    node.engine.invocations._in_hand.discard("3")  # as if this node had forgotten it
+    node.engine.invocations._lines.drop(("shop", "", "pay"), "3")
+    for _ in range(6):
+        await node.engine.sweeper.sweep()
+    assert node.engine.invocations.is_in_hand("3")
+    held.reply({})
