@@ -84,7 +84,7 @@ class Queues:
         )
         self._lines: dict[str, Line] = {}
         self._flowing: set[str] = set()
-        self._seeing: dict[tuple[str, int], asyncio.Task[Sight | None]] = {}
+        self._seeing: dict[tuple[str, int], tuple[int, asyncio.Task[Sight | None]]] = {}
         self._polls = 0
         self._is_released = False
 
@@ -319,17 +319,21 @@ class Queues:
         line.timer = asyncio.get_running_loop().call_later(seconds, self._look_soon, queue)
 
     async def _see(self, queue: str, wanted: int, *, bounded: bool = False) -> Sight | None:
-        """What there is; one look serves all who ask before it is made."""
+        """What there is; one look serves all who ask before the reader begins with it."""
         key = (queue, wanted)
-
-        def look(connection: Connection) -> Sight | None:
-            self._seeing.pop(key, None)  # who asks from now on wants to see what comes from now on
-            return look_at(connection, queue, wanted, self._clock.now_ms())
-
-        looking = self._seeing.get(key)
-        if looking is None or looking.done():  # that failed before it was made
-            looking = self._seeing[key] = shared(self._reader.ask(look, bounded=bounded))
+        begun, looking = self._seeing.get(key, (None, None))
+        if looking is None or begun != self._reader.begun:
+            looking = shared(self._reader.ask(partial(self._look_at, queue=queue, wanted=wanted), bounded=bounded))
+            self._seeing[key] = self._reader.begun, looking
+            looking.add_done_callback(partial(self._has_seen, key))
         return await asyncio.shield(looking)
+
+    def _look_at(self, connection: Connection, queue: str, wanted: int) -> Sight | None:
+        return look_at(connection, queue, wanted, self._clock.now_ms())
+
+    def _has_seen(self, key: tuple[str, int], looking: asyncio.Task[Sight | None]) -> None:
+        if key in self._seeing and self._seeing[key][1] is looking:
+            del self._seeing[key]
 
     def _carry_out(self, connection: Connection, orders: Sequence[Order], is_again: bool) -> Sequence[Any]:
         return carry_out(connection, orders, self._clock.now_ms(), is_again=is_again)

@@ -40,6 +40,8 @@ class Reader:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reader")
         self._reading: asyncio.Task[None] | None = None
         self._is_closed = False
+        self.begun = 0
+        """Counts the transactions. While it stands, whatever waits will see all that is committed by now."""
 
     async def ask(self, question: Callable[[Connection], T], *, bounded: bool = False) -> T:
         """Run a query function of a few look-ups; returns what it returns, or raises what it raises.
@@ -84,6 +86,7 @@ class Reader:
         """The next batch, without those whose askers have gone."""
         waiting = [(question, future) for question, future in self._asked if not future.done()]
         self._asked = waiting[QUESTIONS_MAX:]
+        self.begun += 1
         return waiting[:QUESTIONS_MAX]
 
     def _answer(self, questions: Sequence[Question]) -> list[Any]:

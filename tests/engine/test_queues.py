@@ -15,7 +15,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.gathered import GATHERED_MAX
 from flowserver.engine.queue_work import NewQueueMessage, Order, carry_out
 from flowserver.operations.queues import QueueAttributes
-from flowserver.store.queue_messages import QueueMessage, Receipt
+from flowserver.store.queue_messages import QueueMessage, Receipt, look_at
 from tests.engine.gates import Gate
 from tests.engine.nodes import FragileDatabase, Node, running_node
 from tests.support.clock import ManualClock
@@ -55,6 +55,12 @@ async def in_line(node: Node, polls: int) -> None:
         await node.engine.committer.write(lambda _: None)  # they may be trying to receive at once
     for _ in range(3):  # their look was asked for before, or at the latest while this waits for the first
         await node.engine.reader.ask(lambda _: None)
+
+
+async def asked() -> None:
+    """Whatever was begun has asked the reader what it has to ask."""
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
 def receipt_of(message: QueueMessage) -> Receipt:
@@ -232,6 +238,28 @@ async def test_to_find_nothing_writes_nothing(node: Node, groups: list[int]) -> 
     assert await receive(node) == []
     assert await receive(node, 16, 0.01) == []
     assert groups == []
+
+
+async def test_who_asks_after_a_send_sees_it_though_others_are_just_looking(node: Node) -> None:
+    first, second = Gate(), Gate()
+
+    def look_first(connection: Connection) -> str:
+        look_at(connection, "q", 1, 0)  # from here on the transaction sees what there was before
+        return second(connection)
+
+    async with asyncio.TaskGroup() as asking:
+        asking.create_task(node.engine.reader.ask(first))
+        await first.reached.wait()
+        asking.create_task(node.engine.reader.ask(look_first))
+        before = asking.create_task(receive(node))
+        await asked()
+        first.open()
+        await second.reached.wait()
+        await send(node, "A")
+        after = asking.create_task(receive(node))
+        await asked()
+        second.open()
+    assert before.result() + after.result() == ["A"]
 
 
 async def test_what_workers_do_at_once_shares_transactions(node: Node, groups: list[int]) -> None:
