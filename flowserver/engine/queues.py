@@ -8,9 +8,7 @@ restart: a client that has lost its connection asks again.
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -21,16 +19,18 @@ from sqlalchemy.exc import SQLAlchemyError
 from flowserver.base.clock import Clock
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
 from flowserver.base.limits import Limits
-from flowserver.base.sharing import give, shared
+from flowserver.base.sharing import give
 from flowserver.engine.committer import Committer
 from flowserver.engine.gathered import Gathered
+from flowserver.engine.lines import Line, Poll
+from flowserver.engine.looks import Looks
 from flowserver.engine.membership import Membership
 from flowserver.engine.publishing import publish
 from flowserver.engine.queue_work import Delete, Hide, NewQueueMessage, Order, Send, Take, carry_out, messages_of
 from flowserver.engine.reader import Reader
 from flowserver.invokers.outlets import Outlets
 from flowserver.store.errors import reason_of
-from flowserver.store.queue_messages import QueueMessage, Receipt, Sight, look_at
+from flowserver.store.queue_messages import QueueMessage, Receipt, Sight
 
 log = logging.getLogger(__name__)
 
@@ -39,27 +39,6 @@ LOOK_AGAIN_SECONDS = 5.0
 
 RECEIPT_CHARACTERS = 24
 """Hexadecimal: 90 random bits."""
-
-
-@dataclass(slots=True, eq=False)
-class Poll:
-    """One who waits for messages. `is_over` when he waits no longer, unless messages are on their way to him."""
-
-    count: int
-    answer: asyncio.Future[list[QueueMessage]]
-    is_over: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class Line:
-    """Those who wait for messages of one queue, first come first."""
-
-    polls: OrderedDict[Poll, None] = field(default_factory=OrderedDict)
-    members: int = 0
-    """Those in `polls`, and those for whom somebody is just looking."""
-    is_stale: bool = False
-    looking: asyncio.Task[None] | None = None
-    timer: asyncio.TimerHandle | None = None
 
 
 class Queues:
@@ -74,7 +53,6 @@ class Queues:
         limits: Limits,
         outlets: Outlets | None = None,
     ) -> None:
-        self._reader = reader
         self._clock = clock
         self._membership = membership
         self._limits = limits
@@ -84,7 +62,7 @@ class Queues:
         )
         self._lines: dict[str, Line] = {}
         self._flowing: set[str] = set()
-        self._seeing: dict[tuple[str, int], tuple[int, asyncio.Task[Sight | None]]] = {}
+        self._looks = Looks(reader, clock)
         self._polls = 0
         self._is_released = False
 
@@ -141,7 +119,7 @@ class Queues:
         if queue in self._flowing and (messages := await self._take(queue, count, bounded=bounded)):
             return messages
         if not wait_seconds or self._is_full:
-            sight = await self._see(queue, 1, bounded=bounded)
+            sight = await self._looks.see(queue, 1, bounded=bounded)
             if sight is None:
                 raise _no_queue(queue)
             if sight.ready and (messages := await self._take(queue, count, bounded=bounded)):
@@ -187,7 +165,7 @@ class Queues:
         self._is_released = True
         for line in self._lines.values():
             for poll in list(line.polls):
-                _end(poll)
+                poll.end()
 
     # Taking
 
@@ -238,7 +216,7 @@ class Queues:
         try:
             await asyncio.wait([poll.answer], timeout=seconds)
             if poll in line.polls:
-                _end(poll)
+                poll.end()
             poll.is_over = True
             return await asyncio.shield(poll.answer)
         except asyncio.CancelledError:
@@ -275,7 +253,7 @@ class Queues:
             give(poll.answer, messages)
             self._note_flow(queue, len(messages) == poll.count)
         elif poll.is_over or self._is_released:
-            _end(poll)
+            poll.end()
         elif (line := self._lines.get(queue)) is not None:
             line.polls[poll] = None
             line.polls.move_to_end(poll, last=False)
@@ -294,7 +272,7 @@ class Queues:
         try:
             while line.is_stale and line.polls:
                 line.is_stale = False
-                sight = await self._see(queue, len(line.polls))
+                sight = await self._looks.see(queue, len(line.polls))
                 self._act(queue, line, sight)
         except (SQLAlchemyError, ResourceThrottled) as error:
             log.warning("who waits for messages of %s is served later: %s", queue, reason_of(error))
@@ -318,23 +296,6 @@ class Queues:
             line.timer.cancel()
         line.timer = asyncio.get_running_loop().call_later(seconds, self._look_soon, queue)
 
-    async def _see(self, queue: str, wanted: int, *, bounded: bool = False) -> Sight | None:
-        """What there is; one look serves all who ask before the reader begins with it."""
-        key = (queue, wanted)
-        begun, looking = self._seeing.get(key, (None, None))
-        if looking is None or begun != self._reader.begun:
-            looking = shared(self._reader.ask(partial(self._look_at, queue=queue, wanted=wanted), bounded=bounded))
-            self._seeing[key] = self._reader.begun, looking
-            looking.add_done_callback(partial(self._has_seen, key))
-        return await asyncio.shield(looking)
-
-    def _look_at(self, connection: Connection, queue: str, wanted: int) -> Sight | None:
-        return look_at(connection, queue, wanted, self._clock.now_ms())
-
-    def _has_seen(self, key: tuple[str, int], looking: asyncio.Task[Sight | None]) -> None:
-        if key in self._seeing and self._seeing[key][1] is looking:
-            del self._seeing[key]
-
     def _carry_out(self, connection: Connection, orders: Sequence[Order], is_again: bool) -> Sequence[Any]:
         return carry_out(connection, orders, self._clock.now_ms(), is_again=is_again)
 
@@ -342,10 +303,6 @@ class Queues:
 def new_receipt() -> str:
     """What no other receive has given, in letters that a URL holds as they are."""
     return uuid_utils.uuid4().hex[:RECEIPT_CHARACTERS]
-
-
-def _end(poll: Poll) -> None:
-    give(poll.answer, [])
 
 
 def _no_queue(queue: str) -> QueueNotExist:
