@@ -33,7 +33,6 @@ from flowserver.store.topics import (
 
 MESSAGE_BYTES_MIN: Final = 1_024
 TAG_CHARACTERS_MAX: Final = 16
-ENDPOINT_CHARACTERS_MAX: Final = 2_048
 LIST_MAX: Final = 1_000
 DELETED_AT_ONCE: Final = 1_000
 
