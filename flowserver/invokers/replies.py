@@ -20,8 +20,6 @@ def classify_reply(
     failure = failure_in(invocation, status, headers, body, limits)
     if failure is not None:
         return failure
-    if invocation.asynchronous and status == 202 and not body:
-        return Replied({})
     try:
         return Replied(load_json_object(body.decode("utf-8")))
     except (UnicodeDecodeError, InvalidJson) as error:

@@ -141,11 +141,7 @@ def test_redirect_is_explained(classify):
     assert "redirects are not followed" in classify(307, {"Location": "http://elsewhere/"}, b"").cause
 
 
-def test_accepted_asynchronous_call_has_an_empty_output(classify):
-    assert classify(202, {}, b"", asynchronous=True) == Replied({})
-
-
-def test_accepted_is_no_answer_to_a_synchronous_call(classify):
+def test_accepted_is_no_answer(classify):
     assert classify(202, {}, b"").error == "FnF.InvalidLocal"
 
 
