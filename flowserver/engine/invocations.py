@@ -7,6 +7,7 @@ ends one writes with its end what is still to be done, so a crash at any point l
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
@@ -47,6 +48,9 @@ from flowserver.store.invocations import InvocationRow, find_invocations
 from flowserver.store.nodes import NOBODY
 
 log = logging.getLogger(__name__)
+
+STOPPED_AT_ONCE = 200
+"""Their payloads are in memory meanwhile."""
 
 _NOT_FOUND = {"FC.ServiceNotFound": ServiceNotFound, "FC.FunctionNotFound": FunctionNotFound}
 
@@ -205,9 +209,13 @@ class Invocations:
         return after
 
     async def stop_all(self, keys: Sequence[str]) -> None:
-        """Stop what a committed turn wants stopped; those that have ended, or are not there, stay as they are."""
-        now = self._clock.now_ms()
-        self._note_stopped(await self._committer.write(lambda connection: stop_all(connection, keys, now)))
+        """Stop what a committed turn wants stopped; those that have ended, or are not there, stay as they are.
+
+        One execution may have submitted very many: so many in one commit neither fill the memory nor hold the writer.
+        """
+        for first in range(0, len(keys), STOPPED_AT_ONCE):
+            some, now = keys[first : first + STOPPED_AT_ONCE], self._clock.now_ms()
+            self._note_stopped(await self._committer.write(partial(stop_all, keys=some, now_ms=now)))
 
     # What the sweeper asks for
 

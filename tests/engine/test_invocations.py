@@ -1,11 +1,11 @@
 """Asynchronous invocations: their states while they happen, retries, stops, hooks, bounds, and who takes them over."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from flowserver.base.errors import (
     FlowServerError,
@@ -18,6 +18,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
+from flowserver.engine.invocation_stops import stop_all
 from flowserver.engine.invocations import NewInvocation
 from flowserver.machine.invocation_states import InvocationStatus
 from flowserver.store.functions import put_function
@@ -422,6 +423,25 @@ async def test_a_stop_that_only_the_holder_has_heard_of(node: Node, functions: F
     row = await ended(node, "k")
     assert states(row) == ["Enqueued", "Dequeued", "Running", "Stopping", "Stopped"]
     assert row.state.attempt == 1
+
+
+async def test_very_many_are_stopped_a_few_at_a_time(
+    node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together: list[int] = []
+
+    def counting(connection: Connection, keys: Sequence[str], now_ms: int) -> list[InvocationRow]:
+        together.append(len(keys))
+        return stop_all(connection, keys, now_ms)
+
+    monkeypatch.setattr("flowserver.engine.invocations.stop_all", counting)
+    bound(node, functions, concurrency_max=1)
+    keys = [str(number) for number in range(450)]
+    await asyncio.gather(*(node.engine.invocations.submit(new(key)) for key in keys))
+    await functions.next_call("shop/pay")
+    await node.engine.invocations.stop_all(keys)
+    assert (together, node.engine.invocations.waiting) == ([200, 200, 50], 0)
+    assert (await ended(node, "0")).state.status is S.STOPPED
 
 
 async def test_those_that_were_stopped_make_room(node: Node, functions: Functions) -> None:
