@@ -223,7 +223,6 @@ class Dispatcher:
             qualifier=qualifier,
             function=function,
             event=dump_json(event),
-            asynchronous=False,
             invocation_id=None if invocation_id is None else str(invocation_id),
             idempotency_key=command.idempotency_key,
             attempt=command.attempt,

@@ -52,7 +52,6 @@ def call_of(row: InvocationRow, limits: Limits) -> Invocation:
         qualifier=row.qualifier,
         function=row.function,
         event=row.payload,
-        asynchronous=True,
         invocation_id=row.invocation_id,
         idempotency_key=row.invocation_key,
         attempt=row.state.attempt,

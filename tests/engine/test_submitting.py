@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from aiohttp import web
 from sqlalchemy import select
 
 from flowserver.base.limits import Limits
@@ -13,7 +14,7 @@ from flowserver.machine.events import EventType
 from flowserver.machine.invocation_states import InvocationStatus
 from flowserver.machine.state import Status
 from flowserver.store.invocation_tables import invocations
-from tests.engine.functions import Functions
+from tests.engine.functions import Call, Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.support.clock import ManualClock
 
@@ -65,7 +66,7 @@ async def test_a_step_goes_on_when_its_invocation_is_submitted(node: Node, funct
     row = await node.start("f", "e", {"n": 1})
     assert await node.output_of("f", "e") == {}
     call = await functions.next_call("shop/pay")
-    assert (call.event, call.headers["X-Fc-Invocation-Type"]) == ({"n": 1}, "Async")
+    assert call.event == {"n": 1}
     call.reply({})
     await ended(node, S.SUCCEEDED)
     (kept,) = rows(node)
@@ -81,6 +82,19 @@ async def test_a_sync_step_waits_for_the_end(node: Node, functions: Functions) -
     call.reply({"paid": 5})
     assert await node.output_of("f", "e") == {"paid": 5}
     assert statuses(node) == [S.SUCCEEDED]
+
+
+async def test_a_function_that_takes_in_what_is_called_asynchronous(node: Node, functions: Functions) -> None:
+    """One behind another server of this kind, or in the cloud: it must not answer before it has worked."""
+
+    def answer(call: Call) -> None:
+        is_only_taken_in = call.headers["X-Fc-Invocation-Type"] == "Async"
+        call.response.set_result(web.Response(status=202) if is_only_taken_in else web.json_response({"paid": 5}))
+
+    functions.scripts["shop/pay"] = answer
+    await node.create_flow("f", SYNC)
+    await node.start("f", "e")
+    assert await node.output_of("f", "e") == {"paid": 5}
 
 
 async def test_its_failure_is_the_step_s_with_the_function_s_own_words(node: Node, functions: Functions) -> None:

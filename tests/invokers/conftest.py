@@ -14,7 +14,6 @@ def make_invocation(**changes: object) -> Invocation:
         "qualifier": "",
         "function": "charge",
         "event": "{}",
-        "asynchronous": False,
         "invocation_id": None,
         "idempotency_key": "key-1",
         "attempt": 0,

@@ -85,11 +85,10 @@ async def test_same_attempt_has_the_same_request_id(invoker, invocation, endpoin
     assert first == again != other
 
 
-async def test_asynchronous_call(invoker, invocation, endpoint, server):
-    call = invocation(asynchronous=True, invocation_id="task-1")
-    assert isinstance(await invoker.invoke(call, endpoint), Replied)
+async def test_call_of_an_asynchronous_invocation(invoker, invocation, endpoint, server):
+    await invoker.invoke(invocation(invocation_id="task-1"), endpoint)
     headers = headers_of(server.requests[0])
-    assert headers["x-fc-invocation-type"] == "Async"
+    assert headers["x-fc-invocation-type"] == "Sync"
     assert headers["x-fc-stateful-async-invocation-id"] == "task-1"
 
 

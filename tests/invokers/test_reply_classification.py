@@ -145,10 +145,6 @@ def test_accepted_is_no_answer(classify):
     assert classify(202, {}, b"").error == "FnF.InvalidLocal"
 
 
-def test_asynchronous_call_may_answer_at_once(classify):
-    assert classify(200, {}, b'{"a": 1}', asynchronous=True) == Replied({"a": 1})
-
-
 def test_error_and_cause_are_cut(classify):
     result = classify(200, ERROR_HEADER, {"errorType": "E" * 500, "errorMessage": "m" * 10_000})
     assert (result.error, len(result.cause)) == ("E" * 128, 4096)
@@ -179,9 +175,9 @@ HEADERS = st.dictionaries(
 )
 
 
-@given(st.integers(100, 999), HEADERS, BODIES, st.booleans())
-def test_no_reply_can_break_the_reader(status, headers, body, asynchronous):
-    call = Invocation("s", "", "f", "{}", asynchronous, None, "k", 0, 1000, "flow", "run", "step")
+@given(st.integers(100, 999), HEADERS, BODIES)
+def test_no_reply_can_break_the_reader(status, headers, body):
+    call = Invocation("s", "", "f", "{}", None, "k", 0, 1000, "flow", "run", "step")
     result = classify_reply(call, status, CIMultiDict(headers), body, Limits())
     if isinstance(result, Replied):
         json.dumps(result.output, allow_nan=False, ensure_ascii=False).encode()
