@@ -22,6 +22,7 @@ from flowserver.engine.committer import Committer
 from flowserver.engine.outward import Outward
 from flowserver.engine.persisting import persist
 from flowserver.engine.reader import Reader
+from flowserver.engine.rounds import Rounds
 from flowserver.engine.targets import Targets
 from flowserver.machine.delivering import next_attempt_at
 from flowserver.machine.destinations import Destination, read_destination
@@ -60,8 +61,10 @@ ARRIVED: Final = "Succeeded"
 GIVEN_UP: Final = "Failed"
 
 
-class Deliveries:
+class Deliveries(Rounds):
     """One node's part in bringing. Make and use it inside one event loop."""
+
+    name = "bringing deliveries"
 
     def __init__(
         self,
@@ -84,7 +87,6 @@ class Deliveries:
         self._targets = Targets(self._places)
         self._due_at: int | None = 0
         self._wake = asyncio.Event()
-        self._loop_task: asyncio.Task[None] | None = None
 
     def open(self, kind: type[Any], inlet: Inlet) -> None:
         """Have deliveries to destinations of a kind handed in there."""
@@ -93,16 +95,6 @@ class Deliveries:
     def report_results(self, told: Told) -> None:
         """Have it told what became of the results of invocations, in the commit that ends their deliveries."""
         self._told = told
-
-    def start(self) -> None:
-        """Begin to bring what is due."""
-        self._loop_task = asyncio.create_task(self._run(), name="deliveries")
-
-    async def stop(self) -> None:
-        """Begin nothing more; what is under way goes on."""
-        if self._loop_task is not None:
-            self._loop_task.cancel()
-            await asyncio.wait([self._loop_task])
 
     async def drain(self, seconds: float) -> None:
         """Wait for what is under way, then drop the rest: it is tried again when its claim is over."""
@@ -127,17 +119,6 @@ class Deliveries:
         if self._due_at is None or instant_ms < self._due_at:
             self._due_at = instant_ms
             self._wake.set()
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self._round()
-            except SQLAlchemyError as error:
-                log.warning("deliveries wait for the database: %s", reason_of(error))
-                await asyncio.sleep(1)
-            except Exception:
-                log.exception("deliveries failed and go on")
-                await asyncio.sleep(1)
 
     async def _round(self) -> None:
         self._wake.clear()

@@ -7,12 +7,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from flowserver.base.clock import Clock
 from flowserver.engine.committer import Committer
 from flowserver.engine.reader import Reader
-from flowserver.store.errors import reason_of
+from flowserver.engine.rounds import Rounds
 from flowserver.store.queue_messages import any_expired, delete_expired
 
 log = logging.getLogger(__name__)
@@ -22,8 +20,10 @@ DELETED_AT_ONCE = 300
 """Messages in one change: what everybody else's commits wait for."""
 
 
-class Expiry:
+class Expiry(Rounds):
     """One node's part in it. `rest` waits for so many seconds."""
+
+    name = "deleting expired messages"
 
     def __init__(
         self,
@@ -36,27 +36,10 @@ class Expiry:
         self._reader = reader
         self._clock = clock
         self._rest = rest
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Begin; the first round is after a while."""
-        self._task = asyncio.create_task(self._run(), name="expiry")
-
-    async def stop(self) -> None:
-        """Stop, between two changes or after one that is on its way."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-
-    async def _run(self) -> None:
-        while True:
-            await self._rest(ROUND_SECONDS)
-            try:
-                await self.round()
-            except SQLAlchemyError as error:
-                log.warning("expired messages are deleted later: %s", reason_of(error))
-            except Exception:
-                log.exception("deleting expired messages failed and goes on")
+    async def _round(self) -> None:
+        await self._rest(ROUND_SECONDS)
+        await self.round()
 
     async def round(self) -> int:
         """Delete all that have expired by now; returns how many this node has deleted."""

@@ -9,13 +9,12 @@ import logging
 from collections.abc import Callable
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.clock import Clock
 from flowserver.engine.committer import Committer
 from flowserver.engine.lease import Lease
 from flowserver.engine.reader import Reader
-from flowserver.store.errors import reason_of
+from flowserver.engine.rounds import Rounds
 from flowserver.store.invocation_leases import HeldInvocation, next_pause_end, take_over_due
 
 log = logging.getLogger(__name__)
@@ -25,8 +24,10 @@ LOOK_AGAIN_SECONDS = 5.0
 """Longest sleep: a safety net for what another node has left behind and for clocks that are stepped."""
 
 
-class Pauses:
+class Pauses(Rounds):
     """A loop over the ends of pauses; `take_over` is given those that are over."""
+
+    name = "taking up invocations that paused"
 
     def __init__(
         self,
@@ -43,34 +44,12 @@ class Pauses:
         self._take_over = take_over
         self._wake = asyncio.Event()
         self._next_end: int | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin to look."""
-        self._task = asyncio.create_task(self._run(), name="pauses")
-
-    async def stop(self) -> None:
-        """Stop looking; what pauses is there for others."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
 
     def notice(self, instant_ms: int) -> None:
         """A pause is over at that instant."""
         if self._next_end is None or instant_ms < self._next_end:
             self._next_end = instant_ms
             self._wake.set()
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self._round()
-            except SQLAlchemyError as error:
-                log.warning("invocations that pause wait for the database: %s", reason_of(error))
-                await asyncio.sleep(1)
-            except Exception:
-                log.exception("the pauses of invocations failed and go on")
-                await asyncio.sleep(1)
 
     async def _round(self) -> None:
         self._wake.clear()

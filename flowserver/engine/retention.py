@@ -14,13 +14,12 @@ from functools import partial
 from typing import Final, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.clock import INSTANT_MS_MAX, Clock
 from flowserver.engine.committer import Committer
 from flowserver.engine.membership import Membership
+from flowserver.engine.rounds import Rounds
 from flowserver.store.database import Database
-from flowserver.store.errors import reason_of
 from flowserver.store.retention import (
     HIDDEN,
     Ended,
@@ -80,8 +79,10 @@ class Rules:
 FOR_EVER: Final = Rules(days=0, bytes_max=0)
 
 
-class Retention:
+class Retention(Rounds):
     """One node's part in deleting. `deleted` is told how many executions went, `rest` waits for so many seconds."""
+
+    name = "retention"
 
     def __init__(
         self,
@@ -102,27 +103,10 @@ class Retention:
         self._rest = rest
         self._rows = ROWS_MIN
         self._tidied_at = 0
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Begin; the first round is after a while."""
-        self._task = asyncio.create_task(self._run(), name="retention")
-
-    async def stop(self) -> None:
-        """Stop, between two deletions or after one that is on its way."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-
-    async def _run(self) -> None:
-        while True:
-            await self._rest(ROUND_SECONDS)
-            try:
-                await self.round()
-            except SQLAlchemyError as error:
-                log.warning("retention goes on later: %s", reason_of(error))
-            except Exception:
-                log.exception("retention failed and goes on")
+    async def _round(self) -> None:
+        await self._rest(ROUND_SECONDS)
+        await self.round()
 
     async def round(self) -> int:
         """Delete all that may go now; returns how many executions this node has deleted."""

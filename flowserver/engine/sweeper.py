@@ -22,6 +22,7 @@ from flowserver.engine.dispatcher import Dispatcher
 from flowserver.engine.invocation_sweep import InvocationSweep
 from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
+from flowserver.engine.rounds import Rounds
 from flowserver.machine.messages import Continue, Failure, Redeliver, Result, Stop
 from flowserver.machine.results import result_of_end
 from flowserver.store.database import Database
@@ -75,8 +76,10 @@ class Found:
         )
 
 
-class Sweeper:
+class Sweeper(Rounds):
     """Sweeps at start, every few seconds, and as soon as there is a reason to."""
+
+    name = "the sweeper"
 
     def __init__(
         self,
@@ -104,32 +107,17 @@ class Sweeper:
         self._has_swept = False
         self._has_left_some = False
         self._sweep_now = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to sweep."""
+        """Begin to sweep, at once."""
         self._sweep_now.set()
-        self._task = asyncio.create_task(self._run(), name="sweeper")
+        super().start()
 
     def sweep_soon(self) -> None:
         """Something was left to the sweeper: do not wait for the next round."""
         self._sweep_now.set()
 
-    async def stop(self) -> None:
-        """Stop sweeping."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self._sweep_round()
-            except Exception:
-                log.exception("the sweeper failed and goes on")
-                await asyncio.sleep(1)
-
-    async def _sweep_round(self) -> None:
+    async def _round(self) -> None:
         """Called for, all nodes sweep at once and each takes its share; now and then, one that is left takes all."""
         called = True
         try:

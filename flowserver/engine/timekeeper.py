@@ -13,6 +13,7 @@ from flowserver.base.clock import Clock
 from flowserver.engine.batches import Envelope, Receipt, ReceiptKind
 from flowserver.engine.committer import Committer, all_of
 from flowserver.engine.membership import Membership
+from flowserver.engine.rounds import Rounds
 from flowserver.machine.messages import DeadlineReached, TimerFired
 from flowserver.store.database import Database
 from flowserver.store.wakeups import due_deadlines, due_timers, next_due
@@ -28,8 +29,10 @@ LOOK_AGAIN_SECONDS = 5.0
 """Longest sleep: a safety net for timers that another node set and for clocks that are stepped."""
 
 
-class Timekeeper:
+class Timekeeper(Rounds):
     """A loop over the partial indexes of due times."""
+
+    name = "the timekeeper"
 
     def __init__(
         self,
@@ -47,33 +50,12 @@ class Timekeeper:
         self._woke = woke
         self._wake = asyncio.Event()
         self._next_due: int | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin to fire."""
-        self._task = asyncio.create_task(self._run(), name="timekeeper")
-
-    async def stop(self) -> None:
-        """Stop firing; what is due stays due."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
 
     def notice(self, wake_at: int) -> None:
         """Something is due at that instant (ms)."""
         if self._next_due is None or wake_at < self._next_due:
             self._next_due = wake_at
             self._wake.set()
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self._round()
-            except asyncio.CancelledError:
-                raise
-            except Exception:
-                log.exception("the timekeeper failed and goes on")
-                await asyncio.sleep(1)
 
     async def _round(self) -> None:
         self._wake.clear()

@@ -44,10 +44,8 @@ def next_attempt_at(strategy: Strategy, attempt: int, failed_at_ms: int, chance:
 
     `chance` is a number from 0 to 1 by which pauses differ where the strategy leaves room for that.
     """
-    match strategy:
-        case Strategy.BACKOFF:
-            shortest, longest = BACKOFF_MS
-            pause = shortest + round((longest - shortest) * chance)
-            return failed_at_ms + pause if attempt <= BACKOFF_RETRIES else None
-        case Strategy.EXPONENTIAL_DECAY:
-            return failed_at_ms + _DECAY_PAUSES[attempt - 1] if attempt <= DECAY_RETRIES else None
+    if strategy is Strategy.EXPONENTIAL_DECAY:
+        return failed_at_ms + _DECAY_PAUSES[attempt - 1] if attempt <= DECAY_RETRIES else None
+    shortest, longest = BACKOFF_MS
+    pause = shortest + round((longest - shortest) * chance)
+    return failed_at_ms + pause if attempt <= BACKOFF_RETRIES else None

@@ -1,0 +1,49 @@
+"""What is done in the background again and again, whatever becomes of a single time."""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from flowserver.store.errors import reason_of
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS = 1.0
+"""Pause after a round that failed."""
+
+
+class Rounds(ABC):
+    """One round after another, from `start` to `stop`; one that fails is told in the log, and the next comes."""
+
+    name: ClassVar[str]
+    """What it is that goes round, for the log."""
+
+    _running: asyncio.Task[None] | None = None
+
+    @abstractmethod
+    async def _round(self) -> None:
+        """Wait until there is something to do, or it is time to look, and do it."""
+
+    def start(self) -> None:
+        """Begin."""
+        self._running = asyncio.create_task(self._go_round(), name=self.name)
+
+    async def stop(self) -> None:
+        """Stop, between two changes or after one that is on its way; what is left is there for others, or for later."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+
+    async def _go_round(self) -> None:
+        while True:
+            try:
+                await self._round()
+            except SQLAlchemyError as error:
+                log.warning("%s goes on later: %s", self.name, reason_of(error))
+                await asyncio.sleep(AGAIN_SECONDS)
+            except Exception:
+                log.exception("%s failed and goes on", self.name)
+                await asyncio.sleep(AGAIN_SECONDS)
