@@ -8,6 +8,7 @@ import httpx
 
 from flowserver.base.json_values import JsonObject
 from flowserver.cli.failures import CommandFailed
+from flowserver.hosting.errors import TOKEN_WANTED
 
 REPLY_SECONDS = 30
 
@@ -70,6 +71,6 @@ def _object_of(response: httpx.Response) -> JsonObject | None:
 
 def _problem(response: httpx.Response, problem: JsonObject) -> str:
     if response.status_code == httpx.codes.UNAUTHORIZED:
-        return "the server has access keys: set FLOWSERVER_TOKEN or --token to what `flowserver keys create` has shown"
+        return TOKEN_WANTED
     code, detail = problem.get("code"), problem.get("detail")
     return f"{detail} ({code})" if code and detail else f"the server answered {response.status_code}"

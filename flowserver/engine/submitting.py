@@ -12,7 +12,6 @@ from sqlalchemy import Connection
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import dump_json_bytes
 from flowserver.base.limits import Limits
-from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.caller import Caller
 from flowserver.engine.invocations import Invocations, NewInvocation
 from flowserver.engine.persisting import persist
@@ -38,8 +37,6 @@ class Submitter:
     async def submit(self, caller: Caller, command: InvokeTask, target: FunctionTarget) -> Result:
         """Nothing more than that it is submitted; else `FC.` and the code that the function's API would answer."""
         invocation_id = (command.params or {}).get(INVOCATION_ID)
-        if invocation_id is not None and not is_name(str(invocation_id)):
-            return Failure("FC.InvalidArgument", f"serviceParams.{INVOCATION_ID} {NAME_RULE}")
         payload = dump_json_bytes(command.input)
         if len(payload) > self._limits.async_payload_bytes_max:
             bound = f"{self._limits.async_payload_bytes_max}, the limit async_payload_bytes_max"

@@ -1,4 +1,11 @@
-"""The one error of the hosting program."""
+"""The one error of the hosting program, and what it says to whoever has no token."""
+
+from typing import Final
+
+TOKEN_WANTED: Final = (
+    "the server has access keys: set FLOWSERVER_TOKEN or --token to what `flowserver keys create` has shown"
+)
+"""What a program says whose requests were answered with 401."""
 
 
 class HostingError(Exception):

@@ -16,6 +16,7 @@ _FUNCTION = re.compile(rf"services/({_NAME})(?:\.({_QUALIFIER}))?/functions/({_N
 _FUNCTION_ALONE = re.compile(rf"functions/({_NAME})(?:/({_QUALIFIER}))?")
 _FLOW = re.compile(rf"flow/({_NAME})")
 _MESSAGES = re.compile(r"/(queues|topics)/([A-Za-z0-9][A-Za-z0-9-]{0,119})/messages")
+_ANY_MESSAGES = re.compile(r"/(?:queues|topics)/([^/]+)/messages")
 _OWNER = re.compile(r"[A-Za-z0-9_-]*")
 _ACTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):([A-Za-z][A-Za-z0-9_]*)")
 _REF = re.compile(rf"({_NAME})/({_NAME})")
@@ -71,6 +72,9 @@ def _flow(arn: str, name: str) -> FlowTarget:
 def _messages(arn: str, name: str) -> QueueTarget | TopicTarget:
     if found := _MESSAGES.fullmatch(name):
         return QueueTarget(arn, found[2]) if found[1] == "queues" else TopicTarget(arn, found[2])
+    if found := _ANY_MESSAGES.fullmatch(name):
+        rule = "a name has 1 to 120 letters, digits or hyphens, and begins with a letter or a digit"
+        raise ResourceError("bad-resource", f"{found[1]!r} is no name of a queue or topic", rule)
     message = "this does not name the messages of a queue or topic"
     raise ResourceError("bad-resource", message, f"write {QUEUE_FORM} or {TOPIC_FORM}")
 

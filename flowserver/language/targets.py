@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from flowserver.base.json_values import InvalidJson, Json, load_json_object
+from flowserver.base.names import NAME_RULE, is_name
 from flowserver.language.graph import (
     ActionTarget,
     FlowTarget,
@@ -64,6 +65,10 @@ def _whole(name: str, minimum: int, maximum: int) -> Parameter:
     return Parameter(name, f"must be a whole number from {minimum} to {maximum}", accepts)
 
 
+def _is_invocation_id(value: Json) -> bool:
+    return value is None or (isinstance(value, str) and is_name(value))
+
+
 def _is_tag(value: Json) -> bool:
     return value is None or (isinstance(value, str) and 1 <= len(value) <= TAG_CHARACTERS_MAX)
 
@@ -84,7 +89,10 @@ def _of(*parameters: Parameter) -> Parameters:
 
 _BODY = Parameter(MESSAGE_BODY, "must not be an empty text", lambda value: value != "", is_required=True)
 _INPUT, _EXECUTION_NAME = Parameter("Input"), Parameter("ExecutionName")
-_FUNCTION: Final = _of(_one_of(INVOCATION_TYPE, SYNC, ASYNC), Parameter(INVOCATION_ID))
+_FUNCTION: Final = _of(
+    _one_of(INVOCATION_TYPE, SYNC, ASYNC),
+    Parameter(INVOCATION_ID, NAME_RULE, _is_invocation_id),
+)
 _FLOW: Final = _of(_INPUT, _EXECUTION_NAME)
 _START_EXECUTION: Final = _of(Parameter("FlowName", is_required=True), _INPUT, _EXECUTION_NAME)
 _QUEUE: Final = _of(_BODY, _whole(PRIORITY, 1, PRIORITY_MAX), _whole(DELAY_SECONDS, 0, DELAY_SECONDS_MAX))

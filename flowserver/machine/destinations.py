@@ -18,10 +18,13 @@ _FUNCTION = re.compile(
 )
 _WEB = re.compile(r"https?://.+", re.IGNORECASE | re.DOTALL)
 
-FORMS: Final = (
-    "http(s)://…, acs:mns:{region}:{account}:queues/{queue}, acs:mns:{region}:{account}:topics/{topic}"
-    " or acs:fc:{region}:{account}:services/{service}/functions/{function}"
-)
+_WEB_FORM: Final = "http(s)://…"
+_QUEUE_FORM: Final = "acs:mns:{region}:{account}:queues/{queue}"
+_TOPIC_FORM: Final = "acs:mns:{region}:{account}:topics/{topic}"
+_FUNCTION_FORM: Final = "acs:fc:{region}:{account}:services/{service}/functions/{function}"
+SUBSCRIBER_FORMS: Final = f"{_WEB_FORM}, {_QUEUE_FORM} or {_FUNCTION_FORM}"
+"""How the endpoint of a subscription is written, which cannot be another topic."""
+FORMS: Final = f"{_WEB_FORM}, {_QUEUE_FORM}, {_TOPIC_FORM} or {_FUNCTION_FORM}"
 
 
 class NoDestination(ValueError):

@@ -18,7 +18,13 @@ from flowserver.base.limits import Limits
 from flowserver.engine.engine import Engine
 from flowserver.invokers.endpoints import check_url
 from flowserver.machine.delivering import ContentFormat, Strategy
-from flowserver.machine.destinations import NoDestination, TopicAddress, WebAddress, read_destination
+from flowserver.machine.destinations import (
+    SUBSCRIBER_FORMS,
+    NoDestination,
+    TopicAddress,
+    WebAddress,
+    read_destination,
+)
 from flowserver.operations.paging import Page
 from flowserver.operations.texts import check_no_nul
 from flowserver.operations.topics import (
@@ -154,8 +160,8 @@ def _check_subscription(attributes: SubscriptionAttributes) -> None:
         raise InvalidArgument(f"the endpoint must have at most {ENDPOINT_CHARACTERS_MAX} characters")
     try:
         destination = read_destination(attributes.endpoint)
-    except NoDestination as error:
-        raise InvalidArgument(f"the endpoint: {error}") from None
+    except NoDestination:
+        raise InvalidArgument(f"the endpoint is no place to deliver to; write {SUBSCRIBER_FORMS}") from None
     if isinstance(destination, TopicAddress):
         raise InvalidArgument("the endpoint must not be a topic: messages could go round for ever")
     if isinstance(destination, WebAddress):

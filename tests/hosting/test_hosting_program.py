@@ -140,6 +140,14 @@ def test_server_that_refuses(start, registry):
     assert "Traceback" not in output
 
 
+def test_server_with_keys_that_is_given_no_token(start, registry):
+    registry.status = 401
+    process = start(registry.url)
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
+    assert process.returncode == 1
+    assert "set FLOWSERVER_TOKEN or --token" in output
+
+
 def test_mistake_in_the_file(start, host_file):
     host_file.write_text("function: {}")
     process = start()

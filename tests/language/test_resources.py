@@ -82,6 +82,13 @@ def test_resources_that_are_refused(arn: str, id: str) -> None:
     assert caught.value.id == id
 
 
+def test_a_queue_with_a_bad_name_is_told_the_rule_and_not_the_form() -> None:
+    with pytest.raises(ResourceError) as caught:
+        parse_resource("acs:mns:::/queues/a_b/messages")
+    assert "'a_b'" in caught.value.message
+    assert "letters, digits or hyphens" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize("action", ["fnf:StartExecution", "ocr:RecognizeIdentityCard", "goods-tech2:V2_Api"])
 def test_actions(action: str) -> None:
     service, _, api = action.partition(":")
@@ -124,7 +131,7 @@ def test_patterns(target: Target, patterns: set[Pattern], title: str) -> None:
     ("target", "name", "accepted", "refused"),
     [
         (FunctionTarget("", "", "", "f"), "InvocationType", ["Sync", "Async"], ["async", None, 1, ["Async"]]),
-        (FunctionTarget("", "", "", "f"), "StatefulAsyncInvocationID", ["a", None, 5], []),
+        (FunctionTarget("", "", "", "f"), "StatefulAsyncInvocationID", ["a", None], ["1a", "", "x" * 129, 5]),
         (QueueTarget("", "q"), "MessageBody", ["text", None, {"a": 1}, [1], 5, True], [""]),
         (QueueTarget("", "q"), "Priority", [1, 16, None], [0, 17, "1", 1.0, True, [1]]),
         (QueueTarget("", "q"), "DelaySeconds", [0, 604_800, None], [-1, 604_801, "0", False]),

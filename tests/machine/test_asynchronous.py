@@ -23,7 +23,7 @@ KEY, OWN_TOKEN = "id1-2-1", "token-1-2-1"
 
 
 def _started(*attributes: str, steps: str = ASYNC, more: str = "", header: str = "") -> World:
-    world = World(flow(steps + "".join(f"  {line}\n" for line in attributes) + more, header), input={"n": 1})
+    world = World(flow(steps + "".join(f"  {line}\n" for line in attributes) + more, header), input={"n": "job"})
     world.start()
     return world
 
@@ -35,7 +35,7 @@ def test_a_submission_is_a_call_and_its_step_goes_on_when_it_is_accepted() -> No
     world = _started()
     (call,) = world.calls
     assert (call.asynchronous, call.token, call.submission_key) == (True, None, KEY)
-    assert call.params == {"InvocationType": "Async", "StatefulAsyncInvocationID": 1}
+    assert call.params == {"InvocationType": "Async", "StatefulAsyncInvocationID": "job"}
     world.reply(SUBMITTED)
     assert (world.execution.status, world.execution.output) == (Status.SUCCEEDED, {})
     assert [event.type for event in world.events][3:6] == ["TaskScheduled", "TaskStarted", "TaskSucceeded"]
@@ -64,7 +64,7 @@ def test_redelivery_submits_the_same_invocation() -> None:
 
 def test_the_type_may_be_chosen_by_the_input() -> None:
     steps = ASYNC.replace("Async,", "$.kind,")
-    kinds = [World(flow(steps), input={"n": 1, "kind": kind}) for kind in ("Async", "Sync")]
+    kinds = [World(flow(steps), input={"n": "job", "kind": kind}) for kind in ("Async", "Sync")]
     for world in kinds:
         world.start()
     assert [world.calls[0].asynchronous for world in kinds] == [True, False]
@@ -80,7 +80,7 @@ def test_the_history_of_an_invocation_that_is_waited_for() -> None:
     assert world.scope.wait is WaitKind.TOKEN
     world.report(Success({"r": 2}))
     assert trace(world.events)[3:] == lines(f"""
-         4 3 t TaskScheduled      {{"resourceArn":"{ARN}","pattern":"sync","input":{{"n":1}}}}
+         4 3 t TaskScheduled      {{"resourceArn":"{ARN}","pattern":"sync","input":{{"n":"job"}}}}
          5 4 t TaskStarted        {{}}
          6 5 t TaskSubmitted      {{"output":{{}}}}
          7 6 t TaskSucceeded      {{"output":{{"r":2}}}}
@@ -208,7 +208,7 @@ def test_nothing_is_redelivered_once_it_was_submitted() -> None:
     [("requestResponse", "TaskFailed"), ("sync", "TaskFailed"), ("waitForCallback", "TaskSubmitFailed")],
 )
 def test_an_unknown_invocation_type_fails_the_attempt(value: str, pattern: str, event: str) -> None:
-    given = f"inputMappings: [{{target: kind, source: {value}}}, {{target: n, source: 1}}]"
+    given = f"inputMappings: [{{target: kind, source: {value}}}, {{target: n, source: job}}]"
     world = _started(f"pattern: {pattern}", given, steps=ASYNC.replace("Async,", "$.kind,"))
     assert (world.execution.error, world.commands) == ("FC.InvalidArgument", [])
     assert world.events[5].type == event
