@@ -8,7 +8,7 @@ import httpx
 
 from flowserver.base.json_values import JsonObject
 from flowserver.cli.failures import CommandFailed
-from flowserver.hosting.errors import TOKEN_WANTED
+from flowserver.hosting.errors import KEY_WANTED
 
 REPLY_SECONDS = 30
 
@@ -71,6 +71,6 @@ def _object_of(response: httpx.Response) -> JsonObject | None:
 
 def _problem(response: httpx.Response, problem: JsonObject) -> str:
     if response.status_code == httpx.codes.UNAUTHORIZED:
-        return TOKEN_WANTED
+        return KEY_WANTED
     code, detail = problem.get("code"), problem.get("detail")
     return f"{detail} ({code})" if code and detail else f"the server answered {response.status_code}"

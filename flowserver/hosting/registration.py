@@ -3,7 +3,7 @@
 import httpx
 
 from flowserver.hosting.app import INITIALIZE, PRE_STOP
-from flowserver.hosting.errors import TOKEN_WANTED, HostingError
+from flowserver.hosting.errors import KEY_WANTED, HostingError
 from flowserver.hosting.functions import HostedFunction, HostedFunctions
 
 CONNECT_RETRIES = 7
@@ -55,6 +55,6 @@ def _registration(function: HostedFunction, url: str) -> dict[str, object]:
 async def _put(client: httpx.AsyncClient, path: str, body: dict[str, object]) -> None:
     response = await client.put(path, json=body)
     if response.status_code == httpx.codes.UNAUTHORIZED:
-        raise HostingError(TOKEN_WANTED)
+        raise HostingError(KEY_WANTED)
     if not response.is_success:
         raise HostingError(f"the server refused PUT {path}: {response.status_code} {response.text[:500]}")
