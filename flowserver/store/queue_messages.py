@@ -176,9 +176,10 @@ def delete_messages(connection: Connection, queue: str, limit: int) -> int:
 
 
 def _delete_some(connection: Connection, some: Select[Any], limit: int) -> int:
-    some = some.limit(limit).with_for_update(skip_locked=True)  # for others delete, too
-    statement = delete(queue_messages).where(tuple_(message.queue, message.message_id).in_(some))
-    return connection.execute(statement).rowcount
+    # For others delete, too; and named, because PostgreSQL may run a subquery in a condition once for each row.
+    some_of_these = some.limit(limit).with_for_update(skip_locked=True).cte("some")
+    these = tuple_(message.queue, message.message_id).in_(select(some_of_these))
+    return len(connection.execute(delete(queue_messages).where(these).returning(message.message_id)).all())
 
 
 def _new_row(queue: str, new: QueueMessage, now_ms: int) -> dict[str, Any]:
