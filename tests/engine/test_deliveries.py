@@ -265,19 +265,10 @@ async def test_a_destination_here_gets_it_in_the_commit_that_deletes_it(node: No
 async def test_a_commit_whose_answer_is_lost_hands_in_once(node: Node, clock: ManualClock) -> None:
     inlet = Inlet()
     node.engine.deliveries.open(QueueAddress, inlet)
-    lies: list[bool] = []
-
-    def lie(connection: Connection) -> bool:
-        """The commit that hands in comes through, and fails all the same."""
-        is_in = secrets.select().where(secrets.c.name == "in 1")
-        node.database.lies_once = not lies and connection.execute(is_in).one_or_none() is not None
-        lies.extend([True] * node.database.lies_once)
-        return False
-
-    node.database.refuses = lie
+    node.database.lie_about(select(secrets).where(secrets.c.name == "in 1"))
     await asyncio.gather(attempted(node), deliver(node, QUEUE, "1"))
     assert await settled(node) == {}
-    assert lies
+    assert node.database.has_lied
     assert rows_in(node) == 1
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, select, update
 
 from flowserver.base.errors import (
     FlowServerError,
@@ -387,13 +387,14 @@ async def test_what_a_crash_leaves_is_gone_on_with(
 async def test_an_answer_that_is_lost_changes_nothing(node: Node, functions: Functions) -> None:
     """Each commit comes through, and the database says that it did not."""
     await node.engine.sweeper.stop()
-    with pytest.raises(Exception, match="as the test wants it"):  # in its own transaction, not in that of some loop
-        await node.engine.invocations.submit(new("k"), check=lambda _: setattr(node.database, "lies_once", True))
+    node.database.lie_about(select(invocations))
+    with pytest.raises(Exception, match="as the test wants it"):
+        await node.engine.invocations.submit(new("k"))
     await node.database.failed()
     again = await node.engine.invocations.submit(new("k"))
     call = await functions.next_call("shop/pay")
     assert (again.invocation_key, call.attempt) == ("k", 1)
-    node.database.lies_once = True
+    node.database.lie_about(select(invocations).where(invocations.c.status == S.SUCCEEDED))
     call.reply({"paid": True})
     await node.database.failed()
     row = await ended(node, "k")

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
@@ -16,6 +16,7 @@ from flowserver.engine.gathered import GATHERED_MAX
 from flowserver.engine.queue_work import NewQueueMessage, Order, carry_out
 from flowserver.operations.queues import QueueAttributes
 from flowserver.store.queue_messages import QueueMessage, Receipt, look_at
+from flowserver.store.queue_tables import queue_messages
 from tests.engine.gates import Gate
 from tests.engine.nodes import FragileDatabase, Node, running_node
 from tests.support.clock import ManualClock
@@ -378,13 +379,8 @@ async def test_who_waits_goes_on_waiting_when_a_look_fails(node: Node) -> None:
     assert await waiting == ["A"]
 
 
-async def test_a_send_whose_answer_was_lost_can_be_repeated(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lying(*arguments: Any, **named: Any) -> list[Any]:
-        node.database.lies_once = True
-        monkeypatch.undo()
-        return carry_out(*arguments, **named)
-
-    monkeypatch.setattr("flowserver.engine.queues.carry_out", lying)
+async def test_a_send_whose_answer_was_lost_can_be_repeated(node: Node) -> None:
+    node.database.lie_about(select(queue_messages))
     with pytest.raises(OperationalError):
         await send(node, "A")
     await send(node, "A")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from flowserver.machine.delivering import ContentFormat
 from flowserver.machine.events import EventType
@@ -14,6 +15,7 @@ from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
 from flowserver.store.queue_messages import QueueMessage
+from flowserver.store.queue_tables import queue_messages
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.support.clock import ManualClock
 
@@ -158,16 +160,10 @@ async def test_bodies_may_go_plain(open_database: Callable[[], FragileDatabase],
 
 async def test_an_answer_of_the_database_that_is_lost_leaves_one_message(node: Node) -> None:
     await node.create_flow("f", SEND)
-    send = node.engine.queues.send
-
-    async def lying(*args: Any, **options: Any) -> Any:
-        node.database.lies_once = True
-        node.engine.queues.send = send  # type: ignore[method-assign]
-        return await send(*args, **options)
-
-    node.engine.queues.send = lying  # type: ignore[method-assign]
+    node.database.lie_about(select(queue_messages))
     await node.start("f", "e")
     await node.output_of("f", "e")
+    assert node.database.has_lied
     (message,) = await received(node)
     assert message.dequeue_count == 1
 

@@ -3,10 +3,10 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled, TopicNotExist
@@ -16,6 +16,7 @@ from flowserver.machine.delivering import ContentFormat, Strategy
 from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
+from flowserver.store.queue_tables import deliveries
 from tests.engine.nodes import Node
 from tests.engine.subscribers import Subscriber
 from tests.engine.test_deliveries import advance, attempted, deliver, left, settled
@@ -194,8 +195,8 @@ async def test_publishing_again_after_a_lost_answer_publishes_once(
 ) -> None:
     subscriber.status["hook"] = None
     await subscribe(node, "s", subscriber.url("hook"))
-    node.database.lies_once = True
-    with suppress(OperationalError):
+    node.database.lie_about(select(deliveries))
+    with pytest.raises(OperationalError):
         await node.engine.topics.publish(topic, NewTopicMessage(message_id="M", body="hello"))
     await node.engine.topics.publish(topic, NewTopicMessage(message_id="M", body="hello"))
     push = await subscriber.next()

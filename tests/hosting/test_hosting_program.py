@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import httpx
 import pytest
@@ -17,6 +17,7 @@ from flowserver.hosting.errors import HostingError
 from flowserver.hosting.registration import register
 from flowserver.hosting.serving import bind
 from tests.hosting.tutorial_handlers import ECHO
+from tests.support.threading_server import ThreadingServer
 
 PROGRAM = """
 import sys
@@ -47,8 +48,8 @@ class Registry:
             def log_message(self, *_):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.server = ThreadingServer(Handler)
+        self.url = self.server.url
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 

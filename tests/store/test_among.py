@@ -1,18 +1,22 @@
 """Lists of texts as one parameter: of any length and any texts, and found by the key's index."""
 
+from itertools import product
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, bindparam, insert, select
 
-from flowserver.store.among import among, texts
+from flowserver.store.among import among, among_pairs, pairs, texts
 from flowserver.store.census import parked_among, pausing_scopes
 from flowserver.store.database import Database
 from flowserver.store.direct import fetch_all
+from flowserver.store.executions import find_names, find_statuses
 from flowserver.store.flows import find_flows
+from flowserver.store.functions import put_function
 from flowserver.store.loading import load_executions, lock_versions
-from flowserver.store.tables import secrets
+from flowserver.store.tables import functions, secrets
 from tests.store.plans import plan_of
+from tests.store.rows import function_row
 
 ODD = ["", "it's", '"', '"], "x', "\\", "{a,b}", "NULL", "null", "%s", "?", ":names", "中", "a\nb"]
 FIND = select(secrets.c.name).where(among(secrets.c.name, bindparam("names")))
@@ -44,12 +48,41 @@ def test_texts_are_taken_as_they_are(kept: Database) -> None:
         assert [found(connection, name) for name in ODD] == [[name] for name in ODD]
 
 
+@pytest.fixture
+def functions_kept(database: Database) -> Database:
+    """A row for every pair of odd names."""
+    with database.write() as connection:
+        for service, function in product(ODD, ODD):
+            put_function(connection, function_row(service, function))
+    return database
+
+
+FIND_PAIRS = select(functions.c.service, functions.c.function).where(
+    among_pairs(functions.c.service, functions.c.function, bindparam("asked"))
+)
+
+
+def test_pairs_are_found_as_they_are(functions_kept: Database) -> None:
+    with functions_kept.read() as connection:
+
+        def found_pairs(*asked: tuple[str, str]) -> list[tuple[str, str]]:
+            return sorted(fetch_all(connection, FIND_PAIRS, {"asked": pairs(asked)}))
+
+        every = sorted(product(ODD, ODD))
+        assert found_pairs() == []
+        assert found_pairs(("it's", "nobody"), ("nobody", "中"), ("it's", "中"), ("it's", "中")) == [("it's", "中")]
+        assert found_pairs(*every) == every
+        assert [found_pairs(pair) for pair in every] == [[pair] for pair in every]
+
+
 LISTED = {
     "secrets": lambda c: found(c, "a", "b"),
     "load_executions": lambda c: load_executions(c, ["a", "b"]),
     "lock_versions": lambda c: lock_versions(c, ["a", "b"]),
     "find_flows": lambda c: find_flows(c, ["a", "b"]),
     "parked_among": lambda c: parked_among(c, ["a", "b"]),
+    "find_names": lambda c: find_names(c, [("a", "b"), ("a", "c")]),
+    "find_statuses": lambda c: find_statuses(c, ["a", "b"]),
     "pausing_scopes": lambda c: pausing_scopes(c, ["a", "b"]),
 }
 

@@ -8,11 +8,13 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
+
+from tests.support.threading_server import ThreadingServer
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,8 @@ class FunctionServer:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._server = ThreadingServer(Handler)
+        self.url = self._server.url
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     def register(self, server_url: str, *titles: str, token: str = "") -> None:

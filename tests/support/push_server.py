@@ -8,10 +8,12 @@ with PushServer() as pushes:
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Self
+
+from tests.support.threading_server import ThreadingServer
 
 PATIENCE_SECONDS = 60
 
@@ -47,10 +49,9 @@ class PushServer:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = ThreadingServer(Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.url = self._server.url
 
     def next(self) -> Push:
         """The next push, once it has come."""
