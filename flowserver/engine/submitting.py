@@ -35,7 +35,12 @@ class Submitter:
         self._limits = limits
 
     async def submit(self, caller: Caller, command: InvokeTask, target: FunctionTarget) -> Result:
-        """Nothing more than that it is submitted; else `FC.` and the code that the function's API would answer."""
+        """Submit what the step orders.
+
+        Returns a Success of `{}` for requestResponse, whose `$local` it becomes; for the patterns that wait, of the
+        texts `RequestId` and `StatefulAsyncInvocationId`, for the history to show. What cannot be submitted is a
+        Failure of `FC.` and the code that the function's API would answer.
+        """
         invocation_id = (command.params or {}).get(INVOCATION_ID)
         payload = dump_json_bytes(command.input)
         if len(payload) > self._limits.async_payload_bytes_max:
@@ -63,9 +68,11 @@ class Submitter:
                 raise NobodyWaits
 
         try:
-            await persist(lambda: self._invocations.submit(new, check=check))
+            row = await persist(lambda: self._invocations.submit(new, check=check))
         except FlowServerError as error:
             return Failure(*as_failure(error, "FC"))
         except NobodyWaits:
             return Failure("FnF.RuntimeError", "the step no longer waits for its submission")
-        return Success({})
+        if command.pattern is Pattern.REQUEST_RESPONSE:
+            return Success({})
+        return Success({"RequestId": row.request_id, "StatefulAsyncInvocationId": row.invocation_id})

@@ -76,7 +76,9 @@ async def test_a_step_goes_on_when_its_invocation_is_submitted(node: Node, funct
 async def test_a_sync_step_waits_for_the_end(node: Node, functions: Functions) -> None:
     await node.create_flow("f", NAMED)
     await node.start("f", "e", {"id": "job-1"})
-    await node.reached("f", "e", EventType.TASK_SUBMITTED)
+    submitted = await node.reached("f", "e", EventType.TASK_SUBMITTED)
+    (kept,) = rows(node)
+    assert json.loads(submitted.detail)["output"] == {"RequestId": kept.request_id, "StatefulAsyncInvocationId": "job-1"}
     call = await functions.next_call("shop/pay")
     assert call.headers["X-Fc-Stateful-Async-Invocation-Id"] == "job-1"
     call.reply({"paid": 5})
