@@ -11,9 +11,7 @@ from tests.chaos.run import Plan
 
 PLANS = {
     "sqlite": Plan(seed=20_261_121, kills=5, kinds=KINDS, nodes=1, pause_seconds=0.4, clients=12, flows=12, places=4),
-    "postgres": Plan(
-        seed=20_261_121, kills=7, kinds=KINDS, nodes=3, pause_seconds=0.4, clients=12, flows=12, places=2
-    ),
+    "postgres": Plan(seed=20_261_121, kills=7, kinds=KINDS, nodes=3, pause_seconds=0.4, clients=12, flows=12, places=2),
 }
 
 

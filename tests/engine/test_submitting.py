@@ -78,7 +78,8 @@ async def test_a_sync_step_waits_for_the_end(node: Node, functions: Functions) -
     await node.start("f", "e", {"id": "job-1"})
     submitted = await node.reached("f", "e", EventType.TASK_SUBMITTED)
     (kept,) = rows(node)
-    assert json.loads(submitted.detail)["output"] == {"RequestId": kept.request_id, "StatefulAsyncInvocationId": "job-1"}
+    shown = {"RequestId": kept.request_id, "StatefulAsyncInvocationId": "job-1"}
+    assert json.loads(submitted.detail)["output"] == shown
     call = await functions.next_call("shop/pay")
     assert call.headers["X-Fc-Stateful-Async-Invocation-Id"] == "job-1"
     call.reply({"paid": 5})
