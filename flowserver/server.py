@@ -18,6 +18,7 @@ from flowserver.api import watching
 from flowserver.api.fc.answers import fault_response
 from flowserver.api.middleware import RequestFrame
 from flowserver.api.mns.answers import fault_response as mns_fault_response
+from flowserver.api.rpc.acting import Acting
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.limits import Limits
@@ -75,6 +76,7 @@ class Application(Starlette):
         self.state.clock = clock
         self.state.limits = limits = Limits.of(settings.limits)
         self.state.outlets = read_outlets(settings.queues)
+        self.state.invoker = None  # the engine's own, unless another is set before the start
         self._frame: dict[str, Any] = {"body_bytes_max": limits.request_bytes_max, "is_leaving": self._is_leaving}
         self.add_middleware(RequestFrame, **self._frame)
         self._rpc = RequestFrame(_Rpc(self.state), **self._frame)
@@ -90,7 +92,7 @@ class Application(Starlette):
         """Serve one request."""
         if scope["type"] != "http" or (scope["path"] in watching.PATHS and scope["method"] in watching.METHODS):
             await super().__call__(scope, receive, send)
-        elif scope["path"] == RPC_PATH and scope["method"] in RPC_METHODS and not _is_about_account(scope):
+        elif is_rpc(scope):
             await self._rpc(scope, receive, send)
         elif scope["path"].startswith(FC_PREFIX):
             await self._fc(scope, receive, send)
@@ -116,6 +118,11 @@ class Application(Starlette):
 
     def _is_leaving(self) -> bool:
         return hasattr(self.state, "engine") and self.state.engine.lease.is_leaving
+
+
+def is_rpc(scope: Scope) -> bool:
+    """Whether it is an RPC request."""
+    return scope["path"] == RPC_PATH and scope["method"] in RPC_METHODS and not _is_about_account(scope)
 
 
 def _is_about_account(scope: Scope) -> bool:
@@ -165,11 +172,13 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             node_id=new_node_id(),
             rules=Rules(days=settings.retention_days, bytes_max=int(settings.retention_gib * 2**30)),
             outlets=app.state.outlets,
+            invoker=app.state.invoker,
             queue_bodies=settings.queue_bodies,
         )
         app.state.engine = engine
         app.state.operations = Operations.of(engine)
-        app.state.rpc = RpcRoute(app.state.operations, engine, settings.allowed_hosts)
+        access = app.state.operations.access
+        app.state.rpc = RpcRoute(Acting(app.state.operations), access, engine.clock, settings.allowed_hosts)
         async with engine.running(settings.drain_seconds):
             yield
 

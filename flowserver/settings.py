@@ -56,6 +56,12 @@ class Settings(BaseSettings):
         repr=False,  # a URL may hold a password
         description="Queues that a broker keeps, by name: NAME=nats://HOST:PORT for a NATS server with JetStream.",
     )
+    processes: int = Field(
+        1,
+        ge=1,
+        le=2,
+        description="Processes of this server; with 2, one of its own speaks HTTP, which makes use of a second core.",
+    )
     drain_seconds: float = Field(
         10.0, ge=0, le=3_600, description="On SIGTERM, how long calls under way may go on before they are given away."
     )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from flowserver.cli.joined_writes import JoiningProtocol
 from flowserver.server import Application
@@ -36,7 +37,15 @@ def serve_until_stopped(app: Application, listeners: list[socket.socket], announ
 
     Raises whatever the application's start raises.
     """
-    config = uvicorn.Config(
+    config = server_config(app)
+    server = _Server(app, config, announce)
+    with _stopping_by_signals(server), asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(_serve(app, server, listeners))
+
+
+def server_config(app: ASGIApp) -> uvicorn.Config:
+    """How uvicorn serves an application of ours."""
+    return uvicorn.Config(
         app,
         loop="auto",  # uvloop, where it exists
         http=JoiningProtocol,
@@ -49,9 +58,17 @@ def serve_until_stopped(app: Application, listeners: list[socket.socket], announ
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=REQUESTS_STOP_SECONDS,
     )
-    server = _Server(app, config, announce)
-    with _stopping_by_signals(server), asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(_serve(app, server, listeners))
+
+
+async def leave(app: Application) -> None:
+    """Begin to stop: give work away, let waiters go, and go on serving for a while if clients can go elsewhere."""
+    log.info("stopping")
+    engine = app.state.engine
+    engine.watchers.release()
+    engine.queues.release()
+    await engine.leave()
+    if engine.membership.share.nodes > 1:
+        await asyncio.sleep(FAREWELL_SECONDS)
 
 
 async def _serve(app: Application, server: uvicorn.Server, listeners: list[socket.socket]) -> None:
@@ -61,12 +78,11 @@ async def _serve(app: Application, server: uvicorn.Server, listeners: list[socke
     log.info("stopped")
 
 
-class _Server(uvicorn.Server):
-    """uvicorn, but it says when it serves, lets waiters go when it stops, and leaves signals to this module."""
+class QuietServer(uvicorn.Server):
+    """uvicorn, but it says when it serves, and leaves signals to those who run it."""
 
-    def __init__(self, app: Application, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config)
-        self._app = app
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -74,21 +90,23 @@ class _Server(uvicorn.Server):
         await super().startup(sockets=sockets)
         self._announce()
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop serving."""
-        log.info("stopping")
-        engine = self._app.state.engine
-        engine.watchers.release()
-        engine.queues.release()
-        await engine.leave()
-        if engine.membership.share.nodes > 1:
-            await asyncio.sleep(FAREWELL_SECONDS)
-        await super().shutdown(sockets=sockets)
-
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Nothing: uvicorn's own way raises the signal again at the end, which would make a clean end look killed."""
         yield
+
+
+class _Server(QuietServer):
+    """The like, which first lets the application leave when it stops."""
+
+    def __init__(self, app: Application, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config, announce)
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop serving."""
+        await leave(self._app)
+        await super().shutdown(sockets=sockets)
 
 
 @contextmanager

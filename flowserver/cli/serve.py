@@ -1,7 +1,6 @@
 """The command `flowserver serve`: settings, database, port, and then the server until it is told to stop."""
 
 import gc
-import socket
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ from flowserver.cli.listening import listening
 from flowserver.cli.logs import set_up_logs
 from flowserver.cli.options import with_settings
 from flowserver.cli.process import serve_until_stopped
+from flowserver.cli.two_processes import serve_with_front
 from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.database import Database
@@ -53,7 +53,9 @@ def serve(settings: Settings, *, migrate: Migrate = None) -> None:
         place = place_of(database)
     _collect_garbage_seldom()
     with listening(settings.host, settings.port, has_keys) as listeners:
-        serve_until_stopped(app, listeners, lambda: _announce(listeners, place, has_keys))
+        url = base_url(*listeners[0].getsockname()[:2])
+        run = serve_until_stopped if settings.processes == 1 else serve_with_front
+        run(app, listeners, lambda: _announce(url, place, has_keys))
 
 
 def _prepare(database: Database, migrate: bool | None) -> bool:
@@ -70,8 +72,7 @@ def _collect_garbage_seldom() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
 
 
-def _announce(listeners: list[socket.socket], place: str, has_keys: bool) -> None:
-    url = base_url(*listeners[0].getsockname()[:2])
+def _announce(url: str, place: str, has_keys: bool) -> None:
     typer.echo(f"flowserver {__version__} is ready (Ctrl-C stops it)")
     typer.echo(f"  API     {url}  (for SDKs; REST is under /v1)")
     typer.echo(f"  Docs    {url}/docs")

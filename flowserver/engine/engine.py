@@ -48,6 +48,7 @@ from flowserver.engine.warm import WarmExecutions
 from flowserver.engine.watchers import Watchers
 from flowserver.invokers.brokers import Outlet
 from flowserver.invokers.deferred import DeferredInvoker
+from flowserver.invokers.invocation import Invoker
 from flowserver.invokers.outlets import Outlets
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.destinations import FunctionAddress, QueueAddress, TopicAddress
@@ -78,6 +79,7 @@ class Engine:
         rules: Rules = FOR_EVER,
         outlets: Mapping[str, Outlet] | None = None,
         queue_bodies: QueueBodies = "base64",
+        invoker: Invoker | None = None,
     ) -> None:
         self.database = database
         self.clock = clock
@@ -92,7 +94,7 @@ class Engine:
         self.reader = Reader(database, limits)
         self.registry = FunctionRegistry(self.reader)
         self.starter = Starter(database, self.committer, limits)
-        self.invoker = DeferredInvoker(limits)
+        self.invoker = invoker or DeferredInvoker(limits)
         self.outlets = Outlets(outlets)
         outward = Outward(self.invoker, self.outlets)
         self.deliveries = Deliveries(self.reader, self.committer, outward, clock, limits)

@@ -7,19 +7,11 @@ import secrets
 from dataclasses import dataclass
 
 from cachetools import TTLCache
-from sqlalchemy import Connection
 
 from flowserver.base.errors import AccessDenied, SignatureNonceUsed, UnknownAccessKey
 from flowserver.base.sharing import shared
-from flowserver.engine.engine import Engine
-from flowserver.store.keys import (
-    AccessKey,
-    any_access_key,
-    find_access_key,
-    find_key_by_token,
-    token_digest,
-    use_nonce,
-)
+from flowserver.operations.keys import KeyKind, Keys
+from flowserver.store.keys import AccessKey, token_digest
 
 log = logging.getLogger(__name__)
 
@@ -40,9 +32,9 @@ class NewAccessKey:
 class AccessOperations:
     """Looks callers up, remembering answers for a moment."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._remembered: TTLCache[tuple[str, str], AccessKey] = TTLCache(10_000, REMEMBER_SECONDS)
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._remembered: TTLCache[tuple[KeyKind, str], AccessKey] = TTLCache(10_000, REMEMBER_SECONDS)
         self._is_open = False
         self._look_again_at = -math.inf
         self._looking: asyncio.Task[None] | None = None
@@ -57,7 +49,7 @@ class AccessOperations:
 
     async def _look(self) -> None:
         try:
-            is_open = not await self._engine.reader.ask(any_access_key)
+            is_open = not await self._keys.are_any()
             if self._is_open and not is_open:
                 log.info("there is an access key now: callers without one are refused")
             self._is_open = is_open
@@ -79,20 +71,14 @@ class AccessOperations:
 
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> None:
         """Accept a signature nonce once in `kept_ms`, durably; raises SignatureNonceUsed."""
-        expires_at = self._engine.clock.now_ms() + kept_ms
-
-        def change(connection: Connection) -> bool:
-            return use_nonce(connection, access_key_id, nonce, expires_at)
-
-        if not await self._engine.committer.write(change, bounded=True):
+        if not await self._keys.use_nonce(access_key_id, nonce, kept_ms):
             raise SignatureNonceUsed
 
-    async def _find(self, kind: str, value: str) -> AccessKey | None:
+    async def _find(self, kind: KeyKind, value: str) -> AccessKey | None:
         known = self._remembered.get((kind, value))
         if isinstance(known, AccessKey):
             return known
-        look = find_access_key if kind == "id" else find_key_by_token
-        key = await self._engine.reader.ask(lambda connection: look(connection, value), bounded=True)
+        key = await self._keys.find(kind, value)
         if key is not None:
             self._remembered[(kind, value)] = key
         return key

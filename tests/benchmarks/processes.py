@@ -48,6 +48,14 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def family_of(pid: int) -> list[int]:
+    """The process and those that it has started; none if it has ended."""
+    try:
+        return [pid, *children_of(pid)]
+    except FileNotFoundError:
+        return []
+
+
 def _status(pid: int, name: str) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))

@@ -15,7 +15,7 @@ from tests.benchmarks.growing import foreach, loop
 from tests.benchmarks.intake import intake
 from tests.benchmarks.machine import machine_figures
 from tests.benchmarks.services import long_poll, queue, tasks
-from tests.benchmarks.stage import Stage, staged
+from tests.benchmarks.stage import Shape, Stage, staged
 from tests.benchmarks.suspended import suspend_and_complete, suspend_and_crash
 from tests.benchmarks.timers import timers
 from tests.benchmarks.waiting import waiting
@@ -51,24 +51,24 @@ CHECKS: dict[str, Workload] = {
 """Whether costs stay flat as the work grows; these take minutes."""
 
 
-def measure(names: Sequence[str], postgres: PostgresServer | None, nodes: int, scale: Scale, runs: int) -> Rows:
+def measure(names: Sequence[str], postgres: PostgresServer | None, shape: Shape, scale: Scale, runs: int) -> Rows:
     """Every workload so many times; medians over the runs. Without `postgres` on SQLite."""
     rows: Rows = {}
     for name in names:
-        rows |= medians([_run_on_new_stage([name], postgres, nodes, scale) for _ in range(runs)])
+        rows |= medians([_run_on_new_stage([name], postgres, shape, scale) for _ in range(runs)])
     return rows
 
 
-def measure_quickly(names: Sequence[str], postgres: PostgresServer | None, nodes: int, scale: Scale) -> Rows:
+def measure_quickly(names: Sequence[str], postgres: PostgresServer | None, shape: Shape, scale: Scale) -> Rows:
     """Every workload once, one after another on the same servers, so that memory figures tell little."""
-    return _run_on_new_stage(names, postgres, nodes, scale)
+    return _run_on_new_stage(names, postgres, shape, scale)
 
 
-def _run_on_new_stage(names: Sequence[str], postgres: PostgresServer | None, nodes: int, scale: Scale) -> Rows:
+def _run_on_new_stage(names: Sequence[str], postgres: PostgresServer | None, shape: Shape, scale: Scale) -> Rows:
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     with tempfile.TemporaryDirectory() as folder:
         before = machine_figures(Path(folder))
-        with _database(postgres) as url, staged(url, nodes) as stage, runner:
+        with _database(postgres) as url, staged(url, shape) as stage, runner:
             rows = runner.run(_run(names, stage, scale))
         after = machine_figures(Path(folder))
     machine = {name: (before[name] + after[name]) / 2 for name in before}

@@ -17,6 +17,7 @@ from tests.benchmarks.function import PATHS, FunctionProcess
 from tests.benchmarks.primary import Primary
 from tests.benchmarks.processes import (
     cpu_seconds_of,
+    family_of,
     machine_cpu_seconds,
     peak_bytes_of,
     resident_bytes_of,
@@ -55,11 +56,25 @@ class Told(asyncio.Protocol):
             future.set_result(token)
 
 
+@dataclass(frozen=True)
+class Shape:
+    """How many servers there are, and of how many processes each is."""
+
+    nodes: int = 1
+    processes: int = 1
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Of `serve`."""
+        return () if self.processes == 1 else ("--processes", str(self.processes))
+
+
 @dataclass
 class Stage:
     """Servers that run over an empty database, with the functions registered; `open` and `close` it in one loop."""
 
     database_url: str
+    shape: Shape
     servers: list[ServerProcess]
     function: FunctionProcess
     primary: Primary | None
@@ -136,25 +151,28 @@ class Stage:
         self.servers[0].kill()
         self.client.close()
         began = time.perf_counter()
-        self.servers[0] = ServerProcess(self.database_url, environment=compiled())
+        self.servers[0] = ServerProcess(self.database_url, *self.shape.flags, environment=compiled())
         self.clients = [Client(self.servers[0].url)]
         return began
 
     def cpu_seconds(self) -> float:
         """Of the servers, so far."""
-        return sum(cpu_seconds_of(server.process.pid) for server in self.servers)
+        return sum(map(cpu_seconds_of, self._processes()))
 
     def resident_bytes(self) -> int:
-        """Of the first server, now."""
-        return resident_bytes_of(self.servers[0].process.pid)
+        """Of the first server, now; what its processes share is counted for each."""
+        return sum(map(resident_bytes_of, family_of(self.servers[0].process.pid)))
 
     def peak_bytes(self) -> int:
-        """Of the server that needed most."""
-        return max(peak_bytes_of(server.process.pid) for server in self.servers)
+        """Of the server that needed most; what its processes share is counted for each."""
+        return max(sum(map(peak_bytes_of, family_of(server.process.pid))) for server in self.servers)
+
+    def _processes(self) -> list[int]:
+        return [pid for server in self.servers for pid in family_of(server.process.pid)]
 
     def read(self) -> Counters:
         """Counters that only grow, as they are now."""
-        written = sum(written_bytes_of(server.process.pid) for server in self.servers) + self._checkpointed_bytes
+        written = sum(map(written_bytes_of, self._processes())) + self._checkpointed_bytes
         counters = {
             "seconds": time.perf_counter(),
             "cpu_seconds": self.cpu_seconds(),
@@ -173,7 +191,7 @@ class Stage:
 
 
 @contextmanager
-def staged(postgres_url: str | None, nodes: int = 1) -> Iterator[Stage]:
+def staged(postgres_url: str | None, shape: Shape) -> Iterator[Stage]:
     """Start everything, over this PostgreSQL database or a new SQLite file; stop it at the end."""
     # A check holds thousands of connections open, and the servers inherit the limit.
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -181,11 +199,11 @@ def staged(postgres_url: str | None, nodes: int = 1) -> Iterator[Stage]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flowserver-bench-")))
         url = postgres_url or f"sqlite:///{folder}/bench.db"
         function = stack.enter_context(FunctionProcess(compiled()))
-        servers = [ServerProcess(url, "--migrate", environment=compiled())]
+        servers = [ServerProcess(url, "--migrate", *shape.flags, environment=compiled())]
         stack.callback(_stop_all, servers)  # those that run at the end; some workloads replace them
-        servers += [ServerProcess(url, environment=compiled()) for _ in range(1, nodes)]
+        servers += [ServerProcess(url, *shape.flags, environment=compiled()) for _ in range(1, shape.nodes)]
         primary = stack.enter_context(Primary(url)) if postgres_url else None
-        yield Stage(url, servers, function, primary)
+        yield Stage(url, shape, servers, function, primary)
 
 
 def _stop_all(servers: list[ServerProcess]) -> None:

@@ -14,9 +14,10 @@ from starlette.types import Receive, Scope, Send
 
 from flowserver.api.faults import as_fault
 from flowserver.api.guard import check_open_request
+from flowserver.api.rpc.acting import Act, written
 from flowserver.api.rpc.actions import ACTIONS
-from flowserver.api.rpc.parameters import Parameters
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify
+from flowserver.base.clock import Clock
 from flowserver.base.errors import (
     ActionNotSupported,
     EntityTooLarge,
@@ -27,9 +28,7 @@ from flowserver.base.errors import (
     ServiceUnavailable,
     VersionNotSupported,
 )
-from flowserver.base.json_values import JsonObject, dump_json
-from flowserver.engine.engine import Engine
-from flowserver.operations.operations import Operations
+from flowserver.operations.access import AccessOperations
 
 VERSION = "2019-03-15"
 FORM = "application/x-www-form-urlencoded"
@@ -43,11 +42,12 @@ RETRY_AFTER_MS = 1_000
 
 
 class RpcRoute:
-    """Answers RPC requests over the operations."""
+    """Answers RPC requests; `act` does what they order."""
 
-    def __init__(self, operations: Operations, engine: Engine, allowed_hosts: Collection[str]) -> None:
-        self._operations = operations
-        self._clock = engine.clock
+    def __init__(self, act: Act, access: AccessOperations, clock: Clock, allowed_hosts: Collection[str]) -> None:
+        self._act = act
+        self._access = access
+        self._clock = clock
         self._allowed_hosts = allowed_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,7 +57,7 @@ class RpcRoute:
         try:
             received = await _receive(scope, headers, receive)
             request_id = _own_request_id(received) or request_id
-            body = await self._answer(received)
+            body = await self._answer(received, request_id)
         except ClientDisconnect:
             return  # nobody is left to answer
         except FlowServerError as error:
@@ -65,24 +65,23 @@ class RpcRoute:
         except Exception as error:
             await _send_fault(send, as_fault(error, request_id), headers, request_id)
         else:
-            await _send(send, 200, {**body, "RequestId": request_id})
+            await _send(send, 200, body)
 
-    async def _answer(self, received: SignedRequest) -> JsonObject:
+    async def _answer(self, received: SignedRequest, request_id: str) -> bytes:
         parameters = received.parameters
         name = parameters.get("Action") or received.headers.get("x-acs-action")
         if not name:
             raise MissingParameter("the parameter Action is missing; REST is under /v1, interactive docs at /docs")
-        action = ACTIONS.get(name)
-        if action is None:
+        if name not in ACTIONS:
             raise ActionNotSupported(f"the action {name[:100]} is not supported")
         version = parameters.get("Version") or received.headers.get("x-acs-version") or VERSION
         if version != VERSION:
             raise VersionNotSupported(f"API version {version[:40]} is not supported; use {VERSION}")
         await self._check_caller(received)
-        return await action(self._operations, Parameters(parameters))
+        return await self._act(name, parameters, request_id)
 
     async def _check_caller(self, received: SignedRequest) -> None:
-        access = self._operations.access
+        access = self._access
         headers = received.headers
         if await access.is_open():
             host, origin = headers.get("host"), headers.get("origin")
@@ -160,17 +159,16 @@ async def _send_fault(send: Send, error: FlowServerError, headers: Mapping[str, 
         "Recommend": "",
     }
     if isinstance(error, (ResourceThrottled, ServiceUnavailable)):
-        await _send(send, error.status, body, (b"x-acs-retry-after", str(RETRY_AFTER_MS).encode()))
+        await _send(send, error.status, written(body), (b"x-acs-retry-after", str(RETRY_AFTER_MS).encode()))
     else:
-        await _send(send, error.status, body)
+        await _send(send, error.status, written(body))
 
 
-async def _send(send: Send, status: int, body: JsonObject, *more_headers: tuple[bytes, bytes]) -> None:
-    text = dump_json(body).encode("utf-8", "replace")
+async def _send(send: Send, status: int, body: bytes, *more_headers: tuple[bytes, bytes]) -> None:
     headers = [
         (b"content-type", b"application/json"),
-        (b"content-length", str(len(text)).encode()),
+        (b"content-length", str(len(body)).encode()),
         *more_headers,
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": text})
+    await send({"type": "http.response.body", "body": body})

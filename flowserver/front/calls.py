@@ -1,0 +1,108 @@
+"""Calls of functions that the front makes for the engine."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from multidict import CIMultiDict
+
+from flowserver.base.limits import Limits
+from flowserver.front.link import Handler, Link, LinkLost
+from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied, Reply
+from flowserver.invokers.replies import classify_reply
+from flowserver.invokers.web_requests import WebRequest
+
+ENDPOINTS_MAX = 1_000
+"""Endpoints that either side remembers as the other knows them; a further one makes all be told anew."""
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class DistantInvoker:
+    """The engine's side: an `Invoker` whose calls the front makes."""
+
+    def __init__(self, link: Link, limits: Limits) -> None:
+        self._link = link
+        self._limits = limits
+        self._written: dict[int, tuple[Endpoint, bytes]] = {}
+
+    async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
+        """Make the call and say what came of it. Raises nothing but CancelledError, which ends the call."""
+        reply = await self.exchange(invocation, endpoint)
+        if isinstance(reply, Failed):
+            return reply
+        return classify_reply(invocation, reply.status, reply.headers, reply.body, self._limits)
+
+    async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
+        """Make the call; Failed only if no reply came. Raises nothing but CancelledError, which ends the call."""
+        return await self._ask("exchange", invocation, self._write(endpoint))
+
+    async def send(self, request: WebRequest) -> Reply | Failed:
+        """Make the request; Failed only if no reply came. Raises nothing but CancelledError, which ends it."""
+        return await self._ask("send", request.method, request.url, request.seconds, request.headers, request.body)
+
+    async def close(self) -> None:
+        """Nothing: the connections are the front's, and go with it."""
+
+    async def _ask(self, name: str, *arguments: Any) -> Reply | Failed:
+        try:
+            told = await self._link.call(name, *arguments)
+        except LinkLost:
+            # What came of the call is not known, so nothing may be said of it. This process ends with the front, and
+            # the call is made again by whoever comes next.
+            await asyncio.Event().wait()
+        return _read_reply(told)
+
+    def _write(self, endpoint: Endpoint) -> bytes:
+        """What the front needs of an endpoint; the same bytes for the same object."""
+        known = self._written.get(id(endpoint))
+        if known is not None:
+            return known[1]
+        if len(self._written) >= ENDPOINTS_MAX:
+            self._written.clear()
+        written = _encode((endpoint.url, endpoint.headers, endpoint.timeout_seconds))
+        self._written[id(endpoint)] = endpoint, written  # which keeps the endpoint, or another could have its id
+        return written
+
+
+class Calling:
+    """The front's side: makes the calls that the engine orders."""
+
+    def __init__(self, invoker: Invoker) -> None:
+        self._invoker = invoker
+        self._endpoints: dict[bytes, Endpoint] = {}
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """What the engine may call."""
+        return {"exchange": self._exchange, "send": self._send}
+
+    async def _exchange(self, invocation: dict[str, Any], endpoint: bytes) -> list[Any]:
+        return _write_reply(await self._invoker.exchange(Invocation(**invocation), self._read(endpoint)))
+
+    async def _send(self, method: str, url: str, seconds: float, headers: dict[str, str], body: bytes) -> list[Any]:
+        return _write_reply(await self._invoker.send(WebRequest(method, url, seconds, headers, body)))
+
+    def _read(self, written: bytes) -> Endpoint:
+        """The same object for the same bytes, by which its route is remembered."""
+        known = self._endpoints.get(written)
+        if known is None:
+            if len(self._endpoints) >= ENDPOINTS_MAX:
+                self._endpoints.clear()
+            known = self._endpoints[written] = Endpoint(*msgspec.msgpack.decode(written))
+        return known
+
+
+def _write_reply(reply: Reply | Failed) -> list[Any]:
+    if isinstance(reply, Failed):
+        return [reply.error, reply.cause]
+    headers = [(str(name), value) for name, value in reply.headers.items()]  # names may be of a class of their own
+    return [reply.status, headers, reply.body]
+
+
+def _read_reply(told: list[Any]) -> Reply | Failed:
+    if len(told) == 2:
+        return Failed(*told)
+    status, headers, body = told
+    return Reply(status, CIMultiDict(headers), body)

@@ -1,0 +1,58 @@
+"""What the front is made of: RPC, which it serves itself; everything else, which it hands on; calls of functions."""
+
+from collections.abc import Collection, Mapping
+
+from starlette.types import Receive, Scope, Send
+
+from flowserver.api.middleware import RequestFrame
+from flowserver.api.rpc.router import RpcRoute
+from flowserver.base.clock import Clock
+from flowserver.base.limits import Limits
+from flowserver.front.calls import Calling
+from flowserver.front.keys import DistantKeys
+from flowserver.front.link import Handler, Link
+from flowserver.front.relaying import Relay
+from flowserver.invokers.deferred import DeferredInvoker
+from flowserver.operations.access import AccessOperations
+from flowserver.server import is_rpc
+
+ACT = "act"
+"""What the engine's side calls carrying out an action (`Act`)."""
+
+
+class Front:
+    """An ASGI application, and what the engine may call. Make it inside a running event loop, then `attach` it."""
+
+    def __init__(self, limits: Limits, clock: Clock, allowed_hosts: Collection[str]) -> None:
+        self.is_leaving = False
+        """Whether connections are to be closed with their next answer."""
+        self._limits = limits
+        self._clock = clock
+        self._allowed_hosts = allowed_hosts
+        self._relay = Relay()
+        self._calling = Calling(DeferredInvoker(limits))
+        self._rpc: RequestFrame | None = None
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """What the engine may call: functions, and what belongs to a request that was handed on."""
+        return {**self._relay.handlers, **self._calling.handlers}
+
+    def attach(self, link: Link) -> None:
+        """Serve for the engine at the other end; before the first request."""
+
+        async def act(action: str, parameters: Mapping[str, str], request_id: str) -> bytes:
+            body: bytes = await link.call(ACT, action, parameters, request_id)
+            return body
+
+        self._relay.link = link
+        route = RpcRoute(act, AccessOperations(DistantKeys(link)), self._clock, self._allowed_hosts)
+        self._rpc = RequestFrame(route, self._limits.request_bytes_max, lambda: self.is_leaving)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        assert self._rpc is not None
+        if is_rpc(scope):
+            await self._rpc(scope, receive, send)
+        else:
+            await self._relay(scope, receive, send)

@@ -1,0 +1,32 @@
+"""Access keys: the front checks them, the engine knows them."""
+
+from collections.abc import Mapping
+
+from flowserver.front.link import Handler, Link
+from flowserver.operations.keys import KeyKind, Keys
+from flowserver.store.keys import AccessKey
+
+
+class DistantKeys:
+    """The front's side: `Keys` that the engine knows."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    async def are_any(self) -> bool:
+        """Whether there has ever been a key."""
+        return bool(await self._link.call("are_any_keys"))
+
+    async def find(self, kind: KeyKind, value: str) -> AccessKey | None:
+        """The enabled key of that id, or of that digest of its token."""
+        found = await self._link.call("find_key", kind, value)
+        return None if found is None else AccessKey(**found)
+
+    async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
+        """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
+        return bool(await self._link.call("use_nonce", access_key_id, nonce, kept_ms))
+
+
+def handlers_of_keys(keys: Keys) -> Mapping[str, Handler]:
+    """The engine's side."""
+    return {"are_any_keys": keys.are_any, "find_key": keys.find, "use_nonce": keys.use_nonce}

@@ -1,0 +1,162 @@
+"""Calls both ways between two processes, over one socket.
+
+A frame is its length, four bytes, and a MessagePack array. What is called is named; arguments and answers are texts,
+bytes, numbers, None, and lists and mappings of such. Errors of `base.errors` arrive as what they were.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
+from typing import Any, Final, cast
+
+import msgspec
+
+from flowserver.base import errors
+from flowserver.base.errors import FlowServerError, ServiceUnavailable
+from flowserver.base.sharing import give
+
+Handler = Callable[..., Awaitable[Any]]
+"""Carries out what the other side calls."""
+
+Explain = Callable[[Exception, str], FlowServerError]
+"""What the other side is told of another error of a handler, of that name."""
+
+CALL: Final = 0
+ANSWER: Final = 1
+FAULT: Final = 2
+CANCEL: Final = 3
+
+_LENGTH_BYTES: Final = 4
+
+
+class LinkLost(ConnectionError):
+    """The other process is gone, or this one has let go of it."""
+
+
+class Link(asyncio.Protocol):
+    """One end; `handlers` are what the other end may call, by name. Make it with `connected`."""
+
+    def __init__(self, handlers: Mapping[str, Handler], explain: Explain) -> None:
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when the other end is gone, or `close` was called."""
+        self._handlers = handlers
+        self._explain = explain
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.WriteTransport | None = None
+        self._numbers = count()
+        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._serving: dict[int, asyncio.Task[None]] = {}
+        self._received = bytearray()
+        self._pieces: list[bytes] = []
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decode = msgspec.msgpack.Decoder().decode
+
+    @classmethod
+    async def connected(cls, end: socket.socket, handlers: Mapping[str, Handler], explain: Explain) -> "Link":
+        """A link over one end of a socket pair, which it owns from now on."""
+        end.setblocking(False)
+        _, link = await asyncio.get_running_loop().create_connection(lambda: cls(handlers, explain), sock=end)
+        return link
+
+    async def call(self, name: str, *arguments: Any) -> Any:
+        """What the other end's handler answers; whoever is cancelled cancels it.
+
+        Raises the FlowServerError that comes of it, and LinkLost.
+        """
+        if self.lost.done():
+            raise LinkLost
+        number = next(self._numbers)
+        answer = self._asked[number] = self._loop.create_future()
+        try:
+            self._write((CALL, number, name, arguments))
+            return await answer
+        except asyncio.CancelledError:
+            self._write((CANCEL, number))
+            raise
+        finally:
+            del self._asked[number]
+
+    def close(self) -> None:
+        """Let go of the other end, which is told by that; what was written before still reaches it."""
+        if self._transport is not None:
+            self._flush()
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket can be written to."""
+        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's has all of it, but is none
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        """Nothing more comes: end whatever waits for the other end, and whatever is done for it."""
+        self._transport = None
+        self.lost.set_result(None)
+        for answer in self._asked.values():
+            if not answer.done():
+                answer.set_exception(LinkLost())
+        for task in self._serving.values():
+            task.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what has come, and act on every frame that is whole."""
+        self._received += data
+        begin, end = 0, len(self._received)
+        with memoryview(self._received) as received:
+            while end - begin >= _LENGTH_BYTES:
+                after = begin + _LENGTH_BYTES + int.from_bytes(received[begin : begin + _LENGTH_BYTES])
+                if after > end:
+                    break
+                self._take(self._decode(received[begin + _LENGTH_BYTES : after]))
+                begin = after
+        del self._received[:begin]
+
+    def _take(self, frame: list[Any]) -> None:
+        kind, number, *rest = frame
+        if kind == CALL:
+            self._serving[number] = self._loop.create_task(self._serve(number, *rest))
+        elif kind == CANCEL:
+            if number in self._serving:
+                self._serving[number].cancel()
+        else:
+            asked = self._asked.get(number)
+            if asked is not None:  # else whoever asked has gone
+                give(asked, rest[0] if kind == ANSWER else _error(*rest))
+
+    async def _serve(self, number: int, name: str, arguments: list[Any]) -> None:
+        try:
+            self._write((ANSWER, number, await self._handlers[name](*arguments)))
+        except FlowServerError as error:
+            self._refuse(number, error)
+        except asyncio.CancelledError:
+            self._refuse(number, ServiceUnavailable())  # whoever has cancelled it hears no answer
+            raise
+        except Exception as error:
+            self._refuse(number, self._explain(error, name))
+        finally:
+            del self._serving[number]
+
+    def _refuse(self, number: int, error: FlowServerError) -> None:
+        self._write((FAULT, number, _name_of(error), error.message.encode("utf-8", "replace").decode()))
+
+    def _write(self, frame: tuple[Any, ...]) -> None:
+        """Send a frame with all others of this turn of the event loop: each write costs a system call, and wakes."""
+        encoded = self._encode(frame)
+        if not self._pieces:
+            self._loop.call_soon(self._flush)
+        self._pieces += (len(encoded).to_bytes(_LENGTH_BYTES), encoded)
+
+    def _flush(self) -> None:
+        if self._pieces and self._transport is not None:
+            self._transport.write(b"".join(self._pieces))
+        self._pieces.clear()
+
+
+def _name_of(error: FlowServerError) -> str:
+    """The class of `base.errors` that tells most of an error; some are of a class that is known elsewhere."""
+    return next(each.__name__ for each in type(error).__mro__ if each.__module__ == errors.__name__)
+
+
+def _error(name: str, message: str) -> FlowServerError:
+    found = getattr(errors, name)(message)
+    assert isinstance(found, FlowServerError)
+    return found

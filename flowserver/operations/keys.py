@@ -1,0 +1,52 @@
+"""Access keys and used nonces, as those who check requests ask for them."""
+
+from typing import Literal, Protocol
+
+from sqlalchemy import Connection
+
+from flowserver.engine.engine import Engine
+from flowserver.store.keys import AccessKey, any_access_key, find_access_key, find_key_by_token, use_nonce
+
+KeyKind = Literal["id", "token"]
+"""By what a key is looked for: its id, or its token's digest."""
+
+
+class Keys(Protocol):
+    """Where keys are known; all raise what the database raises."""
+
+    async def are_any(self) -> bool:
+        """Whether there has ever been a key."""
+        ...
+
+    async def find(self, kind: KeyKind, value: str) -> AccessKey | None:
+        """The enabled key of that id, or of that digest of its token."""
+        ...
+
+    async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
+        """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
+        ...
+
+
+class EngineKeys:
+    """The keys in an engine's database."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def are_any(self) -> bool:
+        """Whether there has ever been a key."""
+        return await self._engine.reader.ask(any_access_key)
+
+    async def find(self, kind: KeyKind, value: str) -> AccessKey | None:
+        """The enabled key of that id, or of that digest of its token."""
+        look = find_access_key if kind == "id" else find_key_by_token
+        return await self._engine.reader.ask(lambda connection: look(connection, value), bounded=True)
+
+    async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
+        """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
+        expires_at = self._engine.clock.now_ms() + kept_ms
+
+        def change(connection: Connection) -> bool:
+            return use_nonce(connection, access_key_id, nonce, expires_at)
+
+        return await self._engine.committer.write(change, bounded=True)
