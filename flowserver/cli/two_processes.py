@@ -75,14 +75,14 @@ async def _run_engine(app: Application, end: socket.socket, announce: Callable[[
     link = await Link.connected(end, handlers, as_fault)
     link.lost.add_done_callback(_end_with_front)
     app.state.invoker = DistantInvoker(link, app.state.limits)
+    told_to_stop = _signalled()
     async with app.router.lifespan_context(app):
         handlers |= Relayed(app, link).handlers
         handlers |= handlers_of_keys(EngineKeys(app.state.engine))
         handlers[ACT] = Acting(app.state.operations)
-        with _told_to_stop() as told:
-            await link.call("serve")
-            announce()
-            await told.wait()
+        await link.call("serve")
+        announce()
+        await told_to_stop.wait()
         await link.call("leave")
         await leave(app)
         await link.call("stop")
@@ -97,18 +97,19 @@ def _end_with_front(_: object) -> None:
     os._exit(1)
 
 
-@contextlib.contextmanager
-def _told_to_stop() -> Iterator[asyncio.Event]:
+def _signalled() -> asyncio.Event:
     """Set by the first signal; a second one kills."""
     loop, told = asyncio.get_running_loop(), asyncio.Event()
-    for number in SIGNALS:
-        loop.add_signal_handler(number, told.set)
-    try:
-        yield told
-    finally:
+
+    def tell() -> None:
+        told.set()
         for number in SIGNALS:
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, tell)
+    return told
 
 
 def _become_front(app: Application, listeners: list[socket.socket], end: socket.socket) -> None:
@@ -121,22 +122,40 @@ def _become_front(app: Application, listeners: list[socket.socket], end: socket.
 
 async def _run_front(app: Application, listeners: list[socket.socket], end: socket.socket) -> None:
     front = Front(app.state.limits, app.state.clock, app.state.settings.allowed_hosts)
-    serving = asyncio.Event()
-    server = QuietServer(server_config(front), serving.set)
-    running: list[asyncio.Task[None]] = []
+    listening = _Listening(front, listeners)
 
-    async def serve() -> None:
-        running.append(asyncio.create_task(server.serve(sockets=listeners)))
-        await serving.wait()
-
-    async def start_leaving() -> None:
+    async def begin_leaving() -> None:
         front.is_leaving = True
 
-    async def stop() -> None:
-        server.should_exit = True
-        await running[0]
-
-    link = await Link.connected(end, {**front.handlers, "serve": serve, "leave": start_leaving, "stop": stop}, as_fault)
+    handlers = {**front.handlers, "serve": listening.begin, "leave": begin_leaving, "stop": listening.end}
+    link = await Link.connected(end, handlers, as_fault)
     front.attach(link)
     await link.lost
     os._exit(0)  # whatever is still under way here was for the engine
+
+
+class _Listening:
+    """The front's server, which begins and ends as the engine says; if it ends otherwise, so does this process."""
+
+    def __init__(self, front: Front, listeners: list[socket.socket]) -> None:
+        self._listeners = listeners
+        self._begun = asyncio.Event()
+        self._server = QuietServer(server_config(front), self._begun.set)
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """Return when requests are answered."""
+        self._task = asyncio.create_task(self._server.serve(sockets=self._listeners))
+        self._task.add_done_callback(self._note_end)
+        await self._begun.wait()
+
+    async def end(self) -> None:
+        """Return when the last request has been answered."""
+        assert self._task is not None
+        self._server.should_exit = True
+        await asyncio.wait([self._task])
+
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        if not self._server.should_exit:
+            log.critical("no requests are answered any more", exc_info=task.exception())
+            os._exit(1)

@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 from multidict import CIMultiDict
 
+from flowserver.base.errors import FlowServerError
 from flowserver.base.limits import Limits
 from flowserver.front.link import Handler, Link, LinkLost
+from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied, Reply
-from flowserver.invokers.replies import classify_reply
+from flowserver.invokers.replies import classify_reply, failed
 from flowserver.invokers.web_requests import WebRequest
 
 ENDPOINTS_MAX = 1_000
@@ -36,11 +38,18 @@ class DistantInvoker:
 
     async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
         """Make the call; Failed only if no reply came. Raises nothing but CancelledError, which ends the call."""
-        return await self._ask("exchange", invocation, self._write(endpoint))
+        try:
+            return await self._ask("exchange", invocation, self._write(endpoint))
+        except (UnicodeEncodeError, FlowServerError) as error:  # a step must end with an error name, come what may
+            return _not_made(invocation.title, error, self._limits)
 
     async def send(self, request: WebRequest) -> Reply | Failed:
         """Make the request; Failed only if no reply came. Raises nothing but CancelledError, which ends it."""
-        return await self._ask("send", request.method, request.url, request.seconds, request.headers, request.body)
+        parts = (request.method, request.url, request.seconds, request.headers, request.body)
+        try:
+            return await self._ask("send", *parts)
+        except (UnicodeEncodeError, FlowServerError) as error:
+            return _not_made(request.title, error, self._limits)
 
     async def close(self) -> None:
         """Nothing: the connections are the front's, and go with it."""
@@ -92,6 +101,13 @@ class Calling:
                 self._endpoints.clear()
             known = self._endpoints[written] = Endpoint(*msgspec.msgpack.decode(written))
         return known
+
+
+def _not_made(title: str, error: Exception, limits: Limits) -> Failed:
+    if isinstance(error, UnicodeEncodeError):
+        cause = f"{title} was not called: the request's headers or body are not valid."
+        return failed(ErrorName.INVALID_ARGUMENT, cause, limits)
+    return failed(ErrorName.UNKNOWN, f"{title} was called, but the server has failed to read its reply.", limits)
 
 
 def _write_reply(reply: Reply | Failed) -> list[Any]:

@@ -42,12 +42,16 @@ class Relay:
             await send(message)
 
     async def _receive(self, number: int) -> Message:
-        return await self._open[number][0]()
+        if number not in self._open:
+            return {"type": "http.disconnect"}  # it has just been cut off
+        receive, _ = self._open[number]
+        return await receive()
 
     async def _send(self, number: int, messages: list[Message]) -> None:
-        send = self._open[number][1]
-        for message in messages:
-            await send(message)
+        if number in self._open:
+            _, send = self._open[number]
+            for message in messages:
+                await send(message)
 
 
 class Relayed:

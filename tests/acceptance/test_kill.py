@@ -6,6 +6,7 @@ from threading import Event
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.support.function_server import Call, FunctionServer
 from tests.support.server import ServerProcess
@@ -104,17 +105,18 @@ def settle_callbacks(http: httpx.Client, shop: Shop) -> None:
         assert reply.status_code == 200 or reply.json()["code"] == "TaskAlreadyCompleted", reply.text
 
 
-def test_executions_end_as_they_should_whenever_the_server_is_killed(any_url: str) -> None:
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_executions_end_as_they_should_whenever_the_server_is_killed(any_url: str, processes: str) -> None:
     dice = random.Random(20261121)
     shop = Shop()
     with FunctionServer(shop.answer) as functions:
-        server = ServerProcess(any_url, "--migrate")
+        server = ServerProcess(any_url, "--migrate", "--processes", processes)
         prepare(server, functions)
         for _ in range(KILLS):
             shop.expect(dice.randrange(1, CALLS_BETWEEN_KILLS))
             shop.enough.wait(2)  # past the last call of this stretch there is nothing to wait for
             server.kill()
-            server = ServerProcess(any_url)
+            server = ServerProcess(any_url, "--processes", processes)
             with client(server) as http:
                 settle_callbacks(http, shop)
         with server, client(server) as http:

@@ -20,6 +20,9 @@ CALL = "version: v1\ntype: flow\nsteps: [{type: task, name: t, resourceArn: 'acs
 LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z [A-Z]+ +flowserver[a-z_.]*: ")
 
 
+PROCESSES = pytest.mark.parametrize("processes", ["1", "2"])
+
+
 def _client(server, **options):
     return httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS, **options)
 
@@ -29,8 +32,9 @@ def _start_execution(client, definition):
     client.post("/v1/flows/f/executions", json={"name": "e"}).raise_for_status()
 
 
-def test_comes_up_on_an_empty_machine_and_ends_cleanly(new_url):
-    with ServerProcess(new_url) as server, _client(server) as client:
+@PROCESSES
+def test_comes_up_on_an_empty_machine_and_ends_cleanly(new_url, processes):
+    with ServerProcess(new_url, "--processes", processes) as server, _client(server) as client:
         answer = client.get("/healthz")
         assert answer.status_code == 200
         assert "server" not in answer.headers
@@ -43,12 +47,13 @@ def test_comes_up_on_an_empty_machine_and_ends_cleanly(new_url):
         f"  Data    {new_url.removeprefix('sqlite:///')}",
         "  Access  open to every program on this machine; to close it: flowserver keys create",
     ]
-    assert log[-1].endswith("flowserver.cli.process: stopped")
+    assert log[-1].endswith(": stopped")
     assert all(LOG_LINE.match(line) for line in log)
 
 
-def test_who_waits_is_answered_when_the_server_stops(sqlite_url):
-    with ServerProcess(sqlite_url) as server, _client(server) as client:
+@PROCESSES
+def test_who_waits_is_answered_when_the_server_stops(sqlite_url, processes):
+    with ServerProcess(sqlite_url, "--processes", processes) as server, _client(server) as client:
         _start_execution(client, WAIT)
         poll = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
         poll.request("GET", "/v1/flows/f/executions/e?wait=60")
@@ -65,7 +70,7 @@ def test_who_waits_is_answered_when_the_server_stops(sqlite_url):
 
 
 @pytest.fixture
-def called(sqlite_url):
+def called(sqlite_url, processes):
     """Starts a server that calls a function which never answers; gives the server once it has called."""
 
     @contextmanager
@@ -73,7 +78,8 @@ def called(sqlite_url):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             silent.settimeout(PATIENCE_SECONDS)
             function = {"url": f"http://127.0.0.1:{silent.getsockname()[1]}/"}
-            with ServerProcess(sqlite_url, "--drain-seconds", drain_seconds) as server, _client(server) as client:
+            flags = ("--processes", processes, "--drain-seconds", drain_seconds)
+            with ServerProcess(sqlite_url, *flags) as server, _client(server) as client:
                 client.put("/v1/functions/s/f", json=function).raise_for_status()
                 _start_execution(client, CALL)
                 with silent.accept()[0]:
@@ -82,11 +88,13 @@ def called(sqlite_url):
     return server_that_called
 
 
+@PROCESSES
 def test_calls_under_way_do_not_hold_the_server_for_longer_than_said(called):
     with called(drain_seconds="0") as server:
         server.stop()
 
 
+@PROCESSES
 def test_a_second_signal_ends_the_server_at_once(called):
     with called(drain_seconds="3600") as server:
         server.process.terminate()
@@ -95,13 +103,17 @@ def test_a_second_signal_ends_the_server_at_once(called):
         assert server.process.wait(PATIENCE_SECONDS) == -signal.SIGTERM
 
 
-def test_first_key_closes_the_server(run, sqlite_url):
-    with ServerProcess(sqlite_url) as server, _client(server) as client:
+@PROCESSES
+def test_first_key_closes_the_server(run, sqlite_url, processes):
+    with ServerProcess(sqlite_url, "--processes", processes) as server, _client(server) as client:
         token = json.loads(run("keys", "create", "--database-url", sqlite_url, "--format", "json").stdout)[
             "bearerToken"
         ]
         assert client.get("/v1/flows").status_code == 401
         assert client.get("/v1/flows", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+        assert client.get("/", params={"Action": "ListFlows"}).json()["Code"] == "MissingRequiredParams"
+        signed = client.get("/", params={"Action": "ListFlows"}, headers={"Authorization": f"Bearer {token}"})
+        assert signed.json()["Flows"] == []
 
 
 def test_other_addresses_need_a_key(run, sqlite_url):

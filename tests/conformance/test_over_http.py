@@ -1,4 +1,4 @@
-"""The conformance cases through the HTTP API of a real server, but those that would wait for long."""
+"""The conformance cases through the HTTP API of a real server, of two processes, but those that would wait for long."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ def client_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
         def find_or_start(limits: str) -> Client:
             if limits not in clients:
                 database_url = f"sqlite:///{tmp_path_factory.mktemp(limits)}/flows.db"
-                server = stack.enter_context(ServerProcess(database_url, "--limits", limits))
+                server = stack.enter_context(ServerProcess(database_url, "--limits", limits, "--processes", "2"))
                 client = Client(base_url=server.url, trust_env=False, timeout=2 * PATIENCE_SECONDS)
                 clients[limits] = stack.enter_context(client)
             return clients[limits]

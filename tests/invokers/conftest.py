@@ -1,10 +1,15 @@
+import socket
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 
+from flowserver.api.faults import as_fault
 from flowserver.base.limits import Limits
+from flowserver.front.calls import Calling, DistantInvoker
+from flowserver.front.link import Link
 from flowserver.invokers.http import HttpInvoker
-from flowserver.invokers.invocation import Endpoint, Invocation
+from flowserver.invokers.invocation import Endpoint, Invocation, Invoker
 from tests.invokers.wire_server import WireServer
 
 
@@ -48,8 +53,24 @@ def endpoint(server: WireServer) -> Endpoint:
     return Endpoint(server.url, {"Authorization": "Bearer s3cret"}, 10)
 
 
-@pytest.fixture
-async def invoker(limits: Limits) -> AsyncIterator[HttpInvoker]:
+@pytest.fixture(params=["direct", "distant"])
+async def invoker(request: pytest.FixtureRequest, limits: Limits) -> AsyncIterator[Invoker]:
+    """The invoker itself, and the one that has another process call it."""
     http_invoker = HttpInvoker(limits, stale_seconds=60)  # however busy the machine
-    yield http_invoker
+    if request.param == "direct":
+        yield http_invoker
+    else:
+        async with distant(http_invoker, limits) as invoker:
+            yield invoker
     await http_invoker.close()
+
+
+@asynccontextmanager
+async def distant(invoker: HttpInvoker, limits: Limits) -> AsyncIterator[DistantInvoker]:
+    """What calls it over a link."""
+    ours, theirs = socket.socketpair()
+    far = await Link.connected(theirs, Calling(invoker).handlers, as_fault)
+    near = await Link.connected(ours, {}, as_fault)
+    yield DistantInvoker(near, limits)
+    near.close()
+    await far.lost

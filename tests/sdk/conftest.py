@@ -37,14 +37,14 @@ steps:
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ServerProcess]]:
-    """Both servers, `open` and `keyed`; each knows the function `sdk/echo`."""
+    """Both servers, `open` and `keyed`, the latter of two processes; each knows the function `sdk/echo`."""
     folder = tmp_path_factory.mktemp("sdk")
     keyed_url = f"sqlite:///{folder}/keyed.db"
     create_database_with_key(keyed_url)
     with (
         FunctionServer() as functions,
         ServerProcess(f"sqlite:///{folder}/open.db") as open_server,
-        ServerProcess(keyed_url) as keyed_server,
+        ServerProcess(keyed_url, "--processes", "2") as keyed_server,
     ):
         functions.register(open_server.url, "sdk/echo")
         functions.register(keyed_server.url, "sdk/echo", token=TOKEN)

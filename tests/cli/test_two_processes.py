@@ -1,0 +1,145 @@
+"""A server of two processes: they share their fate, and between them nothing is lost, cut or forgotten."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from threading import Event
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.benchmarks.processes import children_of
+from tests.support.function_server import Call, FunctionServer
+from tests.support.server import PATIENCE_SECONDS, ServerProcess
+
+CALL = "version: v1\ntype: flow\nsteps: [{type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f'}]\n"
+TWO = ("--processes", "2")
+
+
+@pytest.fixture
+def server(sqlite_url: str) -> Iterator[ServerProcess]:
+    with ServerProcess(sqlite_url, *TWO) as running:
+        yield running
+
+
+def client_of(server: ServerProcess) -> httpx.Client:
+    return httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS)
+
+
+def start(client: httpx.Client) -> None:
+    client.post("/v1/flows", json={"name": "f", "definition": CALL}).raise_for_status()
+    client.post("/v1/flows/f/executions", json={"name": "e"}).raise_for_status()
+
+
+def front_of(server: ServerProcess) -> int:
+    [pid] = children_of(server.process.pid)
+    return pid
+
+
+class Slow:
+    """A function whose first call is answered when the test says so, if at all."""
+
+    def __init__(self) -> None:
+        self.called, self.answered = Event(), Event()
+        self.attempts: list[tuple[str, int]] = []
+
+    def answer(self, call: Call) -> Any:
+        attempt = int(call.headers["x-flowserver-attempt"])
+        self.attempts.append((call.headers["idempotency-key"], attempt))
+        self.called.set()
+        if len(self.attempts) == 1:
+            assert self.answered.wait(PATIENCE_SECONDS)
+        return {"attempt": attempt}
+
+
+def test_when_the_front_dies_so_does_the_server_and_its_calls_are_made_again(sqlite_url: str) -> None:
+    slow = Slow()
+    with FunctionServer(slow.answer) as functions:
+        with ServerProcess(sqlite_url, *TWO) as server:
+            functions.register(server.url, "s/f")
+            with client_of(server) as client:
+                start(client)
+                assert slow.called.wait(PATIENCE_SECONDS)
+                os.kill(front_of(server), signal.SIGKILL)
+                assert server.process.wait(PATIENCE_SECONDS) == 1
+            assert "the process that speaks HTTP has ended, and so does this one" in server.log
+        slow.answered.set()
+        with ServerProcess(sqlite_url, *TWO) as again, client_of(again) as client:
+            row = client.get("/v1/flows/f/executions/e", params={"wait": PATIENCE_SECONDS}).json()
+    assert (row["status"], row["output"]) == ("Succeeded", {"attempt": 2})
+    assert len({key for key, _ in slow.attempts}) == 1
+
+
+def test_when_the_server_is_killed_its_port_is_free(server: ServerProcess, sqlite_url: str) -> None:
+    server.kill()
+    with ServerProcess(sqlite_url, *TWO, port=server.port) as again, client_of(again) as client:
+        assert client.get("/readyz").status_code == 200
+
+
+def test_calls_under_way_come_to_their_end_when_the_server_stops(sqlite_url: str) -> None:
+    slow = Slow()
+    with FunctionServer(slow.answer) as functions:
+        with ServerProcess(sqlite_url, *TWO, "--drain-seconds", "60") as server:
+            functions.register(server.url, "s/f")
+            with client_of(server) as client:
+                start(client)
+            assert slow.called.wait(PATIENCE_SECONDS)
+            server.process.terminate()
+            server.wait_for_log("stopped answering requests")
+            slow.answered.set()
+            assert server.process.wait(PATIENCE_SECONDS) == 0
+        with ServerProcess(sqlite_url) as again, client_of(again) as client:
+            row = client.get("/v1/flows/f/executions/e", params={"wait": PATIENCE_SECONDS}).json()
+    assert (row["status"], row["output"]) == ("Succeeded", {"attempt": 1})
+    assert len(slow.attempts) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_that_both_get_end_it_in_order(server: ServerProcess, number: signal.Signals) -> None:
+    os.kill(front_of(server), number)
+    with client_of(server) as client:
+        assert client.get("/healthz").status_code == 200
+    server.stop(number)
+    assert server.log.splitlines()[-1].endswith(": stopped")
+
+
+def test_a_stopped_execution_drops_its_call(server: ServerProcess) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, client_of(server) as client:
+        silent.settimeout(PATIENCE_SECONDS)
+        function = {"url": f"http://127.0.0.1:{silent.getsockname()[1]}/"}
+        client.put("/v1/functions/s/f", json=function).raise_for_status()
+        start(client)
+        connection, _ = silent.accept()
+        connection.settimeout(PATIENCE_SECONDS)
+        with connection:
+            client.post("/v1/flows/f/executions/e/stop").raise_for_status()
+            while connection.recv(65_536):
+                pass  # its request; then the end
+
+
+def test_large_bodies_pass_both_ways(server: ServerProcess) -> None:
+    with FunctionServer() as functions, client_of(server) as client:
+        functions.register(server.url, "s/f")
+        document = os.urandom(5_000_000)
+        path = "/2016-08-15/services/s/functions/f/invocations"
+        reply = client.post(path, content=document, headers={"Content-Type": "application/octet-stream"})
+        assert reply.status_code == 200, reply.text
+        [call] = functions.calls
+        assert call.body == document
+
+
+def test_bodies_that_are_too_large_are_refused(server: ServerProcess) -> None:
+    def chunks() -> Iterator[bytes]:
+        for _ in range(400):
+            yield b"x" * 65_536
+
+    with client_of(server) as client:
+        for path in ("/", "/v1/flows", "/queues/q/messages"):
+            try:
+                reply = client.post(path, content=chunks())
+            except httpx.TransportError:
+                continue  # it was closed while this was still being sent
+            assert reply.status_code in (400, 413), reply.text
+        assert client.get("/healthz").status_code == 200

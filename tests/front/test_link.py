@@ -1,0 +1,232 @@
+"""Calls over a link: both ways, many at a time, of any size; cancelled, refused, and cut off."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from flowserver.base.errors import (
+    FlowServerError,
+    InternalServerError,
+    InvalidArgument,
+    ResourceThrottled,
+    ServiceUnavailable,
+)
+from flowserver.front.link import Handler, Link, LinkLost
+from flowserver.language.diagnostics import DefinitionRejected
+
+PATIENCE_SECONDS = 20
+
+
+def explain(error: Exception, name: str) -> FlowServerError:
+    return InternalServerError(f"{name}: {error}")
+
+
+@pytest.fixture
+async def ends() -> AsyncIterator[tuple[Link, Link, dict[str, Handler]]]:
+    """Two ends, and what the second end's caller, the first, may call."""
+    ours, theirs = socket.socketpair()
+    handlers: dict[str, Handler] = {}
+    near, far = await Link.connected(ours, {}, explain), await Link.connected(theirs, handlers, explain)
+    yield near, far, handlers
+    near.close()
+    far.close()
+    await asyncio.gather(near.lost, far.lost)
+
+
+@pytest.fixture
+def near(ends: tuple[Link, Link, dict[str, Handler]]) -> Link:
+    return ends[0]
+
+
+@pytest.fixture
+def handlers(ends: tuple[Link, Link, dict[str, Handler]]) -> dict[str, Handler]:
+    return ends[2]
+
+
+async def echo(*arguments: Any) -> Any:
+    return arguments
+
+
+ANYTHING = [
+    None,
+    True,
+    2**63,
+    -1.5,
+    "",
+    "中\0\n",
+    b"\x00\xff",
+    ["nested", [b""]],
+    {"a": {"b": None}},
+    "long" * 1_000_000,
+    b"l" * 3_000_000,
+]
+
+
+async def test_what_is_said_arrives_as_it_was(near: Link, handlers: dict[str, Handler]) -> None:
+    handlers["echo"] = echo
+    assert await near.call("echo", *ANYTHING) == ANYTHING
+    assert await near.call("echo") == []
+    assert await asyncio.gather(*(near.call("echo", each) for each in ANYTHING)) == [[each] for each in ANYTHING]
+
+
+async def test_answers_come_in_their_own_order(near: Link, handlers: dict[str, Handler]) -> None:
+    waiting: dict[int, asyncio.Future[str]] = {}
+    come = asyncio.Semaphore(0)
+
+    async def wait(number: int) -> str:
+        waiting[number] = asyncio.get_running_loop().create_future()
+        come.release()
+        return await waiting[number]
+
+    handlers["wait"] = wait
+    calls = [asyncio.create_task(near.call("wait", number)) for number in range(3)]
+    for _ in calls:
+        await come.acquire()
+    for number in (1, 2, 0):
+        waiting[number].set_result(f"answer {number}")
+        assert await calls[number] == f"answer {number}"
+
+
+async def test_frames_in_pieces(handlers: dict[str, Handler]) -> None:
+    """However the kernel cuts what was written."""
+    handlers["echo"] = echo
+    ours, theirs = socket.socketpair()
+    link = await Link.connected(theirs, handlers, explain)
+    ours.setblocking(False)
+    loop = asyncio.get_running_loop()
+    far = Link({}, explain)
+    pieces: list[bytes] = []
+    far.connection_made(Written(pieces.append))
+    for text in ("first", "second"):
+        asyncio.ensure_future(far.call("echo", text)).add_done_callback(lambda call: call.exception())
+    await asyncio.sleep(0)  # both calls have begun
+    await asyncio.sleep(0)  # what they wrote has left
+    for byte in b"".join(pieces):
+        await loop.sock_sendall(ours, bytes([byte]))
+    answers = b""
+    while not (b"first" in answers and b"second" in answers):
+        answers += await asyncio.wait_for(loop.sock_recv(ours, 1_000), PATIENCE_SECONDS)
+    far.connection_lost(None)
+    ours.close()
+    await link.lost
+
+
+class Written(asyncio.WriteTransport):
+    """Hands on what is written."""
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        super().__init__()
+        self.write = write  # type: ignore[assignment, method-assign]
+
+
+@pytest.mark.parametrize(
+    ("raised", "arrives"),
+    [
+        (InvalidArgument("this is wrong"), InvalidArgument("this is wrong")),
+        (ResourceThrottled(), ResourceThrottled()),
+        (DefinitionRejected(()), InvalidArgument(DefinitionRejected(()).message)),
+        (InvalidArgument("a lone \ud800"), InvalidArgument("a lone ?")),
+        (ZeroDivisionError("a bug"), InternalServerError("fail: a bug")),
+    ],
+)
+async def test_errors_arrive_as_what_they_were(
+    near: Link, handlers: dict[str, Handler], raised: Exception, arrives: FlowServerError
+) -> None:
+    async def fail() -> None:
+        raise raised
+
+    handlers["fail"] = fail
+    with pytest.raises(FlowServerError) as caught:
+        await near.call("fail")
+    assert (type(caught.value), caught.value.message) == (type(arrives), arrives.message)
+
+
+async def test_what_cannot_be_said(near: Link, handlers: dict[str, Handler]) -> None:
+    """It fails whoever says it; the link goes on."""
+    handlers["echo"] = echo
+
+    async def answer_oddly() -> Any:
+        return object()
+
+    handlers["odd"] = answer_oddly
+    with pytest.raises(UnicodeEncodeError):
+        await near.call("echo", "\ud800")
+    with pytest.raises(InternalServerError, match="odd"):
+        await near.call("odd")
+    with pytest.raises(InternalServerError, match="nobody knows"):
+        await near.call("nobody knows")
+    assert await near.call("echo", "well") == ["well"]
+
+
+async def test_whoever_goes_away_takes_the_work_along(near: Link, handlers: dict[str, Handler]) -> None:
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    handlers["work"] = work
+    call = asyncio.create_task(near.call("work"))
+    await begun.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await asyncio.wait_for(cancelled.wait(), PATIENCE_SECONDS)
+    handlers["echo"] = echo
+    assert await near.call("echo", 1) == [1]
+
+
+async def test_work_that_is_cancelled_over_there(near: Link, handlers: dict[str, Handler]) -> None:
+    async def give_up() -> None:
+        raise asyncio.CancelledError
+
+    handlers["give up"] = give_up
+    with pytest.raises(ServiceUnavailable):
+        await near.call("give up")
+
+
+async def test_an_end_that_is_gone(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
+    """Those who wait for it hear so, and what is done for it ends."""
+    near, far, handlers = ends
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    handlers["work"] = work
+    call = asyncio.create_task(near.call("work"))
+    await begun.wait()
+    near.close()
+    with pytest.raises(LinkLost):
+        await call
+    await asyncio.wait_for(ended.wait(), PATIENCE_SECONDS)
+    await far.lost
+    for end in (near, far):
+        with pytest.raises(LinkLost):
+            await end.call("anything")
+
+
+async def test_what_was_said_before_the_end_arrives(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
+    near, far, handlers = ends
+    heard: list[int] = []
+
+    async def hear(number: int) -> None:
+        heard.append(number)
+
+    handlers["hear"] = hear
+    calls = [asyncio.create_task(near.call("hear", number)) for number in range(3)]
+    await asyncio.sleep(0)  # they have begun
+    near.close()
+    await far.lost
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert heard == [0, 1, 2]
