@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from flowserver.base.clock import Clock
 from flowserver.engine.committer import Committer
 from flowserver.engine.reader import Reader
-from flowserver.engine.rounds import Rounds
+from flowserver.engine.rounds import TimedRounds
 from flowserver.store.queue_messages import any_expired, delete_expired
 
 log = logging.getLogger(__name__)
@@ -20,10 +20,11 @@ DELETED_AT_ONCE = 300
 """Messages in one change: what everybody else's commits wait for."""
 
 
-class Expiry(Rounds):
+class Expiry(TimedRounds):
     """One node's part in it. `rest` waits for so many seconds."""
 
     name = "deleting expired messages"
+    seconds = ROUND_SECONDS
 
     def __init__(
         self,
@@ -32,14 +33,10 @@ class Expiry(Rounds):
         clock: Clock,
         rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        super().__init__(rest)
         self._committer = committer
         self._reader = reader
         self._clock = clock
-        self._rest = rest
-
-    async def _round(self) -> None:
-        await self._rest(ROUND_SECONDS)
-        await self.round()
 
     async def round(self) -> int:
         """Delete all that have expired by now; returns how many this node has deleted."""

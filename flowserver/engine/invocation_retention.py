@@ -7,7 +7,7 @@ from functools import partial
 
 from flowserver.base.clock import Clock
 from flowserver.engine.committer import Committer
-from flowserver.engine.rounds import Rounds
+from flowserver.engine.rounds import TimedRounds
 from flowserver.store.invocation_leases import delete_ended_invocations
 
 log = logging.getLogger(__name__)
@@ -17,23 +17,20 @@ DAY_MS = 86_400_000
 DELETED_AT_ONCE = 200
 
 
-class InvocationRetention(Rounds):
+class InvocationRetention(TimedRounds):
     """One node's part in that; several may do it at once."""
 
     name = "the retention of invocations"
+    seconds = ROUND_SECONDS
 
     def __init__(
         self, committer: Committer, clock: Clock, days: int, rest: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
         """Ended invocations are kept for so many days; `rest` waits for so many seconds."""
+        super().__init__(rest)
         self._committer = committer
         self._clock = clock
         self._days = days
-        self._rest = rest
-
-    async def _round(self) -> None:
-        await self._rest(ROUND_SECONDS)
-        await self.round()
 
     async def round(self) -> int:
         """Delete all that have been kept for long enough; returns how many."""

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from flowserver.base.clock import INSTANT_MS_MAX, Clock
 from flowserver.engine.committer import Committer
 from flowserver.engine.membership import Membership
-from flowserver.engine.rounds import Rounds
+from flowserver.engine.rounds import TimedRounds
 from flowserver.store.database import Database
 from flowserver.store.retention import (
     HIDDEN,
@@ -79,10 +79,11 @@ class Rules:
 FOR_EVER: Final = Rules(days=0, bytes_max=0)
 
 
-class Retention(Rounds):
+class Retention(TimedRounds):
     """One node's part in deleting. `deleted` is told how many executions went, `rest` waits for so many seconds."""
 
     name = "retention"
+    seconds = ROUND_SECONDS
 
     def __init__(
         self,
@@ -94,19 +95,15 @@ class Retention(Rounds):
         deleted: Callable[[int], None],
         rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        super().__init__(rest)
         self._database = database
         self._committer = committer
         self._clock = clock
         self._membership = membership
         self._rules = rules
         self._deleted = deleted
-        self._rest = rest
         self._rows = ROWS_MIN
         self._tidied_at = 0
-
-    async def _round(self) -> None:
-        await self._rest(ROUND_SECONDS)
-        await self.round()
 
     async def round(self) -> int:
         """Delete all that may go now; returns how many executions this node has deleted."""

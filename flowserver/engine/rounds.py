@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -47,3 +48,20 @@ class Rounds(ABC):
             except Exception:
                 log.exception("%s failed and goes on", self.name)
                 await asyncio.sleep(AGAIN_SECONDS)
+
+
+class TimedRounds(Rounds):
+    """Rounds that come every `seconds`; `rest` waits for so many."""
+
+    seconds: ClassVar[float]
+
+    def __init__(self, rest: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self._rest = rest
+
+    @abstractmethod
+    async def round(self) -> int:
+        """Do what there is to do now; returns how much it was."""
+
+    async def _round(self) -> None:
+        await self._rest(self.seconds)
+        await self.round()

@@ -23,7 +23,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
 from flowserver.invokers.addresses import open_socket
-from flowserver.invokers.exchanges import DeadlinePassed, Line
+from flowserver.invokers.exchanges import DeadlinePassed, Wire
 from flowserver.invokers.invocation import Endpoint
 from flowserver.invokers.requests import lasting_head
 
@@ -83,36 +83,36 @@ def _route(endpoint: Endpoint) -> Route:
     return Route(origin, origin.connection_key, lasting_head(url, endpoint.headers))
 
 
-class Lines:
+class Wires:
     """The connections to functions, idle ones kept for the next call. Calls bound their number, not this pool."""
 
     def __init__(self, resolver: AbstractResolver, idle_seconds: float = IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
         self._loop = asyncio.get_running_loop()
         self._connector = TCPConnector(limit=0, force_close=True, resolver=resolver, socket_factory=open_socket)
-        self._idle: dict[ConnectionKey, deque[tuple[Line, float]]] = {}
+        self._idle: dict[ConnectionKey, deque[tuple[Wire, float]]] = {}
         self._closing: asyncio.TimerHandle | None = None
 
-    def take(self, route: Route) -> Line | None:
+    def take(self, route: Route) -> Wire | None:
         """The idle connection to the route's origin that was used last, if there is one."""
         idle = self._idle.get(route.key)
         while idle:
-            line, since = idle.pop()
-            if line.is_ready and self._loop.time() - since < self._idle_seconds:
-                return line
-            line.close()
+            wire, since = idle.pop()
+            if wire.is_ready and self._loop.time() - since < self._idle_seconds:
+                return wire
+            wire.close()
         return None
 
-    def give_back(self, route: Route, line: Line) -> None:
+    def give_back(self, route: Route, wire: Wire) -> None:
         """Keep a connection after a call, if it can carry another."""
-        if not line.is_ready or self._connector.closed:
-            line.close()
+        if not wire.is_ready or self._connector.closed:
+            wire.close()
             return
-        self._idle.setdefault(route.key, deque()).append((line, self._loop.time()))
+        self._idle.setdefault(route.key, deque()).append((wire, self._loop.time()))
         if self._closing is None:
             self._closing = self._loop.call_later(self._idle_seconds, self._close_idle)
 
-    async def open(self, route: Route, deadline: float) -> Line:
+    async def open(self, route: Route, deadline: float) -> Wire:
         """A new connection to the route's origin.
 
         Raises aiohttp's ClientConnectionError if none comes about, ConnectionTimeoutError if that takes too long, and
@@ -123,7 +123,7 @@ class Lines:
         whole_call = asyncio.timeout_at(deadline)
         try:
             async with whole_call:
-                return Line(await self._connector.connect(route.origin, [], _TIMEOUT))
+                return Wire(await self._connector.connect(route.origin, [], _TIMEOUT))
         except TimeoutError as error:
             if whole_call.expired():
                 raise DeadlinePassed(connected=False) from error
@@ -134,8 +134,8 @@ class Lines:
         if self._closing is not None:
             self._closing.cancel()
         for idle in self._idle.values():
-            for line, _ in idle:
-                line.close()
+            for wire, _ in idle:
+                wire.close()
         self._idle.clear()
         await self._connector.close()
 

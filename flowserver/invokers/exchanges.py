@@ -26,7 +26,7 @@ class DeadlinePassed(Exception):
         """Whether there was a connection, so that the function may have been reached."""
 
 
-class Line:
+class Wire:
     """One connection to a function's host, for one call after the other."""
 
     def __init__(self, connection: Connection) -> None:

@@ -11,9 +11,9 @@ from aiohttp.http import HttpProcessingError
 from flowserver.base.limits import Limits
 from flowserver.base.names import is_name
 from flowserver.invokers.breakdowns import broken_off, call_seconds, explain, timed_out
-from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, Lines, Route, Routes
+from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, Route, Routes, Wires
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.exchanges import DeadlinePassed, Line, ReplyTooLarge
+from flowserver.invokers.exchanges import DeadlinePassed, ReplyTooLarge, Wire
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.replies import body_too_large, classify_reply, failed
 from flowserver.invokers.requests import write_request, write_web_request
@@ -46,7 +46,7 @@ class HttpInvoker:
         self._stale_seconds = stale_seconds
         self._resolver = resolver or OwnThreadsResolver()
         self._routes = Routes()
-        self._lines = Lines(self._resolver, idle_seconds)
+        self._wires = Wires(self._resolver, idle_seconds)
         self._loop = asyncio.get_running_loop()
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
@@ -91,7 +91,7 @@ class HttpInvoker:
 
     async def close(self) -> None:
         """Close all connections and the resolver; calls under way fail."""
-        await self._lines.close()
+        await self._wires.close()
         await self._resolver.close()
 
     async def _call(self, invocation: Invocation, endpoint: Endpoint) -> Reply:
@@ -102,26 +102,26 @@ class HttpInvoker:
 
     async def _exchange(self, route: Route, request: bytes, deadline: float, bytes_max: int) -> Reply:
         began_at = self._loop.time()
-        line = self._lines.take(route)
-        if line is None:
-            return await self._send(await self._lines.open(route, deadline), route, request, deadline, bytes_max)
+        wire = self._wires.take(route)
+        if wire is None:
+            return await self._send(await self._wires.open(route, deadline), route, request, deadline, bytes_max)
         try:
-            return await self._send(line, route, request, deadline, bytes_max)
+            return await self._send(wire, route, request, deadline, bytes_max)
         except ClientConnectionError as error:
-            if line.answered or self._loop.time() - began_at >= self._stale_seconds:
+            if wire.answered or self._loop.time() - began_at >= self._stale_seconds:
                 raise
             lost = error
         try:
-            line = await self._lines.open(route, deadline)
+            wire = await self._wires.open(route, deadline)
         except (ClientConnectorError, ConnectionTimeoutError):
             raise lost from None  # the function's server has gone, perhaps while it worked on the first sending
         except DeadlinePassed:
             raise DeadlinePassed(connected=True) from lost
-        return await self._send(line, route, request, deadline, bytes_max)
+        return await self._send(wire, route, request, deadline, bytes_max)
 
-    async def _send(self, line: Line, route: Route, request: bytes, deadline: float, bytes_max: int) -> Reply:
-        reply = await line.call(request, deadline, bytes_max)
-        self._lines.give_back(route, line)
+    async def _send(self, wire: Wire, route: Route, request: bytes, deadline: float, bytes_max: int) -> Reply:
+        reply = await wire.call(request, deadline, bytes_max)
+        self._wires.give_back(route, wire)
         return reply
 
 

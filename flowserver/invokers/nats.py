@@ -43,7 +43,7 @@ MAY_PASS = (BrokerUnavailable, QueueNotExist)
 
 
 @dataclass(frozen=True)
-class Line:
+class Wire:
     """A connection."""
 
     client: Client
@@ -62,7 +62,7 @@ class NatsBroker:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._line: asyncio.Task[Line] | None = None
+        self._wire: asyncio.Task[Wire] | None = None
         self._last_error: Exception | None = None
         self._is_away = False
         self._is_closed = False
@@ -90,28 +90,28 @@ class NatsBroker:
     async def close(self) -> None:
         """Close the connection; publishing under way fails."""
         self._is_closed = True
-        if self._line is None:
+        if self._wire is None:
             return
-        self._line.cancel()
+        self._wire.cancel()
         try:
-            line = await self._line
+            wire = await self._wire
         except (asyncio.CancelledError, BrokerUnavailable):
             return
-        line.let_go()
-        await _close(line.client)
+        wire.let_go()
+        await _close(wire.client)
 
     async def _publish(self, outlet: Outlet, message: BrokerMessage) -> None:
         headers = {**message.headers, Header.MSG_ID.value: message.message_id}
         if not all(value.isascii() and value.isprintable() for value in headers.values()):
             raise BrokerRefused("a header would hold what is no single line of ASCII")  # nor does the client mind
-        line = await self._connected()
+        wire = await self._connected()
         publishing = shared(
-            line.stream.publish(
+            wire.stream.publish(
                 outlet.subject, message.body, timeout=outlet.timeout_seconds, stream=outlet.stream, headers=headers
             )
         )
         try:
-            await asyncio.wait((publishing, line.lost), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((publishing, wire.lost), return_when=asyncio.FIRST_COMPLETED)
             if not publishing.done():
                 raise BrokerUnavailable(f"the connection to {TITLE} broke before the message was confirmed")
             publishing.result()
@@ -122,20 +122,20 @@ class NatsBroker:
         finally:
             publishing.cancel()
 
-    async def _connected(self) -> Line:
+    async def _connected(self) -> Wire:
         """The connection; all who need one at the same time make one together."""
         if self._is_closed:
             raise BrokerUnavailable("the server stops")
-        if self._line is None or _is_over(self._line):
-            self._line = shared(self._connect())
-        return await asyncio.shield(self._line)
+        if self._wire is None or _is_over(self._wire):
+            self._wire = shared(self._connect())
+        return await asyncio.shield(self._wire)
 
-    async def _connect(self) -> Line:
+    async def _connect(self) -> Wire:
         client = Client()
-        line = Line(client, client.jetstream(), asyncio.get_running_loop().create_future())
+        wire = Wire(client, client.jetstream(), asyncio.get_running_loop().create_future())
         self._last_error = None
         try:
-            await self._open(line)
+            await self._open(wire)
         except (Error, OSError) as error:
             await _close(client)
             reason = _reason(self._last_error or error)
@@ -145,16 +145,16 @@ class NatsBroker:
             await _close(client)
             raise
         self._note_away(None)
-        return line
+        return wire
 
-    async def _open(self, line: Line) -> None:
+    async def _open(self, wire: Wire) -> None:
         """Connect to any of the hosts, each tried twice; raises Error or OSError."""
 
         async def note_closed() -> None:
-            line.let_go()
+            wire.let_go()
 
         token = self._access.user if self._access.password is None else None
-        await line.client.connect(
+        await wire.client.connect(
             [f"nats://{host}" for host in self._access.hosts],
             name="flowserver",
             user=None if token else self._access.user,
@@ -205,10 +205,10 @@ async def _close(client: Client) -> None:
             await client.close()
 
 
-def _is_over(line: asyncio.Task[Line]) -> bool:
-    if not line.done():
+def _is_over(wire: asyncio.Task[Wire]) -> bool:
+    if not wire.done():
         return False
-    return line.cancelled() or line.exception() is not None or line.result().lost.done()
+    return wire.cancelled() or wire.exception() is not None or wire.result().lost.done()
 
 
 def _reason(error: Exception) -> str:

@@ -17,9 +17,9 @@ from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
 from flowserver.store.queue_tables import deliveries
+from tests.engine.delivering import advance, attempted, deliver, left, settled
 from tests.engine.nodes import Node
 from tests.engine.subscribers import Subscriber
-from tests.engine.test_deliveries import advance, attempted, deliver, left, settled
 from tests.support.clock import ManualClock
 
 QUEUE = "acs:mns:cn-hangzhou:1234:queues/q"
