@@ -22,6 +22,7 @@ from tests.benchmarks.figures import Figures, Rows
 from tests.benchmarks.peers.restate import running_restate
 from tests.benchmarks.peers.workloads import WORKLOADS
 from tests.benchmarks.running import measure
+from tests.benchmarks.stage import Shape
 from tests.benchmarks.workloads import Scale
 
 SHOWN = {
@@ -45,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parse(arguments)
     lines = ["| | | here | Restate | times better, by round | median |", "|---|---|---:|---:|---|---:|"]
     for name in given.only.split(","):
-        rounds = [_round(name, given.partitions, peer_first=number % 2 == 1) for number in range(given.rounds)]
+        shape = Shape(processes=given.processes)
+        rounds = [_round(name, shape, given.partitions, peer_first=number % 2 == 1) for number in range(given.rounds)]
         lines += [line for title in rounds[0][0] for line in _lines(title, rounds)]
     text = "\n".join(lines) + "\n"
     if given.markdown is not None:
@@ -54,9 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _round(name: str, partitions: int | None, *, peer_first: bool) -> Round:
+def _round(name: str, shape: Shape, partitions: int | None, *, peer_first: bool) -> Round:
     theirs = _measure_peer(name, partitions) if peer_first else {}
-    ours = measure([name], None, 1, Scale(1), 1)
+    ours = measure([name], None, shape, Scale(1), 1)
     return ours, theirs or _measure_peer(name, partitions)
 
 
@@ -98,6 +100,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=3, help="of every workload on both (default 3)")
     parser.add_argument("--only", metavar="NAMES", default=",".join(WORKLOADS), help="with commas")
+    parser.add_argument("--processes", type=int, default=1, help="of this server (default 1)")
     parser.add_argument("--partitions", type=int, help="of Restate; as many as it likes (24), if not given")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there, too")
     return parser.parse_args(arguments)
