@@ -8,10 +8,10 @@ from flowserver.store.errors import is_away, reason_of
 log = logging.getLogger(__name__)
 
 
-def as_fault(error: Exception, request_id: str) -> FlowServerError:
-    """ServiceUnavailable while the database is away, else InternalServerError; the log has the details."""
+def as_fault(error: Exception, what: str) -> FlowServerError:
+    """ServiceUnavailable while the database is away, else InternalServerError; the log tells of `what` in detail."""
     if is_away(error):
-        log.warning("request %s failed: %s", request_id, reason_of(error))
+        log.warning("%s failed: %s", what, reason_of(error))
         return ServiceUnavailable()
-    log.error("request %s failed", request_id, exc_info=error)
+    log.error("%s failed", what, exc_info=error)
     return InternalServerError()

@@ -49,7 +49,9 @@ def _forked(app: Application, listeners: list[socket.socket]) -> Iterator[socket
     """The front, from here to the block's end; yields this end of the link to it."""
     if not hasattr(os, "fork"):
         raise CommandFailed("this system cannot fork processes: leave `processes` at 1")
-    assert threading.active_count() == 1, "what other threads hold would stay held in the fork"
+    if threading.active_count() > 1:
+        raise CommandFailed("something here has started threads, and a fork has none of them: leave `processes` at 1")
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # were it ignored, the front's pid could soon be somebody else's
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
@@ -58,6 +60,8 @@ def _forked(app: Application, listeners: list[socket.socket]) -> Iterator[socket
             ours.close()
             _become_front(app, listeners, theirs)
             status = 0
+        except BaseException:
+            log.exception("the process that speaks HTTP cannot go on")
         finally:
             os._exit(status)  # nothing of what this process was in the middle of is to be ended twice
     theirs.close()

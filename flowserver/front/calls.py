@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 from multidict import CIMultiDict
 
-from flowserver.base.errors import FlowServerError
 from flowserver.base.limits import Limits
 from flowserver.front.link import Handler, Link, LinkLost
 from flowserver.invokers.error_names import ErrorName
@@ -16,13 +15,13 @@ from flowserver.invokers.replies import classify_reply, failed
 from flowserver.invokers.web_requests import WebRequest
 
 ENDPOINTS_MAX = 1_000
-"""Endpoints that either side remembers as the other knows them; a further one makes all be told anew."""
+"""Endpoints that each side remembers, so as not to write or read them for every call; a further one makes all go."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class DistantInvoker:
-    """The engine's side: an `Invoker` whose calls the front makes."""
+    """The engine's side: an `Invoker` whose calls the front makes; its bugs are an InternalServerError here."""
 
     def __init__(self, link: Link, limits: Limits) -> None:
         self._link = link
@@ -40,16 +39,16 @@ class DistantInvoker:
         """Make the call; Failed only if no reply came. Raises nothing but CancelledError, which ends the call."""
         try:
             return await self._ask("exchange", invocation, self._write(endpoint))
-        except (UnicodeEncodeError, FlowServerError) as error:  # a step must end with an error name, come what may
-            return _not_made(invocation.title, error, self._limits)
+        except UnicodeEncodeError:
+            return _not_made(invocation.title, self._limits)
 
     async def send(self, request: WebRequest) -> Reply | Failed:
         """Make the request; Failed only if no reply came. Raises nothing but CancelledError, which ends it."""
         parts = (request.method, request.url, request.seconds, request.headers, request.body)
         try:
             return await self._ask("send", *parts)
-        except (UnicodeEncodeError, FlowServerError) as error:
-            return _not_made(request.title, error, self._limits)
+        except UnicodeEncodeError:
+            return _not_made(request.title, self._limits)
 
     async def close(self) -> None:
         """Nothing: the connections are the front's, and go with it."""
@@ -103,17 +102,16 @@ class Calling:
         return known
 
 
-def _not_made(title: str, error: Exception, limits: Limits) -> Failed:
-    if isinstance(error, UnicodeEncodeError):
-        cause = f"{title} was not called: the request's headers or body are not valid."
-        return failed(ErrorName.INVALID_ARGUMENT, cause, limits)
-    return failed(ErrorName.UNKNOWN, f"{title} was called, but the server has failed to read its reply.", limits)
+def _not_made(title: str, limits: Limits) -> Failed:
+    cause = f"{title} was not called: the request's headers or body are not valid."
+    return failed(ErrorName.INVALID_ARGUMENT, cause, limits)
 
 
 def _write_reply(reply: Reply | Failed) -> list[Any]:
     if isinstance(reply, Failed):
         return [reply.error, reply.cause]
-    headers = [(str(name), value) for name, value in reply.headers.items()]  # names may be of a class of their own
+    # Names may be of a class of their own, and values hold bytes that are no UTF-8, as surrogates.
+    headers = [(str(name), value.encode("utf-8", "surrogateescape")) for name, value in reply.headers.items()]
     return [reply.status, headers, reply.body]
 
 
@@ -121,4 +119,6 @@ def _read_reply(told: list[Any]) -> Reply | Failed:
     if len(told) == 2:
         return Failed(*told)
     status, headers, body = told
-    return Reply(status, CIMultiDict(headers), body)
+    return Reply(
+        status, CIMultiDict([(name, value.decode("utf-8", "surrogateescape")) for name, value in headers]), body
+    )

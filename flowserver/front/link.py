@@ -20,7 +20,7 @@ Handler = Callable[..., Awaitable[Any]]
 """Carries out what the other side calls."""
 
 Explain = Callable[[Exception, str], FlowServerError]
-"""What the other side is told of another error of a handler, of that name."""
+"""What the other side is told of another error of a handler; the text says what has failed."""
 
 CALL: Final = 0
 ANSWER: Final = 1
@@ -62,7 +62,7 @@ class Link(asyncio.Protocol):
     async def call(self, name: str, *arguments: Any) -> Any:
         """What the other end's handler answers; whoever is cancelled cancels it.
 
-        Raises the FlowServerError that comes of it, and LinkLost.
+        Raises the FlowServerError that comes of it, LinkLost, and UnicodeEncodeError for a text that cannot be sent.
         """
         if self.lost.done():
             raise LinkLost
@@ -113,7 +113,8 @@ class Link(asyncio.Protocol):
     def _take(self, frame: list[Any]) -> None:
         kind, number, *rest = frame
         if kind == CALL:
-            self._serving[number] = self._loop.create_task(self._serve(number, *rest))
+            task = self._serving[number] = self._loop.create_task(self._serve(number, *rest))
+            task.add_done_callback(lambda _: self._serving.pop(number, None))  # also of one that never began
         elif kind == CANCEL:
             if number in self._serving:
                 self._serving[number].cancel()
@@ -131,9 +132,7 @@ class Link(asyncio.Protocol):
             self._refuse(number, ServiceUnavailable())  # whoever has cancelled it hears no answer
             raise
         except Exception as error:
-            self._refuse(number, self._explain(error, name))
-        finally:
-            del self._serving[number]
+            self._refuse(number, self._explain(error, f"{name} for the other process"))
 
     def _refuse(self, number: int, error: FlowServerError) -> None:
         self._write((FAULT, number, _name_of(error), error.message.encode("utf-8", "replace").decode()))

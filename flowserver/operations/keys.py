@@ -12,7 +12,7 @@ KeyKind = Literal["id", "token"]
 
 
 class Keys(Protocol):
-    """Where keys are known; all raise what the database raises."""
+    """Where keys are known; all raise what the database raises, or what became of that on the way."""
 
     async def are_any(self) -> bool:
         """Whether there has ever been a key."""

@@ -20,6 +20,7 @@ EXAMPLES = {
     "queue_bodies": ("plain", "plain"),
     "allowed_hosts": ("a, b", ["a", "b"]),
     "queues": ("a=nats://x/s?stream=t b=nats://y,z", {"a": "nats://x/s?stream=t", "b": "nats://y,z"}),
+    "processes": ("2", 2),
     "drain_seconds": ("1.5", 1.5),
     "retention_days": ("7", 7),
     "retention_gib": ("0.5", 0.5),

@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from threading import Event
 from typing import Any
@@ -10,9 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from flowserver.base.limits import Limits
 from tests.benchmarks.processes import children_of
 from tests.support.function_server import Call, FunctionServer
-from tests.support.server import PATIENCE_SECONDS, ServerProcess
+from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environment
 
 CALL = "version: v1\ntype: flow\nsteps: [{type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f'}]\n"
 TWO = ("--processes", "2")
@@ -131,15 +134,74 @@ def test_large_bodies_pass_both_ways(server: ServerProcess) -> None:
 
 
 def test_bodies_that_are_too_large_are_refused(server: ServerProcess) -> None:
-    def chunks() -> Iterator[bytes]:
-        for _ in range(400):
-            yield b"x" * 65_536
-
     with client_of(server) as client:
-        for path in ("/", "/v1/flows", "/queues/q/messages"):
-            try:
-                reply = client.post(path, content=chunks())
-            except httpx.TransportError:
-                continue  # it was closed while this was still being sent
-            assert reply.status_code in (400, 413), reply.text
-        assert client.get("/healthz").status_code == 200
+        for path in ("/", "/v1/flows"):
+            reply = client.post(path, content=b"x" * (Limits().request_bytes_max + 1))
+            assert reply.status_code == 400, path
+            assert b"EntityTooLarge" in reply.content
+            assert client.get("/healthz").status_code == 200
+
+
+def test_headers_of_a_reply_may_hold_any_bytes(server: ServerProcess) -> None:
+    body = b'{"a":1}'
+    answer = b"HTTP/1.1 200 OK\r\nX-Author: J\xfcrgen\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    with socket.create_server(("127.0.0.1", 0)) as function, client_of(server) as client:
+        function.settimeout(PATIENCE_SECONDS)
+        url = f"http://127.0.0.1:{function.getsockname()[1]}/"
+        client.put("/v1/functions/s/f", json={"url": url}).raise_for_status()
+        start(client)
+        connection, _ = function.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(answer)
+            row = client.get("/v1/flows/f/executions/e", params={"wait": PATIENCE_SECONDS}).json()
+    assert (row["status"], row["output"]) == ("Succeeded", {"a": 1})
+
+
+BROKEN = """
+import sys
+from flowserver.cli import main, two_processes
+def fail(*_):
+    raise ImportError("no such library")
+two_processes.Front = fail
+sys.argv = ["flowserver", "serve", "--processes", "2", "--port", "0", "--database-url", sys.argv[1]]
+main.app()
+"""
+
+
+def run_program(program: str, url: str) -> subprocess.CompletedProcess[str]:
+    """To its end, which must be a failure."""
+    command = [sys.executable, "-c", program, url]
+    ended = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    assert ended.returncode == 1
+    return ended
+
+
+def test_a_front_that_cannot_start_says_why(sqlite_url: str) -> None:
+    told = run_program(BROKEN, sqlite_url).stderr
+    assert "no such library" in told
+    assert "the process that speaks HTTP has ended" in told
+
+
+def test_threads_before_the_fork_are_refused(sqlite_url: str) -> None:
+    thread = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()"
+    told = run_program(thread + BROKEN, sqlite_url).stderr
+    assert told.startswith("flowserver: something here has started threads")
+
+
+WITHOUT_SIGCHLD = """
+import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, "-m", "flowserver", *sys.argv[1:]])
+"""
+
+
+def test_whoever_starts_it_may_ignore_its_children(sqlite_url: str) -> None:
+    command = [sys.executable, "-c", WITHOUT_SIGCHLD, "serve", *TWO, "--port", "0", "--database-url", sqlite_url]
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, env=clean_environment(), text=True, **output) as server:
+        assert server.stdout is not None
+        for line in server.stdout:
+            if line.startswith("  Access"):
+                server.terminate()
+        assert server.wait(PATIENCE_SECONDS) == 0

@@ -129,7 +129,7 @@ class Written(asyncio.WriteTransport):
         (ResourceThrottled(), ResourceThrottled()),
         (DefinitionRejected(()), InvalidArgument(DefinitionRejected(()).message)),
         (InvalidArgument("a lone \ud800"), InvalidArgument("a lone ?")),
-        (ZeroDivisionError("a bug"), InternalServerError("fail: a bug")),
+        (ZeroDivisionError("a bug"), InternalServerError("fail for the other process: a bug")),
     ],
 )
 async def test_errors_arrive_as_what_they_were(
@@ -180,6 +180,21 @@ async def test_whoever_goes_away_takes_the_work_along(near: Link, handlers: dict
     await asyncio.wait_for(cancelled.wait(), PATIENCE_SECONDS)
     handlers["echo"] = echo
     assert await near.call("echo", 1) == [1]
+
+
+async def test_work_that_is_given_up_before_it_begins_leaves_nothing(
+    ends: tuple[Link, Link, dict[str, Handler]],
+) -> None:
+    """Order and cancellation come in one packet."""
+    near, far, handlers = ends
+    handlers["echo"] = echo
+    calls = [asyncio.create_task(near.call("echo", number)) for number in range(10)]
+    await asyncio.sleep(0)  # all have been written, none has left
+    for call in calls[:9]:
+        call.cancel()
+    assert await calls[9] == [9]
+    assert far._serving == {}
+    assert near._asked == {}
 
 
 async def test_work_that_is_cancelled_over_there(near: Link, handlers: dict[str, Handler]) -> None:

@@ -50,6 +50,7 @@ class Client:
         self.left = asyncio.Event()
         self.may_read = asyncio.Event()
         self.may_read.set()
+        self.is_sent_to = asyncio.Event()
         self.answers: list[Message] = []
 
     async def receive(self) -> Message:
@@ -59,6 +60,7 @@ class Client:
         return DISCONNECT
 
     async def send(self, message: Message) -> None:
+        self.is_sent_to.set()
         await self.may_read.wait()
         self.answers.append(message)
 
@@ -115,21 +117,22 @@ async def test_a_body_in_pieces_is_read_as_it_is_wanted() -> None:
 
 
 async def test_whoever_streams_waits_for_the_client() -> None:
-    sent: list[int] = []
+    sent: list[tuple[str, int]] = []
 
-    async def app(_: Scope, receive: Receive, send: Send) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send(START)
         for number in range(3):
             await send(part(b"%d" % number, more=number < 2))
-            sent.append(number)
+            sent.append((scope["path"], number))
 
     client = Client(piece(b"", more=False))
     client.may_read.clear()
     async with relaying(app) as relay:
         serving = asyncio.create_task(relay(SCOPE, client.receive, client.send))
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert sent == []
+        await client.is_sent_to.wait()
+        quick = Client(piece(b"", more=False))
+        await relay({**SCOPE, "path": "/quick"}, quick.receive, quick.send)
+        assert sent == [("/quick", number) for number in range(3)], "nothing of the other one, for all that time"
         client.may_read.set()
         await serving
     assert [answer.get("body") for answer in client.answers] == [None, b"0", b"1", b"2"]
@@ -181,3 +184,69 @@ async def test_an_application_that_fails_without_an_answer() -> None:
         with pytest.raises(InternalServerError):
             await relay(SCOPE, client.receive, client.send)
     assert client.answers == []
+
+
+async def test_a_stream_begins_at_once() -> None:
+    """A client that reconnects is told so, however long there is nothing to say."""
+    silence = asyncio.Event()
+
+    async def app(_: Scope, receive: Receive, send: Send) -> None:
+        await send(START)
+        await silence.wait()
+        await send(part(b"", more=False))
+
+    client = Client(piece(b"", more=False))
+    async with relaying(app) as relay:
+        serving = asyncio.create_task(relay(SCOPE, client.receive, client.send))
+        await asyncio.wait_for(client.is_sent_to.wait(), PATIENCE_SECONDS)
+        assert not serving.done()
+        silence.set()
+        await serving
+
+
+async def test_nobody_is_asked_for_a_body_that_the_application_does_not_want() -> None:
+    async def refuse(_: Scope, receive: Receive, send: Send) -> None:
+        await send(START)
+        await send(part(b"no", more=False))
+
+    late = Client()  # its body never comes
+    careful = Client(piece(b"body", more=False))
+    async with relaying(refuse) as relay:
+        await relay(SCOPE, late.receive, late.send)
+        expecting = {**SCOPE, "headers": [(b"expect", b"100-continue")]}
+        await relay(expecting, careful.receive, careful.send)
+    assert late.answers[1] == careful.answers[1] == part(b"no", more=False)
+    assert await careful.receive() == piece(b"body", more=False), "it has not been read"
+
+
+async def test_a_body_that_comes_late_is_read() -> None:
+    async def app(_: Scope, receive: Receive, send: Send) -> None:
+        message = await receive()
+        await send(START)
+        await send(part(message["body"], more=False))
+
+    class Late(Client):
+        async def receive(self) -> Message:
+            await self.left.wait()
+            return piece(b"late", more=False)
+
+    client = Late()
+    async with relaying(app) as relay:
+        serving = asyncio.create_task(relay(SCOPE, client.receive, client.send))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        client.left.set()
+        await serving
+    assert client.answers[1] == part(b"late", more=False)
+
+
+async def test_an_answer_leaves_though_the_application_fails_after_it() -> None:
+    async def app(_: Scope, receive: Receive, send: Send) -> None:
+        await send({**START, "headers": [(b"content-length", b"3")]})
+        await send(part(b"all", more=False))
+        raise ZeroDivisionError
+
+    client = Client(piece(b"", more=False))
+    async with relaying(app) as relay:
+        await relay(SCOPE, client.receive, client.send)
+    assert client.answers[1] == part(b"all", more=False)

@@ -65,7 +65,7 @@ class FcRoute:
         except FlowServerError as error:
             answer = fault(error)
         except Exception as error:
-            answer = fault(as_fault(error, request.request_id))
+            answer = fault(as_fault(error, f"request {request.request_id}"))
         await answer.send(send, request.request_id)
 
     async def _check_caller(self, request: FcRequest) -> None:

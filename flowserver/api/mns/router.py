@@ -77,7 +77,7 @@ class MnsRoute:
         except FlowServerError as error:
             answer = fault_answer(error, headers.get("host", ""), request_id)
         except Exception as error:
-            answer = fault_answer(as_fault(error, request_id), headers.get("host", ""), request_id)
+            answer = fault_answer(as_fault(error, f"request {request_id}"), headers.get("host", ""), request_id)
         await send_answer(send, answer, request_id)
 
     async def _check_caller(self, request: SignedRequest) -> None:

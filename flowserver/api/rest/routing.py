@@ -51,7 +51,7 @@ def _error_of(request: Request, error: Exception) -> FlowServerError:
             return explained(error.errors())
         case ClientDisconnect():
             return InvalidArgument("the request ended before its body did")  # nobody is left to read it
-    return as_fault(error, getattr(request.state, "request_id", ""))
+    return as_fault(error, f"request {getattr(request.state, 'request_id', '')}")
 
 
 def rest_router(prefix: str, tag: str) -> APIRouter:

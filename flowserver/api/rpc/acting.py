@@ -10,7 +10,7 @@ from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.operations.operations import Operations
 
 Act = Callable[[str, Mapping[str, str], str], Awaitable[bytes]]
-"""Carry out one of ACTIONS with these parameters, under a request id; raises FlowServerError only."""
+"""Carry out one of ACTIONS with these parameters, under a request id; a request that fails is a FlowServerError."""
 
 
 class Acting:
@@ -26,7 +26,7 @@ class Acting:
         except FlowServerError:
             raise
         except Exception as error:
-            raise as_fault(error, request_id) from error
+            raise as_fault(error, f"request {request_id}") from error
         return written({**body, "RequestId": request_id})
 
 

@@ -63,7 +63,7 @@ class RpcRoute:
         except FlowServerError as error:
             await _send_fault(send, error, headers, request_id)
         except Exception as error:
-            await _send_fault(send, as_fault(error, request_id), headers, request_id)
+            await _send_fault(send, as_fault(error, f"request {request_id}"), headers, request_id)
         else:
             await _send(send, 200, body)
 
