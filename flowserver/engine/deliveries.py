@@ -96,6 +96,11 @@ class Deliveries(Rounds):
         """Have it told what became of the results of invocations, in the commit that ends their deliveries."""
         self._told = told
 
+    @property
+    def under_way(self) -> int:
+        """How many are just being tried."""
+        return len(self._under_way)
+
     async def drain(self, seconds: float) -> None:
         """Wait for what is under way, then drop the rest: it is tried again when its claim is over."""
         tasks = list(self._under_way.values())

@@ -26,6 +26,10 @@ GAUGES: Final = {
     "flowserver_calls_in_flight": "Calls of functions that this process is making.",
     "flowserver_calls_waiting": "Calls of functions that wait for a place; the limit is invocations_in_flight_max.",
     "flowserver_pending_messages": "Messages and changes that wait for this process's next commit.",
+    "flowserver_invocations_in_flight": "Asynchronous invocations whose turn has come in this process.",
+    "flowserver_invocations_waiting": "Asynchronous invocations that wait for their turn in this process.",
+    "flowserver_deliveries_in_flight": "Messages and results that this process is just bringing to a destination.",
+    "flowserver_polls_waiting": "Receives that wait in this process for a message; the limit is queue_polls_max.",
 }
 """What is measured when somebody asks: the first five in the database, which all servers share."""
 

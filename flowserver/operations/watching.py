@@ -56,6 +56,10 @@ class WatchOperations:
             "flowserver_calls_in_flight": engine.dispatcher.places.taken,
             "flowserver_calls_waiting": engine.dispatcher.places.wanted,
             "flowserver_pending_messages": engine.committer.pending,
+            "flowserver_invocations_in_flight": len(engine.invocations.under_way),
+            "flowserver_invocations_waiting": engine.invocations.waiting,
+            "flowserver_deliveries_in_flight": engine.deliveries.under_way,
+            "flowserver_polls_waiting": engine.queues.waiting,
         }
         if census is not None:
             gauges |= {

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import Any
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ from sqlalchemy import delete
 from sqlalchemy.exc import OperationalError
 
 from flowserver.engine.metrics import GAUGES
+from flowserver.invokers.invocation import Failed
 from flowserver.operations.watching import CENSUS_SECONDS
 from flowserver.server import Application, create_app
 from flowserver.settings import Settings
@@ -18,6 +20,8 @@ from flowserver.store.tables import scopes
 from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, WAIT
 from tests.support.access_key import TOKEN, create_database_with_key
+
+PATIENCE_SECONDS = 20
 
 
 def samples(response: httpx.Response) -> dict[str, float]:
@@ -59,6 +63,35 @@ async def test_what_happens_is_counted(client: httpx.AsyncClient, app: Applicati
     assert seen["flowserver_commits_total"] == seen["flowserver_commit_seconds_count"] >= 6
     assert seen["flowserver_batch_items_sum"] >= seen["flowserver_batch_items_count"] >= 6
     assert set(GAUGES) <= set(seen)
+
+
+async def test_what_goes_on_around_the_flows_is_counted(client: httpx.AsyncClient, app: Application) -> None:
+    """One invocation is under way, another waits for the function's only place, and somebody for a message."""
+    held = asyncio.Event()
+
+    async def hold(*_: Any) -> Any:
+        await held.wait()
+        return Failed("FC.Unknown", "held for long enough")
+
+    engine = app.state.engine
+    engine.invoker.exchange = hold
+    function = {"url": "http://127.0.0.1:9/pay", "concurrencyMax": 1}
+    (await client.put("/v1/functions/shop/pay", json=function)).raise_for_status()
+    (await client.put("/queues/q")).raise_for_status()
+    submitting = {"X-Fc-Invocation-Type": "Async"}
+    for _ in range(2):
+        path = "/2016-08-15/services/shop/functions/pay/invocations"
+        assert (await client.post(path, content=b"{}", headers=submitting)).status_code == 202
+    poll = asyncio.create_task(client.get("/queues/q/messages?waitseconds=30"))
+    wanted = {"invocations_in_flight": 1, "invocations_waiting": 1, "polls_waiting": 1, "deliveries_in_flight": 0}
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            seen = samples(await client.get("/metrics"))
+            if all(seen[f"flowserver_{name}"] == value for name, value in wanted.items()):
+                break
+    held.set()
+    engine.queues.release()
+    await poll
 
 
 async def test_how_late_waits_are(client: httpx.AsyncClient) -> None:
