@@ -132,7 +132,7 @@ def advance_invocation(state: InvocationState, happening: Happening, now_ms: int
         case StopAsked(), _S.ENQUEUED | _S.DEQUEUED | _S.RETRYING:
             return _stop(_move(replace(state, wake_at=None), _S.STOPPING, now_ms), now_ms)
         case CallEnded() | Returned() | Broke(), _S.STOPPING:
-            return _stop(state, now_ms)
+            return _stop(replace(state, duration_ms=_run_ms(state, now_ms)), now_ms)
     return Step(state, is_applied=False)
 
 
@@ -165,6 +165,12 @@ def _fail(state: InvocationState, now_ms: int, error: str, cause: str) -> Step:
     wake_at = now_ms + FIRST_PAUSE_MS * 2 ** (retries - 1)
     waiting = _move(state, _S.RETRYING, now_ms, error)
     return Step(replace(waiting, retries=retries, wake_at=wake_at, error=error, cause=cause), (Pause(wake_at),))
+
+
+def _run_ms(state: InvocationState, now_ms: int) -> int:
+    """How long the attempt that was stopped has run."""
+    began_ms = max((event.time_ms for event in state.events if event.status is _S.RUNNING), default=now_ms)
+    return max(0, now_ms - began_ms)
 
 
 def _stop(state: InvocationState, now_ms: int) -> Step:

@@ -194,5 +194,9 @@ def test_where_results_go(happenings: tuple[Happening, ...], target: str) -> Non
 def test_what_is_kept_of_the_last_attempt() -> None:
     failed = after(TurnCame(), Begun(), BROKE)
     assert (failed.error, failed.cause, failed.duration_ms) == ("KeyError", "why", 7)
+    running = advance_invocation(after(TurnCame()), Begun(), 2_000).state
+    stopping = advance_invocation(running, StopAsked(), 2_300).state
+    assert advance_invocation(stopping, CallEnded(), 2_500).state.duration_ms == 500
+    assert advance_invocation(stopping, CallEnded(), 1_999).state.duration_ms == 0, "the clock was set back"
     good = advance_invocation(replace(failed, wake_at=None, status=S.RUNNING), Returned(b"x", 9), 2_000).state
     assert (good.error, good.cause, good.result, good.duration_ms) == (None, None, b"x", 9)
