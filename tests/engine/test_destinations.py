@@ -13,9 +13,9 @@ from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
 from flowserver.store.queue_tables import deliveries
+from tests.engine.delivering import advance, attempted, left, settled
 from tests.engine.functions import Functions
 from tests.engine.nodes import Node
-from tests.engine.test_deliveries import advance, attempted, left, settled
 from tests.engine.test_invocations import configure, ended, new, reached
 from tests.support.clock import ManualClock
 

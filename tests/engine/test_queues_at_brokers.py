@@ -14,8 +14,8 @@ from flowserver.machine.events import EventType
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
+from tests.engine.delivering import attempted, deliver, settled
 from tests.engine.nodes import running_node, take_for_dead
-from tests.engine.test_deliveries import attempted, deliver, settled
 from tests.support.nats_server import NatsServer
 
 SEND = """
