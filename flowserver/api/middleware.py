@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from typing import NoReturn
 
 import uuid_utils
 from starlette.responses import JSONResponse
@@ -44,7 +45,7 @@ class RequestFrame:
         request_id = str(uuid_utils.uuid4())
         scope.setdefault("state", {})["request_id"] = request_id
         answer = _Answer(send, request_id, self._is_leaving)
-        body = _BoundedBody(receive, self._body_bytes_max)
+        body = _BoundedBody(receive, self._body_bytes_max, asked_for_bytes=_asked_for_bytes(scope))
         try:
             await self._app(scope, body.receive, answer.send)
         except Exception as error:
@@ -55,6 +56,15 @@ class RequestFrame:
                 await self._fault_response(fault, request_id)(scope, receive, answer.send)
             elif not body.too_large:
                 raise error
+
+
+def _asked_for_bytes(scope: Scope) -> int:
+    """The size of the body that the client asks to be allowed to send, by `Expect: 100-continue`, 0 if it does not ask.
+
+    Whoever does not ask is just sending it, and might not look at an answer before he has.
+    """
+    headers = dict(scope["headers"])
+    return int(headers.get(b"content-length", 0)) if b"expect" in headers else 0
 
 
 def _too_large(body_bytes_max: int) -> str:
@@ -80,17 +90,23 @@ class _Answer:
 
 
 class _BoundedBody:
-    def __init__(self, receive: Receive, bytes_max: int) -> None:
+    def __init__(self, receive: Receive, bytes_max: int, asked_for_bytes: int) -> None:
         self._receive = receive
+        self._asked_for_bytes = asked_for_bytes
         self._bytes_left = bytes_max
         self._bytes_max = bytes_max
         self.too_large = False
 
     async def receive(self) -> Message:
+        if self._asked_for_bytes > self._bytes_max:
+            self._refuse()  # receiving would tell the client to go ahead
         message = await self._receive()
         if message["type"] == "http.request":
             self._bytes_left -= len(message.get("body", b""))
             if self._bytes_left < 0:
-                self.too_large = True
-                raise EntityTooLarge(_too_large(self._bytes_max))
+                self._refuse()
         return message
+
+    def _refuse(self) -> NoReturn:
+        self.too_large = True
+        raise EntityTooLarge(_too_large(self._bytes_max))

@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 REQUESTS_STOP_SECONDS = 5
 """How long requests under way may take to end; then they are cut off."""
 
+TELLING_SECONDS = 1.0
+"""So long before that, whoever waits for a function is told that nothing will come of it here."""
+
 FAREWELL_SECONDS = 1.0
 """Clients that send requests all the time let go of their connections in it, and no request of theirs meets a closing
 one; load balancers look for another node meanwhile. Alone, nobody could go elsewhere."""
@@ -69,6 +72,7 @@ async def leave(app: Application) -> None:
     await engine.leave()
     if engine.membership.share.nodes > 1:
         await asyncio.sleep(FAREWELL_SECONDS)
+    asyncio.get_running_loop().call_later(REQUESTS_STOP_SECONDS - TELLING_SECONDS, engine.cutting.cut)
 
 
 async def _serve(app: Application, server: uvicorn.Server, listeners: list[socket.socket]) -> None:

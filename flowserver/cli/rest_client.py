@@ -70,7 +70,7 @@ def _object_of(response: httpx.Response) -> JsonObject | None:
 
 
 def _problem(response: httpx.Response, problem: JsonObject) -> str:
-    if response.status_code == httpx.codes.UNAUTHORIZED:
+    if response.status_code == httpx.codes.UNAUTHORIZED and "Authorization" not in response.request.headers:
         return KEY_WANTED
     code, detail = problem.get("code"), problem.get("detail")
     return f"{detail} ({code})" if code and detail else f"the server answered {response.status_code}"

@@ -16,6 +16,7 @@ from flowserver.engine.batches import BatchResult, Envelope, Workshop
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.caller import Caller
 from flowserver.engine.committer import Committer
+from flowserver.engine.cutting import Cutting
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.deliveries import Deliveries
 from flowserver.engine.dispatcher import Dispatcher
@@ -86,6 +87,7 @@ class Engine:
         self.limits = limits
         self.tokens = tokens
         self.lease = Lease(node_id)
+        self.cutting = Cutting()
         warm = WarmExecutions()
         workshop = Workshop(clock, limits, missing_source, tokens, self.lease, Definitions(), warm)
         self.committer = Committer(database, workshop, self)

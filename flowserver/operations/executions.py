@@ -30,6 +30,7 @@ from flowserver.store.executions import (
     ExecutionRow,
     find_execution,
     find_id,
+    is_going_on,
 )
 from flowserver.store.history import list_events, list_events_page
 from flowserver.store.listing import ExecutionFilter, Listed, Place, list_executions
@@ -191,8 +192,9 @@ class ExecutionOperations:
         with self._engine.watchers.watch_changes(row.execution_id) as changed:
             while True:
                 changed.happened.clear()
+                # By its id: when its flow is deleted meanwhile, it is stopped, and that is still news.
                 over, events = await self._read(
-                    partial(_news, flow_name=flow_name, name=name, after_event_id=after_event_id)
+                    partial(_news, execution_id=row.execution_id, after_event_id=after_event_id)
                 )
                 for event in events:
                     after_event_id = event.event_id
@@ -265,10 +267,10 @@ def _require_id(connection: Connection, flow_name: str, name: str) -> str:
     return execution_id
 
 
-def _news(connection: Connection, *, flow_name: str, name: str, after_event_id: int) -> tuple[bool, Sequence[Event]]:
-    row = _require_execution(connection, flow_name, name)
-    events = list_events(connection, row.execution_id, from_event_id=after_event_id + 1, limit=EVENTS_PER_READ)
-    return _is_over(row), events
+def _news(connection: Connection, *, execution_id: str, after_event_id: int) -> tuple[bool, Sequence[Event]]:
+    over = not is_going_on(connection, execution_id)
+    events = list_events(connection, execution_id, from_event_id=after_event_id + 1, limit=EVENTS_PER_READ)
+    return over, events
 
 
 def _place_of(token: str) -> Place:

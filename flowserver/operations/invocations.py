@@ -1,9 +1,12 @@
 """Invocations of functions from outside of flows: at once, or asynchronous ones and what became of them."""
 
+import asyncio
+
 from flowserver.base.errors import EntityTooLarge, FunctionNotStarted, ResourceExhausted
 from flowserver.engine.engine import Engine
 from flowserver.engine.gates import GateFull
-from flowserver.invokers.invocation import Endpoint, Invocation
+from flowserver.invokers.error_names import ErrorName
+from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Reply
 from flowserver.invokers.outcomes import Refused, Returned, outcome_of
 from flowserver.machine.messages import Failure
 from flowserver.operations.function_names import check_function, not_found
@@ -21,7 +24,8 @@ class InvocationOperations:
         """Have a function do its work, and wait for what it returns; the call goes by `request_id`.
 
         Raises InvalidArgument, EntityTooLarge, ServiceNotFound, FunctionNotFound, FunctionNotStarted if it cannot be
-        initialized, and ResourceExhausted if as many calls of it as may wait already.
+        initialized, ResourceExhausted if as many calls of it as may wait already, and ServiceUnavailable if the server
+        stops before it is called.
         """
         bytes_max = self._engine.limits.invocation_payload_bytes_max
         key = check_function(service, qualifier, function)
@@ -45,7 +49,7 @@ class InvocationOperations:
             request_id=request_id,
             wants_log=wants_log,
         )
-        return await self._call(invocation, endpoint)
+        return await self._engine.cutting.run(self._call(invocation, endpoint))
 
     async def _call(self, invocation: Invocation, endpoint: Endpoint) -> Returned | Refused:
         """Wait for a place of the function, if it has a bound, and only then for one of this node."""
@@ -68,7 +72,17 @@ class InvocationOperations:
             problem = await self._engine.hooks.initialize(endpoint, invocation.idempotency_key)
             if problem is not None:
                 raise FunctionNotStarted(problem.cause)
-            reply = await self._engine.invoker.exchange(invocation, endpoint)
+            reply = await self._exchange(invocation, endpoint)
         finally:
             places.give_back()
         return outcome_of(invocation, reply, self._engine.limits)
+
+    async def _exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
+        try:
+            return await self._engine.invoker.exchange(invocation, endpoint)
+        except asyncio.CancelledError:
+            if not self._engine.cutting.is_cut:
+                raise
+            return Failed(
+                ErrorName.UNKNOWN, f"{invocation.title} was called, but the server stopped before it replied."
+            )

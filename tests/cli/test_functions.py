@@ -104,6 +104,8 @@ def test_server_with_keys(run, sqlite_url, answering, monkeypatch):
     result = run("functions", "list", "--server", refusing)
     assert result.exit_code == 1
     assert one_line(result).startswith("flowserver: the server has access keys: set FLOWSERVER_TOKEN")
+    monkeypatch.setenv("FLOWSERVER_TOKEN", "old")
+    assert one_line(run("functions", "list", "--server", refusing)) == "flowserver: no token (Unauthenticated)"
 
 
 @pytest.mark.parametrize(

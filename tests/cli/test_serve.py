@@ -95,6 +95,27 @@ def test_calls_under_way_do_not_hold_the_server_for_longer_than_said(called):
 
 
 @PROCESSES
+def test_whoever_waits_for_a_function_is_told_that_the_server_stops(sqlite_url, processes):
+    """It was called and may have done its work: that is no refusal, after which a client would just call again."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        ServerProcess(sqlite_url, "--processes", processes, "--drain-seconds", "0") as server,
+        _client(server) as client,
+    ):
+        silent.settimeout(PATIENCE_SECONDS)
+        client.put("/v1/functions/s/f", json={"url": f"http://127.0.0.1:{silent.getsockname()[1]}/"}).raise_for_status()
+        caller = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
+        caller.request("POST", "/2016-08-15/services/s/functions/f/invocations", b"{}")
+        with silent.accept()[0]:
+            server.stop()
+        answer = caller.getresponse()
+        assert (answer.status, answer.headers["x-fc-error-type"]) == (200, "UnhandledInvocationError")
+        assert answer.headers["x-fc-request-id"]
+        assert json.load(answer) == {"errorMessage": "s/f was called, but the server stopped before it replied."}
+        caller.close()
+
+
+@PROCESSES
 def test_a_second_signal_ends_the_server_at_once(called):
     with called(drain_seconds="3600") as server:
         server.process.terminate()

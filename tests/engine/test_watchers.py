@@ -98,3 +98,14 @@ async def test_a_history_is_followed_to_its_end(node: Node) -> None:
         if event.type == "StepStarted":
             await node.operations.executions.stop("f", "e")
     assert seen == ["ExecutionStarted", "StepEntered", "StepStarted", "ExecutionStopped"]
+
+
+async def test_whoever_follows_sees_that_the_flow_was_deleted(node: Node) -> None:
+    await node.create_flow("f", ASK)
+    await node.start("f", "e")
+    seen: list[str] = []
+    async for event in node.operations.executions.follow("f", "e"):
+        seen.append(event.type)
+        if event.type == "StepStarted":
+            await node.operations.flows.delete("f")
+    assert seen == ["ExecutionStarted", "StepEntered", "StepStarted", "ExecutionStopped"]

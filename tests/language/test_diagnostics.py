@@ -61,6 +61,11 @@ def test_a_valid_definition_keeps_its_warnings() -> None:
     assert (warning.id, warning.severity) == ("choice-without-default", Severity.WARNING)
 
 
+def test_a_choice_that_always_goes_somewhere_needs_no_default() -> None:
+    definition = parse(HEADER + "- {type: choice, name: a, choices: [{condition: $.x}, {condition: true}]}\n", LIMITS)
+    assert definition.warnings == ()
+
+
 def test_rendering() -> None:
     assert rendered(TYPO)[0].splitlines() == [
         "flow.yaml:6:3: error[unknown-attribute]: `inputMapping` is not an attribute of a pass step",

@@ -1,5 +1,7 @@
 """What bodies may be: exact JSON in UTF-8 of a known media type, and how everything else is refused."""
 
+from collections.abc import AsyncIterator
+
 import httpx
 import pytest
 
@@ -135,6 +137,17 @@ async def test_a_huge_definition_is_refused(client: httpx.AsyncClient) -> None:
 @pytest.mark.parametrize("path", ["/v1/flows", HERE, "/v1/tasks/succeed", "/v1/definitions/validate"])
 async def test_a_body_has_a_bound(client: httpx.AsyncClient, path: str) -> None:
     assert_problem(await client.post(path, content=b"x" * 1_048_577, headers=JSON), 400, "EntityTooLarge")
+
+
+async def test_nobody_is_asked_to_send_what_is_too_large(client: httpx.AsyncClient) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        raise AssertionError("it was asked for")
+        yield b""
+
+    asking = {**JSON, "Expect": "100-continue", "Content-Length": "1048577"}
+    assert_problem(await client.post("/v1/flows", content=body(), headers=asking), 400, "EntityTooLarge")
+    fits = {**JSON, "Expect": "100-continue"}
+    assert_problem(await client.post("/v1/flows", content=b"{}", headers=fits), 400, "MissingRequiredParams")
 
 
 async def test_fields_are_taken_literally(client: httpx.AsyncClient) -> None:

@@ -1,0 +1,45 @@
+"""Work that callers wait for, given up so early that they can be told before a stopping server cuts them off."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from flowserver.base.errors import ServiceUnavailable
+
+T = TypeVar("T")
+
+STOPPING = "the server is being stopped; try again shortly"
+
+
+class Cutting:
+    """Work under way that `cut` gives up."""
+
+    def __init__(self) -> None:
+        self.is_cut = False
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do the work. Once it is cut off, what it makes of its cancellation counts.
+
+        Raises ServiceUnavailable if that is nothing, or if all has been cut off already.
+        """
+        if self.is_cut:
+            work.close()
+            raise ServiceUnavailable(STOPPING)
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if self.is_cut and current is not None and not current.cancelling():
+                raise ServiceUnavailable(STOPPING) from None
+            raise
+        finally:
+            self._under_way.discard(task)
+
+    def cut(self) -> None:
+        """Give up all that is under way, and all that comes."""
+        self.is_cut = True
+        for task in self._under_way:
+            task.cancel()
