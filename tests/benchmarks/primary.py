@@ -5,7 +5,7 @@ from typing import Self
 
 import psycopg
 
-from tests.benchmarks.processes import children_of, cpu_seconds_of, parent_of, written_bytes_of
+from tests.support.processes import children_of, cpu_seconds_of, parent_of, written_bytes_of
 
 COUNTERS = """
     SELECT d.xact_commit, d.tup_inserted + d.tup_updated + d.tup_deleted, d.tup_fetched,

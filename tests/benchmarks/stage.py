@@ -15,7 +15,7 @@ from tests.benchmarks.bytecode import compiled
 from tests.benchmarks.client import Client, Reply, rpc
 from tests.benchmarks.function import PATHS, FunctionProcess
 from tests.benchmarks.primary import Primary
-from tests.benchmarks.processes import (
+from tests.support.processes import (
     cpu_seconds_of,
     family_of,
     machine_cpu_seconds,

@@ -39,6 +39,7 @@ def _run(database: str, kinds: list[str], arguments: argparse.Namespace) -> bool
         minutes=arguments.minutes,
         clients=arguments.clients,
         places=arguments.places,
+        processes=arguments.processes,
     )
     kept: Path | None = None
     if arguments.keep is not None:
@@ -69,6 +70,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pause", type=float, default=2.0, help="mean seconds between two faults (default 2)")
     parser.add_argument("--clients", type=int, default=10, help="executions at a time (default 10)")
     parser.add_argument("--places", type=int, default=4, help="calls a node makes at once (default 4)")
+    parser.add_argument("--processes", type=int, default=1, help="of each node (default 1)")
     parser.add_argument("--slowest", action="store_true", help="show the executions whose calls were made again last")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the servers' logs (and SQLite's file) there")
     return parser.parse_args()

@@ -17,6 +17,7 @@ from flowserver.cli.databases import open_database, require_up_to_date
 from flowserver.cli.listening import listening
 from flowserver.cli.logs import set_up_logs
 from flowserver.cli.process import serve_until_stopped
+from flowserver.cli.two_processes import serve_with_front
 from flowserver.server import create_app
 from flowserver.settings import Settings
 from tests.chaos.clock import ShiftedClock
@@ -33,6 +34,7 @@ class NodeArguments:
     drain_seconds: float
     places: int
     """For calls under way, so that others wait, are shared out and are handed over."""
+    processes: int = 1
 
     def text(self) -> str:
         """One line of JSON."""
@@ -44,14 +46,20 @@ def serve(arguments: NodeArguments) -> None:
     log = os.open(arguments.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())
-    settings = Settings(database_url=arguments.database_url, port=arguments.port, drain_seconds=arguments.drain_seconds)
+    settings = Settings(
+        database_url=arguments.database_url,
+        port=arguments.port,
+        processes=arguments.processes,
+        drain_seconds=arguments.drain_seconds,
+    )
     set_up_logs(settings.log_level)
     with open_database(settings.database_url) as database:
         require_up_to_date(database)
     app = create_app(settings, ShiftedClock(Path(arguments.clock_file)))
     app.state.limits = replace(app.state.limits, invocations_in_flight_max=arguments.places)
     with listening(settings.host, settings.port, has_keys=False) as listeners:
-        serve_until_stopped(app, listeners, lambda: None)
+        run = serve_until_stopped if settings.processes == 1 else serve_with_front
+        run(app, listeners, lambda: None)
 
 
 def forge() -> None:

@@ -17,6 +17,7 @@ import aiohttp
 from tests.chaos.clock import ShiftedClock
 from tests.chaos.node import NodeArguments
 from tests.chaos.starters import Starter
+from tests.support.processes import family_of
 
 READY_SECONDS = 90
 """Only a server that hangs takes as long to come up."""
@@ -37,7 +38,9 @@ PORTS = range(20_000, 32_000)
 class Node:
     """One place among the servers: always the same port, clock and log, but one process after the other."""
 
-    def __init__(self, name: str, database_url: str, folder: Path, starter: Starter, places: int) -> None:
+    def __init__(
+        self, name: str, database_url: str, folder: Path, starter: Starter, places: int, processes: int
+    ) -> None:
         self.name = name
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -48,6 +51,7 @@ class Node:
         self.calls_waiting = 0.0
         """As many as waited for a place when somebody looked last."""
         self._pid = 0
+        self._kills = 0
         self._starter = starter
         self._arguments = NodeArguments(
             database_url=database_url,
@@ -56,6 +60,7 @@ class Node:
             log_file=str(self.log_file),
             drain_seconds=DRAIN_SECONDS,
             places=places,
+            processes=processes,
         )
 
     def start(self) -> None:
@@ -91,18 +96,19 @@ class Node:
 
     def is_alive(self) -> bool:
         """Whether its process runs, be it halted; one that has ended but was not collected yet does not."""
-        try:
-            state = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return False
-        return state not in "ZX"
+        return _is_alive(self._pid)
 
     async def kill(self) -> float:
-        """End the process at once; returns the instant of the kill, in seconds of the monotonic clock."""
+        """End the server at once; returns the instant of the kill, in seconds of the monotonic clock.
+
+        If it has two processes, each is killed in turn; the other ends with it.
+        """
+        family = family_of(self._pid)
         killed_at = time.monotonic()
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
-        while self.is_alive():
+            os.kill(family[self._kills % len(family)] if family else self._pid, signal.SIGKILL)
+        self._kills += 1
+        while any(map(_is_alive, family)):
             await asyncio.sleep(0.002)
         self._starter.exit_code(self._pid)  # whatever it is; nothing of the process must stay
         return killed_at
@@ -139,6 +145,14 @@ class Node:
             return f"{self.name} did not end within {LEAVE_SECONDS:.0f} s of SIGTERM"
         code = self._starter.exit_code(self._pid)
         return None if code == 0 else f"{self.name} ended with {code} on SIGTERM"
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
 
 
 def _free_port() -> int:

@@ -47,6 +47,8 @@ class Plan:
     flows: int = 30
     places: int = 4
     """Calls that a node makes at once; with more clients than that, some wait."""
+    processes: int = 1
+    """Of each node."""
 
 
 @dataclass
@@ -81,7 +83,7 @@ class Run:
         self._database_url = database_url
         self._journal = Journal(time.monotonic(), tell)
         names = [f"node{number}" for number in range(1, plan.nodes + 1)]
-        self._nodes = [Node(name, database_url, folder, starter, plan.places) for name in names]
+        self._nodes = [Node(name, database_url, folder, starter, plan.places, plan.processes) for name in names]
         urls = [node.url for node in self._nodes]
         self._client = Client(session, urls, self._journal, Random(f"{plan.seed} client"))
         self._reporter = Reporter(self._client, self._journal, Random(f"{plan.seed} reporter"))

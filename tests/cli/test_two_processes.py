@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from flowserver.base.limits import Limits
-from tests.benchmarks.processes import children_of
 from tests.support.function_server import Call, FunctionServer
+from tests.support.processes import children_of
 from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environment
 
 CALL = "version: v1\ntype: flow\nsteps: [{type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f'}]\n"

@@ -16,8 +16,8 @@ from pathlib import Path
 from tests.benchmarks.bytecode import compiled
 from tests.benchmarks.client import Client, Reply
 from tests.benchmarks.function import FunctionProcess
-from tests.benchmarks.processes import cpu_seconds_of, machine_cpu_seconds, resident_bytes_of, written_bytes_of
 from tests.benchmarks.stage import Counters, Told
+from tests.support.processes import cpu_seconds_of, machine_cpu_seconds, resident_bytes_of, written_bytes_of
 from tests.support.server import clean_environment
 
 HERE = Path(__file__).parent
