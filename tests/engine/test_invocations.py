@@ -198,6 +198,40 @@ async def test_stopping_drops_the_call_and_tells_the_function(node: Node, functi
         await node.engine.invocations.stop("shop", "pay", "task")
 
 
+@pytest.mark.parametrize("answers", ["not at all", "404"])
+async def test_a_hook_that_fails_is_logged_and_stands_in_nobody_s_way(
+    node: Node, functions: Functions, caplog: pytest.LogCaptureFixture, answers: str
+) -> None:
+    bound(node, functions, pre_stop_url=functions.url("hook"), hook_seconds=1)
+    await node.engine.invocations.submit(new("k", invocation_id="task"))
+    await functions.next_call("shop/pay")
+    await node.engine.invocations.stop("shop", "pay", "task")
+    hook = await functions.next_call("hook")
+    if answers == "404":
+        hook.reply({}, status=404)
+    assert (await ended(node, "k")).state.status is S.STOPPED
+    reason = "did not reply within 1 s" if answers == "not at all" else "it answered 404"
+    [told] = [record.message for record in caplog.records if "pre-stop hook" in record.message]
+    assert told.startswith("the pre-stop hook of shop/pay failed: ")
+    assert reason in told
+
+
+async def test_stopping_by_another_node(
+    node: Node, open_database: OpenDatabase, functions: Functions, clock: ManualClock
+) -> None:
+    """The one that has it in hand drops the call, and tells the function."""
+    async with running_node(open_database(), clock, node_id="other") as other:
+        bound(node, functions, pre_stop_url=functions.url("hook"))
+        await node.engine.invocations.submit(new("k", invocation_id="task"))
+        call = await functions.next_call("shop/pay")
+        stopping = await other.engine.invocations.stop("shop", "pay", "task")
+        assert stopping.state.status is S.STOPPING
+        await node.engine.sweeper.sweep()
+        await call.gone.wait()
+        (await functions.next_call("hook")).reply({})
+        assert (await ended(node, "k")).state.status is S.STOPPED
+
+
 async def test_stopping_what_is_not_being_called(node: Node, functions: Functions, clock: ManualClock) -> None:
     bound(node, functions, concurrency_max=1, pre_stop_url=functions.url("hook"))
     for key in ("running", "waiting", "last"):

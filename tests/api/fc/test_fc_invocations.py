@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -90,6 +91,69 @@ async def test_from_submission_to_success(client: httpx.AsyncClient, functions: 
             "invocationPayload": '{"n": 1}',
         }.items()
     )
+
+
+async def reached(client: httpx.AsyncClient, name: str, status: str) -> dict:
+    """The invocation once a poller sees it so."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (found := await shown(client, name))["status"] != status:
+            pass
+        return found
+
+
+async def register(app: Application, functions: Functions, **bounds: Any) -> None:
+    url = functions.url("shop/pay")
+    await app.state.operations.functions.put("shop", "pay", url=url, headers={}, timeout_seconds=60, **bounds)
+
+
+async def test_every_state_is_seen_by_who_polls(
+    client: httpx.AsyncClient, app: Application, functions: Functions
+) -> None:
+    hooks = {"initialize_url": functions.url("init"), "pre_stop_url": functions.url("pre-stop")}
+    await register(app, functions, concurrency_max=1, **hooks)
+    first, second = await submit(client, "first"), await submit(client, "second")
+    await reached(client, first, "Dequeued")  # its turn has come, and the function is being made ready
+    assert (await shown(client, second))["status"] == "Enqueued"
+    (await functions.next_call("init")).reply()
+    await reached(client, first, "Running")
+    (await functions.next_call("shop/pay")).fail("KeyError")
+    retrying = await reached(client, first, "Retrying")
+    assert (retrying["alreadyRetriedTimes"], retrying["endTime"]) == (0, 0)
+    await reached(client, second, "Running")
+    assert (await client.put(f"{TASKS}/{second}")).status_code == 200
+    await reached(client, second, "Stopping")
+    (await functions.next_call("pre-stop")).reply()
+    stopped = await reached(client, second, "Stopped")
+    assert statuses(stopped) == ["Enqueued", "Dequeued", "Running", "Stopping", "Stopped"]
+    assert 0 <= stopped["durationMs"] <= stopped["endTime"] - stopped["startedTime"]
+    while (call := await functions.next_call("shop/pay")).headers["X-Fc-Stateful-Async-Invocation-Id"] != first:
+        pass
+    call.reply({"paid": True})
+    succeeded = await reached(client, first, "Succeeded")
+    assert (succeeded["alreadyRetriedTimes"], statuses(succeeded)[-3:]) == (1, ["Retrying", "Running", "Succeeded"])
+
+
+async def test_states_without_a_call_are_seen_as_well(
+    client: httpx.AsyncClient, app: Application, functions: Functions
+) -> None:
+    await client.put(CONFIG, json={"maxAsyncRetryAttempts": 0, "maxAsyncEventAgeInSeconds": 1})
+    await register(app, functions, concurrency_max=1)
+    failed = await submit(client, "failed")
+    call = await functions.next_call("shop/pay")
+    late = await submit(client, "late")
+    submitted_at = (await shown(client, late))["startedTime"]
+    while app.state.clock.now_ms() <= submitted_at + 1_000:  # the age that it is good for
+        await shown(client, late)
+    call.fail("KeyError")
+    assert (await reached(client, failed, "Failed"))["durationMs"] > 0
+    assert statuses(await reached(client, late, "Expired")) == ["Enqueued", "Dequeued", "Expired"]
+    running = await submit(client, "running")
+    call = await functions.next_call("shop/pay")
+    orphan = await submit(client, "orphan")
+    await app.state.operations.functions.delete("shop", "pay")
+    call.reply()
+    await reached(client, running, "Succeeded")
+    assert statuses(await reached(client, orphan, "Invalid")) == ["Enqueued", "Dequeued", "Invalid"]
 
 
 async def test_an_id_names_one_invocation_of_a_function(client: httpx.AsyncClient, functions: Functions) -> None:
