@@ -1,9 +1,10 @@
-"""More starts than can be worked off: is any lost, does a running execution wait, do timers fire in time?"""
+"""More starts than can be worked off, or taken in: is any lost, does running work wait, do timers fire in time?"""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
 from tests.benchmarks import definitions
 from tests.benchmarks.client import rpc
@@ -12,11 +13,22 @@ from tests.benchmarks.stage import Stage
 from tests.benchmarks.timers import FLOW, ended_at, lateness_figures, start_waiting
 from tests.benchmarks.workloads import SUCCEEDED, Scale
 
-STARTS_PER_SECOND = 50_000 / 60
-SECONDS = 60.0
 TICK_SECONDS = 0.01
-UNANSWERED_MAX = 12_000
-"""Starts under way at once, more than `pending_messages_max`; past it there are fewer starts than were wanted."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How starts are sent, whether or not earlier ones are answered."""
+
+    per_second: float
+    seconds: float
+    unanswered_max: int
+    """Under way at once, more than `pending_messages_max`; past it there are fewer starts than were wanted."""
+
+
+STEADY = Pace(per_second=50_000 / 60, seconds=60.0, unanswered_max=12_000)
+FLOOD = Pace(per_second=10_000, seconds=20.0, unanswered_max=4_000)
+"""Thrice what is taken in, so that there are always more under way than may wait."""
 
 NO_ANSWER = 0
 """The status of a start whose connection broke."""
@@ -27,7 +39,16 @@ TURNS = 1_000
 
 async def intake(stage: Stage, scale: Scale) -> Rows:
     """50,000 starts a minute, all pending, beside one execution that polls a function, and ten timers a second."""
-    seconds = SECONDS * scale.factor
+    return {"intake": await _take_in(stage, scale, STEADY)}
+
+
+async def flood(stage: Stage, scale: Scale) -> Rows:
+    """The like with more than it can take: callers are told so, and what it has taken goes on."""
+    return {"flood": await _take_in(stage, scale, FLOOD)}
+
+
+async def _take_in(stage: Stage, scale: Scale, pace: Pace) -> Figures:
+    seconds = pace.seconds * scale.factor
     for flow, definition in ((FLOW, definitions.wait_until()), ("polling", definitions.polling())):
         await stage.create_flow(flow, definition)
     await stage.create_flow(PENDING, definitions.callback().replace("functions/token", "functions/echo"))
@@ -38,7 +59,7 @@ async def intake(stage: Stage, scale: Scale) -> Rows:
         due = {f"beat{n}": soon + 100 * n for n in range(max(1, round(10 * seconds)))}
         await start_waiting(stage, due)
         began = time.perf_counter()
-        replies = await _start_many(stage, seconds)
+        replies = await _start_many(stage, seconds, pace)
         took = time.perf_counter() - began
         meanwhile = steps[during:]
     kept = await _names(stage)
@@ -51,6 +72,9 @@ async def intake(stage: Stage, scale: Scale) -> Rows:
         "no_answer": sum(status == NO_ANSWER for status, _ in replies.values()),
         "other_answers": sum(status not in (200, 429, NO_ANSWER) for status, _ in replies.values()),
         "lost": sum(status == 200 and name not in kept for name, (status, _) in replies.items()),
+        "accepted_per_second": len(accepted) / took,
+        "refused_p50_ms": latency_figures([latency for status, latency in replies.values() if status == 429])["p50_ms"],
+        "peak_mib": stage.peak_bytes() / 2**20,
         "accepted_p50_ms": latency_figures(accepted)["p50_ms"],
         "accepted_p99_ms": latency_figures(accepted)["p99_ms"],
         "turn_before_p50_ms": latency_figures(before)["p50_ms"],
@@ -58,13 +82,11 @@ async def intake(stage: Stage, scale: Scale) -> Rows:
         "turn_meanwhile_p99_ms": latency_figures(meanwhile)["p99_ms"],
     }
     lateness = lateness_figures(due, await ended_at(stage))
-    return {
-        "intake": figures | {f"timer_{name}": lateness[name] for name in ("late_p50_ms", "late_p99_ms", "not_fired")}
-    }
+    return figures | {f"timer_{name}": lateness[name] for name in ("late_p50_ms", "late_p99_ms", "not_fired")}
 
 
-async def _start_many(stage: Stage, seconds: float) -> dict[str, tuple[int, float]]:
-    """Starts at a steady pace, whether or not earlier ones are answered; status and latency of each, by name."""
+async def _start_many(stage: Stage, seconds: float, pace: Pace) -> dict[str, tuple[int, float]]:
+    """Status and latency of each start, by name."""
     replies: dict[str, tuple[int, float]] = {}
     action = rpc("StartExecution", FlowName=PENDING)
 
@@ -79,7 +101,7 @@ async def _start_many(stage: Stage, seconds: float) -> dict[str, tuple[int, floa
     began, sent = time.perf_counter(), 0
     async with asyncio.TaskGroup() as group:
         while (passed := time.perf_counter() - began) < seconds:
-            wanted = min(int(passed * STARTS_PER_SECOND), len(replies) + UNANSWERED_MAX)
+            wanted = min(int(passed * pace.per_second), len(replies) + pace.unanswered_max)
             for number in range(sent, wanted):
                 group.create_task(start(number))
             sent = max(sent, wanted)

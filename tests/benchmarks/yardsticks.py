@@ -64,4 +64,7 @@ YARDSTICKS = (
     Yardstick("intake", "lost", "acknowledged starts that were lost", allowed=0),
     Yardstick("intake", "no_answer", "starts whose connection broke", allowed=0),
     Yardstick("intake", "other_answers", "answers that were neither 200 nor 429", allowed=0),
+    Yardstick("flood", "lost", "acknowledged starts that were lost", allowed=0),
+    Yardstick("flood", "no_answer", "starts whose connection broke", allowed=0),
+    Yardstick("flood", "other_answers", "answers that were neither 200 nor 429", allowed=0),
 )
