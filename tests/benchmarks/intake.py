@@ -20,14 +20,16 @@ TICK_SECONDS = 0.01
 class Pace:
     """How starts are sent, whether or not earlier ones are answered."""
 
+    name: str
+    """What the names of its executions begin with."""
     per_second: float
     seconds: float
     unanswered_max: int
     """Under way at once, more than `pending_messages_max`; past it there are fewer starts than were wanted."""
 
 
-STEADY = Pace(per_second=50_000 / 60, seconds=60.0, unanswered_max=12_000)
-FLOOD = Pace(per_second=10_000, seconds=20.0, unanswered_max=4_000)
+STEADY = Pace(name="steady", per_second=50_000 / 60, seconds=60.0, unanswered_max=12_000)
+FLOOD = Pace(name="flood", per_second=10_000, seconds=20.0, unanswered_max=4_000)
 """Thrice what is taken in, so that there are always more under way than may wait."""
 
 NO_ANSWER = 0
@@ -52,11 +54,11 @@ async def _take_in(stage: Stage, scale: Scale, pace: Pace) -> Figures:
     for flow, definition in ((FLOW, definitions.wait_until()), ("polling", definitions.polling())):
         await stage.create_flow(flow, definition)
     await stage.create_flow(PENDING, definitions.callback().replace("functions/token", "functions/echo"))
-    async with _running_one(stage) as steps:
+    async with _running_one(stage, pace.name) as steps:
         await asyncio.sleep(max(0.2, 2 * scale.factor))
         before, during = list(steps), len(steps)
         soon = int(1000 * (time.time() + 0.5))
-        due = {f"beat{n}": soon + 100 * n for n in range(max(1, round(10 * seconds)))}
+        due = {f"{pace.name}-beat{n}": soon + 100 * n for n in range(max(1, round(10 * seconds)))}
         await start_waiting(stage, due)
         began = time.perf_counter()
         replies = await _start_many(stage, seconds, pace)
@@ -93,10 +95,10 @@ async def _start_many(stage: Stage, seconds: float, pace: Pace) -> dict[str, tup
     async def start(number: int) -> None:
         began = time.perf_counter()
         try:
-            status = (await stage.client.call(action + b"&ExecutionName=p%d" % number)).status
+            status = (await stage.client.call(action + b"&ExecutionName=%b%d" % (pace.name.encode(), number))).status
         except OSError:
             status = NO_ANSWER
-        replies[f"p{number}"] = status, time.perf_counter() - began
+        replies[f"{pace.name}{number}"] = status, time.perf_counter() - began
 
     began, sent = time.perf_counter(), 0
     async with asyncio.TaskGroup() as group:
@@ -110,7 +112,7 @@ async def _start_many(stage: Stage, seconds: float, pace: Pace) -> dict[str, tup
 
 
 @asynccontextmanager
-async def _running_one(stage: Stage) -> AsyncIterator[list[float]]:
+async def _running_one(stage: Stage, prefix: str) -> AsyncIterator[list[float]]:
     """One execution after another that polls; the list grows by the seconds that each turn took."""
     steps: list[float] = []
     last = 0.0
@@ -123,7 +125,7 @@ async def _running_one(stage: Stage) -> AsyncIterator[list[float]]:
 
     async def poll() -> None:
         for number in range(1_000):
-            name = f"polling{number}"
+            name = f"{prefix}-polling{number}"
             action = rpc("StartExecution", FlowName="polling", ExecutionName=name, Input=f'{{"turns":{TURNS}}}')
             if (await stage.client.call(action)).status == 429:
                 await asyncio.sleep(1)
