@@ -2,9 +2,10 @@
 
 `python -m tests.benchmarks.calls [--calls N] [--in-flight N]`
 
-A plain `aiohttp.ClientSession` posts the same body in turn with the invoker: the ratio of the two holds on a machine
-that others use too, absolute figures do not. CPU is user and system, of the thread with the event loop and of the
-whole process. It ends by itself: after the calls, or after SECONDS_MAX.
+Other clients post the same body in turn with the invoker: aiohttp's session, httpx, and, where they are installed,
+httpx over aiohttp's transport and pyreqwest (`pip install httpx-aiohttp pyreqwest`). The ratios hold on a machine that
+others use too, absolute figures do not. CPU is user and system, of the thread with the event loop and of the whole
+process. It ends by itself: after the calls, or after SECONDS_MAX.
 """
 
 import argparse
@@ -13,16 +14,29 @@ import json
 import os
 import platform
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import Any
 
 import aiohttp
+import httpx
 import uvloop
 
 from flowserver.base.limits import Limits
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.invocation import Endpoint, Invocation, Replied
+from tests.benchmarks.bytecode import compiled
 from tests.benchmarks.function import FunctionProcess
+
+try:
+    from httpx_aiohttp import HttpxAiohttpClient
+except ImportError:
+    HttpxAiohttpClient = None
+try:
+    from pyreqwest.client import ClientBuilder
+except ImportError:
+    ClientBuilder = None
 
 SECONDS_MAX = 300
 ROUNDS = 10
@@ -70,47 +84,98 @@ def call_by_invoker(invoker: HttpInvoker, url: str) -> Call:
     endpoint = Endpoint(url, {"Authorization": "Bearer benchmark"}, 60)
 
     async def call(number: int) -> None:
-        names = ("bench", f"execution-{number}", "step1")
-        invocation = Invocation("bench", "", "echo", EVENT, False, None, f"key-{number}", 0, 60_000, *names)
+        invocation = Invocation(
+            service="bench",
+            qualifier="",
+            function="echo",
+            event=EVENT,
+            invocation_id=None,
+            idempotency_key=f"key-{number}",
+            attempt=1,
+            timeout_ms=60_000,
+            flow_name="bench",
+            execution_name=f"execution-{number}",
+            step_name="step1",
+        )
         reply = await invoker.invoke(invocation, endpoint)
         assert isinstance(reply, Replied), reply
 
     return call
 
 
+def headers_of(number: int) -> dict[str, str]:
+    return {"Content-Type": "application/json", "Idempotency-Key": f"key-{number}"}
+
+
 def call_by_session(session: aiohttp.ClientSession, url: str) -> Call:
     async def call(number: int) -> None:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": f"key-{number}"}
-        async with session.post(url, data=EVENT.encode(), headers=headers) as response:
+        async with session.post(url, data=EVENT.encode(), headers=headers_of(number)) as response:
             assert json.loads(await response.read())["ok"]
 
     return call
 
 
-async def run(url: str, calls: int, in_flight: int) -> dict[str, dict[str, float]]:
+def call_by_httpx(client: httpx.AsyncClient, url: str) -> Call:
+    async def call(number: int) -> None:
+        response = await client.post(url, content=EVENT, headers=headers_of(number))
+        assert json.loads(response.content)["ok"]
+
+    return call
+
+
+def call_by_reqwest(client: Any, url: str) -> Call:
+    async def call(number: int) -> None:
+        response = await client.post(url).headers(headers_of(number)).body_bytes(EVENT.encode()).build().send()
+        assert json.loads(bytes(await response.bytes()))["ok"]
+
+    return call
+
+
+async def open_ways(stack: AsyncExitStack, url: str) -> dict[str, Call]:
+    """Every client that there is, and how it calls."""
     invoker = HttpInvoker(Limits())
-    connector = aiohttp.TCPConnector(limit=0)
-    spent = {"invoker": Spent(), "aiohttp session": Spent()}
-    async with asyncio.timeout(SECONDS_MAX), aiohttp.ClientSession(connector=connector, trust_env=False) as session:
-        ways = {"invoker": call_by_invoker(invoker, url), "aiohttp session": call_by_session(session, url)}
+    stack.push_async_callback(invoker.close)
+    session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), trust_env=False)
+    limits = httpx.Limits(max_connections=None)
+    ways = {
+        "invoker": call_by_invoker(invoker, url),
+        "aiohttp session": call_by_session(await stack.enter_async_context(session), url),
+        "httpx": call_by_httpx(
+            await stack.enter_async_context(httpx.AsyncClient(limits=limits, timeout=60, trust_env=False)), url
+        ),
+    }
+    if HttpxAiohttpClient is not None:
+        client = HttpxAiohttpClient(limits=limits, timeout=60, trust_env=False)
+        ways["httpx over aiohttp"] = call_by_httpx(await stack.enter_async_context(client), url)
+    if ClientBuilder is not None:
+        reqwest = await stack.enter_async_context(ClientBuilder().no_proxy().build())
+        ways["pyreqwest"] = call_by_reqwest(reqwest, url)
+    return ways
+
+
+async def run(url: str, calls: int, in_flight: int) -> dict[str, dict[str, float]]:
+    async with asyncio.timeout(SECONDS_MAX), AsyncExitStack() as stack:
+        ways = await open_ways(stack, url)
+        spent = {name: Spent() for name in ways}
         for number in range(ROUNDS + 1):
             for name, call in ways.items():
                 await spend(spent[name] if number else Spent(), call, calls // ROUNDS, in_flight)
-        await invoker.close()
     return {name: one.figures() for name, one in spent.items()}
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=20_000, help="of each way")
     parser.add_argument("--in-flight", type=int, default=64)
-    given = parser.parse_args()
-    with FunctionProcess() as function:
+    given = parser.parse_args(arguments)
+    with FunctionProcess(compiled()) as function:
         figures = uvloop.run(run(f"{function.url}/echo", max(given.calls, ROUNDS), given.in_flight))
-    ratio = figures["invoker"]["thread_cpu_us_per_call"] / figures["aiohttp session"]["thread_cpu_us_per_call"]
+    for one in figures.values():
+        one["times_the_invoker"] = round(
+            one["process_cpu_us_per_call"] / figures["invoker"]["process_cpu_us_per_call"], 2
+        )
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, aiohttp {aiohttp.__version__}"
-    setting = {"machine": machine, "calls": given.calls, "in_flight": given.in_flight}
-    print(json.dumps({**setting, **figures, "invoker_to_session": round(ratio, 2)}, indent=2))
+    print(json.dumps({"machine": machine, "calls": given.calls, "in_flight": given.in_flight, **figures}, indent=2))
 
 
 if __name__ == "__main__":

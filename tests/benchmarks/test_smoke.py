@@ -1,9 +1,11 @@
 """The benchmarks' command works: every workload runs, and the table has its rows. How fast is not asserted."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.benchmarks import calls
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
 from tests.benchmarks.running import CHECKS, SERVICES, WORKLOADS
@@ -32,6 +34,14 @@ def test_the_services_have_their_rows(capsys: pytest.CaptureFixture[str]) -> Non
     text = capsys.readouterr().out
     for row in ("queue sent", "queue received", "queue deleted", "long poll", "tasks"):
         assert f"\n| {row} | " in text or f"\n- {row}: " in text
+
+
+def test_clients_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    calls.main(["--calls", "20", "--in-flight", "2"])
+    told = json.loads(capsys.readouterr().out)
+    for client in ("invoker", "aiohttp session", "httpx"):
+        assert told[client]["process_cpu_us_per_call"] > 0
+    assert told["invoker"]["times_the_invoker"] == 1
 
 
 def test_unknown_workloads_are_named(capsys: pytest.CaptureFixture[str]) -> None:
