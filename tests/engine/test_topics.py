@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -196,8 +197,9 @@ async def test_publishing_again_after_a_lost_answer_publishes_once(
     subscriber.status["hook"] = None
     await subscribe(node, "s", subscriber.url("hook"))
     node.database.lie_about(select(deliveries))
-    with pytest.raises(OperationalError):
+    with suppress(OperationalError):  # unless something else was in that commit, and it was tried again at once
         await node.engine.topics.publish(topic, NewTopicMessage(message_id="M", body="hello"))
+    assert node.database.has_lied
     await node.engine.topics.publish(topic, NewTopicMessage(message_id="M", body="hello"))
     push = await subscriber.next()
     assert len(left(node)) == 1
