@@ -3,6 +3,7 @@
 import random
 import socket
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
@@ -45,7 +46,7 @@ class Journal:
             assert self._news.wait_for(lambda: self._steps >= until or self.errors, PATIENCE_SECONDS)
 
 
-class Worker(threading.Thread):
+class Worker(threading.Thread, ABC):
     """Uses the queue over connections of its own; a server that is gone is tried again."""
 
     def __init__(self, journal: Journal, number: int) -> None:
@@ -65,8 +66,9 @@ class Worker(threading.Thread):
             self.journal.errors.append(error)
             self.journal.step()
 
+    @abstractmethod
     def work(self, http: httpx.Client) -> None:
-        raise NotImplementedError
+        """Use the queue until it is time to stop."""
 
 
 class Sender(Worker):

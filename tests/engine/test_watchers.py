@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from flowserver.engine.watchers import End, Watchers
 from flowserver.machine.state import Execution, Status
 from tests.engine.nodes import Node
@@ -89,23 +91,15 @@ async def test_a_long_poll_ends_when_the_server_stops(node: Node) -> None:
     assert (await waiting).status == "Running"
 
 
-async def test_a_history_is_followed_to_its_end(node: Node) -> None:
+@pytest.mark.parametrize("ended_by", ["a stop", "its flow's deletion"])
+async def test_a_history_is_followed_to_its_end(node: Node, ended_by: str) -> None:
     await node.create_flow("f", ASK)
     await node.start("f", "e")
     seen: list[str] = []
     async for event in node.operations.executions.follow("f", "e"):
         seen.append(event.type)
-        if event.type == "StepStarted":
+        if event.type == "StepStarted" and ended_by == "a stop":
             await node.operations.executions.stop("f", "e")
-    assert seen == ["ExecutionStarted", "StepEntered", "StepStarted", "ExecutionStopped"]
-
-
-async def test_whoever_follows_sees_that_the_flow_was_deleted(node: Node) -> None:
-    await node.create_flow("f", ASK)
-    await node.start("f", "e")
-    seen: list[str] = []
-    async for event in node.operations.executions.follow("f", "e"):
-        seen.append(event.type)
-        if event.type == "StepStarted":
+        elif event.type == "StepStarted":
             await node.operations.flows.delete("f")
     assert seen == ["ExecutionStarted", "StepEntered", "StepStarted", "ExecutionStopped"]

@@ -46,6 +46,20 @@ def handlers(ends: tuple[Link, Link, dict[str, Handler]]) -> dict[str, Handler]:
     return ends[2]
 
 
+class EndlessWork:
+    """A handler that goes on until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+
+
 async def echo(*arguments: Any) -> Any:
     return arguments
 
@@ -162,22 +176,13 @@ async def test_what_cannot_be_said(near: Link, handlers: dict[str, Handler]) -> 
 
 
 async def test_whoever_goes_away_takes_the_work_along(near: Link, handlers: dict[str, Handler]) -> None:
-    begun, cancelled = asyncio.Event(), asyncio.Event()
-
-    async def work() -> None:
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            cancelled.set()
-
-    handlers["work"] = work
+    work = handlers["work"] = EndlessWork()
     call = asyncio.create_task(near.call("work"))
-    await begun.wait()
+    await work.begun.wait()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    await asyncio.wait_for(cancelled.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(work.ended.wait(), PATIENCE_SECONDS)
     handlers["echo"] = echo
     assert await near.call("echo", 1) == [1]
 
@@ -209,22 +214,13 @@ async def test_work_that_is_cancelled_over_there(near: Link, handlers: dict[str,
 async def test_an_end_that_is_gone(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
     """Those who wait for it hear so, and what is done for it ends."""
     near, far, handlers = ends
-    begun, ended = asyncio.Event(), asyncio.Event()
-
-    async def work() -> None:
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    handlers["work"] = work
+    work = handlers["work"] = EndlessWork()
     call = asyncio.create_task(near.call("work"))
-    await begun.wait()
+    await work.begun.wait()
     near.close()
     with pytest.raises(LinkLost):
         await call
-    await asyncio.wait_for(ended.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(work.ended.wait(), PATIENCE_SECONDS)
     await far.lost
     for end in (near, far):
         with pytest.raises(LinkLost):
