@@ -11,7 +11,7 @@ from flowserver.base.limits import Limits
 from flowserver.front.link import Handler, Link, LinkLost
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied, Reply
-from flowserver.invokers.replies import classify_reply, failed
+from flowserver.invokers.replies import failed, read_reply
 from flowserver.invokers.web_requests import WebRequest
 
 ENDPOINTS_MAX = 1_000
@@ -21,7 +21,10 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class DistantInvoker:
-    """The engine's side: an `Invoker` whose calls the front makes; its bugs are an InternalServerError here."""
+    """The engine's side: an `Invoker` whose calls the front makes.
+
+    For a bug of the front's, `invoke`, `exchange` and `send` raise InternalServerError, too.
+    """
 
     def __init__(self, link: Link, limits: Limits) -> None:
         self._link = link
@@ -30,10 +33,7 @@ class DistantInvoker:
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
         """Make the call and say what came of it. Raises nothing but CancelledError, which ends the call."""
-        reply = await self.exchange(invocation, endpoint)
-        if isinstance(reply, Failed):
-            return reply
-        return classify_reply(invocation, reply.status, reply.headers, reply.body, self._limits)
+        return read_reply(invocation, await self.exchange(invocation, endpoint), self._limits)
 
     async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
         """Make the call; Failed only if no reply came. Raises nothing but CancelledError, which ends the call."""
@@ -60,7 +60,7 @@ class DistantInvoker:
             # What came of the call is not known, so nothing may be said of it. This process ends with the front, and
             # the call is made again by whoever comes next.
             await asyncio.Event().wait()
-        return _read_reply(told)
+        return _told_reply(told)
 
     def _write(self, endpoint: Endpoint) -> bytes:
         """What the front needs of an endpoint; the same bytes for the same object."""
@@ -115,7 +115,7 @@ def _write_reply(reply: Reply | Failed) -> list[Any]:
     return [reply.status, headers, reply.body]
 
 
-def _read_reply(told: list[Any]) -> Reply | Failed:
+def _told_reply(told: list[Any]) -> Reply | Failed:
     if len(told) == 2:
         return Failed(*told)
     status, headers, body = told

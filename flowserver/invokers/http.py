@@ -15,7 +15,7 @@ from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, Route, Rou
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.exchanges import DeadlinePassed, ReplyTooLarge, Wire
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
-from flowserver.invokers.replies import body_too_large, classify_reply, failed
+from flowserver.invokers.replies import body_too_large, failed, read_reply
 from flowserver.invokers.requests import write_request, write_web_request
 from flowserver.invokers.resolving import OwnThreadsResolver
 from flowserver.invokers.web_requests import REPLY_BYTES_MAX, WebRequest
@@ -51,10 +51,7 @@ class HttpInvoker:
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
         """Make the call and say what came of it. Raises nothing but CancelledError, which ends the call."""
-        reply = await self.exchange(invocation, endpoint)
-        if isinstance(reply, Failed):
-            return reply
-        return classify_reply(invocation, reply.status, reply.headers, reply.body, self._limits)
+        return read_reply(invocation, await self.exchange(invocation, endpoint), self._limits)
 
     async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
         """Make the call; Failed only if no reply came. Raises nothing but CancelledError, which ends the call."""

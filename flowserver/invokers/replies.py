@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from flowserver.base.json_values import InvalidJson, JsonObject, dump_json, load_json_object
 from flowserver.base.limits import Limits
 from flowserver.invokers.error_names import ErrorName, error_of_status
-from flowserver.invokers.invocation import Failed, Invocation, Replied
+from flowserver.invokers.invocation import Failed, Invocation, Replied, Reply
+
+
+def read_reply(invocation: Invocation, reply: Reply | Failed, limits: Limits) -> Replied | Failed:
+    """What came of a call; raises nothing."""
+    if isinstance(reply, Failed):
+        return reply
+    return classify_reply(invocation, reply.status, reply.headers, reply.body, limits)
 
 
 def classify_reply(

@@ -10,7 +10,6 @@ from itertools import count, pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -19,7 +18,6 @@ from hypothesis.stateful import (
     invariant,
     multiple,
     rule,
-    run_state_machine_as_test,
 )
 from sqlalchemy import delete, select
 
@@ -42,6 +40,7 @@ from flowserver.store.nodes import LeaseLost, hold_lease, register_node, remove_
 from flowserver.store.queue_tables import deliveries
 from flowserver.store.tables import nodes
 from tests.store.rows import invocation_row
+from tests.support.stateful import walk
 
 S = InvocationStatus
 NODES = ("a", "b")
@@ -269,13 +268,4 @@ class InvocationMachine(RuleBasedStateMachine):
 
 @pytest.mark.slow
 def test_invocations_take_legal_ways_through_any_crash(database: Database) -> None:
-    machine: Any = type("Machine", (InvocationMachine,), {"database": database})
-    steps = settings(
-        max_examples=40,
-        stateful_step_count=40,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        derandomize=True,
-        phases=[Phase.generate],
-    )
-    run_state_machine_as_test(machine, settings=steps)  # type: ignore[no-untyped-call]
+    walk(InvocationMachine, database, walks=40, steps=40)

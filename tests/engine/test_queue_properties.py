@@ -10,7 +10,6 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -19,7 +18,6 @@ from hypothesis.stateful import (
     invariant,
     multiple,
     rule,
-    run_state_machine_as_test,
 )
 
 from flowserver.engine.queue_work import Delete, Hide, NewQueueMessage, Order, Send, Take, carry_out
@@ -35,6 +33,7 @@ from flowserver.store.queue_messages import (
 )
 from flowserver.store.queues import delete_queue, insert_queue
 from tests.store.queue_rows import queue_row
+from tests.support.stateful import walk
 
 VISIBILITY_SECONDS = 30
 RETENTION_SECONDS = 200
@@ -226,13 +225,4 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 def test_queues_do_what_their_model_does(database: Database) -> None:
-    machine = type("Machine", (QueueMachine,), {"database": database})
-    steps = settings(
-        max_examples=15,
-        stateful_step_count=25,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        derandomize=True,
-        phases=[Phase.generate],
-    )
-    run_state_machine_as_test(machine, settings=steps)  # type: ignore[no-untyped-call]
+    walk(QueueMachine, database, walks=15, steps=25)
