@@ -54,7 +54,10 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """What the rows of a table should be: named by the format `place`, these columns readable by these functions."""
+    """What the rows of a table should be: named by the format `place`, these columns readable by these functions.
+
+    `place` names columns of the primary key only: of a row that cannot be read nothing else is known.
+    """
 
     table: Table
     place: str
@@ -64,11 +67,17 @@ class Sound:
 
 
 def find_damage(connection: Connection) -> Iterator[Damage]:
-    """All damage, table by table; raises DBAPIError only when the database is away."""
+    """All damage, table by table; raises DBAPIError only when the database is away.
+
+    It ends with a rollback: SQLite does not commit a transaction that has met damage, even if it only reads.
+    """
     yield from _surviving(connection, "histories", _gaps(connection))
     yield from _surviving(connection, "table execution_documents", _missing_documents(connection))
     for sound in _TABLES:
         yield from _unsound(connection, sound)
+    transaction = connection.get_transaction()
+    if transaction is not None:
+        transaction.rollback()
 
 
 def _surviving(connection: Connection, place: str, found: Iterator[Damage]) -> Iterator[Damage]:
@@ -129,7 +138,8 @@ def _unsound(connection: Connection, sound: Sound) -> Iterator[Damage]:
         told.add(damage)
         yield damage
     if any(damage.place.startswith("table ") for damage in told):
-        yield from (damage for damage in _one_by_one(connection, sound) if damage not in told)
+        alone = _surviving(connection, f"keys of table {sound.table.name}", _one_by_one(connection, sound))
+        yield from (damage for damage in alone if damage not in told)
 
 
 def _one_by_one(connection: Connection, sound: Sound) -> Iterator[Damage]:
@@ -214,7 +224,7 @@ _TABLES: Final = (
         "scope {scope_id} of execution {execution_id}",
         {"local": _load_object, "step_input": _load_object, "retries": _load_object, "wait": WaitKind},
     ),
-    Sound(histories, "events {first_event_id} to {last_event_id} of execution {execution_id}", reads_row=_read_events),
+    Sound(histories, "events up to {last_event_id} of execution {execution_id}", reads_row=_read_events),
     Sound(history_parts, "part {number} of event {event_id} of execution {execution_id}", {"value": load_stored_json}),
     Sound(functions, "function {service}/{function}", {"headers": _load_object}),
     Sound(invocations, "invocation {invocation_key}", reads_row=lambda row, _: read_invocation(row)),

@@ -1,11 +1,13 @@
 """What only reading everything finds: gaps in histories, texts that are not what they should be."""
 
+from string import Formatter
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, text, update
 
 from flowserver.machine.state import WaitKind
+from flowserver.store import deep_checks
 from flowserver.store.database import Database
 from flowserver.store.deep_checks import find_damage
 from flowserver.store.deliveries import insert_deliveries
@@ -68,10 +70,10 @@ def test_sound_data_has_no_damage(sound: Database) -> None:
         (delete(histories), "history of execution e1", "0 events"),
         (update(executions).values(next_event_id=9), "history of execution e1", "the next is to be 9"),
         (update(histories).values(execution_id="e0"), "history of execution e0", "3 events of no execution"),
-        (THIRD.values(events="[["), "events 3 to 3 of execution e1", "it cannot be read"),
-        (THIRD.values(events='[[2,"StepExited","s",[]]]'), "events 3 to 3 of execution e1", "not a JSON object"),
-        (THIRD.values(events='[[2,"StepLeft","s",{}]]'), "events 3 to 3 of execution e1", "StepLeft"),
-        (THIRD.values(events="[]"), "events 3 to 3 of execution e1", "it holds 0 events from 3 to 3"),
+        (THIRD.values(events="[["), "events up to 3 of execution e1", "it cannot be read"),
+        (THIRD.values(events='[[2,"StepExited","s",[]]]'), "events up to 3 of execution e1", "not a JSON object"),
+        (THIRD.values(events='[[2,"StepLeft","s",{}]]'), "events up to 3 of execution e1", "StepLeft"),
+        (THIRD.values(events="[]"), "events up to 3 of execution e1", "it holds 0 events from 3 to 3"),
         (update(scopes).values(local="[]"), "scope 1 of execution e1", "its local cannot be read: not a JSON object"),
         (update(scopes).values(step_input="nonsense"), "scope 1 of execution e1", "its step_input"),
         (update(scopes).values(retries="null"), "scope 1 of execution e1", "its retries"),
@@ -95,3 +97,32 @@ def test_everything_is_read_piece_by_piece(sound: Database) -> None:
     with sound.write() as connection:
         save_events(connection, [("e2", [event(number) for number in range(1, 1_001)], KnownParts())])
     assert damage(sound) == [("history of execution e2", "1000 events of no execution")]
+
+
+def test_every_row_that_cannot_be_read_is_named_by_its_key(sqlite_database: Database) -> None:
+    with sqlite_database.write() as connection:
+        save_events(connection, [("e1", [event(1), event(2)], KnownParts())])
+        root = connection.execute(text("SELECT rootpage FROM sqlite_master WHERE name = 'histories'")).scalar_one()
+        size = connection.execute(text("PRAGMA page_size")).scalar_one()
+    sqlite_database.close()
+    assert sqlite_database.sqlite_file is not None
+    with sqlite_database.sqlite_file.open("r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(b"\xff" * size)
+    found = damage(Database(str(sqlite_database.url)))
+    places = [place for place, _ in found]
+    assert {"table histories", "events up to 1 of execution e1", "events up to 2 of execution e1"} <= set(places)
+
+
+@pytest.mark.parametrize("sound", deep_checks._TABLES, ids=lambda sound: sound.table.name)
+def test_places_are_made_of_keys(sound: deep_checks.Sound) -> None:
+    named = {name for _, name, _, _ in Formatter().parse(sound.place) if name is not None}
+    assert named <= {column.name for column in sound.table.primary_key}
+
+
+def test_tables_of_others_are_ignored(sqlite_database: Database) -> None:
+    """Litestream keeps two tables of its own in the database that it replicates."""
+    with sqlite_database.write() as connection:
+        connection.execute(text("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)"))
+        connection.execute(text("CREATE TABLE _litestream_lock (id INTEGER)"))
+    assert damage(sqlite_database) == []
