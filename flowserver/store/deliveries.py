@@ -1,16 +1,21 @@
 """Deliveries: what is still to be brought somewhere, found by when it is tried next.
 
-Whoever tries one claims it first, which moves its next attempt on in a commit: nobody else tries it meanwhile, and if
-the claimer dies, it is simply due again.
+A node that tries one claims it first, which moves its next attempt on in a commit: no other node tries it meanwhile,
+and if the claimer dies, the delivery is due again.
+
+If no target is passed over, the earliest deliveries are found by their instants alone. If some are, their backlogs
+would be read row by row. So the query then steps from one target to the next through the index (target_key, wake_at),
+and reads the first instants of those that are wanted: its cost grows with the number of targets, not with what waits.
 """
 
 import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, distinct, func, not_, select, update
+from sqlalchemy import Connection, Row, Subquery, bindparam, delete, distinct, func, not_, select, true, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from flowserver.machine.delivering import ContentFormat, Strategy
@@ -60,9 +65,23 @@ def published_by(delivery: Delivery) -> Published:
     )
 
 
+def target_key(target: str) -> str:
+    """What stands for a target in an index: targets are of any length, keys of an index are not."""
+    return sha256(target.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
 def insert_deliveries(connection: Connection, new: Sequence[NewDelivery], now_ms: int) -> None:
     """Add deliveries, to be tried at once; those that are there already stay as they are."""
-    rows = [{**asdict(each), "attempt": 0, "wake_at": now_ms, "created_at": now_ms} for each in new]
+    rows = [
+        {
+            **asdict(each),
+            "target_key": target_key(each.target),
+            "attempt": 0,
+            "wake_at": now_ms,
+            "created_at": now_ms,
+        }
+        for each in new
+    ]
     execute_many(connection, _INSERT[connection.dialect.name], rows)
 
 
@@ -86,9 +105,11 @@ def claim_deliveries(
     full = {target for target, count in under_way.items() if count >= each_max}
     if failing_room <= 0:
         full.update(failing)
-    # What another node is just claiming is left to it (PostgreSQL; SQLite has one writer).
-    due = _DUE.limit(limit).with_for_update(skip_locked=True)
-    found = connection.execute(due, {"b_now": now_ms, "targets": texts(connection, sorted(full))})
+    if full:
+        parameters = {"b_now": now_ms, "b_limit": limit, "b_each": each_max, "passed_over": _keys(connection, full)}
+        found = connection.execute(_DUE_ELSEWHERE[connection.dialect.name], parameters)
+    else:
+        found = connection.execute(_DUE, {"b_now": now_ms, "b_limit": limit})
     ids = _picked(found.all(), Counter(under_way), each_max, frozenset(failing), failing_room)
     if not ids:
         return []
@@ -113,7 +134,10 @@ def _picked(
 
 def next_delivery_at(connection: Connection, except_to: Collection[str] = ()) -> int | None:
     """The earliest instant (ms) at which a delivery is due, but for those to the targets `except_to`."""
-    rows = fetch_all(connection, _NEXT, {"targets": texts(connection, sorted(except_to))})
+    if except_to:
+        rows = fetch_all(connection, _NEXT_ELSEWHERE, {"passed_over": _keys(connection, except_to)})
+    else:
+        rows = fetch_all(connection, _NEXT, {})
     return next((wake_at for (wake_at,) in rows if isinstance(wake_at, int)), None)
 
 
@@ -143,7 +167,8 @@ def count_messages(connection: Connection, topic: str) -> int:
     return connection.execute(query).scalar_one()
 
 
-_CHECKS = checks_of(deliveries.c)
+_COLUMNS = [column for column in deliveries.c if column is not deliveries.c.target_key]
+_CHECKS = checks_of(_COLUMNS)
 
 
 def _delivery(row: Row[Any]) -> Delivery | None:
@@ -158,25 +183,60 @@ def _delivery(row: Row[Any]) -> Delivery | None:
     return None
 
 
-def _to_others(query: Select[Any]) -> Select[Any]:
-    return query.where(not_(among(deliveries.c.target, bindparam("targets"))))
+def _keys(connection: Connection, targets: Collection[str]) -> Any:
+    return texts(connection, sorted(map(target_key, targets)))
 
 
 _INSERT: Any = {
     "sqlite": sqlite.insert(deliveries).on_conflict_do_nothing(),
     "postgresql": postgresql.insert(deliveries).on_conflict_do_nothing(),
 }
-_DUE = _to_others(select(deliveries.c.delivery_id, deliveries.c.target)).where(
-    deliveries.c.wake_at <= bindparam("b_now")
+
+
+def _elsewhere() -> Subquery:
+    """The targets that are not passed over, each with the first instant at which a delivery to it is due."""
+    key = deliveries.c.target_key
+    found = select(func.min(key).label("target_key")).cte("targets", recursive=True)
+    following = select(func.min(key)).where(key > found.c.target_key).scalar_subquery()
+    found = found.union_all(select(following).where(found.c.target_key.is_not(None)))
+    first = select(func.min(deliveries.c.wake_at)).where(key == found.c.target_key).scalar_subquery()
+    wanted = select(found.c.target_key, first.label("first_at")).where(found.c.target_key.is_not(None))
+    return wanted.where(not_(among(found.c.target_key, bindparam("passed_over")))).subquery("elsewhere")
+
+
+def _due_elsewhere() -> dict[str, Any]:
+    """The first deliveries that are due to those targets, up to `b_each` to each, by dialect."""
+    elsewhere = _elsewhere()
+    chosen = select(elsewhere.c.target_key).where(elsewhere.c.first_at <= bindparam("b_now"))
+    targets = chosen.order_by(elsewhere.c.first_at).limit(bindparam("b_limit")).subquery("chosen")
+    own = deliveries.alias("own")
+    few = select(own.c.delivery_id).where(own.c.target_key == targets.c.target_key, own.c.wake_at <= bindparam("b_now"))
+    few = few.order_by(own.c.wake_at).limit(bindparam("b_each"))
+    lateral = few.correlate(targets).lateral("few")
+    listed = targets.join(lateral, true()).join(deliveries, deliveries.c.delivery_id == lateral.c.delivery_id)
+    return {
+        "sqlite": _DUE.join_from(targets, deliveries, deliveries.c.delivery_id.in_(few.correlate(targets))),
+        "postgresql": _DUE.select_from(listed),
+    }
+
+
+_DUE = (
+    select(deliveries.c.delivery_id, deliveries.c.target)
+    .where(deliveries.c.wake_at <= bindparam("b_now"))
+    .order_by(deliveries.c.wake_at)
+    .limit(bindparam("b_limit"))
+    # What another node is just claiming is left to it (PostgreSQL; SQLite has one writer).
+    .with_for_update(skip_locked=True, of=deliveries)
 )
-_DUE = _DUE.order_by(deliveries.c.wake_at)
+_DUE_ELSEWHERE = _due_elsewhere()
 _CLAIM = (
     update(deliveries)
     .where(among(deliveries.c.delivery_id, bindparam("listed")))
     .values(attempt=deliveries.c.attempt + 1, wake_at=bindparam("b_until"))
-    .returning(*deliveries.c)
+    .returning(*_COLUMNS)
 )
-_NEXT = _to_others(select(func.min(deliveries.c.wake_at)))
+_NEXT = select(func.min(deliveries.c.wake_at))
+_NEXT_ELSEWHERE = select(func.min(_elsewhere().c.first_at))
 _DELETE = delete(deliveries).where(deliveries.c.delivery_id == bindparam("b_id"))
 _PUT_OFF = update(deliveries).where(
     deliveries.c.delivery_id == bindparam("b_id"), deliveries.c.attempt == bindparam("b_attempt")

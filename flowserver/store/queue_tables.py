@@ -94,6 +94,7 @@ deliveries = Table(
     metadata,
     Column("delivery_id", Text, primary_key=True),
     Column("target", Text, nullable=False),
+    Column("target_key", Name, nullable=False),
     Column("strategy", Text, nullable=False),
     Column("content_format", Text, nullable=False),
     Column("topic", Text, nullable=False),
@@ -106,9 +107,11 @@ deliveries = Table(
     Column("wake_at", BigInteger, nullable=False, index=True),
     Column("created_at", BigInteger, nullable=False),
     Index("ix_deliveries_subscription", "topic", "subscription"),
+    Index("ix_deliveries_target_key", "target_key", "wake_at"),
 )
 """What is still to be brought somewhere: messages of topics to their subscribers, results of invocations to their
 destinations (`invocation_key`). Written with what caused it, deleted when it has arrived or was given up.
 
 `wake_at` is when it is tried next; whoever tries it first moves that on, so that it is tried again if its node dies.
+`target_key` is a digest of the target: by its index the deliveries to one target are found, or passed over, together.
 """

@@ -1,23 +1,20 @@
 """How a database would carry out the statements of a query function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection
 
-Asked = list[tuple[str, Any]]
+Heard = Callable[[Any, str, Any], None]
+"""Is called with the driver's connection, a statement and its values, before the statement is carried out."""
 
 
 def plan_of(connection: Connection, query: Callable[[Connection], Any]) -> list[str]:
     """The plan, line by line; of every statement that reaches the driver, whoever sends it."""
-    pooled: Any = connection.connection
-    driver = pooled.dbapi_connection
-    asked: Asked = []
-    pooled.dbapi_connection = _Listening(driver, asked)
-    try:
+    asked: list[tuple[str, Any]] = []
+    with listening(connection, lambda _, sql, values: asked.append((sql, values))) as driver:
         query(connection)
-    finally:
-        pooled.dbapi_connection = driver
     assert asked, "nothing was asked"
     is_sqlite = connection.dialect.name == "sqlite"
     cursor, plan = driver.cursor(), list[str]()
@@ -28,29 +25,44 @@ def plan_of(connection: Connection, query: Callable[[Connection], Any]) -> list[
     return plan
 
 
+@contextmanager
+def listening(connection: Connection, heard: Heard) -> Iterator[Any]:
+    """Pass every statement that reaches the driver to `heard` first; gives the driver's connection."""
+    pooled: Any = connection.connection
+    driver = pooled.dbapi_connection
+    pooled.dbapi_connection = _Listening(driver, heard)
+    try:
+        yield driver
+    finally:
+        pooled.dbapi_connection = driver
+
+
 class _Through:
     """Has all that another object has."""
 
-    def __init__(self, driver: Any, asked: Asked) -> None:
+    def __init__(self, driver: Any, heard: Callable[[str, Any], None]) -> None:
         self._driver = driver
-        self._asked = asked
+        self._heard = heard
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._driver, name)
 
 
 class _Listening(_Through):
-    """A driver's connection that notes what is asked of it."""
+    """A driver's connection that tells what is asked of it."""
+
+    def __init__(self, driver: Any, heard: Heard) -> None:
+        super().__init__(driver, lambda sql, values: heard(driver, sql, values))
 
     def cursor(self, *arguments: Any, **named: Any) -> Any:
-        return _Noting(self._driver.cursor(*arguments, **named), self._asked)
+        return _Noting(self._driver.cursor(*arguments, **named), self._heard)
 
 
 class _Noting(_Through):
     def execute(self, sql: str, values: Any = ()) -> Any:
-        self._asked.append((sql, values))
+        self._heard(sql, values)
         return self._driver.execute(sql, values)
 
     def executemany(self, sql: str, rows: Any) -> Any:
-        self._asked.append((sql, rows[0]))
+        self._heard(sql, rows[0])
         return self._driver.executemany(sql, rows)

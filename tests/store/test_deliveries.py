@@ -1,12 +1,14 @@
 """Deliveries are found when they are due, claimed by one, and gone when they have arrived."""
 
-from collections.abc import Iterator
+import random
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from string import ascii_letters
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, delete, insert, text, update
 
 from flowserver.machine.delivering import ContentFormat, Strategy
 from flowserver.store.database import Database
@@ -22,7 +24,7 @@ from flowserver.store.deliveries import (
     put_off_delivery,
 )
 from flowserver.store.queue_tables import deliveries
-from tests.store.plans import plan_of
+from tests.store.effort import effort_of
 
 SHOP, BANK = "http://shop/hook", "acs:mns:::/queues/bank/messages"
 
@@ -169,19 +171,50 @@ def test_a_damaged_row_keeps_no_other_from_being_made(sqlite_database: Database,
         assert ids(claim(connection, 9, 20)) == ["2"]
 
 
-def fill(connection: Connection) -> None:
-    insert_deliveries(connection, [new(str(number), f"http://{number % 50}") for number in range(500)], 1)
-    insert_deliveries(connection, [new("late")], 50)
+OTHERS = 20
 
 
-def test_looking_goes_by_the_index(database: Database) -> None:
+def fill(connection: Connection, backlog: int) -> None:
+    """So many for one target are due; other targets wait, and one of them is due last of all."""
+    insert_deliveries(connection, [new(f"hanging {number}") for number in range(backlog)], 1)
+    insert_deliveries(connection, [new(f"waits {each}", f"http://{each}") for each in range(OTHERS)], 90)
+    insert_deliveries(connection, [new("due", BANK)], 50)
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("ANALYZE deliveries"))
+
+
+QUESTIONS: dict[str, tuple[Callable[[Connection], Any], Any]] = {
+    "look": (lambda c: next_delivery_at(c, {SHOP}), 50),
+    "claim elsewhere": (lambda c: ids(claim(c, 60, 99, 16, each_max=2, shop=2)), ["due"]),
+    "claim of the backlog": (lambda c: len(claim(c, 60, 99, 16, each_max=2, bank=2)), 2),
+    "claim of all": (lambda c: len(claim(c, 60, 99, 16, each_max=2)), 2),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_no_more_is_read_the_longer_a_backlog_is(database: Database, name: str) -> None:
+    question, answer = QUESTIONS[name]
+    found: list[Any] = []
+
+    def effort(backlog: int) -> int:
+        with database.write() as connection:
+            connection.execute(delete(deliveries))
+            fill(connection, backlog)
+            return effort_of(connection, lambda c: found.append(question(c)))
+
+    few, many = effort(100), effort(10_000)
+    assert found == [answer, answer]
+    assert many <= few * 1.05 + OTHERS
+
+
+def test_a_long_target_has_a_short_key(database: Database) -> None:
+    """No index of PostgreSQL takes more than 2,704 bytes."""
+    chance = random.Random(1)
+    long = f"http://{''.join(chance.choices(ascii_letters, k=20_000))}"
     with database.write() as connection:
-        fill(connection)
-        for plan in (
-            plan_of(connection, lambda c: next_delivery_at(c, {"http://1"})),
-            plan_of(connection, lambda c: claim(c, 0, 9, each_max=1, shop=1)),
-        ):
-            assert any("ix_deliveries_wake_at" in line for line in plan), plan
+        insert_deliveries(connection, [new("1", long), new("2", f"{long}/2")], 1)
+        assert next_delivery_at(connection, {long}) == 1
+        assert [each.target for each in claim_deliveries(connection, 9, 20, 5, {long: 2}, 2)] == [f"{long}/2"]
 
 
 def test_a_row_without_an_instant_is_no_due_one(sqlite_database: Database) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy import Column, MetaData, Table, func, insert, inspect, select, t
 from flowserver.base.names import child_execution_id
 from flowserver.store import invocation_tables, queue_tables  # noqa: F401 - so that the metadata has all tables
 from flowserver.store.database import Database
+from flowserver.store.deliveries import claim_deliveries
 from flowserver.store.history import read_history
 from flowserver.store.invariant import violations
 from flowserver.store.metadata import metadata
@@ -59,8 +60,12 @@ def described(database: Database) -> set[tuple[str, ...]]:
 
 
 def _parts(sql: str | None) -> list[str]:
-    """The parts of a statement whatever their order: constraints of one table have none, and columns come later."""
-    parts = (part.strip(" \t,") for part in re.split(r"\n|, ", sql or ""))
+    """The parts of a statement whatever their order: constraints of one table have none, and columns come later.
+
+    SQLite quotes the name of a table that was made under another one.
+    """
+    unquoted = re.sub(r'^CREATE TABLE "(\w+)"', r"CREATE TABLE \1", sql or "")
+    parts = (part.strip(" \t,") for part in re.split(r"\n|, ", unquoted))
     return sorted(part for part in parts if part)
 
 
@@ -172,6 +177,27 @@ def test_events_are_carried_over_into_rows_of_many(empty_database: Database) -> 
     with empty_database.read() as connection:
         found = connection.execute(select(old).where(old.c.execution_id == "b").order_by(old.c.event_id)).all()
         assert [(row.event_id, row.type, row.time) for row in found] == [(each.event_id, each.type, 7) for each in kept]
+
+
+def test_deliveries_that_wait_are_found_by_their_targets(empty_database: Database) -> None:
+    _make_folder(empty_database)
+    _alembic(empty_database, command.upgrade, "0009")
+    texts = {
+        "strategy": "BACKOFF_RETRY",
+        "content_format": "JSON",
+        "topic": "t",
+        "subscription": "s",
+        "message_id": "m",
+    }
+    with empty_database.write() as connection:
+        old = Table("deliveries", MetaData(), autoload_with=connection)
+        rest = {**texts, "message_id": "m", "body": "b", "attempt": 1, "wake_at": 5, "created_at": 1}
+        rows = [{**rest, "delivery_id": str(number), "target": f"http://{number % 2}"} for number in range(6)]
+        connection.execute(insert(old), rows)
+    migrate(empty_database)
+    with empty_database.write() as connection:
+        claimed = claim_deliveries(connection, 9, 20, 5, {"http://0": 5}, 5)
+        assert [each.delivery_id for each in claimed] == ["1", "3", "5"]
 
 
 def _alembic(database: Database, action: Callable[[Config, str], None], revision: str) -> None:
