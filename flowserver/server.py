@@ -32,7 +32,7 @@ from flowserver.invokers.brokers import read_outlets
 from flowserver.operations.operations import Operations
 from flowserver.settings import Settings
 from flowserver.store.database import Database
-from flowserver.store.keys import keep_secret
+from flowserver.store.keys import keep_secret, remember_keys
 from flowserver.store.schema import check_schema
 
 log = logging.getLogger(__name__)
@@ -76,6 +76,7 @@ class Application(Starlette):
         self.state.clock = clock
         self.state.limits = limits = Limits.of(settings.limits)
         self.state.outlets = read_outlets(settings.queues)
+        self.state.is_wide = False  # whether it listens beyond loopback, which is known before the start
         self.state.invoker = None  # the engine's own, unless another is set before the start
         self._frame: dict[str, Any] = {"body_bytes_max": limits.request_bytes_max, "is_leaving": self._is_leaving}
         self.add_middleware(RequestFrame, **self._frame)
@@ -176,7 +177,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             queue_bodies=settings.queue_bodies,
         )
         app.state.engine = engine
-        app.state.operations = Operations.of(engine)
+        app.state.operations = Operations.of(engine, is_wide=app.state.is_wide)
         access = app.state.operations.access
         app.state.rpc = RpcRoute(Acting(app.state.operations), access, engine.clock, settings.allowed_hosts)
         async with engine.running(settings.drain_seconds):
@@ -204,4 +205,5 @@ def sole_use(database: Database) -> Iterator[None]:
 
 def _task_tokens(database: Database) -> TaskTokens:
     with database.write() as connection:
+        remember_keys(connection)
         return TaskTokens(bytes.fromhex(keep_secret(connection, TASK_TOKEN_KEY, secrets.token_hex(32))))

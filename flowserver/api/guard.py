@@ -70,7 +70,7 @@ def check_bind(host: str, has_keys: bool, resolve: Callable[[str], list[str]] = 
         raise UnsafeBind(f"cannot listen on {host!r}: {error.strerror}") from None
     except UnicodeError:
         raise UnsafeBind(f"cannot listen on {host!r}: not a host name") from None
-    if not addresses or not all(_is_loopback(address) for address in addresses):
+    if not addresses or not all(is_loopback(address) for address in addresses):
         raise UnsafeBind(
             f"refusing to listen on {host!r} without access keys: anybody who can reach it could run flows. "
             "Listen on 127.0.0.1, or create a key first: flowserver keys create"
@@ -101,7 +101,7 @@ def _host_of(authority: str) -> str | None:
 
 
 def _is_one_of(host: str | None, patterns: Iterable[str]) -> bool:
-    return host is not None and (_is_loopback(host) or any(_matches(host, pattern.lower()) for pattern in patterns))
+    return host is not None and (is_loopback(host) or any(_matches(host, pattern.lower()) for pattern in patterns))
 
 
 def _matches(host: str, pattern: str) -> bool:
@@ -109,7 +109,8 @@ def _matches(host: str, pattern: str) -> bool:
 
 
 @lru_cache(maxsize=1_000)
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether it is an address of this machine alone; names are not resolved."""
     try:
         address = ip_address(host)
     except ValueError:

@@ -11,19 +11,28 @@ from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import DatabaseUrl, OutputFormat
 from flowserver.cli.tables import aligned
 from flowserver.operations.access import NewAccessKey, make_access_key
-from flowserver.store.keys import AccessKey, any_access_key, disable_access_key, insert_access_key, list_access_keys
+from flowserver.store.keys import (
+    AccessKey,
+    Admission,
+    delete_keys,
+    disable_access_key,
+    insert_access_key,
+    list_access_keys,
+    read_admission,
+)
 
 LABEL_CHARACTERS_MAX = 100
 
 keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Label = Annotated[str, typer.Option("--label", help="Whose key it is, for `keys list`.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The access key id.")]
 
 
 @keys.callback()
 def _keys() -> None:
-    """Create, list and disable access keys.
+    """Create, list, disable and delete access keys.
 
     Without keys a server is open, to programs on this machine only. Once there is a key, every caller must sign with
     one or send its bearer token, and the server may listen on other addresses.
@@ -47,7 +56,7 @@ def create(label: Label = "", database_url: DatabaseUrl = None, output_format: O
         raise typer.BadParameter(f"not at most {LABEL_CHARACTERS_MAX} printable characters", param_hint="--label")
     new = make_access_key(label, SystemClock().now_ms())
     with open_ready_database(database_url) as database, database.write() as connection:
-        is_first = not any_access_key(connection)
+        is_first = read_admission(connection) is Admission.OPEN
         insert_access_key(connection, new.key)
     _show_new(new, output_format)
     typer.echo("Keep them safe: neither the secret nor the token is shown again.", err=True)
@@ -67,11 +76,14 @@ def list_keys(database_url: DatabaseUrl = None, output_format: OutputFormat = "t
     """
     with open_ready_database(database_url) as database:
         rows = [_shown(key) for key in database.run_read(list_access_keys)]
+        admission = database.run_read(read_admission)
     if output_format == "json":
         typer.echo(dump_json(rows))
     elif rows:
         heading = ["ID", "CREATED", "DISABLED", "LABEL"]
         typer.echo(aligned([heading, *([text or "-" for text in row.values()] for row in rows)]))
+    elif admission is Admission.LOST:
+        typer.echo("There were keys, and all are gone: the server lets no caller in until one is created.", err=True)
     else:
         typer.echo("There are no keys: the server is open to every program on its machine.", err=True)
 
@@ -91,6 +103,24 @@ def disable(access_key_id: KeyId, database_url: DatabaseUrl = None) -> None:
     if not disabled:
         raise CommandFailed(f"there is no enabled access key {access_key_id}")
     typer.echo(f"disabled {access_key_id}")
+
+
+@keys.command("open")
+def open_again(yes: Yes = False, database_url: DatabaseUrl = None) -> None:
+    """Delete every access key, so that the server needs none.
+
+    From its next start the server is open to every program on its machine, and listens on loopback only. A server that
+    runs stays closed until then.
+
+    \b
+    Example:
+      flowserver keys open --yes
+    """
+    if not yes:
+        typer.confirm("Delete every access key, and let every program on the server's machine in?", abort=True)
+    with open_ready_database(database_url) as database, database.write() as connection:
+        deleted = delete_keys(connection)
+    typer.echo(f"deleted {deleted} access keys; from its next start the server is open to programs on its machine")
 
 
 def _show_new(new: NewAccessKey, output_format: str) -> None:

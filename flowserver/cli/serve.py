@@ -1,11 +1,12 @@
 """The command `flowserver serve`: settings, database, port, and then the server until it is told to stop."""
 
 import gc
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from flowserver import __version__
+from flowserver.api.guard import is_loopback
 from flowserver.base.urls import base_url
 from flowserver.cli.databases import bring_up_to_date, open_database, place_of, require_up_to_date
 from flowserver.cli.listening import listening
@@ -16,7 +17,7 @@ from flowserver.cli.two_processes import serve_with_front
 from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.database import Database
-from flowserver.store.keys import any_access_key
+from flowserver.store.keys import Admission, read_admission
 
 GARBAGE_THRESHOLD = 20_000
 """New containers between two looks at the youngest; some megabytes at most, should all be cycles."""
@@ -30,6 +31,13 @@ Migrate = Annotated[
         show_default=False,
     ),
 ]
+
+
+_ACCESS: Final = {
+    Admission.OPEN: "open to every program on this machine; to close it: flowserver keys create",
+    Admission.KEYED: "with keys only",
+    Admission.LOST: "closed, because there were keys and all are gone; to let callers in: flowserver keys create",
+}
 
 
 @with_settings
@@ -49,21 +57,22 @@ def serve(settings: Settings, *, migrate: Migrate = None) -> None:
     set_up_logs(settings.log_level)
     app = create_app(settings)
     with open_database(settings.database_url) as database:
-        has_keys = _prepare(database, migrate)
+        admission = _prepare(database, migrate)
         place = place_of(database)
     _collect_garbage_seldom()
-    with listening(settings.host, settings.port, has_keys) as listeners:
+    with listening(settings.host, settings.port, admission is not Admission.OPEN) as listeners:
+        app.state.is_wide = not all(is_loopback(listener.getsockname()[0]) for listener in listeners)
         url = base_url(*listeners[0].getsockname()[:2])
         run = serve_until_stopped if settings.processes == 1 else serve_with_front
-        run(app, listeners, lambda: _announce(url, place, has_keys))
+        run(app, listeners, lambda: _announce(url, place, admission))
 
 
-def _prepare(database: Database, migrate: bool | None) -> bool:
-    """Make sure of the tables; returns whether the server has access keys."""
+def _prepare(database: Database, migrate: bool | None) -> Admission:
+    """Make sure of the tables; returns who may call."""
     if database.is_sqlite if migrate is None else migrate:
         bring_up_to_date(database)
     require_up_to_date(database)
-    return database.run_read(any_access_key)
+    return database.run_read(read_admission)
 
 
 def _collect_garbage_seldom() -> None:
@@ -72,12 +81,9 @@ def _collect_garbage_seldom() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
 
 
-def _announce(url: str, place: str, has_keys: bool) -> None:
+def _announce(url: str, place: str, admission: Admission) -> None:
     typer.echo(f"flowserver {__version__} is ready (Ctrl-C stops it)")
     typer.echo(f"  API     {url}  (for SDKs; REST is under /v1)")
     typer.echo(f"  Docs    {url}/docs")
     typer.echo(f"  Data    {place}")
-    if has_keys:
-        typer.echo("  Access  with keys only")
-    else:
-        typer.echo("  Access  open to every program on this machine; to close it: flowserver keys create")
+    typer.echo(f"  Access  {_ACCESS[admission]}")

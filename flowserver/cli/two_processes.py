@@ -125,7 +125,8 @@ def _become_front(app: Application, listeners: list[socket.socket], end: socket.
 
 
 async def _run_front(app: Application, listeners: list[socket.socket], end: socket.socket) -> None:
-    front = Front(app.state.limits, app.state.clock, app.state.settings.allowed_hosts)
+    state = app.state
+    front = Front(state.limits, state.clock, state.settings.allowed_hosts, is_wide=state.is_wide)
     listening = _Listening(front, listeners)
 
     async def begin_leaving() -> None:

@@ -23,12 +23,13 @@ ACT = "act"
 class Front:
     """An ASGI application, and what the engine may call. Make it inside a running event loop, then `attach` it."""
 
-    def __init__(self, limits: Limits, clock: Clock, allowed_hosts: Collection[str]) -> None:
+    def __init__(self, limits: Limits, clock: Clock, allowed_hosts: Collection[str], *, is_wide: bool = False) -> None:
         self.is_leaving = False
         """Whether connections are to be closed with their next answer."""
         self._limits = limits
         self._clock = clock
         self._allowed_hosts = allowed_hosts
+        self._is_wide = is_wide
         self._relay = Relay()
         self._calling = Calling(DeferredInvoker(limits))
         self._rpc: RequestFrame | None = None
@@ -46,7 +47,8 @@ class Front:
             return body
 
         self._relay.link = link
-        route = RpcRoute(act, AccessOperations(DistantKeys(link)), self._clock, self._allowed_hosts)
+        access = AccessOperations(DistantKeys(link), is_wide=self._is_wide)
+        route = RpcRoute(act, access, self._clock, self._allowed_hosts)
         self._rpc = RequestFrame(route, self._limits.request_bytes_max, lambda: self.is_leaving)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

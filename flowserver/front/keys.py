@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from flowserver.front.link import Handler, Link
 from flowserver.operations.keys import KeyKind, Keys
-from flowserver.store.keys import AccessKey
+from flowserver.store.keys import AccessKey, Admission
 
 
 class DistantKeys:
@@ -13,9 +13,9 @@ class DistantKeys:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    async def are_any(self) -> bool:
-        """Whether there has ever been a key."""
-        return bool(await self._link.call("are_any_keys"))
+    async def admission(self) -> Admission:
+        """Who may call, as far as the database knows."""
+        return Admission(await self._link.call("admission"))
 
     async def find(self, kind: KeyKind, value: str) -> AccessKey | None:
         """The enabled key of that id, or of that digest of its token."""
@@ -29,4 +29,4 @@ class DistantKeys:
 
 def handlers_of_keys(keys: Keys) -> Mapping[str, Handler]:
     """The engine's side."""
-    return {"are_any_keys": keys.are_any, "find_key": keys.find, "use_nonce": keys.use_nonce}
+    return {"admission": keys.admission, "find_key": keys.find, "use_nonce": keys.use_nonce}

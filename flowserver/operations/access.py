@@ -11,12 +11,17 @@ from cachetools import TTLCache
 from flowserver.base.errors import AccessDenied, SignatureNonceUsed, UnknownAccessKey
 from flowserver.base.sharing import shared
 from flowserver.operations.keys import KeyKind, Keys
-from flowserver.store.keys import AccessKey, token_digest
+from flowserver.store.keys import AccessKey, Admission, token_digest
 
 log = logging.getLogger(__name__)
 
 REMEMBER_SECONDS = 1.0
 """How long a key that was just disabled may still be accepted, and how soon a first key closes an open server."""
+
+KEYS_LOST = (
+    "this server answers only to holders of an access key, and its database holds no key any more; "
+    "create one: flowserver keys create"
+)
 
 TOKEN_PREFIX = "fls_"  # noqa: S105 - a prefix, so that scanners can tell such tokens, no secret
 
@@ -30,29 +35,44 @@ class NewAccessKey:
 
 
 class AccessOperations:
-    """Looks callers up, remembering answers for a moment."""
+    """Looks callers up, remembering answers for a moment.
 
-    def __init__(self, keys: Keys) -> None:
+    Once it has seen a key, the server stays closed, even if the rows of its keys go. A server that listens beyond
+    loopback (`is_wide`) is never open.
+    """
+
+    def __init__(self, keys: Keys, *, is_wide: bool = False) -> None:
         self._keys = keys
+        self._is_closed = is_wide
         self._remembered: TTLCache[tuple[KeyKind, str], AccessKey] = TTLCache(10_000, REMEMBER_SECONDS)
-        self._is_open = False
+        self._admission = Admission.LOST
         self._look_again_at = -math.inf
         self._looking: asyncio.Task[None] | None = None
 
     async def is_open(self) -> bool:
-        """Whether no key was ever configured, so that callers need none."""
+        """Whether no key was ever configured, so that callers need none.
+
+        Raises AccessDenied while there is no key although callers need one.
+        """
         if asyncio.get_running_loop().time() >= self._look_again_at:
             if self._looking is None:  # or one look serves all who ask meanwhile
                 self._looking = shared(self._look())
             await asyncio.shield(self._looking)
-        return self._is_open
+        if self._admission is Admission.LOST:
+            raise AccessDenied(KEYS_LOST)
+        return self._admission is Admission.OPEN
 
     async def _look(self) -> None:
         try:
-            is_open = not await self._keys.are_any()
-            if self._is_open and not is_open:
+            found, before = await self._keys.admission(), self._admission
+            if found is Admission.OPEN and self._is_closed:
+                found = Admission.LOST
+            if before is Admission.OPEN and found is not before:
                 log.info("there is an access key now: callers without one are refused")
-            self._is_open = is_open
+            if before is Admission.KEYED and found is Admission.LOST:
+                log.critical(KEYS_LOST)
+            self._is_closed |= found is not Admission.OPEN
+            self._admission = found
             self._look_again_at = asyncio.get_running_loop().time() + REMEMBER_SECONDS
         finally:
             self._looking = None

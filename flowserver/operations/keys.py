@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 from sqlalchemy import Connection
 
 from flowserver.engine.engine import Engine
-from flowserver.store.keys import AccessKey, any_access_key, find_access_key, find_key_by_token, use_nonce
+from flowserver.store.keys import AccessKey, Admission, find_access_key, find_key_by_token, read_admission, use_nonce
 
 KeyKind = Literal["id", "token"]
 """By what a key is looked for: its id, or its token's digest."""
@@ -14,8 +14,8 @@ KeyKind = Literal["id", "token"]
 class Keys(Protocol):
     """Where keys are known; all raise what the database raises, or what became of that on the way."""
 
-    async def are_any(self) -> bool:
-        """Whether there has ever been a key."""
+    async def admission(self) -> Admission:
+        """Who may call, as far as the database knows."""
         ...
 
     async def find(self, kind: KeyKind, value: str) -> AccessKey | None:
@@ -33,9 +33,9 @@ class EngineKeys:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def are_any(self) -> bool:
-        """Whether there has ever been a key."""
-        return await self._engine.reader.ask(any_access_key)
+    async def admission(self) -> Admission:
+        """Who may call, as far as the database knows."""
+        return await self._engine.reader.ask(read_admission)
 
     async def find(self, kind: KeyKind, value: str) -> AccessKey | None:
         """The enabled key of that id, or of that digest of its token."""

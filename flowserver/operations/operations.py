@@ -36,8 +36,8 @@ class Operations:
     watching: WatchOperations
 
     @staticmethod
-    def of(engine: Engine) -> "Operations":
-        """The operations over an engine."""
+    def of(engine: Engine, *, is_wide: bool = False) -> "Operations":
+        """The operations over an engine; `is_wide`: of a server that listens beyond loopback."""
         return Operations(
             FlowOperations(engine),
             ExecutionOperations(engine),
@@ -49,6 +49,6 @@ class Operations:
             QueueOperations(engine),
             TopicOperations(engine),
             SubscriptionOperations(engine),
-            AccessOperations(EngineKeys(engine)),
-            WatchOperations(engine),
+            AccessOperations(EngineKeys(engine), is_wide=is_wide),
+            WatchOperations(engine, is_wide=is_wide),
         )

@@ -7,7 +7,7 @@ from flowserver.engine.overdue import Overdue
 from flowserver.operations.remembered import Remembered
 from flowserver.store.census import count_nodes, count_parked
 from flowserver.store.executions import count_running
-from flowserver.store.keys import any_access_key
+from flowserver.store.keys import Admission, read_admission
 from flowserver.store.space import used_bytes
 
 CENSUS_SECONDS = 3.0
@@ -27,13 +27,13 @@ class Census:
     running: int
     nodes: int
     used_bytes: int
-    has_keys: bool
+    admission: Admission
 
 
 class WatchOperations:
     """Metrics and readiness. They need no access key: they are counts and a yes or no."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, is_wide: bool = False) -> None:
         self._engine = engine
         self._overdue = Overdue(engine.tokens)
         self._census = Remembered(
@@ -45,7 +45,7 @@ class WatchOperations:
         self._probe = Remembered(
             self._look_once, seconds=PROBE_SECONDS, patience_seconds=PATIENCE_SECONDS, good_seconds=0
         )
-        self._has_keys = False
+        self._is_closed = is_wide
 
     async def metrics(self) -> bytes:
         """Everything measured, in Prometheus text format; within some seconds, even while the database is away."""
@@ -72,11 +72,11 @@ class WatchOperations:
         return engine.metrics.text(gauges)
 
     async def is_open(self) -> bool:
-        """Whether the server has no access keys, as of the last census; it is asked even while the database is away."""
+        """Whether the server was never closed by an access key, as far as was seen; also while the database is away."""
         census = await self._census.get()
         if census is not None:
-            self._has_keys = census.has_keys
-        return not self._has_keys
+            self._is_closed |= census.admission is not Admission.OPEN
+        return not self._is_closed
 
     async def is_ready(self) -> bool:
         """Whether this process takes work and its database answers."""
@@ -92,10 +92,10 @@ class WatchOperations:
                 running=count_running(connection),
                 nodes=count_nodes(connection),
                 used_bytes=used_bytes(connection),
-                has_keys=any_access_key(connection),
+                admission=read_admission(connection),
             )
 
     def _look_once(self) -> bool:
         with self._engine.database.read() as connection:
-            any_access_key(connection)
+            read_admission(connection)
         return True

@@ -2,10 +2,11 @@
 
 import hashlib
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, delete, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import UpdateBase
 
@@ -13,8 +14,24 @@ from flowserver.store.direct import execute_many
 from flowserver.store.tables import access_keys, nonces, secrets
 from flowserver.store.upserts import insert_of
 
+KEYS_SEEN = "keys-seen"
+"""The row of `secrets` that says that there was a key once: a server whose keys are lost must not open itself."""
+
 FORGOTTEN_AT_ONCE = 1_000
 """How many nonces one call drops: everybody else's writes wait for it, and it is called again soon."""
+
+
+class Admission(StrEnum):
+    """Who may call, as far as the database knows."""
+
+    OPEN = "open"
+    """There was never a key: every program on this machine."""
+
+    KEYED = "keyed"
+    """Bearers of an enabled key; disabled keys count, so disabling the last never opens the server."""
+
+    LOST = "lost"
+    """There was a key, and no row of any is left: no caller, until a key is created."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +55,25 @@ def _access_key(row: Row[Any]) -> AccessKey:
     return AccessKey(**row._mapping)
 
 
-def any_access_key(connection: Connection) -> bool:
-    """Whether the server has ever been given a key; disabled ones count, so disabling the last never opens it."""
-    return connection.execute(select(func.count()).select_from(access_keys)).scalar_one() > 0
+def read_admission(connection: Connection) -> Admission:
+    """Who may call."""
+    seen = select(secrets.c.name).where(secrets.c.name == KEYS_SEEN)
+    has_keys, were_seen = connection.execute(select(select(access_keys).exists(), seen.exists())).one()
+    if has_keys:
+        return Admission.KEYED
+    return Admission.LOST if were_seen else Admission.OPEN
+
+
+def remember_keys(connection: Connection) -> None:
+    """Note for good that there are keys, if there are: also those of a version that did not note it."""
+    if read_admission(connection) is Admission.KEYED:
+        keep_secret(connection, KEYS_SEEN, "yes")
+
+
+def delete_keys(connection: Connection) -> int:
+    """Delete every key, and forget that there was one: a server is open from its next start. Returns how many."""
+    connection.execute(delete(secrets).where(secrets.c.name == KEYS_SEEN))
+    return connection.execute(delete(access_keys)).rowcount
 
 
 def find_access_key(connection: Connection, access_key_id: str) -> AccessKey | None:
@@ -63,9 +96,10 @@ def list_access_keys(connection: Connection) -> list[AccessKey]:
 
 
 def insert_access_key(connection: Connection, key: AccessKey) -> None:
-    """Add a key."""
+    """Add a key; from now on no loss of its row opens the server."""
     columns = [column.name for column in access_keys.c]
     connection.execute(insert(access_keys), {name: getattr(key, name) for name in columns})
+    keep_secret(connection, KEYS_SEEN, "yes")
 
 
 def disable_access_key(connection: Connection, access_key_id: str, now_ms: int) -> bool:

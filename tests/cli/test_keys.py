@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from sqlalchemy import delete
 
 from flowserver.store.keys import find_access_key, find_key_by_token, token_digest
+from flowserver.store.tables import access_keys
 from tests.cli.conftest import one_line
 
 
@@ -49,6 +51,17 @@ def test_disabled_for_good(keys, sqlite_database):
     again = keys("disable", key_id)
     assert again.exit_code == 1
     assert one_line(again) == f"flowserver: there is no enabled access key {key_id}"
+
+
+def test_keys_that_are_lost_leave_it_closed_until_it_is_opened_again(keys, sqlite_database):
+    keys("create")
+    with sqlite_database.write() as connection:
+        connection.execute(delete(access_keys))
+    assert "There were keys, and all are gone" in keys("list").stderr
+    assert "first key" not in keys("create").stderr
+    assert keys("open").exit_code == 1  # it asks, and has no answer
+    assert "deleted 1 access keys" in keys("open", "--yes").stdout
+    assert "There are no keys: the server is open" in keys("list").stderr
 
 
 @pytest.mark.parametrize("label", ["x" * 101, "two\nlines", "\x1b[31m"])

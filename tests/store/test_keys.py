@@ -3,13 +3,15 @@
 import threading
 
 import pytest
-from sqlalchemy import func, insert, select
+from sqlalchemy import delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.store.database import Database
 from flowserver.store.keys import (
     FORGOTTEN_AT_ONCE,
-    any_access_key,
+    KEYS_SEEN,
+    Admission,
+    delete_keys,
     disable_access_key,
     find_access_key,
     find_key_by_token,
@@ -17,17 +19,19 @@ from flowserver.store.keys import (
     insert_access_key,
     keep_secret,
     list_access_keys,
+    read_admission,
+    remember_keys,
     token_digest,
     use_nonce,
 )
-from flowserver.store.tables import nonces
+from flowserver.store.tables import access_keys, nonces, secrets
 from tests.store.rows import access_key
 
 
 def test_a_key_is_found_until_it_is_disabled(database: Database) -> None:
     key = access_key("ak", secret="s", token_digest=token_digest("token"), label="中")
     with database.write() as connection:
-        assert not any_access_key(connection)
+        assert read_admission(connection) is Admission.OPEN
         insert_access_key(connection, key)
         assert find_access_key(connection, "ak") == key
         assert find_access_key(connection, "AK") is None
@@ -38,7 +42,29 @@ def test_a_key_is_found_until_it_is_disabled(database: Database) -> None:
         assert find_access_key(connection, "ak") is None
         assert find_key_by_token(connection, token_digest("token")) is None
         assert [each.disabled_at for each in list_access_keys(connection)] == [7]
-        assert any_access_key(connection)  # disabling the last key does not open the server
+        assert read_admission(connection) is Admission.KEYED  # disabling the last key does not open the server
+
+
+def test_a_database_remembers_that_there_was_a_key(database: Database) -> None:
+    with database.write() as connection:
+        insert_access_key(connection, access_key("ak"))
+        connection.execute(delete(access_keys))
+        assert read_admission(connection) is Admission.LOST
+        insert_access_key(connection, access_key("ak"))
+        assert read_admission(connection) is Admission.KEYED
+        assert delete_keys(connection) == 1
+        assert read_admission(connection) is Admission.OPEN
+
+
+def test_keys_of_a_version_that_did_not_note_them_are_noted(database: Database) -> None:
+    with database.write() as connection:
+        remember_keys(connection)
+        assert read_admission(connection) is Admission.OPEN
+        insert_access_key(connection, access_key("ak"))
+        connection.execute(delete(secrets).where(secrets.c.name == KEYS_SEEN))
+        remember_keys(connection)
+        connection.execute(delete(access_keys))
+        assert read_admission(connection) is Admission.LOST
 
 
 def test_keys_are_listed_oldest_first(database: Database) -> None:

@@ -6,6 +6,7 @@ import re
 import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
+from sqlalchemy import delete
 from starlette.applications import Starlette
 
 from flowserver.api.rest.router import ROUTERS
@@ -13,7 +14,8 @@ from flowserver.operations import access
 from flowserver.server import Application, create_app
 from flowserver.settings import Settings
 from flowserver.store.database import Database
-from flowserver.store.keys import disable_access_key, insert_access_key, list_access_keys
+from flowserver.store.keys import KEYS_SEEN, disable_access_key, insert_access_key, list_access_keys
+from flowserver.store.tables import access_keys, secrets
 from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, assert_problem
 
@@ -78,6 +80,10 @@ async def test_a_token_must_be_right(token: str, client: httpx.AsyncClient, head
         assert token not in response.text
 
 
+def url_of(database: Database) -> str:
+    return database.url.render_as_string(hide_password=False)
+
+
 def _with_token(value: str | bytes, token: str) -> str | bytes:
     return value.replace("{token}", token) if isinstance(value, str) else value
 
@@ -117,6 +123,36 @@ async def test_a_disabled_key_opens_nothing(token: str, app: Application, sqlite
     async with app.router.lifespan_context(app), client_of(app) as client:
         for headers in ({"Authorization": f"Bearer {token}"}, {}):
             assert_problem(await client.get("/v1/flows", headers=headers), 401, "AccessDenied")
+
+
+@pytest.mark.parametrize("is_wide", [False, True])
+@pytest.mark.parametrize("remembers", [False, True])
+async def test_no_loss_of_keys_opens_the_server(
+    database: Database, monkeypatch: pytest.MonkeyPatch, is_wide: bool, remembers: bool
+) -> None:
+    """The process closes it, even if the database forgets that there were keys; so does listening beyond loopback."""
+    monkeypatch.setattr(access, "REMEMBER_SECONDS", 0)
+    app = create_app(Settings(database_url=url_of(database), drain_seconds=0))
+    app.state.is_wide = is_wide
+    first, second = access.make_access_key("first", 0), access.make_access_key("second", 0)
+    async with app.router.lifespan_context(app), client_of(app) as client:
+        if not is_wide:
+            with database.write() as connection:
+                insert_access_key(connection, first.key)
+            assert_problem(await client.get("/v1/flows"), 401, "AccessDenied")
+        with database.write() as connection:
+            connection.execute(delete(access_keys))
+            if not remembers:
+                connection.execute(delete(secrets).where(secrets.c.name == KEYS_SEEN))
+        for headers in ({}, {"Authorization": f"Bearer {first.token}"}):
+            problem = assert_problem(await client.get("/v1/flows", headers=headers), 403, "AccessDenied")
+            assert "flowserver keys create" in problem["detail"]
+        assert (await client.get("/", params={"Action": "ListFlows"})).json()["Code"] == "AccessDenied"
+        with database.write() as connection:
+            insert_access_key(connection, second.key)
+        assert_problem(await client.get("/v1/flows"), 401, "AccessDenied")
+        opened = await client.get("/v1/flows", headers={"Authorization": f"Bearer {second.token}"})
+        assert opened.status_code == 200
 
 
 class TestOpenServer:
