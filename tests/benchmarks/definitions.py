@@ -60,5 +60,55 @@ def polling() -> str:
     )
 
 
+# What hostile neighbours run (attacks.py)
+
+
+def nested_waits() -> str:
+    """Both collections of the input, one inside the other, around a wait of a minute."""
+    wait = "{type: wait, name: wait, duration: 60}"
+    inner = (
+        "{type: foreach, name: inner, inputMappings: [{target: items, source: $input.inner}, {target: text, source:"
+        f" $input.text}}], iterationMapping: {{collection: $.items, item: item}}, steps: [{wait}]}}"
+    )
+    return _flow(
+        "{type: foreach, name: outer, iterationMapping: {collection: $.outer, item: item}, steps: [" + inner + "]}"
+    )
+
+
+def each_keeping(function: str) -> str:
+    """One call of `hostile/FUNCTION` for each of `$input.items`, whose replies are kept whole."""
+    arn = "acs:fc:::services/hostile/functions/" + function
+    call = f"{{type: task, name: call, resourceArn: '{arn}'}}"
+    return _flow(
+        f"{{type: foreach, name: each, iterationMapping: {{collection: $.items, item: item}}, steps: [{call}]}}"
+    )
+
+
+def hot_loop() -> str:
+    """A loop without a pause that carries `$input.text` along."""
+    return _flow(
+        "{type: pass, name: Again, outputMappings: [{target: text, source: $input.text}]}",
+        "{type: choice, name: Go, choices: [{condition: '$.none == \"x\"', goto: Over}], default: {goto: Again}}",
+        "{type: succeed, name: Over}",
+    )
+
+
+def aliases(count: int = 9_000) -> str:
+    """A definition of 42 KB that names one option so many times, whose goto resembles every step and is none."""
+    option = f"&a {{condition: '1 == 1', goto: {_LIKE}xy}}"
+    choice = f"{{type: choice, name: c, choices: [{option}{',*a' * count}]}}"
+    return _flow(choice, *(f"{{type: pass, name: {_LIKE}{n}}}" for n in range(99)))
+
+
+def gotos(count: int = 3_800) -> str:
+    """A definition of 248 KB with so many gotos that resemble every step and are none."""
+    options = ",".join(f"{{condition: '1 == 1', goto: {_LIKE[:20]}x{n}}}" for n in range(count))
+    steps = (f"{{type: pass, name: {_LIKE[:20]}{n}}}" for n in range(99))
+    return _flow(f"{{type: choice, name: c, choices: [{options}]}}", *steps)
+
+
+_LIKE = "abababababababababababababababababab"
+
+
 def _flow(*steps: str) -> str:
     return "version: v1\ntype: flow\nsteps:\n" + "".join(f"  - {step}\n" for step in steps)

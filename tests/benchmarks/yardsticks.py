@@ -6,6 +6,8 @@ The peers ran the same workloads on a machine like the one at hand, shared as we
 
 from dataclasses import dataclass
 
+from tests.benchmarks.attacks import ATTACKS
+
 
 @dataclass(frozen=True)
 class Yardstick:
@@ -67,4 +69,13 @@ YARDSTICKS = (
     Yardstick("flood", "lost", "acknowledged starts that were lost", allowed=0),
     Yardstick("flood", "no_answer", "starts whose connection broke", allowed=0),
     Yardstick("flood", "other_answers", "answers that were neither 200 nor 429", allowed=0),
+    *(
+        stick
+        for name in ATTACKS
+        for stick in (
+            Yardstick(f"neighbour of {name}", "healthz_p99_ms", "/healthz p99, ms", allowed=50),
+            Yardstick(f"neighbour of {name}", "flow_p99_times", "flow's p99, times its own alone", allowed=3),
+            Yardstick(f"neighbour of {name}", "flow_failed", "executions that failed", allowed=0),
+        )
+    ),
 )
