@@ -92,9 +92,9 @@ def _start(turn: Turn) -> None:
     execution.deadline_at = execution.started_at + seconds * 1000
     started = turn.record(EventType.EXECUTION_STARTED, "", 0, input=execution.input)
     mapped = turn.flow_input(turn.environment.missing_source, fuel_for(limits.step_data_bytes_max))
-    failure = mapped if isinstance(mapped, Failure) else check_size(turn, "the flow's input", mapped)
-    if failure is not None:
-        turn.end(Status.FAILED, failure=failure)
+    size = mapped if isinstance(mapped, Failure) else check_size(turn, "the flow's input", mapped)
+    if isinstance(size, Failure):
+        turn.end(Status.FAILED, failure=size)
     else:
         turn.open_scope(None, turn.flow.root.list_id, 0, started)
 
@@ -223,8 +223,8 @@ def _finish_flow(turn: Turn, scope: Scope) -> None:
             turn.end(Status.FAILED, failure=mapped)
             return
         output = mapped
-    oversize = check_size(turn, "the flow's input, output and local", flow_input, output, scope.local)
-    if oversize is not None:
-        turn.end(Status.FAILED, failure=oversize)
+    size = check_size(turn, "the flow's input, output and local", flow_input, output, scope.local)
+    if isinstance(size, Failure):
+        turn.end(Status.FAILED, failure=size)
     else:
         turn.end(Status.SUCCEEDED, output=output)

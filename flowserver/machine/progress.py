@@ -8,7 +8,7 @@ from flowserver.language.graph import ForeachStep, ParallelStep, Pattern, Step, 
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
-from flowserver.machine.sizes import fits, is_plain
+from flowserver.machine.sizes import measure, measure_plain
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.turn import Turn
 
@@ -37,7 +37,10 @@ def _step_input(turn: Turn, scope: Scope, step: Step, parent_input: JsonObject) 
         step_input = turn.map(step.input_mappings, parent_input, scope.local, step_context(turn, scope, step))
     if isinstance(step_input, Failure):
         return step_input
-    return check_size(turn, f"the input of step {step.name}", step_input) or step_input
+    size = check_size(turn, f"the input of step {step.name}", step_input)
+    if isinstance(size, Failure):
+        return size
+    return turn.hold(scope, scope.document_bytes + size) or step_input
 
 
 def step_context(turn: Turn, scope: Scope, step: Step) -> JsonObject:
@@ -167,23 +170,32 @@ def _open_children(turn: Turn, scope: Scope) -> list[Scope]:
 
 
 def check_sizes(turn: Turn, scope: Scope, output: JsonObject, local: Json) -> Failure | None:
-    """The size rule for a step that is about to end, and for the local of its list after it."""
+    """The size rule for a step that is about to end, and for the local of its list after it, which alone then counts.
+
+    None if it holds; `leave_step` must follow.
+    """
     assert scope.step_input is not None
     name = turn.step_of(scope).name
-    failure = check_size(turn, f"input, output and local of step {name}", scope.step_input, output, local)
-    return failure or check_size(turn, f"the local of the list after step {name}", {**scope.local, **output})
+    step_size = check_size(turn, f"input, output and local of step {name}", scope.step_input, output, local)
+    if isinstance(step_size, Failure):
+        return step_size
+    size = check_size(turn, f"the local of the list after step {name}", {**scope.local, **output})
+    return size if isinstance(size, Failure) else turn.hold(scope, size)
 
 
-def check_size(turn: Turn, what: str, *documents: Json) -> Failure | None:
+def check_size(turn: Turn, what: str, *documents: Json) -> int | Failure:
     """The size rule: the documents together, as compact JSON, stay within the limit, and none nests too deep.
 
-    `what` is for the cause. A loop may wrap its data once more each time, so depth is bounded here, not at the input.
+    Returns how many bytes they are. `what` is for the cause. A loop may wrap its data once more each time, so depth is
+    bounded here, not at the input.
     """
     bytes_max = turn.environment.limits.step_data_bytes_max
-    if is_plain(bytes_max, documents):
-        return None
-    if not fits(bytes_max, *documents):
+    plain = measure_plain(bytes_max, documents)
+    if plain is not None:
+        return plain
+    size = measure(bytes_max, *documents)
+    if size is None:
         return Failure(RUNTIME_ERROR, f"{what}: more than {bytes_max} bytes, the limit step_data_bytes_max")
     if any(depth_exceeds(document, DEPTH_MAX) for document in documents):
         return Failure(RUNTIME_ERROR, f"{what}: nested deeper than {DEPTH_MAX} levels")
-    return None
+    return size

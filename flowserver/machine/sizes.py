@@ -13,31 +13,37 @@ PIECE = 16
 """Elements written out at once; their number times the limit bounds the memory that counting takes."""
 
 
-def fits(bytes_max: int, *documents: JsonObject | list[Json]) -> bool:
-    """Whether the documents together hold at most `bytes_max` bytes."""
+def measure(bytes_max: int, *documents: JsonObject | list[Json]) -> int | None:
+    """How many bytes the documents hold together; None if that is more than `bytes_max`."""
     size = 0
     for document in documents:
         for piece in _piece_sizes(document):
             size += piece
             if size > bytes_max:
-                return False
-    return True
+                return None
+    return size
 
 
-def is_plain(bytes_max: int, documents: Sequence[JsonObject | list[Json]]) -> bool:
-    """Whether it is seen at a glance that documents hold at most `bytes_max` bytes and nest at most `DEPTH_MAX` levels.
+def fits(bytes_max: int, *documents: JsonObject | list[Json]) -> bool:
+    """Whether the documents together hold at most `bytes_max` bytes."""
+    return measure(bytes_max, *documents) is not None
 
-    True for small documents, as most are: each is written out once, and its opening brackets, those inside of texts
-    included, bound its depth. False says nothing.
+
+def measure_plain(bytes_max: int, documents: Sequence[JsonObject | list[Json]]) -> int | None:
+    """How many bytes the documents hold together, if it is seen at a glance that they may.
+
+    It is seen of small documents, as most are: each is written out once, and its opening brackets, those inside of
+    texts included, bound its depth by `DEPTH_MAX`. None says nothing.
     """
+    size = 0
     for document in documents:
         if len(document) > PIECE:
-            return False
+            return None
         text = dump_json_bytes(document)
-        bytes_max -= len(text)
-        if bytes_max < 0 or text.count(b"{") + text.count(b"[") > DEPTH_MAX:
-            return False
-    return True
+        size += len(text)
+        if size > bytes_max or text.count(b"{") + text.count(b"[") > DEPTH_MAX:
+            return None
+    return size
 
 
 def _piece_sizes(document: JsonObject | list[Json]) -> Iterator[int]:

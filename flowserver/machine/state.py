@@ -7,6 +7,7 @@ Documents (`local`, `step_input`) are replaced, never edited in place, so events
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from flowserver.base.json_values import JsonObject
 
@@ -40,6 +41,10 @@ class WaitKind(StrEnum):
     """Nothing any more: a finished branch or iteration whose `local` the join still needs."""
 
 
+EMPTY_BYTES: Final = 2
+"""What an empty object takes."""
+
+
 @dataclass(slots=True)
 class Scope:
     """One running list of steps.
@@ -70,6 +75,8 @@ class Scope:
     """How many iterations a foreach has opened."""
     open_items: int = 0
     """How many branches or iterations still run."""
+    document_bytes: int = EMPTY_BYTES
+    """Of `local` and `step_input` as compact JSON."""
 
     @property
     def started_event_id(self) -> int:
@@ -96,6 +103,8 @@ class Execution:
     output: JsonObject | None = None
     error: str | None = None
     cause: str | None = None
+    document_bytes: int = 0
+    """Of the documents of all its scopes, finished branches and iterations that wait for the join included."""
     scopes: dict[int, Scope] = field(default_factory=dict)
     _opened: dict[int, dict[int, None]] | None = field(default=None, init=False, repr=False, compare=False)
     """By scope id the scopes that its current step opened, in order; made when somebody first asks."""
@@ -108,12 +117,14 @@ class Execution:
     def open_scope(self, scope: Scope) -> None:
         """Take in a new scope."""
         self.scopes[scope.scope_id] = scope
+        self.document_bytes += scope.document_bytes
         if self._opened is not None and scope.parent_id is not None:
             self._opened.setdefault(scope.parent_id, {})[scope.scope_id] = None
 
     def drop_scope(self, scope: Scope) -> None:
         """Let go of a scope."""
         del self.scopes[scope.scope_id]
+        self.document_bytes -= scope.document_bytes
         if self._opened is not None:
             self._opened.pop(scope.scope_id, None)
             if scope.parent_id is not None:

@@ -16,7 +16,7 @@ from flowserver.expressions.paths import find
 from flowserver.language.graph import Flow, ForeachStep, Mappings, Step, TaskStep
 from flowserver.machine.commands import CancelInvocation, Command, ReportCallback, StopInvocation
 from flowserver.machine.events import Event, EventType, cut
-from flowserver.machine.mappings import Environment, MissingSource, apply_mappings, fuel_for
+from flowserver.machine.mappings import RUNTIME_ERROR, Environment, MissingSource, apply_mappings, fuel_for
 from flowserver.machine.messages import Failure
 from flowserver.machine.parameters import is_asynchronous
 from flowserver.machine.results import result_of_end
@@ -176,6 +176,17 @@ class Turn:
 
     # Documents
 
+    def hold(self, scope: Scope, document_bytes: int) -> Failure | None:
+        """The scope's documents come to so many bytes now; refused if those of all scopes then come to too many."""
+        execution, bytes_max = self.execution, self.environment.limits.execution_data_bytes_max
+        together = execution.document_bytes - scope.document_bytes + document_bytes
+        if together > bytes_max and document_bytes > scope.document_bytes:
+            cause = f"the open step lists together: more than {bytes_max} bytes, the limit execution_data_bytes_max"
+            return Failure(RUNTIME_ERROR, cause)
+        execution.document_bytes = together
+        scope.document_bytes = document_bytes
+        return None
+
     def input_of(self, scope: Scope) -> JsonObject:
         """The `$input` that the scope's steps see.
 
@@ -247,6 +258,7 @@ class Turn:
         self._append(EventType(f"Execution{status}"), "", execution.next_event_id - 1, detail)
         for scope in list(execution.scopes.values()):
             self._drop(scope)
+        execution.document_bytes = 0
         if status in STOPS_ALL:
             self.commands.append(StopInvocation())
         self.ready.clear()

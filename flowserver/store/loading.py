@@ -184,6 +184,7 @@ def _stored_execution(row: Any, execution_input: JsonObject) -> StoredExecution:
         next_scope_id=row.next_scope_id,
         next_wait_id=row.next_wait_id,
         stopped_at=row.stopped_at,
+        document_bytes=row.document_bytes,
     )
     return StoredExecution(execution, row.flow_id, row.definition_id, row.version, row.input, row.parked_error)
 
@@ -207,7 +208,14 @@ def _scope(row: Any) -> Scope:
         option=row.option,
         next_item=row.next_item,
         open_items=row.open_items,
+        document_bytes=_bytes_of(row.local) + _bytes_of(row.step_input),
     )
+
+
+def _bytes_of(text: str | None) -> int:
+    if text is None:
+        return 0
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))  # the first costs nothing
 
 
 def _input(text: str | None) -> JsonObject:

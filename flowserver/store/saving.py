@@ -110,6 +110,7 @@ def _counts(execution: Execution) -> dict[str, Any]:
         "next_event_id": execution.next_event_id,
         "next_scope_id": execution.next_scope_id,
         "next_wait_id": execution.next_wait_id,
+        "document_bytes": execution.document_bytes,
     }
 
 

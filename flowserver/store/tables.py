@@ -85,6 +85,7 @@ executions = Table(
     Column("callback_token", Text),
     Column("callback_due", Boolean, nullable=False),
     Column("parked_error", Text),
+    Column("document_bytes", BigInteger, nullable=False, server_default=text("0")),
     CheckConstraint(
         "status IN ('Running', 'Succeeded', 'Failed', 'Stopped', 'TimedOut')",
         name="status",
@@ -95,7 +96,8 @@ executions = Table(
 """The header: narrow and hot. `version` rises with every commit and fences whoever holds an older copy.
 
 `callback_due` marks an ended execution whose waiting task has not been told yet; `parked_error` one that our own
-code could not run.
+code could not run. `document_bytes` is the size of all `local` and `step_input` of its scopes, so that it is known
+before they are read.
 """
 Index(
     "ix_executions_flow_id_status",

@@ -351,3 +351,71 @@ def test_a_second_start_changes_nothing() -> None:
     world = World(flow(FAN), input={"list": [1]})
     world.start()
     assert world.ignores(Start())
+
+
+# All data of an execution together
+
+WIDE = """
+- type: foreach
+  name: outer
+  iterationMapping: {collection: $.list, item: it}
+  steps:
+  - type: foreach
+    name: inner
+    iterationMapping: {collection: $.list, item: it}
+    steps:
+    - {type: wait, name: w, duration: 60}
+"""
+TOGETHER = "the open step lists together: more than {} bytes, the limit execution_data_bytes_max"
+
+
+def _most_bytes(world: World) -> int:
+    """Runs it, and returns how many bytes its lists held after the turn that left most."""
+    most = 0
+    world.start()
+    while world.execution.is_running and (message := world._next()):
+        world.tell(message)
+        most = max(most, world.execution.document_bytes)
+    return most
+
+
+def test_nested_iterations_are_bounded_by_the_data_that_they_hold_together() -> None:
+    limit = 200_000
+    limits = Limits(execution_data_bytes_max=limit, turn_steps_max=20)
+    world = World(flow(WIDE), input={"list": list(range(20)), "blob": "x" * 2_000}, limits=limits)
+    most = _most_bytes(world)
+    assert (world.execution.error, world.execution.cause) == ("FnF.RuntimeError", TOGETHER.format(limit))
+    assert limit / 2 < most <= limit
+    assert world.execution.document_bytes == 0
+
+
+def test_what_comes_to_the_limit_exactly_is_let_through() -> None:
+    steps = "- {type: pass, name: p, inputMappings: [{target: a, source: $input.blob}], outputMappings: []}"
+    # {} of the list is 2, its step's input {"a":"…"} is 8 + 100; the execution's own input is not counted
+    for limit, status in ((110, Status.SUCCEEDED), (109, Status.FAILED)):
+        world = World(flow(steps), input={"blob": "x" * 100}, limits=Limits(execution_data_bytes_max=limit))
+        assert world.run().status is status
+
+
+def test_gathered_results_count_as_they_arrive() -> None:
+    """Long before the join, which would refuse them: 100 replies of 1 KB."""
+    world = World(
+        flow(FAN),
+        input={"list": list(range(100))},
+        replies={"f": [Reply(returns={"text": "x" * 1_000})]},
+        limits=Limits(execution_data_bytes_max=60_000, foreach_concurrency_max=1),
+    )
+    most = _most_bytes(world)
+    assert (world.execution.error, world.execution.cause) == ("FnF.RuntimeError", TOGETHER.format(60_000))
+    assert most <= 60_000
+    assert 50 < len(world.calls) < 60
+
+
+def test_an_execution_over_the_limit_may_still_hold_less() -> None:
+    """One that grew under another limit goes on as long as it shrinks."""
+    step = "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', outputMappings: []}"
+    world = World(flow(step), input={"blob": "x" * 1_000})
+    world.start()
+    world.limits = Limits(execution_data_bytes_max=100)
+    world.reply(Success({}))
+    assert world.execution.status is Status.SUCCEEDED

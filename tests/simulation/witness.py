@@ -27,7 +27,7 @@ from tests.simulation.disk import Disk
 from tests.simulation.folding import check_folded, check_header
 from tests.simulation.functions import SUB, Answer, event_text
 from tests.simulation.reference import Call, Expected
-from tests.support.invariants import History, check_counters, check_end, check_wait
+from tests.support.invariants import History, check_counters, check_document_bytes, check_end, check_wait
 from tests.support.world import callee_of, whole
 
 EVENTS_MAX = 1_000_000
@@ -159,6 +159,7 @@ class Witness:
         run.events += events
         assert execution.next_event_id == len(run.history.open)
         run.counters = check_counters(execution, run.counters)
+        check_document_bytes(execution)
         self._check_commands(run, changes)
         if not execution.is_running:
             self.running -= 1

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from flowserver.base.json_values import json_bytes
 from flowserver.machine.state import Scope, WaitKind
 
 INT_MAX = 2**31 - 1
@@ -28,6 +29,7 @@ json_objects = st.dictionaries(texts, json_values, max_size=4)
 
 @st.composite
 def scopes(draw: st.DrawFn) -> Scope:
+    local, step_input = draw(json_objects), draw(st.none() | json_objects)
     wait = draw(st.sampled_from(WaitKind))
     wakes = instants if wait is WaitKind.TIMER else st.none() | instants
     return Scope(
@@ -36,9 +38,9 @@ def scopes(draw: st.DrawFn) -> Scope:
         list_id=draw(counts),
         item=draw(counts),
         last_event_id=draw(counts),
-        local=draw(json_objects),
+        local=local,
         step_index=draw(counts),
-        step_input=draw(st.none() | json_objects),
+        step_input=step_input,
         entered_event_id=draw(counts),
         wait=wait,
         wait_id=draw(counts),
@@ -48,6 +50,7 @@ def scopes(draw: st.DrawFn) -> Scope:
         option=draw(st.none() | st.integers(-1, 100)),
         next_item=draw(counts),
         open_items=draw(counts),
+        document_bytes=json_bytes(local) + (0 if step_input is None else json_bytes(step_input)),
     )
 
 
@@ -59,7 +62,9 @@ def trees() -> st.SearchStrategy[dict[int, Scope]]:
 
 def counters() -> st.SearchStrategy[dict[str, Any]]:
     """What a turn changes of a header."""
-    return st.fixed_dictionaries({"next_event_id": counts, "next_scope_id": counts, "next_wait_id": counts})
+    return st.fixed_dictionaries(
+        {"next_event_id": counts, "next_scope_id": counts, "next_wait_id": counts, "document_bytes": counts}
+    )
 
 
 def headers() -> st.SearchStrategy[dict[str, Any]]:

@@ -22,7 +22,7 @@ from flowserver.store.invariant import violations
 from flowserver.store.metadata import metadata
 from flowserver.store.migrating import migrate
 from flowserver.store.schema import REVISIONS, SchemaOutdated, SchemaTooNew, check_schema
-from flowserver.store.tables import histories, scopes
+from flowserver.store.tables import executions, histories, scopes
 from tests.store.rows import event
 
 SQLITE_OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE tbl_name <> 'alembic_version'"
@@ -156,6 +156,28 @@ def test_waits_for_sub_flows_are_named_after_the_fact(empty_database: Database) 
     with empty_database.read() as connection:
         named = connection.execute(select(scopes.c.child_execution_id)).scalar_one()
     assert named == child_execution_id("parent", 3, 7)
+
+
+def test_the_data_of_running_executions_is_measured(empty_database: Database) -> None:
+    migrate(empty_database)
+    _alembic(empty_database, command.downgrade, "0010")
+    counts = {"version": 1, "next_event_id": 5, "next_scope_id": 5, "next_wait_id": 5, "started_at": 1}
+    header = {"flow_id": "f", "flow_name": "f", "definition_id": "d", "deadline_at": 9, **counts}
+    scope = {"list_id": 0, "item": 0, "last_event_id": 1, "step_index": 0, "entered_event_id": 1, "wait_id": 1}
+    rest = {"wait": "join", "attempt": 0, "retries": "{}", "next_item": 0, "open_items": 0}
+    with empty_database.write() as connection:
+        old = MetaData()
+        old.reflect(connection, only=["executions", "scopes"])
+        for name, status, stopped_at in (("runs", "Running", None), ("bare", "Running", None), ("over", "Failed", 2)):
+            row = {"execution_id": name, "name": name, "status": status, "stopped_at": stopped_at}
+            connection.execute(insert(old.tables["executions"]), {**header, **row, "callback_due": False})
+        for scope_id, step_input in ((1, '{"a":1}'), (2, None)):
+            key = {"execution_id": "runs", "scope_id": scope_id, "local": '{"é":2}', "step_input": step_input}
+            connection.execute(insert(old.tables["scopes"]), {**key, **scope, **rest})
+    migrate(empty_database)
+    with empty_database.read() as connection:
+        found = connection.execute(select(executions.c.execution_id, executions.c.document_bytes)).all()
+    assert dict(map(tuple, found)) == {"runs": 7 + 8 + 8, "bare": 0, "over": 0}
 
 
 def test_events_are_carried_over_into_rows_of_many(empty_database: Database) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+from flowserver.base.json_values import json_bytes
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
@@ -85,6 +86,7 @@ class Watch:
         self._check_rows(execution, turn)
         self._check_counters(execution)
         if deeply:
+            check_document_bytes(execution)
             assert self.reloaded(execution) == execution, "a change was not announced"
             for scope in execution.scopes.values():
                 check_wait(execution, scope)
@@ -127,6 +129,14 @@ def check_counters(execution: Execution, before: tuple[int, int, int]) -> tuple[
     assert all(wait_id < execution.next_wait_id for wait_id in waits)
     assert all(scope_id < execution.next_scope_id for scope_id in execution.scopes)
     return counters
+
+
+def check_document_bytes(execution: Execution) -> None:
+    """What is counted as documents change is what they come to when all are measured."""
+    for scope in execution.scopes.values():
+        step_bytes = 0 if scope.step_input is None else json_bytes(scope.step_input)
+        assert scope.document_bytes == json_bytes(scope.local) + step_bytes, f"{scope} is counted wrongly"
+    assert execution.document_bytes == sum(scope.document_bytes for scope in execution.scopes.values())
 
 
 def check_end(execution: Execution, history: History) -> None:

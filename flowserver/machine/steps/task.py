@@ -92,7 +92,7 @@ def _is_unusable(turn: Turn, result: Result) -> bool:
     """Whether the answer is no object, or is too large for the history."""
     if isinstance(result, Failure):
         return result.error == INVALID_LOCAL
-    return check_size(turn, "the answer", result.output) is not None
+    return isinstance(check_size(turn, "the answer", result.output), Failure)
 
 
 def _is_sync(step: TaskStep) -> bool:
