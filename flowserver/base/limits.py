@@ -46,6 +46,12 @@ class Limits:
         reason="YAML nodes after aliases are followed: stops alias bombs",
         error="400 InvalidArgument (too-many-nodes), with the line",
     )
+    definition_characters_max: int = _limit(
+        1_048_576,
+        unit="characters",
+        reason="text of a definition after aliases are followed, which repeat a long text for a few bytes",
+        error="400 InvalidArgument (too-much-text), with the line",
+    )
     definition_steps_max: int = _limit(
         2_000,
         unit="steps",

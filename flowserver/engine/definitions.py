@@ -4,10 +4,9 @@ from collections import OrderedDict
 
 from sqlalchemy import Connection
 
-from flowserver.base.limits import Limits
 from flowserver.language.diagnostics import DefinitionRejected
 from flowserver.language.graph import Flow
-from flowserver.language.parser import parse
+from flowserver.language.parser import parse_stored
 from flowserver.store.flows import load_definition
 
 CACHED_FLOWS_MAX = 1_000
@@ -24,10 +23,7 @@ class Definitions:
         self._flows: OrderedDict[str, Flow] = OrderedDict()
 
     def get(self, connection: Connection, definition_id: str) -> Flow:
-        """The compiled definition; raises DefinitionUnusable.
-
-        Compiled under the generous limits whatever the server's profile: it was accepted once.
-        """
+        """The compiled definition; raises DefinitionUnusable."""
         flow = self._flows.get(definition_id)
         if flow is None:
             flow = self._compile(connection, definition_id)
@@ -43,6 +39,6 @@ class Definitions:
         if text is None:
             raise DefinitionUnusable(f"definition {definition_id} is gone")
         try:
-            return parse(text, Limits()).flow
+            return parse_stored(text)
         except DefinitionRejected as error:
             raise DefinitionUnusable(f"definition {definition_id} is not accepted: {error.message}") from error

@@ -4,8 +4,7 @@ Also the small checks that many attributes share: ranges, lengths, expressions a
 """
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from flowserver.base.limits import Limits
 from flowserver.expressions.errors import ExpressionError
@@ -13,12 +12,10 @@ from flowserver.language.diagnostics import Report, shown
 from flowserver.language.fields import KINDS, Field, ObjectKind, Shape
 from flowserver.language.graph import Span
 from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
+from flowserver.language.work import UNIT_CHARACTERS, Work
 
 _N = TypeVar("_N", ScalarNode, ListNode, MapNode)
 _T = TypeVar("_T")
-
-_HINTED_MAX = 40  # longest unknown word for which similar ones are looked up
-_KNOWN_MAX = 100  # most known words that are compared with it
 
 
 # What YAML 1.1 took for booleans, and quoted ones.
@@ -54,17 +51,31 @@ class Attributes:
 
 
 class AttributeReader:
-    """Reads attributes and reports what is wrong with them; the limits are those in force."""
+    """Reads attributes and reports what is wrong with them; the limits are those in force.
 
-    def __init__(self, report: Report, limits: Limits) -> None:
+    Aliases let one node stand in many places. What costs more than a look at a node is done once for it.
+    """
+
+    def __init__(self, report: Report, limits: Limits, work: Work) -> None:
         self.report = report
         self.limits = limits
+        self.work = work
+        self._compiled: dict[tuple[Node, Callable[[str], Any]], Any] = {}
+        self._seen: set[Node] = set()
+
+    def is_first_look(self, node: Node) -> bool:
+        """Whether this is asked of the node for the first time: further aliases of it repeat the same findings."""
+        if node in self._seen:
+            return False
+        self._seen.add(node)
+        return True
 
     def read(self, node: Node, kind: ObjectKind) -> Attributes | None:
         """The attributes of an object, or None if the node is no mapping."""
         if not isinstance(node, MapNode):
             self.report.error("wrong-type", node.span, f"{kind.title} must be a mapping")
             return None
+        self.work.spend(1 + len(node.entries))
         attributes = Attributes(node, {entry.name: entry for entry in node.entries if self._accept(entry, kind)})
         for field in kind.fields.values():
             if field.required and field.name not in attributes.written:
@@ -75,7 +86,8 @@ class AttributeReader:
         field = kind.fields.get(entry.name)
         if field is None:
             message = f"{shown(entry.name)} is not an attribute of {kind.title}"
-            self.report.error("unknown-attribute", entry.key_span, message, _unknown_hint(entry.name, kind))
+            hint = self.work.similar(entry.name, kind.fields) or _owner_hint(entry.name)
+            self.report.error("unknown-attribute", entry.key_span, message, hint)
             return False
         if not any(shape.fits(entry.value) for shape in field.shapes):
             wanted = " or ".join(shape.value for shape in field.shapes)
@@ -128,6 +140,15 @@ class AttributeReader:
 
     def compiled(self, node: ScalarNode, compile_text: Callable[[str], _T], id: str) -> _T | None:
         """The compiled expression of a scalar, or None if it was reported, at the column of the mistake."""
+        key = (node, compile_text)
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(node, compile_text, id)
+        compiled: _T | None = self._compiled[key]
+        return compiled
+
+    def _compile(self, node: ScalarNode, compile_text: Callable[[str], _T], id: str) -> _T | None:
+        self.work.spend(1 + len(node.text) // UNIT_CHARACTERS)
+        self.work.compiled += 1
         try:
             return compile_text(node.text)
         except ExpressionError as error:
@@ -144,23 +165,11 @@ def expression_span(node: ScalarNode, offset: int) -> Span:
     return Span(span.line, column, span.line, column + 1)
 
 
-def similar(word: str, known: list[str]) -> str | None:
-    """A hint that names the known word that was probably meant, or None."""
-    folded = {name.casefold(): name for name in known}
-    if len(word) > _HINTED_MAX or len(known) > _KNOWN_MAX:
-        return None
-    if found := get_close_matches(word.casefold(), folded, n=1, cutoff=0.7):
-        return f"did you mean `{folded[found[0]]}`?"
-    return None
-
-
 def _head(node: MapNode) -> Span:
     return node.entries[0].key_span if node.entries else node.span
 
 
-def _unknown_hint(name: str, kind: ObjectKind) -> str | None:
-    if hint := similar(name, list(kind.fields)):
-        return hint
+def _owner_hint(name: str) -> str | None:
     owners = [other.title for other in KINDS if name in other.fields]
     return f"`{name}` belongs to {' or '.join(owners[:3])}" if owners else None
 

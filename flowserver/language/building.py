@@ -11,24 +11,22 @@ from typing import Any
 import yaml
 
 from flowserver.base.limits import Limits
-from flowserver.language.diagnostics import Report, shown
+from flowserver.language.diagnostics import CheckingStopped, Report, shown
 from flowserver.language.graph import Span
 from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
 from flowserver.language.scalars import plain_value
+from flowserver.language.work import Work
 
 _REF_TAG = "!Ref"
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
-class BuildingStopped(Exception):
-    """Going on would cost too much, or make no sense; the report says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """A finished node: `size` counts its values, `height` its levels, aliases followed."""
+    """A finished node: `size` counts its values, `characters` their text, `height` its levels, aliases followed."""
 
     node: Node
+    characters: int
     size: int = 1
     height: int = 0
 
@@ -45,21 +43,24 @@ class _Open:
 class NodeBuilder:
     """Feed it every event with `take`, then read `root`, which is None if there was no document."""
 
-    def __init__(self, text: str, limits: Limits, report: Report, ref_keys: frozenset[str]) -> None:
+    def __init__(self, text: str, limits: Limits, report: Report, work: Work, ref_keys: frozenset[str]) -> None:
         self.root: Node | None = None
         self._text = text
         self._limits = limits
         self._report = report
+        self._work = work
         self._ref_keys = ref_keys
         self._open: list[_Open] = []
         self._anchors: dict[str, _Built | None] = {}
         self._size = 0
+        self._characters = 0
 
     def take(self, event: Any) -> None:
-        """Take the next event; raises BuildingStopped when a limit is passed."""
+        """Take the next event; raises CheckingStopped when a limit is passed."""
+        self._work.spend(1)
         match event:
             case yaml.ScalarEvent():
-                self._add(event, _Built(self._scalar(event)), event.end_mark)
+                self._add(event, _Built(self._scalar(event), len(event.value)), event.end_mark)
             case yaml.AliasEvent():
                 self._add(event, self._aliased(event), event.end_mark)
             case yaml.CollectionStartEvent():
@@ -68,12 +69,12 @@ class NodeBuilder:
                 self._finish(event)
             case yaml.DocumentStartEvent() if self.root is not None:
                 self._report.error("many-documents", _span(event), "there is more than one document in this text")
-                raise BuildingStopped
+                raise CheckingStopped
 
     def _start(self, event: Any) -> None:
         self._check_tag(event)
         self._check_depth(event, 1)
-        self._charge(event, 1)
+        self._charge(event, 1, 0)
         if event.anchor:
             self._anchors[event.anchor] = None  # known, but not finished: an alias to it would contain itself
         self._open.append(_Open(event))
@@ -89,11 +90,12 @@ class NodeBuilder:
         else:
             node = ListNode(tuple(child.node for child in done.children), span)
         size = 1 + sum(child.size for child in done.children)
+        characters = sum(child.characters for child in done.children)
         height = 1 + max((child.height for child in done.children), default=0)
-        self._place(start, _Built(node, size, height), end)
+        self._place(start, _Built(node, characters, size, height), end)
 
     def _add(self, event: Any, built: _Built, mark: Any) -> None:
-        self._charge(event, built.size)
+        self._charge(event, built.size, built.characters)
         self._place(event, built, (mark.line, mark.column))
 
     def _place(self, event: Any, built: _Built, end: tuple[int, int]) -> None:
@@ -110,7 +112,7 @@ class NodeBuilder:
         if built is None:
             reason = "contains this alias" if event.anchor in self._anchors else "is not defined above"
             self._report.error("bad-alias", _span(event), f"the anchor {shown(event.anchor)} {reason}")
-            return _Built(ScalarNode(None, "", _span(event)))
+            return _Built(ScalarNode(None, "", _span(event)), 0)
         self._check_depth(event, built.height)
         return built
 
@@ -118,14 +120,19 @@ class NodeBuilder:
         maximum = self._limits.definition_depth_max
         if len(self._open) + height > maximum:
             self._report.error("nesting-too-deep", _span(event), f"nested deeper than {maximum} levels")
-            raise BuildingStopped
+            raise CheckingStopped
 
-    def _charge(self, event: Any, size: int) -> None:
-        maximum = self._limits.definition_nodes_max
+    def _charge(self, event: Any, size: int, characters: int) -> None:
+        """Count what an event stands for, before anything is made of it."""
         self._size += size
-        if self._size > maximum:
+        self._characters += characters
+        if self._size > (maximum := self._limits.definition_nodes_max):
             self._report.error("too-many-nodes", _span(event), f"a definition has at most {maximum} values")
-            raise BuildingStopped
+            raise CheckingStopped
+        if self._characters > (maximum := self._limits.definition_characters_max):
+            message = f"a definition has at most {maximum} characters, counting aliases as what they repeat"
+            self._report.error("too-much-text", _span(event), message)
+            raise CheckingStopped
 
     def _check_tag(self, event: Any) -> None:
         if event.tag is not None:

@@ -1,10 +1,10 @@
 """Rules that need the outline of every list: names are unique, gotos name siblings."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from flowserver.language.attributes import similar
 from flowserver.language.diagnostics import Report, shown
 from flowserver.language.outline import ListOutline, Located
+from flowserver.language.work import Work
 
 
 def check_names(outlines: Sequence[ListOutline], report: Report) -> None:
@@ -25,19 +25,19 @@ def check_names(outlines: Sequence[ListOutline], report: Report) -> None:
         everywhere |= here
 
 
-def check_gotos(outlines: Sequence[ListOutline], report: Report) -> None:
+def check_gotos(outlines: Sequence[ListOutline], report: Report, work: Work) -> None:
     """Every goto names a step of the list that the goto's own step stands in."""
     everywhere = {name.text: name for outline in outlines for name in outline.names}
     for outline in outlines:
         siblings = dict.fromkeys(name.text for name in outline.names if name.text)
         for goto in outline.gotos:
             if goto.text not in siblings:
-                hint = _goto_hint(goto.text, list(siblings), everywhere)
+                hint = _goto_hint(goto.text, siblings, everywhere, work)
                 report.error("unknown-goto", goto.span, f"{shown(goto.text)} is not a step of this list", hint)
 
 
-def _goto_hint(name: str, siblings: list[str], everywhere: dict[str, Located]) -> str | None:
+def _goto_hint(name: str, siblings: Collection[str], everywhere: dict[str, Located], work: Work) -> str | None:
     if name in everywhere:
         line = everywhere[name].span.line
         return f"the step in line {line} stands in another list, and a goto reaches siblings only"
-    return similar(name, siblings)
+    return work.similar(name, siblings)

@@ -24,6 +24,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "bad-resource": "A resourceArn does not name a function, a flow, a queue or a topic.",
     "bad-value": "An attribute's value is outside the range or the set that is allowed.",
     "bad-version": "The definition's version is not one of those supported.",
+    "checking-stopped": "The definition has more errors than the list shows; checking stopped.",
     "choice-without-default": "Warning: when no condition is true, this choice does nothing and the flow goes on.",
     "definition-too-large": "The definition has more bytes than the server accepts.",
     "discarded-output": "Warning: something reads what a parallel or foreach step without outputMappings discards.",
@@ -38,6 +39,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "merge-key": "The YAML merge key `<<` is not supported.",
     "missing-attribute": "A required attribute is missing.",
     "missing-parameter": "A parameter that the target requires is not in serviceParams.",
+    "more-warnings": "Warning: the definition has more warnings than the list shows.",
     "nesting-too-deep": "The YAML nests deeper than the server accepts.",
     "newer-dialect": "The definition is written in the newer language, Type: StateMachine.",
     "no-definition": "The text holds no YAML document.",
@@ -48,6 +50,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "too-many-branches": "A parallel step has more branches than the server accepts.",
     "too-many-nodes": "The YAML holds more values, aliases followed, than the server accepts.",
     "too-many-steps": "The definition has more steps than the server accepts.",
+    "too-much-text": "The YAML holds more text, aliases followed, than the server accepts.",
     "unknown-attribute": "An attribute is not known in this place.",
     "unknown-goto": "A goto does not name a step of the list that it stands in.",
     "unknown-parameter": "A parameter in serviceParams is not one that the target takes.",
@@ -85,8 +88,16 @@ SUMMARY_MAX: Final = 5
 """Errors that the message of a refusal tells; for clients that see nothing but a message."""
 
 
+DIAGNOSTICS_MAX: Final = 100
+"""Diagnostics of one definition. One more says that checking stopped, or how many warnings are left out."""
+
+
+class CheckingStopped(Exception):
+    """Going on would cost too much, or make no sense; the report says why."""
+
+
 class DefinitionRejected(InvalidArgument):
-    """The definition is not valid; `diagnostics` holds everything found, warnings too, in order of place."""
+    """The definition is not valid; `diagnostics` holds what was found, warnings too, in order of place."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         self.diagnostics = diagnostics
@@ -96,29 +107,55 @@ class DefinitionRejected(InvalidArgument):
 def _summary(errors: list[Diagnostic]) -> str:
     told = [f"line {item.span.line}, column {item.span.column}: {item.message}" for item in errors[:SUMMARY_MAX]]
     rest = len(errors) - len(told)
+    if errors and errors[-1].id == "checking-stopped":
+        return "; ".join(told) + f" (and more; flowserver validate shows {DIAGNOSTICS_MAX})"
     return "; ".join(told) + (f" (and {rest} more; flowserver validate shows all)" if rest else "")
 
 
 class Report:
-    """Collects the diagnostics of one parse."""
+    """Collects the diagnostics of one parse, each finding once (aliases repeat them), DIAGNOSTICS_MAX at most."""
 
     def __init__(self) -> None:
-        self._found: list[Diagnostic] = []
-        self.has_errors = False
+        self._errors: dict[Diagnostic, None] = {}
+        self._warnings: dict[Diagnostic, None] = {}
+        self._left_out: set[tuple[str, int, int]] = set()
+        self._is_stopped = False
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether there is an error among the findings."""
+        return bool(self._errors)
 
     def error(self, id: str, span: Span, message: str, hint: str | None = None) -> None:
-        """Add an error."""
-        self.has_errors = True
-        self._found.append(Diagnostic(id, Severity.ERROR, message, span, hint))
+        """Add an error; raises CheckingStopped if there are DIAGNOSTICS_MAX others."""
+        found = Diagnostic(id, Severity.ERROR, message, span, hint)
+        if len(self._errors) == DIAGNOSTICS_MAX and found not in self._errors:
+            self._is_stopped = True
+            raise CheckingStopped
+        self._errors[found] = None
 
     def warning(self, id: str, span: Span, message: str, hint: str | None = None) -> None:
-        """Add a warning."""
-        self._found.append(Diagnostic(id, Severity.WARNING, message, span, hint))
+        """Add a warning. Past DIAGNOSTICS_MAX it is only counted, since an error may still come."""
+        found = Diagnostic(id, Severity.WARNING, message, span, hint)
+        if len(self._warnings) == DIAGNOSTICS_MAX and found not in self._warnings:
+            self._left_out.add((id, span.line, span.column))
+        else:
+            self._warnings[found] = None
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Everything found, each finding once (aliases repeat them), in order of place."""
-        once = dict.fromkeys(self._found)
-        return tuple(sorted(once, key=lambda item: (item.span.line, item.span.column, item.severity, item.id)))
+        """The findings in order of place; errors before warnings where not all have room."""
+        warnings = list(self._warnings)[: DIAGNOSTICS_MAX - len(self._errors)]
+        told = sorted(
+            [*self._errors, *warnings], key=lambda item: (item.span.line, item.span.column, item.severity, item.id)
+        )
+        left_out = len(self._warnings) - len(warnings) + len(self._left_out)
+        if self._is_stopped:
+            message = f"checking stopped after {DIAGNOSTICS_MAX} errors"
+            told.append(Diagnostic("checking-stopped", Severity.ERROR, message, told[-1].span))
+        elif left_out:
+            message = f"there are {left_out} more warnings"
+            told.append(Diagnostic("more-warnings", Severity.WARNING, message, told[-1].span))
+        return tuple(told)
 
 
 SHOWN_MAX: Final = 60

@@ -2,9 +2,8 @@
 
 import re
 
-from flowserver.expressions.errors import ExpressionError
 from flowserver.expressions.references import Constant, Source, compile_source
-from flowserver.language.attributes import AttributeReader, Attributes, expression_span
+from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.fields import MAPPING
 from flowserver.language.graph import Mapping, Mappings
@@ -37,12 +36,10 @@ def _source(reader: AttributeReader, entry: Attributes) -> Source | None:
     node = entry.any("source")
     if node is None:
         return None
-    try:
-        source = compile_source(to_json(node))
-    except ExpressionError as error:
-        assert isinstance(node, ScalarNode)  # only texts are references
-        reader.report.error("bad-path", expression_span(node, error.offset), error.message)
-        return None
+    if isinstance(node, ScalarNode) and isinstance(node.value, str):  # only texts are references
+        source = reader.compiled(node, compile_source, "bad-path")
+    else:
+        source = Constant(to_json(node))
     if isinstance(source, Constant):
         _warn_if_it_holds_paths(reader, node)
     return source
@@ -50,6 +47,7 @@ def _source(reader: AttributeReader, entry: Attributes) -> Source | None:
 
 def _warn_if_it_holds_paths(reader: AttributeReader, node: Node) -> None:
     """Warn of texts in a constant source, at any depth, that its writer may have meant as references."""
+    reader.work.spend(1)
     if isinstance(node, ScalarNode):
         warn_if_like_a_path(reader, node, "a reference is a whole source: `$input`, `$local` or `$context` and a path")
     elif isinstance(node, ListNode):
@@ -62,7 +60,7 @@ def _warn_if_it_holds_paths(reader: AttributeReader, node: Node) -> None:
 
 def warn_if_like_a_path(reader: AttributeReader, node: Node, hint: str) -> None:
     """Warn of a constant text that its writer may have meant as a path."""
-    if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
+    if not isinstance(node, ScalarNode) or not isinstance(node.value, str) or not reader.is_first_look(node):
         return
     if _LIKE_A_PATH.match(node.value) or _HOLDS_A_REFERENCE.search(node.value):
         reader.report.warning("path-as-constant", node.span, "this text is a constant here, not a path", hint)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from flowserver.expressions.paths import compile_path
-from flowserver.language.attributes import AttributeReader, Attributes, similar
+from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.graph import (
     ActionTarget,
@@ -52,14 +52,14 @@ def read_parameters(
 
 def _report_unknown(reader: AttributeReader, target: Target, known: list[str], entry: Entry) -> None:
     message = f"{shown(entry.name)} is not a parameter of {title_of(target)}; there are {', '.join(known)}"
-    hint = similar(entry.name, known) or _FOR_DATA[type(target)]
+    hint = reader.work.similar(entry.name, known) or _FOR_DATA[type(target)]
     reader.report.error("unknown-parameter", entry.key_span, message, hint)
 
 
 def _check_value(reader: AttributeReader, parameter: Parameter, node: Node, value: ParamValue) -> None:
     if isinstance(value, ParamPath) or parameter.accepts(value):
         return
-    hint = similar(node.text, list(parameter.words)) if isinstance(node, ScalarNode) else None
+    hint = reader.work.similar(node.text, parameter.words) if isinstance(node, ScalarNode) else None
     reader.report.error("bad-value", node.span, f"`{parameter.name}` {parameter.rule}, or a path", hint)
 
 

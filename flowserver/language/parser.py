@@ -4,12 +4,14 @@ Puts the stages together and decides what a whole definition must have; the stag
 (YAML), `steps` (shape and expressions), `checks`, `reachability` and `discarding` (rules over whole lists).
 """
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
+from typing import Final
 
 from flowserver.base.limits import Limits
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.checks import check_gotos, check_names
-from flowserver.language.diagnostics import DefinitionRejected, Diagnostic, Report, shown
+from flowserver.language.diagnostics import CheckingStopped, DefinitionRejected, Diagnostic, Report, shown
 from flowserver.language.discarding import check_discarded_outputs
 from flowserver.language.fields import FLOW
 from flowserver.language.graph import Flow, Span
@@ -18,9 +20,13 @@ from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
 from flowserver.language.reachability import check_reachability
 from flowserver.language.source import read_source
 from flowserver.language.steps import StepsReader
+from flowserver.language.work import Work
 
 VERSIONS = ("v1", "v1beta1")
 """The versions of the language; they are synonyms."""
+
+STORED_LIMITS: Final = replace(Limits(), definition_characters_max=sys.maxsize)
+"""Limits for definitions that were accepted before; a bound that came later does not stop them."""
 
 _REF_KEYS = frozenset({"resourceArn"})
 
@@ -33,18 +39,31 @@ class ParsedDefinition:
     warnings: tuple[Diagnostic, ...]
 
 
-def parse(text: str, limits: Limits, *, allow_ref_tags: bool = False) -> ParsedDefinition:
+def parse(text: str, limits: Limits, *, allow_ref_tags: bool = False, work: Work | None = None) -> ParsedDefinition:
     """Parse and check a definition in YAML or JSON.
 
-    Raises DefinitionRejected with everything that was found, and nothing else, whatever the text. With
-    `allow_ref_tags`, `resourceArn: !Ref service/function` is read as a deployment tool would expand it.
+    Raises DefinitionRejected with what was found, at most DIAGNOSTICS_MAX and one, and nothing else, whatever the
+    text. With `allow_ref_tags`, `resourceArn: !Ref service/function` is read as a deployment tool would expand it.
+    `work` counts what it costs and pauses it.
     """
-    report = Report()
-    root = read_source(text, limits, report, _REF_KEYS if allow_ref_tags else frozenset())
-    flow = _flow(root, AttributeReader(report, limits)) if root else None
+    report, work = Report(), work or Work()
+    flow = None
+    try:
+        root = read_source(text, limits, report, work, _REF_KEYS if allow_ref_tags else frozenset())
+        flow = _flow(root, AttributeReader(report, limits, work))
+    except CheckingStopped:
+        pass
     if flow is None or report.has_errors:
         raise DefinitionRejected(report.diagnostics())
     return ParsedDefinition(flow, report.diagnostics())
+
+
+def parse_stored(text: str) -> Flow:
+    """The graph of a definition that was accepted once, whatever the server's profile of limits is now.
+
+    Raises DefinitionRejected for a text that no version accepted.
+    """
+    return parse(text, STORED_LIMITS).flow
 
 
 def _flow(root: Node, reader: AttributeReader) -> Flow | None:
@@ -72,7 +91,7 @@ def _flow(root: Node, reader: AttributeReader) -> Flow | None:
         name=name.text if name else None,
     )
     check_names(steps.outlines, reader.report)
-    check_gotos(steps.outlines, reader.report)
+    check_gotos(steps.outlines, reader.report, reader.work)
     if not reader.report.has_errors:  # what is missing would look like a way that does not exist
         check_reachability(flow, steps.outlines, reader.report)
         check_discarded_outputs(flow, steps.outlines, reader.report)

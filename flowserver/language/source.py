@@ -6,15 +6,17 @@ before anything is built and nothing here is recursive.
 """
 
 import re
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import yaml
 
 from flowserver.base.limits import Limits
-from flowserver.language.building import BuildingStopped, NodeBuilder
-from flowserver.language.diagnostics import LINE_BREAK, Report
+from flowserver.language.building import NodeBuilder
+from flowserver.language.diagnostics import LINE_BREAK, CheckingStopped, Report
 from flowserver.language.graph import Span
 from flowserver.language.nodes import Node
+from flowserver.language.work import Work
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is several times faster
 
@@ -28,11 +30,16 @@ _SYNTAX_HINTS = {
     "`": "a text that begins with a back quote is written in quotes",
     ":": "a text that holds `: ` is written in quotes",
 }
+_TAG_DIRECTIVE = re.compile("^%TAG", re.MULTILINE)
+
+TAG_DIRECTIVES_MAX: Final = 10
+"""`%TAG` lines of one text."""
+
 _START = Span(1, 1, 1, 2)
 
 
-def read_source(text: str, limits: Limits, report: Report, ref_keys: frozenset[str]) -> Node | None:
-    """The root of the one document in `text`, or None if there is none to speak of.
+def read_source(text: str, limits: Limits, report: Report, work: Work, ref_keys: frozenset[str]) -> Node:
+    """The root of the one document in `text`; raises CheckingStopped if there is none to speak of.
 
     Scalars tagged `!Ref` are let through as values of the keys in `ref_keys`; every other tag is an error.
     """
@@ -41,27 +48,33 @@ def read_source(text: str, limits: Limits, report: Report, ref_keys: frozenset[s
     if size > limits.definition_bytes_max:
         message = f"a definition has at most {limits.definition_bytes_max} bytes, this one has {size}"
         report.error("definition-too-large", _START, message)
-        return None
+        raise CheckingStopped
     if found := _NOT_YAML.search(text):
         code = f"U+{ord(found[0]):04X}"
         report.error("bad-character", _span_at(text, found.start()), f"the character {code} is not allowed")
-        return None
-    return _build(_without_json_pairs(text), limits, report, ref_keys)
-
-
-def _build(text: str, limits: Limits, report: Report, ref_keys: frozenset[str]) -> Node | None:
-    builder = NodeBuilder(text, limits, report, ref_keys)
+        raise CheckingStopped
+    _check_directives(text, report)
+    text = _without_json_pairs(text)
+    builder = NodeBuilder(text, limits, report, work, ref_keys)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
-    except BuildingStopped:
-        return None
     except yaml.MarkedYAMLError as error:
         _report_syntax(text, error, report)
-        return None
+        raise CheckingStopped from None
     if builder.root is None:
         report.error("no-definition", _START, "there is no definition in this text")
+        raise CheckingStopped
     return builder.root
+
+
+def _check_directives(text: str, report: Report) -> None:
+    """Refuse many `%TAG` lines: libyaml compares each with all others, and no tag they name is allowed anyway."""
+    lines = islice(_TAG_DIRECTIVE.finditer(text), TAG_DIRECTIVES_MAX, None)
+    if (found := next(lines, None)) is not None:
+        message = f"a definition has at most {TAG_DIRECTIVES_MAX} `%TAG` directives"
+        report.error("tag-not-allowed", _span_at(text, found.start()), message)
+        raise CheckingStopped
 
 
 def _report_syntax(text: str, error: yaml.MarkedYAMLError, report: Report) -> None:

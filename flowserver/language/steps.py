@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Final
 
 from flowserver.base.names import is_name
-from flowserver.language.attributes import AttributeReader, Attributes, similar
+from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.control_steps import read_choice, read_foreach, read_parallel
-from flowserver.language.diagnostics import shown
+from flowserver.language.diagnostics import CheckingStopped, shown
 from flowserver.language.fields import STEPS
 from flowserver.language.graph import PassStep, Span, Step, StepList
 from flowserver.language.mappings import read_mappings
@@ -73,6 +73,7 @@ class StepsReader:
         maximum = self._reader.limits.definition_steps_max
         if self._step_count == maximum + 1:
             self._reader.report.error("too-many-steps", span, f"a definition has at most {maximum} steps")
+            raise CheckingStopped
 
     def _name(self, node: Node) -> Located:
         found = _scalar(node, "name")
@@ -95,7 +96,7 @@ class StepsReader:
             report.error("missing-attribute", head, "a step needs `type`")
             return None
         if kind.text not in STEPS:
-            hint = similar(kind.text, list(STEPS)) or f"the types are {', '.join(STEPS)}"
+            hint = self._reader.work.similar(kind.text, STEPS) or f"the types are {', '.join(STEPS)}"
             report.error("unknown-step-type", kind.span, f"{shown(kind.text)} is not a type of step", hint)
             return None
         return kind.text

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from flowserver.language.attributes import AttributeReader, Attributes, similar
+from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.fields import CATCH, RETRY
 from flowserver.language.graph import (
@@ -69,7 +69,7 @@ def _pattern(reader: AttributeReader, attributes: Attributes, target: Target | N
         return Pattern.REQUEST_RESPONSE
     known = [pattern.value for pattern in Pattern]
     if node.text not in known:
-        hint = similar(node.text, known) or f"the patterns are {', '.join(known)}"
+        hint = reader.work.similar(node.text, known) or f"the patterns are {', '.join(known)}"
         reader.report.error("bad-value", node.span, f"{shown(node.text)} is not a pattern", hint)
         return Pattern.REQUEST_RESPONSE
     pattern = Pattern(node.text)

@@ -1,6 +1,7 @@
 """Creating, changing, reading and deleting flows; checking definitions."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -13,6 +14,7 @@ from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
 from flowserver.language.parser import parse
+from flowserver.language.work import Work
 from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_no_nul
 from flowserver.store.flows import (
@@ -29,6 +31,9 @@ from flowserver.store.flows import (
 FLOW_TYPE = "FDL"
 EXECUTION_MODES = ("", "Standard", "Express")
 DESCRIPTION_CHARACTERS_MAX = 4_096
+
+PAUSE_SECONDS = 0.001
+"""How long a check sleeps at each of its pauses, so that the event loop and the writer get Python's lock."""
 
 T = TypeVar("T")
 
@@ -155,7 +160,8 @@ class FlowOperations:
 
     async def validate(self, definition: str) -> tuple[Diagnostic, ...]:
         """Check a definition without keeping it; returns its warnings, raises DefinitionRejected."""
-        return await asyncio.to_thread(lambda: parse(definition, self._engine.limits).warnings)
+        work = Work(pause=_let_others_run)
+        return await asyncio.to_thread(lambda: parse(definition, self._engine.limits, work=work).warnings)
 
     async def diagnose(self, definition: str) -> tuple[Diagnostic, ...]:
         """All that can be said of a definition, errors included."""
@@ -166,6 +172,10 @@ class FlowOperations:
 
     async def _read(self, query: Callable[[Connection], T]) -> T:
         return await asyncio.to_thread(self._engine.database.run_read, query)
+
+
+def _let_others_run() -> None:
+    time.sleep(PAUSE_SECONDS)
 
 
 def require_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowRow:

@@ -12,8 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, sele
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.json_values import load_json_object, load_stored_json
-from flowserver.base.limits import Limits
-from flowserver.language.parser import parse
+from flowserver.language.parser import parse_stored
 from flowserver.machine.delivering import ContentFormat, Strategy
 from flowserver.machine.destinations import read_destination
 from flowserver.machine.state import WaitKind
@@ -189,7 +188,7 @@ def _load_input(text: str) -> None:
 
 
 def _compile(text: str) -> None:
-    parse(text, Limits())
+    parse_stored(text)
 
 
 def _read_events(row: Row[Any], parts: PartReader) -> None:

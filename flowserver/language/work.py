@@ -1,0 +1,57 @@
+"""What the check of one definition costs, counted while it runs.
+
+Three things keep a check cheap, whatever the text. YAML is charged before it is built, aliases followed, by values
+and by characters (`building`). What comes after is linear in both: an expression is compiled once for all aliases of
+it, and similar words are looked up for the first few mistakes only. And a check that finds DIAGNOSTICS_MAX errors
+stops (`diagnostics.Report`).
+"""
+
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
+from typing import Final
+
+PAUSE_UNITS: Final = 250
+"""Units of work between two pauses; a unit takes about 10 µs, so a pause comes every few milliseconds."""
+
+UNIT_CHARACTERS: Final = 4
+"""Characters of an expression that count as one unit when it is compiled."""
+
+HINTS_MAX: Final = 20
+"""Mistakes of one definition for which similar words are looked up."""
+
+_HINTED_MAX: Final = 40  # longest unknown word for which similar ones are looked up
+_KNOWN_MAX: Final = 100  # most known words that are compared with it
+
+
+def _go_on() -> None:
+    """The pause of a check that has a thread to itself."""
+
+
+class Work:
+    """Counts `units` of work (a YAML event, an attribute, a few characters to compile), `compiled` expressions and
+    looked-up `hints`, and calls `pause` after every PAUSE_UNITS units so that the caller can let others run.
+    """
+
+    def __init__(self, pause: Callable[[], None] = _go_on) -> None:
+        self.units = 0
+        self.compiled = 0
+        self.hints = 0
+        self._pause = pause
+        self._next_pause = PAUSE_UNITS
+
+    def spend(self, units: int) -> None:
+        """Count units that are about to be worked."""
+        self.units += units
+        if self.units >= self._next_pause:
+            self._next_pause = self.units + PAUSE_UNITS
+            self._pause()
+
+    def similar(self, word: str, known: Collection[str]) -> str | None:
+        """A hint that names the known word that was probably meant; None if there is none, or after HINTS_MAX."""
+        if len(word) > _HINTED_MAX or len(known) > _KNOWN_MAX or self.hints >= HINTS_MAX:
+            return None
+        self.hints += 1
+        folded = {name.casefold(): name for name in known}
+        if found := get_close_matches(word.casefold(), folded, n=1, cutoff=0.7):
+            return f"did you mean `{folded[found[0]]}`?"
+        return None
