@@ -224,6 +224,13 @@ class Limits:
         reason="function calls one node makes at once; further ones wait for a place, and flows take turns",
         error="none: calls wait their turn",
     )
+    in_flight_share_percent: int = _limit(
+        75,
+        unit="percent",
+        reason="of these places, how many one function or one flow gets while no other is busy; several get less each, "
+        "so that functions that hang never take all",
+        error="none: calls wait their turn",
+    )
     queue_message_bytes_max: int = _limit(
         65_536,
         unit="bytes",

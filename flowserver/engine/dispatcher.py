@@ -16,11 +16,11 @@ from flowserver.base.names import child_execution_id
 from flowserver.engine.batches import Envelope
 from flowserver.engine.caller import Caller
 from flowserver.engine.committer import Committer
-from flowserver.engine.gates import Gate, GateFull, Gates
+from flowserver.engine.gates import GateFull, Gates
 from flowserver.engine.hooks import Hooks
 from flowserver.engine.lease import Lease
 from flowserver.engine.persisting import persist
-from flowserver.engine.places import Places
+from flowserver.engine.places import Callee, Places
 from flowserver.engine.registry import FunctionRegistry, Lookup
 from flowserver.engine.sending import Sender
 from flowserver.engine.starting import Started, Starter, StartRequest, as_failure, check_execution_name
@@ -115,7 +115,7 @@ class Dispatcher:
 
     def give_up_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[CallKey]:
         """Drop up to `limit` calls that wait for a place, of executions (by id) that this node need not keep."""
-        if not (self.places.are_taken or self._gates.are_crowded):
+        if not (self.places.wanted or self._gates.are_crowded):
             return []
         given_up = list(islice((key for key in self._waiting if not keeps(key[0])), limit))
         for key in given_up:
@@ -156,30 +156,32 @@ class Dispatcher:
 
     async def _in_turn(self, caller: Caller, command: InvokeTask) -> Result | None:
         """Wait for a place: of the function first, if it has a bound, so that nobody else's is held meanwhile."""
+        endpoint = None if command.asynchronous else await self._endpoint_of(command.target)
+        if not isinstance(endpoint, Endpoint):
+            return await self._in_place(caller, command, _callee(command.target))
         try:
-            gate = None if command.asynchronous else await self._gate_to(command.target)
+            gate = self._gates.enter(endpoint)
         except GateFull as full:
             return Failure("FC.ResourceExhausted", str(full))
         if gate is None:
-            return await self._in_place(caller, command)
+            return await self._in_place(caller, command, endpoint.registered_as)
         await gate.take()
         try:
-            return await self._in_place(caller, command)
+            return await self._in_place(caller, command, endpoint.registered_as)
         finally:
             gate.give_back()
 
-    async def _gate_to(self, target: Target) -> Gate | None:
+    async def _endpoint_of(self, target: Target) -> Lookup | None:
         match target:
             case FunctionTarget(_, service, qualifier, function):
-                endpoint = await self._endpoint(service, qualifier, function)
+                return await self._endpoint(service, qualifier, function)
             case ActionTarget(_, service, api) if service != "fnf":
-                endpoint = await self._endpoint(service, "", api)
+                return await self._endpoint(service, "", api)
             case _:
                 return None
-        return self._gates.enter(endpoint) if isinstance(endpoint, Endpoint) else None
 
-    async def _in_place(self, caller: Caller, command: InvokeTask) -> Result | None:
-        await self.places.take(caller.flow_name)
+    async def _in_place(self, caller: Caller, command: InvokeTask, callee: Callee) -> Result | None:
+        await self.places.take(caller.flow_name, callee)
         try:
             if self._draining:
                 return None
@@ -189,7 +191,7 @@ class Dispatcher:
             log.exception("the call %s failed inside the server", command.idempotency_key)
             return Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
         finally:
-            self.places.give_back()
+            self.places.give_back(caller.flow_name, callee)
 
     async def _result(self, caller: Caller, command: InvokeTask) -> Result:
         match command.target:
@@ -286,6 +288,11 @@ class Dispatcher:
         if deadline_at is None:
             return self._limits.function_seconds_max * 1000
         return max(deadline_at - self._clock.now_ms(), 1)
+
+
+def _callee(target: Target) -> Callee:
+    """What counts as one and the same, of what is no registered function."""
+    return (target.action if isinstance(target, ActionTarget) else target.arn,)
 
 
 def _result(reply: Replied | Failed) -> Result:

@@ -106,7 +106,7 @@ class Engine:
         self.topics = Topics(self.committer, self.deliveries)
         self.gates = Gates(limits, lambda: self.membership.share.nodes)
         self.hooks = Hooks(self.invoker)
-        self.places = Places(limits.invocations_in_flight_max)
+        self.places = Places(limits.invocations_in_flight_max, limits.in_flight_share_percent)
         self.invocations = self._make_invocations()
         self.dispatcher = self._make_dispatcher(Sender(self.queues, self.topics, self.outlets, queue_bodies))
         self.deliveries.open(TopicAddress, self.topics.take_in)

@@ -12,7 +12,7 @@ from itertools import islice
 
 from flowserver.engine.gates import Gate, Gates
 from flowserver.engine.persisting import persist
-from flowserver.engine.places import Places
+from flowserver.engine.places import Callee, Places
 from flowserver.engine.registry import FunctionKey, FunctionRegistry
 from flowserver.invokers.invocation import Endpoint
 
@@ -22,8 +22,10 @@ log = logging.getLogger(__name__)
 class Place:
     """A place of the node and, if the function has a bound, one of its own; to be given back once."""
 
-    def __init__(self, places: Places, gate: Gate | None) -> None:
+    def __init__(self, places: Places, flow_name: str, callee: Callee, gate: Gate | None) -> None:
+        """The place is taken already, under these names."""
         self._places = places
+        self._names = flow_name, callee
         self._gate = gate
         self._is_held = True
 
@@ -31,7 +33,7 @@ class Place:
         """Let go of it; a second time has no effect."""
         if self._is_held:
             self._is_held = False
-            self._places.give_back()
+            self._places.give_back(*self._names)
             if self._gate is not None:
                 self._gate.give_back()
 
@@ -91,7 +93,7 @@ class Lines:
 
     def send_away(self, keeps: Callable[[str], bool], limit: int) -> list[str]:
         """Have up to `limit` that cannot begin at once leave their lines, but not those that `keeps` is true for."""
-        if not (self._places.are_taken or self._gates.are_crowded):
+        if not (self._places.wanted or self._gates.are_crowded):
             return []
         waiting = ((function, key) for function, line in self._lines.items() for key in line if not keeps(key))
         gone = list(islice(waiting, limit))
@@ -110,25 +112,28 @@ class Lines:
 
     async def _take(self, function: FunctionKey) -> Place:
         """A place for the next one; its function's own first, since that one keeps nobody else waiting."""
-        gate = await self._gate(function)
+        endpoint = await self._endpoint(function)
+        gate = None if endpoint is None else self._gates.of(endpoint)
+        flow_name = "/".join(function)
+        callee = (flow_name,) if endpoint is None else endpoint.registered_as
         if gate is not None:
             await gate.take()
         try:
-            await self._places.take("/".join(function))
+            await self._places.take(flow_name, callee)
         except asyncio.CancelledError:
             if gate is not None:
                 gate.give_back()
             raise
-        return Place(self._places, gate)
+        return Place(self._places, flow_name, callee, gate)
 
-    async def _gate(self, function: FunctionKey) -> Gate | None:
-        endpoint = self._registry.remembered(*function)
+    async def _endpoint(self, function: FunctionKey) -> Endpoint | None:
+        found = self._registry.remembered(*function)
         try:
-            endpoint = endpoint or await persist(lambda: self._registry.find(*function))
+            found = found or await persist(lambda: self._registry.find(*function))
         except Exception:  # names that make no sense: those who wait find that out when their turn comes
             log.exception("a function of invocations cannot be looked up")
             return None
-        return self._gates.of(endpoint) if isinstance(endpoint, Endpoint) else None
+        return found if isinstance(found, Endpoint) else None
 
     def _left(self, function: FunctionKey, head: asyncio.Task[None]) -> None:
         if self._heads.get(function) is not head:

@@ -66,15 +66,16 @@ class InvocationOperations:
             gate.give_back()
 
     async def _call_in_place(self, invocation: Invocation, endpoint: Endpoint) -> Returned | Refused:
-        places = self._engine.dispatcher.places
-        await places.take(invocation.flow_name)
+        places, callee = self._engine.dispatcher.places, endpoint.registered_as
+        instead_of_flow = "/".join(callee)
+        await places.take(instead_of_flow, callee)
         try:
             problem = await self._engine.hooks.initialize(endpoint, invocation.idempotency_key)
             if problem is not None:
                 raise FunctionNotStarted(problem.cause)
             reply = await self._exchange(invocation, endpoint)
         finally:
-            places.give_back()
+            places.give_back(instead_of_flow, callee)
         return outcome_of(invocation, reply, self._engine.limits)
 
     async def _exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:

@@ -203,7 +203,7 @@ async def test_in_the_middle_of_a_fan_out(life: Life, functions: Functions) -> N
       steps:
         {PAY}
     """
-    limits = Limits(foreach_concurrency_max=4, invocations_in_flight_max=2)
+    limits = Limits(foreach_concurrency_max=4, invocations_in_flight_max=3)
     async with life(limits) as node:
         await node.create_flow("f", steps)
         await node.start("f", "e", {"items": list(range(8))})

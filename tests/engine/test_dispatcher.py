@@ -1,10 +1,13 @@
 """Calls: what functions see, what becomes of their answers, and sub-flows."""
 
+import asyncio
+
 import pytest
 from sqlalchemy import update
 
 from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
+from flowserver.invokers.outcomes import Returned
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.store.listing import ExecutionFilter
@@ -122,6 +125,47 @@ async def test_calls_wait_for_a_place(node: Node, functions: Functions) -> None:
         call.reply({})
     await node.end_of("order", "e")
     assert sorted(call.event["item"] for call in functions.calls) == list(range(6))
+
+
+FAN_OUT = f"""
+- type: foreach
+  name: each
+  iterationMapping: {{collection: $.items, item: item}}
+  steps:
+    {PAY}
+"""
+
+
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=8)])
+async def test_a_function_that_hangs_leaves_places_to_others(node: Node, functions: Functions) -> None:
+    """Three executions of one flow call it, then an asynchronous invocation, another flow, and somebody outside."""
+    await node.create_flow("busy", FAN_OUT)
+    await node.create_flow("other", PAY.replace("functions/pay", "functions/ship"))
+    functions.echo("shop/ship")
+    for number in range(3):
+        await node.start("busy", f"e{number}", {"items": list(range(10))})
+    for _ in range(6):
+        await functions.next_call("shop/pay")
+    await node.operations.async_invocations.submit("shop", "", "pay", b"{}", request_id="r1")
+    await node.start("other", "e")
+    await node.output_of("other", "e")
+    reply = await node.operations.invocations.invoke("shop", "", "ship", b"{}", request_id="r2")
+    assert isinstance(reply, Returned)
+    assert len(functions.called("shop/pay")) == 6
+
+
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=8)])
+async def test_calls_from_outside_that_hang_leave_places_to_others(node: Node, functions: Functions) -> None:
+    functions.echo("shop/ship")
+    invoke = node.operations.invocations.invoke
+    hanging = [asyncio.create_task(invoke("shop", "", "pay", b"{}", request_id=f"r{number}")) for number in range(10)]
+    for _ in range(6):
+        await functions.next_call("shop/pay")
+    assert isinstance(await invoke("shop", "", "ship", b"{}", request_id="other"), Returned)
+    assert len(functions.called("shop/pay")) == 6
+    for each in hanging:
+        each.cancel()
+    await asyncio.wait(hanging)
 
 
 async def test_an_answer_that_comes_after_the_report_changes_nothing(node: Node, functions: Functions) -> None:

@@ -285,7 +285,7 @@ async def test_a_node_that_leaves_hands_over_what_it_has_not_begun(
     assert functions.called("shop/pay").count((begun.key, 1)) == 1
 
 
-@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=2)])
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=3)])
 async def test_a_node_that_joins_takes_its_share_of_the_calls_that_wait(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
 ) -> None:
@@ -330,7 +330,7 @@ async def test_a_node_that_leaves_hands_over_asynchronous_calls_it_has_not_begun
     assert len({call.key for call in (begun, *handed_over)}) == len(functions.calls) == 3
 
 
-@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=2)])
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=3)])
 async def test_calls_that_a_full_node_shares_out_are_not_taken_back(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
 ) -> None:
