@@ -226,6 +226,7 @@ class ExecutionOperations:
             await _wait(watch.happened, min(left, LOOK_AGAIN_SECONDS))
             if watch.end is not None and watch.end.execution_id == row.execution_id:
                 return watch.end.on(row)
+            watch.happened.clear()  # it may be another execution of that name that has ended
             row = await self._find(row.flow_name, row.name)
         return row
 

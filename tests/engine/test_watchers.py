@@ -4,10 +4,13 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import Connection
 
 from flowserver.engine.watchers import End, Watchers
 from flowserver.machine.state import Execution, Status
+from flowserver.store.executions import ExecutionRow, find_execution
 from tests.engine.nodes import Node
+from tests.support.clock import ManualClock
 
 ASK = "- {type: wait, name: w, duration: 60}"
 
@@ -81,6 +84,30 @@ async def test_a_long_poll_ends_with_the_execution(node: Node) -> None:
     waiting = [asyncio.create_task(node.end_of("f", "e")) for _ in range(5)]
     await node.operations.executions.stop("f", "e")
     assert {row.status for row in await asyncio.gather(*waiting)} == {"Stopped"}
+
+
+async def test_a_long_poll_reads_once_when_another_execution_of_its_name_has_ended(
+    node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its flow was deleted and created again, and the sweeper stops the old execution only now."""
+    reads: list[str] = []
+
+    def counted(connection: Connection, flow_name: str, name: str) -> ExecutionRow | None:
+        reads.append(name)
+        return find_execution(connection, flow_name, name)
+
+    monkeypatch.setattr("flowserver.operations.executions.find_execution", counted)
+    await node.create_flow("f", ASK)
+    await node.start("f", "e")
+    poll = asyncio.create_task(node.operations.executions.describe("f", "e", wait_seconds=60))
+    while not reads:
+        await node.engine.reader.ask(lambda _: None)
+    node.engine.watchers.tell_change(ended("the old one"))
+    for _ in range(20):
+        await node.engine.reader.ask(lambda _: None)
+    assert len(reads) <= 2
+    node.advance(clock, seconds=60)
+    assert (await poll).status is Status.SUCCEEDED
 
 
 async def test_a_long_poll_ends_when_the_server_stops(node: Node) -> None:
