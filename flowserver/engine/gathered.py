@@ -21,10 +21,10 @@ GATHERED_MAX = 500
 
 K = TypeVar("K")
 
-Work = Callable[[Connection, Sequence[K], bool], Sequence[Any]]
+Work = Callable[[Connection, Sequence[K]], Sequence[Any]]
 """Does the changes; returns the result of each, or the exception that it alone came to.
 
-The flag says that this was tried before, and perhaps committed. Runs in the writer's thread.
+The same items may come again, after a try that was perhaps committed. Runs in the writer's thread.
 """
 
 
@@ -68,11 +68,11 @@ class Gathered(Generic[K]):
 
         def change(connection: Connection) -> Sequence[Any]:
             nonlocal has_tried
-            is_again, has_tried = has_tried, True
-            if not is_again:  # else what comes now would count as tried before
+            if not has_tried:  # a second try is of the same items
+                has_tried = True
                 self._is_ordered = False
                 self._take(taken)
-            return self._work(connection, [item for item, _ in taken], is_again)
+            return self._work(connection, [item for item, _ in taken])
 
         try:
             answers = await self._committer.write(change)
@@ -105,7 +105,7 @@ class Gathered(Generic[K]):
 
     async def _alone(self, item: K) -> Any:
         try:
-            (answer,) = await self._committer.write(lambda connection: self._work(connection, [item], True))
+            (answer,) = await self._committer.write(lambda connection: self._work(connection, [item]))
         except Exception as error:
             return error
         return answer

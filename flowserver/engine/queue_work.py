@@ -6,7 +6,7 @@ Runs in the writer's thread. An order that cannot be carried out comes to an err
 import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection
@@ -17,6 +17,7 @@ from flowserver.store.queue_messages import (
     Receipt,
     change_visibility,
     delete_received,
+    existing_messages,
     receive_messages,
     send_messages,
 )
@@ -58,10 +59,14 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete received messages. Comes to a boolean for each: whether the receipt was good."""
+    """Delete received messages. Comes to a boolean for each: whether the receipt was good.
+
+    `found` collects the receipts that were good at any try, for a try after a commit whose answer was lost.
+    """
 
     queue: str
     receipts: Sequence[Receipt]
+    found: set[Receipt] = field(default_factory=set, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +98,10 @@ def messages_of(order: Order) -> int:
             return 1
 
 
-def carry_out(connection: Connection, orders: Sequence[Order], now_ms: int, *, is_again: bool = False) -> list[Any]:
+def carry_out(connection: Connection, orders: Sequence[Order], now_ms: int) -> list[Any]:
     """Carry out all orders, receives last: they get what the others send. Returns what each comes to.
 
-    With `is_again`, what is to be deleted and is not there counts as deleted by the try before.
+    The same orders may be tried again: what a first try has deleted then counts as deleted.
     """
     queues = hold_queues(connection, {order.queue for order in orders})
     answers: dict[int, Any] = {}
@@ -115,9 +120,7 @@ def carry_out(connection: Connection, orders: Sequence[Order], now_ms: int, *, i
         elif isinstance(order, Hide):
             answers[number] = _hide(connection, order, now_ms)
     send_messages(connection, sent, now_ms)
-    _delete(
-        connection, [(n, each) for n, each in enumerate(orders) if isinstance(each, Delete)], answers, now_ms, is_again
-    )
+    _delete(connection, [(n, each) for n, each in enumerate(orders) if isinstance(each, Delete)], answers, now_ms)
     for name, wanted in takes.items():
         _take(connection, queues[name], wanted, answers, now_ms)
     return [answers[number] for number in range(len(orders))]
@@ -164,9 +167,7 @@ def _hide(connection: Connection, order: Hide, now_ms: int) -> int | None:
     return until_ms if is_done else None
 
 
-def _delete(
-    connection: Connection, orders: list[tuple[int, Delete]], answers: dict[int, Any], now_ms: int, is_again: bool
-) -> None:
+def _delete(connection: Connection, orders: list[tuple[int, Delete]], answers: dict[int, Any], now_ms: int) -> None:
     receipts: dict[str, list[Receipt]] = defaultdict(list)
     for number, order in orders:
         if number not in answers:
@@ -174,7 +175,17 @@ def _delete(
     gone = {name: delete_received(connection, name, each, now_ms) for name, each in receipts.items()}
     for number, order in orders:
         if number not in answers:
-            answers[number] = [is_again or receipt in gone[order.queue] for receipt in order.receipts]
+            done = gone[order.queue] | _deleted_before(connection, order)
+            answers[number] = [receipt in done for receipt in order.receipts]
+            order.found.update(receipt for receipt in order.receipts if receipt in done)
+
+
+def _deleted_before(connection: Connection, order: Delete) -> set[Receipt]:
+    """What an earlier try has deleted, if that was committed; a message that is still there was not deleted."""
+    if not order.found:
+        return set()
+    there = existing_messages(connection, order.queue, [message_id for message_id, _ in order.found])
+    return {receipt for receipt in order.found if receipt[0] not in there}
 
 
 def _take(

@@ -296,8 +296,8 @@ class Queues:
             line.timer.cancel()
         line.timer = asyncio.get_running_loop().call_later(seconds, self._look_soon, queue)
 
-    def _carry_out(self, connection: Connection, orders: Sequence[Order], is_again: bool) -> Sequence[Any]:
-        return carry_out(connection, orders, self._clock.now_ms(), is_again=is_again)
+    def _carry_out(self, connection: Connection, orders: Sequence[Order]) -> Sequence[Any]:
+        return carry_out(connection, orders, self._clock.now_ms())
 
 
 def new_receipt() -> str:

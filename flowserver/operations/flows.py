@@ -24,8 +24,10 @@ from flowserver.store.flows import (
     delete_flow,
     find_flow,
     insert_flow,
+    is_live,
     list_flows,
     update_flow,
+    was_created,
 )
 
 FLOW_TYPE = "FDL"
@@ -105,10 +107,14 @@ class FlowOperations:
         return flow
 
     def _insert(self, connection: Connection, flow: FlowRow) -> None:
-        if count_flows(connection) >= self._engine.limits.flows_max:
+        is_full = count_flows(connection) >= self._engine.limits.flows_max
+        if not is_full and insert_flow(connection, flow):
+            return
+        if was_created(connection, flow.flow_id):
+            return  # by a first try, whose commit came through although its answer was lost
+        if is_full:
             raise ResourceThrottled(f"there are {self._engine.limits.flows_max} flows already; delete some first")
-        if not insert_flow(connection, flow):
-            raise FlowAlreadyExists(f"flow {flow.name} exists already")
+        raise FlowAlreadyExists(f"flow {flow.name} exists already")
 
     async def update(self, name: str, change: FlowChange) -> FlowRow:
         """Change a flow; running executions keep their definition. Raises as `create`, and FlowNotExists."""
@@ -116,9 +122,16 @@ class FlowOperations:
         if change.definition is not None:
             await self.validate(change.definition)
         now = self._engine.clock.now_ms()
-        return await self._engine.committer.write(
-            lambda connection: _update(connection, name, change, now), bounded=True
-        )
+        first: FlowRow | None = None
+
+        def write(connection: Connection) -> FlowRow:
+            nonlocal first
+            if first is not None and not is_live(connection, first.flow_id):
+                return first  # the first try was committed; the flow was deleted after it
+            first = _update(connection, name, change, now)
+            return first
+
+        return await self._engine.committer.write(write, bounded=True)
 
     async def put(
         self, name: str, definition: str, *, description: str | None = None, kept: Kept | None = None
@@ -141,11 +154,15 @@ class FlowOperations:
     async def delete(self, name: str) -> None:
         """Delete a flow; its running executions are stopped, and none of them can be read any more."""
         now = self._engine.clock.now_ms()
-        deleted = await self._engine.committer.write(
-            lambda connection: delete_flow(connection, name, now), bounded=True
-        )
-        if not deleted:
-            raise FlowNotExists(f"flow {name} does not exist")
+        flow_id: str | None = None
+
+        def write(connection: Connection) -> None:
+            nonlocal flow_id
+            # A second try, after a commit whose answer was lost, must not meet a new flow of that name.
+            flow_id = flow_id or require_flow(connection, name, lock=True).flow_id
+            delete_flow(connection, flow_id, now)
+
+        await self._engine.committer.write(write, bounded=True)
         self._engine.sweeper.sweep_soon()
 
     async def describe(self, name: str) -> FlowRow:

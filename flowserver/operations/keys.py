@@ -5,7 +5,15 @@ from typing import Literal, Protocol
 from sqlalchemy import Connection
 
 from flowserver.engine.engine import Engine
-from flowserver.store.keys import AccessKey, Admission, find_access_key, find_key_by_token, read_admission, use_nonce
+from flowserver.store.keys import (
+    AccessKey,
+    Admission,
+    find_access_key,
+    find_key_by_token,
+    nonce_expires_at,
+    read_admission,
+    use_nonce,
+)
 
 KeyKind = Literal["id", "token"]
 """By what a key is looked for: its id, or its token's digest."""
@@ -45,8 +53,14 @@ class EngineKeys:
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
         """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
         expires_at = self._engine.clock.now_ms() + kept_ms
+        was_new = False
 
         def change(connection: Connection) -> bool:
-            return use_nonce(connection, access_key_id, nonce, expires_at)
+            nonlocal was_new
+            if use_nonce(connection, access_key_id, nonce, expires_at):
+                was_new = True
+                return True
+            # If the answer of the commit was lost, a second try meets the row of the first.
+            return was_new and nonce_expires_at(connection, access_key_id, nonce) == expires_at
 
         return await self._engine.committer.write(change, bounded=True)

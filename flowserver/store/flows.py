@@ -117,9 +117,20 @@ def put_definition(connection: Connection, flow: FlowRow) -> None:
     connection.execute(insert_of(connection)(definitions).values(row).on_conflict_do_nothing())
 
 
-def delete_flow(connection: Connection, name: str, now_ms: int) -> bool:
-    """Delete the live flow of that name; False if there is none."""
-    statement = update(flows).where(flows.c.name == name, flows.c.deleted_at.is_(None)).values(deleted_at=now_ms)
+def was_created(connection: Connection, flow_id: str) -> bool:
+    """Whether there is, or was until it was deleted, a flow of that id."""
+    return connection.execute(select(flows.c.flow_id).where(flows.c.flow_id == flow_id)).first() is not None
+
+
+def is_live(connection: Connection, flow_id: str) -> bool:
+    """Whether there is a flow of that id that is not deleted."""
+    live = (flows.c.flow_id == flow_id) & flows.c.deleted_at.is_(None)
+    return connection.execute(select(flows.c.flow_id).where(live)).first() is not None
+
+
+def delete_flow(connection: Connection, flow_id: str, now_ms: int) -> bool:
+    """Delete the live flow of that id; False if there is none."""
+    statement = update(flows).where(flows.c.flow_id == flow_id, flows.c.deleted_at.is_(None)).values(deleted_at=now_ms)
     return connection.execute(statement).rowcount > 0
 
 

@@ -114,6 +114,12 @@ def use_nonce(connection: Connection, access_key_id: str, nonce: str, expires_at
     return execute_many(connection, _use_nonce(insert_of(connection)), [row]) > 0
 
 
+def nonce_expires_at(connection: Connection, access_key_id: str, nonce: str) -> int | None:
+    """Until when (ms) a nonce is remembered; None if it is not."""
+    mine = (nonces.c.access_key_id == access_key_id) & (nonces.c.nonce == nonce)
+    return connection.execute(select(nonces.c.expires_at).where(mine)).scalar_one_or_none()
+
+
 @cache
 def _use_nonce(insert_here: Any) -> UpdateBase:
     """Made once for each database, so that it is compiled once."""

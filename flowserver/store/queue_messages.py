@@ -132,6 +132,12 @@ def delete_received(connection: Connection, queue: str, receipts: Sequence[Recei
     return {(row[0], row[1]) for row in fetch_all(connection, _DELETE, given)}
 
 
+def existing_messages(connection: Connection, queue: str, message_ids: Sequence[str]) -> set[str]:
+    """Which of those messages are in the queue, ready or not."""
+    query = select(message.message_id).where(message.queue == queue, message.message_id.in_(message_ids))
+    return set(connection.execute(query).scalars())
+
+
 def change_visibility(
     connection: Connection, queue: str, message_id: str, receipt: str, *, fresh: str, until_ms: int, now_ms: int
 ) -> bool:

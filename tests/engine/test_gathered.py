@@ -20,7 +20,7 @@ class Doubling:
     def __init__(self) -> None:
         self.groups: list[list[Any]] = []
 
-    def __call__(self, _: Connection, items: Sequence[Any], is_again: bool) -> list[Any]:
+    def __call__(self, _: Connection, items: Sequence[Any]) -> list[Any]:
         self.groups.append(list(items))
         assert "poison" not in items, "this fails whole"
         return [ValueError(item) if isinstance(item, str) else item * 2 for item in items]
@@ -77,10 +77,10 @@ class Deadlock(Exception):
 
 
 async def test_what_comes_while_others_are_tried_again_is_not_taken_for_tried(node: Node) -> None:
-    gate, tries = Gate(), list[tuple[list[Any], bool]]()
+    gate, tries = Gate(), list[list[Any]]()
 
-    def work(connection: Connection, items: Sequence[Any], is_again: bool) -> Sequence[Any]:
-        tries.append((list(items), is_again))
+    def work(connection: Connection, items: Sequence[Any]) -> Sequence[Any]:
+        tries.append(list(items))
         if len(tries) == 1:
             gate(connection)
             raise OperationalError("", None, Deadlock())
@@ -92,7 +92,7 @@ async def test_what_comes_while_others_are_tried_again_is_not_taken_for_tried(no
     two = gathered.put(2)
     gate.open()
     assert (await one, await two) == (1, 2)
-    assert tries == [([1], False), ([1], True), ([2], False)]
+    assert tries == [[1], [1], [2]]
 
 
 async def test_too_many_are_turned_away_but_only_those_who_may_be(node: Node, gathered: Gathered[Any]) -> None:

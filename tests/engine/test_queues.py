@@ -86,9 +86,9 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many orders each transaction carried out that has done something for queues."""
     sizes: list[int] = []
 
-    def counted(connection: Connection, orders: Sequence[Order], now_ms: int, *, is_again: bool) -> list[Any]:
+    def counted(connection: Connection, orders: Sequence[Order], now_ms: int) -> list[Any]:
         sizes.append(len(orders))
-        return carry_out(connection, orders, now_ms, is_again=is_again)
+        return carry_out(connection, orders, now_ms)
 
     monkeypatch.setattr("flowserver.engine.queues.carry_out", counted)
     return sizes

@@ -74,11 +74,11 @@ def test_of_two_creates_at_once_one_wins(database_url: str) -> None:
 def test_a_deleted_name_is_free_at_once_and_its_new_holder_unrelated(database: Database) -> None:
     with database.write() as connection:
         old = keep_flow(connection, "f", "old")
-        assert delete_flow(connection, "f", 5)
+        assert delete_flow(connection, "old", 5)
         assert find_flow(connection, "f") is None
-        assert not delete_flow(connection, "f", 6)
+        assert not delete_flow(connection, "old", 6)
         keep_flow(connection, "f", "new")
-        assert delete_flow(connection, "f", 7)
+        assert delete_flow(connection, "new", 7)
         assert not update_flow(connection, old)
         deleted = select(flows.c.flow_id, flows.c.deleted_at).order_by(flows.c.deleted_at)
         assert [tuple(row) for row in connection.execute(deleted)] == [("old", 5), ("new", 7)]
@@ -161,8 +161,7 @@ def test_pages_follow_code_points(database: Database, size: int) -> None:
     with database.write() as connection:
         for name in reversed(ORDER):
             keep_flow(connection, name)
-        keep_flow(connection, "gone")
-        delete_flow(connection, "gone", 1)
+        delete_flow(connection, keep_flow(connection, "gone").flow_id, 1)
     seen: list[str] = []
     with database.read() as connection:
         rows: list[FlowRow] = list_flows(connection, from_name="", limit=size + 1)
@@ -175,7 +174,7 @@ def test_pages_follow_code_points(database: Database, size: int) -> None:
 def test_several_flows_are_found_at_once(database: Database) -> None:
     with database.write() as connection:
         rows = {name: keep_flow(connection, name) for name in ("a", "b", "c")}
-        delete_flow(connection, "c", 1)
+        delete_flow(connection, rows["c"].flow_id, 1)
     with database.read() as connection:
         assert find_flows(connection, {"a", "b", "c", "d"}) == {"a": rows["a"], "b": rows["b"]}
         assert find_flows(connection, []) == {}

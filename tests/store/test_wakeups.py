@@ -151,7 +151,7 @@ def test_running_executions_of_deleted_flows(database: Database) -> None:
         save_new(connection, new_execution("parked", "flow-gone"))
         park_execution(connection, "parked", "a bug")
         assert running_of_deleted_flows(connection, 9) == []
-        delete_flow(connection, "gone", 5)
+        delete_flow(connection, "flow-gone", 5)
         assert sorted(running_of_deleted_flows(connection, 9)) == ["gone-running", "parked"]
         assert running_of_deleted_flows(connection, 0) == []
 

@@ -1,0 +1,114 @@
+"""A commit whose answer is lost is tried again: the second try recognises what the first has written."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Select, select
+
+from flowserver.base.errors import FlowAlreadyExists, FlowNotExists
+from flowserver.base.limits import Limits
+from flowserver.engine.queue_work import Delete, NewQueueMessage, carry_out
+from flowserver.operations.flows import FlowChange
+from flowserver.operations.keys import EngineKeys
+from flowserver.operations.queues import QueueAttributes
+from flowserver.store.queue_tables import queue_messages
+from flowserver.store.tables import flows, nonces
+from tests.engine.gates import Gate
+from tests.engine.nodes import Node, definition
+from tests.support.clock import ManualClock
+
+PASS = "- {type: pass, name: p}"
+
+
+async def tried_twice(node: Node, lost: Select[Any], *writes: Coroutine[Any, Any, Any]) -> list[Any]:
+    """What the writes come to, in this order in one batch whose commit comes through and whose answer is lost.
+
+    `lost` finds a row once they are written.
+    """
+    gate = Gate()
+    gated = asyncio.create_task(node.engine.committer.write(gate))
+    await gate.reached.wait()
+    node.database.lie_about(lost)
+    tasks = []
+    for write in writes:
+        tasks.append(asyncio.create_task(write))
+        while not tasks[-1].done() and node.engine.committer.pending < len(tasks):
+            await asyncio.sleep(0.001)  # a definition is parsed first, in a thread
+    beside = asyncio.create_task(node.engine.committer.write(lambda _: None))  # a batch of one would not be tried again
+    await asyncio.sleep(0)
+    gate.open()
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.gather(gated, beside)
+    assert node.database.has_lied
+    return answers
+
+
+async def test_a_signature_s_nonce_is_not_taken_for_repeated(node: Node) -> None:
+    keys = EngineKeys(node.engine)
+    answers = await tried_twice(node, select(nonces), *(keys.use_nonce("ak", "n", 1_000) for _ in range(2)))
+    assert answers == [True, False]
+    assert not await keys.use_nonce("ak", "n", 1_000)
+
+
+async def test_a_flow_does_not_conflict_with_itself(node: Node) -> None:
+    create = [node.operations.flows.create("f", definition(PASS)) for _ in range(2)]
+    first, second = await tried_twice(node, select(flows), *create)
+    assert isinstance(second, FlowAlreadyExists)
+    assert await node.operations.flows.describe("f") == first
+
+
+@pytest.mark.parametrize("limits", [Limits(flows_max=1)])
+async def test_the_last_flow_that_there_is_room_for_is_created(node: Node) -> None:
+    [first] = await tried_twice(node, select(flows), node.operations.flows.create("f", definition(PASS)))
+    assert await node.operations.flows.describe("f") == first
+
+
+async def test_a_flow_that_replaced_a_deleted_one_is_left_alone(node: Node) -> None:
+    operations = node.operations.flows
+    old = await operations.create("f", definition(PASS))
+    updated, deleted, new = await tried_twice(
+        node,
+        select(flows).where(flows.c.flow_id != old.flow_id),
+        operations.update("f", FlowChange(description="changed")),
+        operations.delete("f"),
+        operations.create("f", definition(PASS), description="new"),
+    )
+    assert (updated.flow_id, updated.description, deleted) == (old.flow_id, "changed", None)
+    assert await operations.describe("f") == new
+    with pytest.raises(FlowNotExists):
+        await operations.delete("g")
+
+
+async def test_a_good_handle_is_deleted_and_an_expired_one_is_not(node: Node, clock: ManualClock) -> None:
+    await node.operations.queues.create("q", QueueAttributes(visibility_seconds=30))
+    queues = node.engine.queues
+    news = [NewQueueMessage(message_id=name, body="b") for name in ("A", "B")]
+    await queues.send("q", news)
+    expired = (await queues.receive("q", 2))[0]
+    clock.advance(seconds=30)
+    good = (await queues.receive("q", 1))[0]
+    receipts = [(each.message_id, each.receipt or "") for each in (good, expired)]
+    last = select(queue_messages).where(queue_messages.c.message_id == "last")  # sent in the same transaction
+    deleting = queues.delete("q", receipts)
+    sending = queues.send("q", [NewQueueMessage(message_id="last", body="b")])
+    assert (await tried_twice(node, last, deleting, sending))[0] == [True, False]
+
+
+async def test_a_deletion_that_was_rolled_back_is_not_taken_for_done(node: Node) -> None:
+    """The receipt is good at the first try, which comes to nothing, and expires before the second."""
+    await node.operations.queues.create("q", QueueAttributes(visibility_seconds=30))
+    await node.engine.queues.send("q", [NewQueueMessage(message_id="A", body="b")])
+    [message] = await node.engine.queues.receive("q", 1)
+    order = Delete("q", [(message.message_id, message.receipt or "")])
+    now = node.engine.clock.now_ms()
+
+    def rolled_back(connection: Connection) -> None:
+        assert carry_out(connection, [order], now) == [[True]]
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await node.engine.committer.write(rolled_back)
+    later = now + 31_000
+    assert await node.engine.committer.write(lambda c: carry_out(c, [order], later)) == [[False]]
