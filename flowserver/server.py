@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any, Final
 
 from filelock import FileLock, Timeout
@@ -24,6 +25,7 @@ from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.limits import Limits
 from flowserver.base.loading import load
 from flowserver.base.sharing import shared
+from flowserver.base.threads import run_aside
 from flowserver.engine.engine import Engine
 from flowserver.engine.lease import new_node_id
 from flowserver.engine.retention import Rules
@@ -108,7 +110,7 @@ class Application(Starlette):
         Raises what loading it raises; the next request tries again.
         """
         if self._rest is None or (self._rest.done() and self._rest.exception() is not None):
-            self._rest = shared(asyncio.to_thread(self._load_rest))
+            self._rest = shared(run_aside(self._load_rest))
         return await asyncio.shield(self._rest)  # which others wait for, too
 
     def _load_rest(self) -> Starlette:
@@ -151,7 +153,7 @@ class _Later:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._route is None:
-            make = await asyncio.to_thread(load, self._place)
+            make = await run_aside(partial(load, self._place))
             self._route = make(self._state.operations, self._state.engine, self._state.settings.allowed_hosts)
         await self._route(scope, receive, send)
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
+from flowserver.base.threads import Threads, run_aside
 from flowserver.engine.backlog import Backlog
 from flowserver.engine.batches import BatchResult, Envelope, Workshop
 from flowserver.engine.callbacks import Callbacks
@@ -29,6 +30,7 @@ from flowserver.engine.invocation_retention import InvocationRetention
 from flowserver.engine.invocation_sweep import InvocationSweep
 from flowserver.engine.invocations import Invocations
 from flowserver.engine.lease import Lease
+from flowserver.engine.lists import Lists
 from flowserver.engine.membership import Membership
 from flowserver.engine.metrics import Metrics
 from flowserver.engine.notices import Notice
@@ -64,6 +66,9 @@ from flowserver.store.wakeups import tasks_of_node
 
 log = logging.getLogger(__name__)
 
+CHECK_THREADS = 1
+"""Definitions that are checked at once. Checking keeps Python busy: a second thread would slow everything else."""
+
 
 class Engine:
     """Everything that runs in one server process. Make and use it inside one event loop."""
@@ -94,8 +99,10 @@ class Engine:
         self.metrics = Metrics()
         self.watchers = Watchers()
         self.reader = Reader(database, limits)
+        self.lists = Lists(database, limits)
+        self.checks = Threads("checks", CHECK_THREADS, waiting_max=limits.pending_messages_max)
         self.registry = FunctionRegistry(self.reader)
-        self.starter = Starter(database, self.committer, limits)
+        self.starter = Starter(database, self.committer, self.reader, limits)
         self.invoker = invoker or DeferredInvoker(limits)
         self.outlets = Outlets(outlets)
         outward = Outward(self.invoker, self.outlets)
@@ -170,11 +177,13 @@ class Engine:
     async def running(self, drain_seconds: float) -> AsyncIterator[None]:
         """The engine at work; on leaving it finishes calls under way for `drain_seconds` and gives the rest away."""
         async with contextlib.AsyncExitStack() as leaving:
+            leaving.callback(self.lists.close)
+            leaving.callback(self.checks.close)
             leaving.push_async_callback(self.reader.close)
             leaving.push_async_callback(self.invoker.close)
             leaving.push_async_callback(self.outlets.close)
             leaving.push_async_callback(self._abandon_messages)
-            await asyncio.to_thread(self._register)
+            await run_aside(self._register)
             if not self.database.is_sqlite:
                 log.info("this is node %s", self.lease.node_id)
             self.committer.start()
@@ -347,6 +356,7 @@ class Engine:
             self._note_due(execution.deadline_at)
         if not execution.is_running:
             self.metrics.ended(execution.status)
+        self.starter.note_change(is_new=changes.is_new, is_running=execution.is_running)
         self.watchers.tell_change(execution)
         self._tell_nodes(execution.execution_id, ended=not execution.is_running)
         if self.lease.is_leaving and changes.commands:

@@ -4,11 +4,12 @@ They are in the hands of a node that is gone, or of this one, which has forgotte
 they have ended, and whoever waits for that has not been told.
 """
 
-import asyncio
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection
 
+from flowserver.base.threads import Threads
 from flowserver.engine.committer import Committer
 from flowserver.engine.invocations import Invocations
 from flowserver.engine.lease import Lease
@@ -66,13 +67,14 @@ class InvocationSweep:
         """Missed when all were looked at last."""
         self._missed: set[str] = set()
         """The like, this time."""
+        self._thread = Threads("invocation sweep")
         self._looked_to = ""
         self._told_to = 0
 
     async def sweep(self) -> tuple[int, bool]:
         """Look once and set going whatever was found; returns how many were taken over, and whether to look again."""
         released = await self._share_out()
-        found = await asyncio.to_thread(self._look, self._invocations.under_way)
+        found = await self._thread.run(partial(self._look, self._invocations.under_way))
         self._invocations.notice_stopping(found.stopping)
         if found.unwanted:
             await self._invocations.stop_all(found.unwanted)

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 from zlib import crc32
 
@@ -16,6 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from flowserver.base.clock import Clock
+from flowserver.base.threads import Threads
 from flowserver.engine.lease import Lease
 from flowserver.engine.notices import Notice, read_notice
 from flowserver.store.database import Database
@@ -94,6 +96,8 @@ class Membership:
         self._known: set[str] = set()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._ended = asyncio.Event()
+        self._notices = Threads("notices")
         self._unsent = Notice()
         self._sender: asyncio.Task[None] | None = None
 
@@ -113,7 +117,7 @@ class Membership:
         """Stop beating; notices can still be sent."""
         self._stopping.set()
         if self._thread is not None:
-            await asyncio.to_thread(self._thread.join)
+            await self._ended.wait()
 
     async def sent(self) -> None:
         """Return when all that was announced has been sent, or could not be."""
@@ -130,7 +134,7 @@ class Membership:
         try:
             while self._unsent != Notice():
                 notice, self._unsent = self._unsent, Notice()
-                await asyncio.to_thread(self._notify, list(notice.texts(self._lease.node_id)))
+                await self._notices.run(partial(self._notify, list(notice.texts(self._lease.node_id))))
         except Exception as error:
             log.warning("other nodes were not told, and find out by themselves: %s", reason_of(error))
         finally:
@@ -143,6 +147,12 @@ class Membership:
     # In the thread
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            self._stay(loop)
+        finally:
+            loop.call_soon_threadsafe(self._ended.set)
+
+    def _stay(self, loop: asyncio.AbstractEventLoop) -> None:
         while not self._stopping.is_set():
             try:
                 with self._database.session() as connection:

@@ -210,10 +210,10 @@ class Retention(TimedRounds):
             free, pages = await self._read(free_pages)
             if pages >= before:  # a file that was not made by flowserver may be unable to
                 return
-        await asyncio.to_thread(self._database.checkpoint)
+        await self._aside(self._database.checkpoint)
 
     async def _read(self, query: Callable[[Connection], T]) -> T:
-        return await asyncio.to_thread(self._database.run_read, query)
+        return await self._aside(partial(self._database.run_read, query))
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
         return await self._committer.write(change)

@@ -4,16 +4,19 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from flowserver.base.threads import Threads
 from flowserver.store.errors import reason_of
 
 log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 1.0
 """Pause after a round that failed."""
+
+T = TypeVar("T")
 
 
 class Rounds(ABC):
@@ -23,6 +26,7 @@ class Rounds(ABC):
     """What it is that goes round, for the log."""
 
     _running: asyncio.Task[None] | None = None
+    _thread: Threads | None = None
 
     @abstractmethod
     async def _round(self) -> None:
@@ -37,6 +41,15 @@ class Rounds(ABC):
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
+        if self._thread is not None:
+            self._thread.close()
+            self._thread = None
+
+    async def _aside(self, work: Callable[[], T]) -> T:
+        """What `work`, which blocks, returns or raises; done in a thread that belongs to this loop alone."""
+        if self._thread is None:
+            self._thread = Threads(self.name)
+        return await self._thread.run(work)
 
     async def _go_round(self) -> None:
         while True:

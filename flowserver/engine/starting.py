@@ -1,6 +1,7 @@
 """Starting an execution: by the API, by a sub-flow step, later by a schedule. The same rules for all."""
 
 import asyncio
+import math
 from functools import partial
 
 import msgspec
@@ -16,8 +17,11 @@ from flowserver.base.errors import (
 from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, load_json_object
 from flowserver.base.limits import Limits
 from flowserver.base.names import NAME_RULE, is_execution_name
+from flowserver.base.sharing import shared
+from flowserver.base.threads import Threads
 from flowserver.engine.batches import Envelope, NewExecution, Receipt, ReceiptKind
 from flowserver.engine.committer import Committer
+from flowserver.engine.reader import Reader
 from flowserver.machine.messages import Start
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
@@ -26,6 +30,9 @@ from flowserver.store.flows import FlowRow
 
 COUNT_SECONDS = 5.0
 """How long a count of running executions is taken as right; counting a million rows for each start would not do."""
+
+FULL_COUNT_SECONDS = 1.0
+"""The same before a start is refused: other nodes may have ended executions that were started here."""
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,12 +62,19 @@ class Started(msgspec.Struct, frozen=True):
 class Starter:
     """Checks a start against the rules and commits it."""
 
-    def __init__(self, database: Database, committer: Committer, limits: Limits) -> None:
+    def __init__(self, database: Database, committer: Committer, reader: Reader, limits: Limits) -> None:
         self._database = database
         self._committer = committer
+        self._reader = reader
         self._limits = limits
+        self._thread = Threads("starts")
         self._running = 0
-        self._counted_at = 0.0
+        self._counted_at = -math.inf
+        self._counting: asyncio.Task[None] | None = None
+
+    def note_change(self, *, is_new: bool, is_running: bool) -> None:
+        """This node has committed a change of an execution that was new or ran before."""
+        self._running += is_new - (not is_running)
 
     async def start(self, request: StartRequest, *, by_step: bool = False) -> Started:
         """Start an execution, or find the one that runs under its name.
@@ -89,7 +103,6 @@ class Starter:
         if receipt.kind is ReceiptKind.NO_FLOW:
             raise FlowNotExists(f"flow {request.flow_name} does not exist")
         if receipt.flow is not None and receipt.kind is ReceiptKind.APPLIED:
-            self._running += 1
             return Started(receipt.flow, request.execution_id, receipt.started, is_new=True)
         if receipt.flow is None or receipt.existing is None:
             raise InternalServerError("the execution could not be started; the server's log says why")
@@ -102,20 +115,28 @@ class Starter:
         return Started(receipt.flow, execution_id, None, is_new=False)
 
     async def _has_room(self) -> bool:
-        now = asyncio.get_running_loop().time()
-        if now - self._counted_at > COUNT_SECONDS:
-            self._counted_at = now
-            self._running = await asyncio.to_thread(self._count)
+        """Counts before the first start; then beside the starts, and before one is refused.
+
+        Between two counts this node's own starts and ends are known.
+        """
+        age = asyncio.get_running_loop().time() - self._counted_at
+        is_full = self._running >= self._limits.running_executions_max
+        if self._counting is None and age > (FULL_COUNT_SECONDS if is_full else COUNT_SECONDS):
+            self._counting = shared(self._count())
+        if self._counting is not None and (is_full or self._counted_at == -math.inf):
+            await asyncio.shield(self._counting)
         return self._running < self._limits.running_executions_max
 
     async def _exists(self, execution_id: str) -> bool:
         """Whether an earlier try of this start was committed."""
-        find = partial(find_statuses, execution_ids=[execution_id])
-        return bool(await asyncio.to_thread(self._database.run_read, find))
+        return bool(await self._reader.ask(partial(find_statuses, execution_ids=[execution_id])))
 
-    def _count(self) -> int:
-        with self._database.read() as connection:
-            return count_running(connection)
+    async def _count(self) -> None:
+        try:
+            self._running = await self._thread.run(partial(self._database.run_read, count_running))
+            self._counted_at = asyncio.get_running_loop().time()
+        finally:
+            self._counting = None
 
 
 def check_execution_name(name: str) -> None:

@@ -131,7 +131,7 @@ class Sweeper(Rounds):
     async def sweep(self, *, only_own_share: bool = False) -> None:
         """Look once and set going whatever was found; first let go what others are to do."""
         released = await self._backlog.share_out()
-        found = await asyncio.to_thread(self._look)
+        found = await self._aside(self._look)
         is_full, orphans = found.is_full, len(found.orphans)
         if only_own_share or released:  # what was just released has no node yet, and is meant for another
             found = found.only(self._membership)

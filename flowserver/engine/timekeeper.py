@@ -60,7 +60,7 @@ class Timekeeper(Rounds):
     async def _round(self) -> None:
         self._wake.clear()
         self._next_due = None
-        due, due_at = await asyncio.to_thread(self._look)
+        due, due_at = await self._aside(self._look)
         receipts = await all_of(self._committer.submit(envelope) for envelope, _ in due)
         fired = [at for (_, at), receipt in zip(due, receipts, strict=True) if _has_fired(receipt)]
         for at in fired:

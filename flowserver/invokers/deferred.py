@@ -1,10 +1,11 @@
 """The invoker in use, loaded with the first call: a start takes a fifth less time without its HTTP library."""
 
-import asyncio
+from functools import partial
 from typing import Final
 
 from flowserver.base.limits import Limits
 from flowserver.base.loading import load
+from flowserver.base.threads import run_aside
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied, Reply
 from flowserver.invokers.web_requests import WebRequest
 
@@ -39,7 +40,7 @@ class DeferredInvoker:
             await self._invoker.close()
 
     async def _load(self) -> Invoker:
-        await asyncio.to_thread(load, HTTP)
+        await run_aside(partial(load, HTTP))
         if self._invoker is None:  # nobody else was quicker
             self._invoker = load(HTTP)(self._limits)
         return self._invoker

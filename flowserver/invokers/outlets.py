@@ -1,9 +1,10 @@
 """The queues that brokers keep, and the clients that bring messages there. Decides nothing about what is sent."""
 
-import asyncio
 from collections.abc import Mapping
+from functools import partial
 
 from flowserver.base.loading import load
+from flowserver.base.threads import run_aside
 from flowserver.invokers.brokers import CLIENTS, Access, Broker, BrokerMessage, Outlet
 
 
@@ -34,7 +35,7 @@ class Outlets:
     async def _broker(self, access: Access) -> Broker:
         client = CLIENTS[access.scheme]
         if access not in self._brokers:
-            await asyncio.to_thread(load, client)
+            await run_aside(partial(load, client))
         if access not in self._brokers:  # nobody else was quicker
             self._brokers[access] = load(client)(access)
         return self._brokers[access]

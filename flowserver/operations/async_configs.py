@@ -1,6 +1,5 @@
 """How asynchronous invocations of a function go: retries, how long they may wait, where their results are delivered."""
 
-import asyncio
 from typing import Any, Final
 
 from flowserver.base.errors import AsyncConfigNotExists, InvalidArgument
@@ -55,9 +54,7 @@ class AsyncConfigOperations:
     async def describe(self, service: str, qualifier: str, function: str) -> AsyncConfigRow:
         """The configuration; raises InvalidArgument or AsyncConfigNotExists."""
         name, _, _ = check_function(service, qualifier, function)
-        row = await asyncio.to_thread(
-            self._engine.database.run_read, lambda c: find_async_config(c, name, function, qualifier)
-        )
+        row = await self._engine.reader.ask(lambda c: find_async_config(c, name, function, qualifier), bounded=True)
         if row is None:
             raise _not_there(service, qualifier, function)
         return row
@@ -80,8 +77,7 @@ class AsyncConfigOperations:
         size = LIMIT_DEFAULT if limit is None else limit
         if not 1 <= size <= LIMIT_MAX:
             raise InvalidArgument(f"limit must be between 1 and {LIMIT_MAX}")
-        rows = await asyncio.to_thread(
-            self._engine.database.run_read,
+        rows = await self._engine.lists.ask(
             lambda c: list_async_configs(c, name, function, from_qualifier=next_token or "", limit=size + 1),
         )
         return Page(rows[:size], rows[size].qualifier if len(rows) > size else None)

@@ -1,6 +1,5 @@
 """Asynchronous invocations (Serverless Tasks): submitted, looked at until some days after their end, stopped."""
 
-import asyncio
 import base64
 from dataclasses import dataclass
 from typing import Final
@@ -84,8 +83,8 @@ class AsyncInvocationOperations:
         """
         name, _, _ = check_function(service, qualifier, function)
         try:
-            row = await asyncio.to_thread(
-                self._engine.database.run_read, lambda c: find_invocation(c, name, function, invocation_id)
+            row = await self._engine.reader.ask(
+                lambda c: find_invocation(c, name, function, invocation_id), bounded=True
             )
         except InvocationDamaged as damaged:
             raise InternalServerError(str(damaged)) from None
@@ -132,8 +131,7 @@ class AsyncInvocationOperations:
             oldest_first=wanted.oldest_first,
         )
         after = _position(next_token) if next_token else None
-        rows, end = await asyncio.to_thread(
-            self._engine.database.run_read,
+        rows, end = await self._engine.lists.ask(
             lambda c: list_invocations(c, chosen, after=after, limit=size, with_payload=wanted.with_payload),
         )
         return Page(rows, None if end is None else _token(end))
@@ -143,9 +141,7 @@ class AsyncInvocationOperations:
         size = _checked_limit(limit, FUNCTIONS_LIMIT_DEFAULT)
         service, _, function = (next_token or "").partition("/")
         after = (service_key(service), function) if next_token else None
-        found = await asyncio.to_thread(
-            self._engine.database.run_read, lambda c: list_functions_invoked(c, after=after, limit=size + 1)
-        )
+        found = await self._engine.lists.ask(lambda c: list_functions_invoked(c, after=after, limit=size + 1))
         shown = [(service or WITHOUT_SERVICE, function) for service, function in found]
         return Page(shown[:size], "/".join(shown[size - 1]) if len(shown) > size else None)
 

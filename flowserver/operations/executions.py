@@ -1,7 +1,7 @@
 """Starting, stopping, reading and awaiting executions, and their histories."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -165,7 +165,7 @@ class ExecutionOperations:
             flow = require_flow(connection, flow_name)
             return list_executions(connection, flow.flow_id, wanted, begin=begin, limit=size, documents=documents)
 
-        page = await self._read(read)
+        page = await self._engine.lists.ask(read)
         return Page(page.rows, None if page.following is None else _token_of(page.following))
 
     async def history(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> Page[Event]:
@@ -180,7 +180,7 @@ class ExecutionOperations:
                 connection, execution_id, from_event_id=first, limit=size, bytes_max=limits.page_bytes_max
             )
 
-        events, following = await self._read(read)
+        events, following = await self._engine.lists.ask(read)
         return Page(events, None if following is None else str(following))
 
     async def follow(self, flow_name: str, name: str, *, after_event_id: int = 0) -> AsyncGenerator[Event, None]:
@@ -193,7 +193,7 @@ class ExecutionOperations:
             while True:
                 changed.happened.clear()
                 # By its id: when its flow is deleted meanwhile, it is stopped, and that is still news.
-                over, events = await self._read(
+                over, events = await self._engine.lists.ask(
                     partial(_news, execution_id=row.execution_id, after_event_id=after_event_id)
                 )
                 for event in events:
@@ -235,9 +235,6 @@ class ExecutionOperations:
         return await self._engine.reader.ask(
             lambda connection: _require_execution(connection, flow_name, name), bounded=bounded
         )
-
-    async def _read(self, query: Callable[[Connection], T]) -> T:
-        return await asyncio.to_thread(self._engine.database.run_read, query)
 
 
 async def _wait(changed: asyncio.Event, seconds: float) -> None:

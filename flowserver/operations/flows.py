@@ -1,8 +1,6 @@
 """Creating, changing, reading and deleting flows; checking definitions."""
 
-import asyncio
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import uuid4
@@ -167,18 +165,18 @@ class FlowOperations:
 
     async def describe(self, name: str) -> FlowRow:
         """The flow; raises FlowNotExists."""
-        return await self._read(lambda connection: require_flow(connection, name))
+        return await self._engine.reader.ask(lambda connection: require_flow(connection, name), bounded=True)
 
     async def list(self, *, next_token: str | None, limit: int | None) -> Page[FlowRow]:
         """Flows by name; the token is the name the next page starts with."""
         size = check_limit(limit, self._engine.limits.page_max)
-        rows = await self._read(lambda c: list_flows(c, from_name=next_token or "", limit=size + 1))
+        rows = await self._engine.lists.ask(lambda c: list_flows(c, from_name=next_token or "", limit=size + 1))
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
     async def validate(self, definition: str) -> tuple[Diagnostic, ...]:
         """Check a definition without keeping it; returns its warnings, raises DefinitionRejected."""
         work = Work(pause=_let_others_run)
-        return await asyncio.to_thread(lambda: parse(definition, self._engine.limits, work=work).warnings)
+        return await self._engine.checks.run(lambda: parse(definition, self._engine.limits, work=work).warnings)
 
     async def diagnose(self, definition: str) -> tuple[Diagnostic, ...]:
         """All that can be said of a definition, errors included."""
@@ -186,9 +184,6 @@ class FlowOperations:
             return await self.validate(definition)
         except DefinitionRejected as error:
             return error.diagnostics
-
-    async def _read(self, query: Callable[[Connection], T]) -> T:
-        return await asyncio.to_thread(self._engine.database.run_read, query)
 
 
 def _let_others_run() -> None:

@@ -1,7 +1,5 @@
 """The registry of functions."""
 
-import asyncio
-
 from flowserver.base.errors import FunctionNotExists, InvalidArgument
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
@@ -64,9 +62,7 @@ class FunctionOperations:
 
     async def describe(self, service: str, function: str) -> FunctionRow:
         """The registration; raises FunctionNotExists."""
-        row = await asyncio.to_thread(
-            self._engine.database.run_read, lambda c: find_function(c, service_key(service), function)
-        )
+        row = await self._engine.reader.ask(lambda c: find_function(c, service_key(service), function), bounded=True)
         if row is None:
             raise FunctionNotExists(f"function {service}/{function} is not registered")
         return row
@@ -87,9 +83,7 @@ class FunctionOperations:
         if next_token:
             service, _, function = next_token.partition("/")
             after = (service_key(service), function)
-        rows = await asyncio.to_thread(
-            self._engine.database.run_read, lambda c: list_functions(c, after=after, limit=size + 1)
-        )
+        rows = await self._engine.lists.ask(lambda c: list_functions(c, after=after, limit=size + 1))
         token = f"{rows[size - 1].service or WITHOUT_SERVICE}/{rows[size - 1].function}" if len(rows) > size else None
         return Page(rows[:size], token)
 

@@ -1,6 +1,5 @@
 """Queues and their messages, as workers use them."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -118,7 +117,7 @@ class QueueOperations:
         def read(connection: Connection) -> tuple[QueueRow, Counts]:
             return _require(connection, name), count_messages(connection, name, now)
 
-        return await self._read(read)
+        return await self._engine.lists.ask(read)
 
     async def list(self, *, prefix: str, marker: str, limit: int | None) -> Page[QueueRow]:
         """Queues by name; the token is the name that the next page begins with."""
@@ -126,7 +125,7 @@ class QueueOperations:
         if not 1 <= size <= LIST_MAX:
             raise InvalidArgument(f"the number of queues to return must be between 1 and {LIST_MAX}")
         check_no_nul("the prefix", prefix + marker)
-        rows = await self._read(partial(list_queues, prefix=prefix, from_name=marker, limit=size + 1))
+        rows = await self._engine.lists.ask(partial(list_queues, prefix=prefix, from_name=marker, limit=size + 1))
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
     async def delete(self, name: str) -> None:
@@ -173,7 +172,7 @@ class QueueOperations:
             _require(connection, name)
             return peek_messages(connection, name, count, now)
 
-        messages = await self._read(read)
+        messages = await self._engine.reader.ask(read, bounded=True)
         if not messages:
             raise MessageNotExist
         return messages
@@ -206,9 +205,6 @@ class QueueOperations:
     def _check_name(self, name: str) -> None:
         check_queue_name(name)
         self._engine.queues.check_is_here(name)
-
-    async def _read(self, query: Callable[[Connection], T]) -> T:
-        return await asyncio.to_thread(self._engine.database.run_read, query)
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
         return await self._engine.committer.write(change, bounded=True)

@@ -7,6 +7,8 @@ from typing import Generic, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from flowserver.base.threads import Threads
+
 log = logging.getLogger(__name__)
 
 SHARE_OF_TIME = 20
@@ -16,7 +18,7 @@ T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """The result of a blocking look, made in a thread when somebody asks.
+    """The result of a blocking look, made in a thread of its own when somebody asks.
 
     It is remembered for `seconds`, or longer if it was costly. Who asks waits for `patience_seconds` at most and then
     gets the result before, if that is not older than `good_seconds`; None when there is none, or the look failed.
@@ -24,6 +26,7 @@ class Remembered(Generic[T]):
 
     def __init__(self, look: Callable[[], T], *, seconds: float, patience_seconds: float, good_seconds: float) -> None:
         self._look = look
+        self._thread = Threads("remembered")
         self._seconds = seconds
         self._patience_seconds = patience_seconds
         self._good_seconds = good_seconds
@@ -47,7 +50,7 @@ class Remembered(Generic[T]):
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            self._value = await asyncio.to_thread(self._look)
+            self._value = await self._thread.run(self._look)
         except SQLAlchemyError as error:
             log.warning("the database does not answer: %s", type(error).__name__)
             self._value = None

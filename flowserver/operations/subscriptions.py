@@ -1,6 +1,5 @@
 """Who is brought the messages of a topic."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -100,7 +99,7 @@ class SubscriptionOperations:
     async def describe(self, topic: str, name: str) -> SubscriptionRow:
         """A subscription; raises SubscriptionNotExist."""
         _check_names(topic, name)
-        row = await self._read(lambda connection: find_subscription(connection, topic, name))
+        row = await self._engine.reader.ask(lambda connection: find_subscription(connection, topic, name), bounded=True)
         if row is None:
             raise _no_subscription(topic, name)
         return row
@@ -115,7 +114,7 @@ class SubscriptionOperations:
             require_topic(connection, topic)
             return list_subscriptions(connection, topic, prefix=prefix, from_name=marker, limit=size + 1)
 
-        rows = await self._read(read)
+        rows = await self._engine.lists.ask(read)
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
     async def unsubscribe(self, topic: str, name: str) -> None:
@@ -123,9 +122,6 @@ class SubscriptionOperations:
         _check_names(topic, name)
         await self._write(lambda connection: delete_subscription(connection, topic, name))
         await drop_deliveries(self._engine, topic, name)
-
-    async def _read(self, query: Callable[[Connection], T]) -> T:
-        return await asyncio.to_thread(self._engine.database.run_read, query)
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
         return await self._engine.committer.write(change, bounded=True)

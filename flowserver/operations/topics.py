@@ -1,6 +1,5 @@
 """Topics, their subscriptions, and publishing."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -92,13 +91,15 @@ class TopicOperations:
     async def describe(self, name: str) -> tuple[TopicRow, int]:
         """A topic, and how many of its messages have not reached all of their subscribers."""
         check_topic_name(name)
-        return await self._read(lambda connection: (require_topic(connection, name), count_messages(connection, name)))
+        return await self._engine.lists.ask(
+            lambda connection: (require_topic(connection, name), count_messages(connection, name))
+        )
 
     async def list(self, *, prefix: str, marker: str, limit: int | None) -> Page[TopicRow]:
         """Topics by name; the token is the name that the next page begins with."""
         size = page_size(limit)
         check_no_nul("the prefix", prefix + marker)
-        rows = await self._read(partial(list_topics, prefix=prefix, from_name=marker, limit=size + 1))
+        rows = await self._engine.lists.ask(partial(list_topics, prefix=prefix, from_name=marker, limit=size + 1))
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
     async def delete(self, name: str) -> None:
@@ -117,9 +118,6 @@ class TopicOperations:
         message = NewTopicMessage(message_id=uuid_utils.uuid7().hex.upper(), body=body, tag=tag or None)
         digest = await self._engine.topics.publish(topic, message, bounded=True)
         return PublishedMessage(message_id=message.message_id, body_md5=digest)
-
-    async def _read(self, query: Callable[[Connection], T]) -> T:
-        return await asyncio.to_thread(self._engine.database.run_read, query)
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
         return await self._engine.committer.write(change, bounded=True)

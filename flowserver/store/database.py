@@ -18,7 +18,10 @@ from flowserver.store.damage import decode_text
 from flowserver.store.direct import execute_plain
 from flowserver.store.spare import SpareConnection
 
-READERS_MAX = 8
+READERS_MAX = 9
+"""One for each thread that reads, so that none waits for another's: three for lists, one each for timers, the sweeper,
+retention, the count before starts, the census of the metrics, and readiness."""
+
 LOOKERS_MAX = 1
 """A connection for small questions alone: lists that take long may hold all the readers."""
 

@@ -15,6 +15,10 @@ class Gate:
         self._loop = asyncio.get_running_loop()
 
     def __call__(self, _: Connection) -> str:
+        return self.block()
+
+    def block(self) -> str:
+        """Return once the test has opened it."""
         self._loop.call_soon_threadsafe(self.reached.set)
         assert self._opened.wait(20)
         return "through"

@@ -35,7 +35,7 @@ async def tried_twice(node: Node, lost: Select[Any], *writes: Coroutine[Any, Any
     for write in writes:
         tasks.append(asyncio.create_task(write))
         while not tasks[-1].done() and node.engine.committer.pending < len(tasks):
-            await asyncio.sleep(0.001)  # a definition is parsed first, in a thread
+            await node.engine.reader.ask(lambda _: None)  # a definition is checked first, in a thread
     beside = asyncio.create_task(node.engine.committer.write(lambda _: None))  # a batch of one would not be tried again
     await asyncio.sleep(0)
     gate.open()

@@ -111,7 +111,7 @@ class Outside:
     def dispatcher(self, lease: Lease) -> Dispatcher:
         """What starts a node's sub-flows: the engine's own, asking for each commit it waits for."""
         asking, nobody = cast(Any, _Asking()), cast(Any, None)
-        starter = _HandStarter(nobody, asking, self._limits)
+        starter = _HandStarter(nobody, asking, nobody, self._limits)
         places = Places(self._limits.invocations_in_flight_max)
         return Dispatcher(
             asking, nobody, nobody, starter, nobody, nobody, places, self._clock, self._limits, lease, nobody, nobody

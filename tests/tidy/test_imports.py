@@ -21,6 +21,13 @@ PLACE = re.compile(r"flowserver(?:\.\w+)+:\w+")
 LATER = {"aiohttp", "alembic", "fastapi", "httpx", "nats", "psycopg", "rich"}
 """What a start on SQLite does without, until it is needed; all of it takes longer than the start itself."""
 
+OWN_EXECUTORS = {
+    "flowserver/engine/committer.py",
+    "flowserver/engine/reader.py",
+    "flowserver/invokers/resolving.py",
+}
+"""The modules that run work in an executor, each in one that it has made."""
+
 CLOCK_READERS = {"now", "utcnow", "today"}
 
 
@@ -91,3 +98,22 @@ def test_pure_packages_read_no_clock(package: str) -> None:
 def _is_clock(value: ast.expr) -> bool:
     named = value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
     return named in {"date", "datetime"}
+
+
+def test_blocking_work_has_threads_of_its_own() -> None:
+    """asyncio's default executor is one pool for everything: slow lists would delay timers there."""
+    shared = {
+        source.place(node)
+        for source in source_files()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("to_thread", "run_in_executor", "set_default_executor")
+        if not (node.attr == "run_in_executor" and source.name in OWN_EXECUTORS)
+    }
+    assert shared == set()
+    first_arguments = {
+        ast.unparse(node.args[0])
+        for source in source_files()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "run_in_executor"
+    }
+    assert "None" not in first_arguments
