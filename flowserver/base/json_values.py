@@ -95,6 +95,11 @@ def json_bytes(value: Json) -> int:
     return len(_ENCODER.encode(value))
 
 
+def text_bytes(text: str) -> int:
+    """Size of a JSON text in UTF-8. Costs nothing if it is ASCII. Halves of characters, of damaged rows, count too."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
 def depth_exceeds(value: Json, depth_max: int) -> bool:
     """Whether lists and objects nest deeper than `depth_max`; walks level by level, never recursively."""
     level = [value]

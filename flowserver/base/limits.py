@@ -218,6 +218,13 @@ class Limits:
         reason="work waiting for the writer, and questions for the reader; past it callers are told at once",
         error="429 ResourceThrottled",
     )
+    cached_executions_bytes_max: int = _limit(
+        33_554_432,
+        unit="bytes",
+        reason="executions that one node keeps in memory while it makes calls for them: their inputs, documents and "
+        "what is remembered of their histories, as JSON; as objects they may take several times as much memory",
+        error="none: others are read again for their next turn, least recently used first",
+    )
     invocations_in_flight_max: int = _limit(
         256,
         unit="calls",

@@ -93,7 +93,7 @@ class Engine:
         self.tokens = tokens
         self.lease = Lease(node_id)
         self.cutting = Cutting()
-        warm = WarmExecutions()
+        warm = WarmExecutions(limits.cached_executions_bytes_max)
         workshop = Workshop(clock, limits, missing_source, tokens, self.lease, Definitions(), warm)
         self.committer = Committer(database, workshop, self)
         self.metrics = Metrics()

@@ -13,16 +13,18 @@ from sqlalchemy import Connection
 from flowserver.store.loading import StoredExecution, lock_versions
 
 EXECUTIONS_MAX = 2_000
-CHARACTERS_MAX = 16_777_216
-"""Of the stored texts; as Python objects they take several times as much memory."""
 
 
 class WarmExecutions:
-    """A bounded store, least recently used out first. For one thread: the writer's."""
+    """A bounded store, least recently used out first. For one thread: the writer's.
 
-    def __init__(self) -> None:
+    `held_bytes` never exceeds `bytes_max`: everything that its executions keep in memory, as JSON.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
         self._kept: OrderedDict[str, StoredExecution] = OrderedDict()
-        self._characters = 0
+        self.held_bytes = 0
 
     def take(self, connection: Connection, execution_ids: Iterable[str]) -> dict[str, StoredExecution]:
         """Those of the executions that are kept as the database has them; they are kept no more.
@@ -37,22 +39,21 @@ class WarmExecutions:
         return {key: stored for key, stored in found.items() if versions.get(key) == stored.version}
 
     def keep(self, stored: StoredExecution) -> None:
-        """Keep an execution as it was committed, for its next turn."""
+        """Keep an execution as it was committed, for its next turn; one that is too large alone displaces no other."""
+        size = stored.held_bytes
+        if size > self._bytes_max:
+            return
         self._kept[stored.execution.execution_id] = stored
-        self._characters += _size(stored)
-        while len(self._kept) > EXECUTIONS_MAX or self._characters > CHARACTERS_MAX:
+        self.held_bytes += size
+        while len(self._kept) > EXECUTIONS_MAX or self.held_bytes > self._bytes_max:
             self._pop(next(iter(self._kept)))
 
     def clear(self) -> None:
         """Forget all."""
         self._kept.clear()
-        self._characters = 0
+        self.held_bytes = 0
 
     def _pop(self, execution_id: str) -> StoredExecution:
         stored = self._kept.pop(execution_id)
-        self._characters -= _size(stored)
+        self.held_bytes -= stored.held_bytes
         return stored
-
-
-def _size(stored: StoredExecution) -> int:
-    return len(stored.input_text) + stored.characters

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, insert, select
 
-from flowserver.base.json_values import dump_json, load_stored_json
+from flowserver.base.json_values import dump_json, load_stored_json, text_bytes
 from flowserver.machine.events import Event, EventType
 from flowserver.store.damage import checks_of, damage_in, legible
 from flowserver.store.direct import execute_many
@@ -80,8 +80,9 @@ def _references(execution_id: str, event: Event, known: KnownParts, parts: list[
         part_id = known.find(part.value)
         if part_id is None:
             part_id = PartId(event.event_id, number)
-            known.note(part.value, part_id)
-            parts.append(part_row(execution_id, part_id, part.value))
+            row = part_row(execution_id, part_id, part.value)
+            known.note(part.value, part_id, text_bytes(row["value"]))
+            parts.append(row)
         references.append((part.document, part.name, *part_id))
     return dump_json(references)
 

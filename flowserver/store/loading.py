@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Boolean, Connection, bindparam, literal_column, select
 
-from flowserver.base.json_values import InvalidJson, JsonObject, load_stored_json
+from flowserver.base.json_values import InvalidJson, JsonObject, load_stored_json, text_bytes
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.store.among import among, texts
 from flowserver.store.damage import checks_of, damage_in, is_text
 from flowserver.store.direct import fetch_all, fetch_rows
 from flowserver.store.parts import KnownParts
 from flowserver.store.tables import execution_documents, executions, scopes
+
+SCOPE_BYTES: Final = 1_000
+"""What a scope takes in memory, roughly, besides its documents."""
 
 
 class SavedScope(NamedTuple):
@@ -23,8 +26,6 @@ class SavedScope(NamedTuple):
     node_id: str | None
     local: JsonObject
     step_input: JsonObject | None
-    characters: int
-    """Of its documents' texts."""
 
 
 @dataclass(slots=True)
@@ -42,15 +43,21 @@ class StoredExecution:
     """Which node makes the call of a scope, by scope id; as stored."""
     saved: dict[int, SavedScope] = field(default_factory=dict, compare=False)
     """The rows of its scopes, by scope id."""
-    characters: int = field(default=0, compare=False)
-    """Of its scopes' documents, as stored."""
     parts: KnownParts = field(default_factory=KnownParts, compare=False)
     """Large values that its history has already."""
 
+    @property
+    def held_bytes(self) -> int:
+        """What it keeps in memory: its scopes, and as JSON documents, known parts of its history, and twice the input.
+
+        The input is kept as a text and as an object. Objects take as much memory as their JSON, if it is mostly texts,
+        and up to some thirty times as much.
+        """
+        documents = 2 * len(self.input_text) + self.execution.document_bytes + self.parts.held_bytes
+        return documents + SCOPE_BYTES * len(self.saved)
+
     def note_saved(self, scope_id: int, saved: SavedScope) -> None:
         """The scope's row is now this."""
-        before = self.saved.get(scope_id)
-        self.characters += saved.characters - (0 if before is None else before.characters)
         self.saved[scope_id] = saved
         if saved.node_id is None:
             self.leases.pop(scope_id, None)
@@ -59,9 +66,8 @@ class StoredExecution:
 
     def note_removed(self, scope_id: int) -> None:
         """The scope has no row any more."""
-        saved = self.saved.pop(scope_id, None)
+        self.saved.pop(scope_id, None)
         self.leases.pop(scope_id, None)
-        self.characters -= 0 if saved is None else saved.characters
 
 
 def load_executions(
@@ -114,8 +120,7 @@ def _load_scope(row: Any, stored: StoredExecution, broken: dict[str, str]) -> No
             damage = str(error)
         else:
             stored.execution.scopes[row.scope_id] = scope
-            characters = len(row.local) + len(row.step_input or "")
-            saved = SavedScope(scope.wait, scope.wake_at, row.node_id, scope.local, scope.step_input, characters)
+            saved = SavedScope(scope.wait, scope.wake_at, row.node_id, scope.local, scope.step_input)
             stored.note_saved(row.scope_id, saved)
     if damage is not None:
         broken[row.execution_id] = f"scope {row.scope_id} cannot be read: {damage}"
@@ -208,14 +213,8 @@ def _scope(row: Any) -> Scope:
         option=row.option,
         next_item=row.next_item,
         open_items=row.open_items,
-        document_bytes=_bytes_of(row.local) + _bytes_of(row.step_input),
+        document_bytes=text_bytes(row.local) + (0 if row.step_input is None else text_bytes(row.step_input)),
     )
-
-
-def _bytes_of(text: str | None) -> int:
-    if text is None:
-        return 0
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))  # the first costs nothing
 
 
 def _input(text: str | None) -> JsonObject:

@@ -12,6 +12,10 @@ from flowserver.store.tables import history_parts
 REMEMBERED_MAX = 64
 """Values of one execution that are known to be stored; one that is not known any more is stored again."""
 
+REMEMBERED_BYTES_MAX = 524_288
+"""Of these values together as JSON, but for the last one: room for all that two steps can show. The others are mostly
+replies that are not shown again, and stay in memory only because they are remembered."""
+
 READ_AHEAD_MAX = 16
 """Values that a reader of histories holds; each has some 256 KiB at most."""
 
@@ -27,7 +31,9 @@ class KnownParts:
     """Which large values of an execution are stored, told by their identity: documents are never edited in place."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[int, tuple[Json, PartId]] = OrderedDict()
+        self._known: OrderedDict[int, tuple[Json, PartId, int]] = OrderedDict()
+        self.held_bytes = 0
+        """Of the values, as JSON."""
 
     def find(self, value: Json) -> PartId | None:
         """The part that holds the value, if it is known."""
@@ -37,11 +43,16 @@ class KnownParts:
         self._known.move_to_end(id(value))
         return known[1]
 
-    def note(self, value: Json, part_id: PartId) -> None:
-        """The value is stored as that part. It is kept alive, or another could come to have its identity."""
-        self._known[id(value)] = value, part_id
-        if len(self._known) > REMEMBERED_MAX:
-            self._known.popitem(last=False)
+    def note(self, value: Json, part_id: PartId, size: int) -> None:
+        """The value, of so many bytes, is stored as that part, and was not known.
+
+        It is kept alive, or another could come to have its identity.
+        """
+        self._known[id(value)] = value, part_id, size
+        self.held_bytes += size
+        while len(self._known) > REMEMBERED_MAX or (self.held_bytes > REMEMBERED_BYTES_MAX and len(self._known) > 1):
+            _, (_, _, forgotten) = self._known.popitem(last=False)
+            self.held_bytes -= forgotten
 
 
 def part_row(execution_id: str, part_id: PartId, value: Json) -> dict[str, Any]:

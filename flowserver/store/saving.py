@@ -201,12 +201,7 @@ def _scope_change(stored: StoredExecution, scope_id: int, node_id: str) -> tuple
             row |= _reason(scope, node)
         if change.documents:
             row |= _documents(scope)
-    if change.documents or before is None:
-        characters = len(row["local"]) + len(row["step_input"] or "")
-    else:
-        characters = before.characters
-    saved = SavedScope(scope.wait, scope.wake_at, node, scope.local, scope.step_input, characters)
-    stored.note_saved(scope_id, saved)
+    stored.note_saved(scope_id, SavedScope(scope.wait, scope.wake_at, node, scope.local, scope.step_input))
     return change, row
 
 

@@ -79,7 +79,7 @@ class Bench:
 
     def __init__(self, database: Database, clock: ManualClock) -> None:
         self.database = database
-        self.warm = WarmExecutions()
+        self.warm = WarmExecutions(Limits().cached_executions_bytes_max)
         self.workshop = Workshop(clock, Limits(), "null", TOKENS, Lease("node-1"), Definitions(), self.warm)
         with database.write() as connection:
             register_node(connection, "node-1", "session", 0)

@@ -78,7 +78,7 @@ async def committing(database: Database, listener: Listener, clock: ManualClock)
     with database.write() as connection:
         insert_flow(connection, flow_row("f", definition=WAIT))
         register_node(connection, "node-1", "session", 0)
-    warm = WarmExecutions()
+    warm = WarmExecutions(Limits().cached_executions_bytes_max)
     workshop = Workshop(clock, LIMITS, "null", TOKENS, Lease("node-1"), Definitions(), warm)
     started = Committer(database, workshop, listener)
     started.start()

@@ -47,7 +47,8 @@ class Calls:
 
     def __init__(self, database: Database, clock: ManualClock) -> None:
         self._database = database
-        self._workshop = Workshop(clock, Limits(), "null", TOKENS, Lease("node-1"), Definitions(), WarmExecutions())
+        warm = WarmExecutions(Limits().cached_executions_bytes_max)
+        self._workshop = Workshop(clock, Limits(), "null", TOKENS, Lease("node-1"), Definitions(), warm)
         self._chance = random.Random(0)
         with database.write() as connection:
             register_node(connection, "node-1", "session", 0)

@@ -107,7 +107,7 @@ class World:
     # What nodes need
 
     def workshop(self, lease: Lease, definitions: Definitions) -> Workshop:
-        warm = WarmExecutions()
+        warm = WarmExecutions(self.plan.limits.cached_executions_bytes_max)
         return Workshop(self.clock, self.plan.limits, self.plan.missing_source, self._tokens, lease, definitions, warm)
 
     def dispatcher(self, lease: Lease) -> Dispatcher:

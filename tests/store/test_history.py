@@ -8,7 +8,7 @@ from sqlalchemy import func, select, update
 from flowserver.machine.events import Event, Part
 from flowserver.store.database import Database
 from flowserver.store.history import ROW_CHARACTERS, list_events, read_history, save_events
-from flowserver.store.parts import REMEMBERED_MAX, KnownParts, PartId
+from flowserver.store.parts import REMEMBERED_BYTES_MAX, REMEMBERED_MAX, KnownParts, PartId
 from flowserver.store.tables import histories, history_parts
 from tests.store.rows import event
 
@@ -130,10 +130,20 @@ def test_what_is_forgotten_is_stored_again(database: Database) -> None:
 def test_few_values_are_remembered() -> None:
     known, values = KnownParts(), [[n] for n in range(REMEMBERED_MAX + 1)]
     for number, value in enumerate(values):
-        known.note(value, PartId(number, 0))
+        known.note(value, PartId(number, 0), 5)
         assert known.find(values[0]) == PartId(0, 0) or number == REMEMBERED_MAX
     assert known.find(values[1]) is None
     assert known.find(values[0]) == PartId(0, 0)
+
+
+def test_few_bytes_are_remembered_but_always_the_last_value() -> None:
+    known, values = KnownParts(), [[n] for n in range(4)]
+    half = REMEMBERED_BYTES_MAX // 2
+    for number, size in enumerate((half, half, half, 3 * half)):
+        known.note(values[number], PartId(number, 0), size)
+        assert known.held_bytes == sum(size for *_, size in known._known.values())
+        remembered = [each for each, value in enumerate(values) if known.find(value)]
+        assert remembered == [[0], [0, 1], [1, 2], [3]][number]
 
 
 def test_a_part_that_is_gone_takes_its_row_with_it(database: Database, caplog: pytest.LogCaptureFixture) -> None:
