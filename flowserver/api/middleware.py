@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import uuid_utils
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flowserver.base.errors import EntityTooLarge, FlowServerError, InternalServerError
+from flowserver.base.json_values import dump_json
 
 FaultResponse = Callable[[FlowServerError, str], ASGIApp]
 """How a fault is said, under the request's id, to clients of a protocol."""
@@ -16,10 +17,16 @@ FaultResponse = Callable[[FlowServerError, str], ASGIApp]
 log = logging.getLogger(__name__)
 
 
-def fault_response(fault: FlowServerError, request_id: str) -> ASGIApp:
+def fault_body(fault: FlowServerError, request_id: str) -> bytes:
     """A body that the clients of RPC and of REST understand."""
     body = {"RequestId": request_id, "Code": fault.code, "Message": fault.message, "code": fault.code}
-    return JSONResponse(body, fault.status, headers={"Connection": "close"})
+    return dump_json(body).encode("utf-8", "replace")
+
+
+def fault_response(fault: FlowServerError, request_id: str) -> ASGIApp:
+    """That body as an answer, which ends the connection."""
+    body = fault_body(fault, request_id)
+    return Response(body, fault.status, headers={"Connection": "close"}, media_type="application/json")
 
 
 class RequestFrame:

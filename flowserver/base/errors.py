@@ -37,10 +37,13 @@ FlowServerError
 ├── InvocationExists           409  (code StatefulAsyncInvocationAlreadyExists)
 ├── ExecutionNotParked         409  (REST only)
 ├── TaskInvalidState           409
+├── RequestTimeout             408
 ├── FunctionNotStarted         412
+├── UrlTooLong                 414
 ├── UnsupportedMediaType       415
 ├── ResourceExhausted          429
 ├── ResourceThrottled          429
+├── HeadTooLarge               431
 ├── InternalServerError        500
 └── ServiceUnavailable         503
 
@@ -327,6 +330,27 @@ class UnsupportedMediaType(FlowServerError):
 
     code = "UnsupportedMediaType"
     status = 415
+
+
+class RequestTimeout(FlowServerError):
+    """The request did not arrive whole in time."""
+
+    code = "RequestTimeout"
+    status = 408
+
+
+class UrlTooLong(FlowServerError):
+    """The URL is longer than this server accepts."""
+
+    code = "UrlTooLong"
+    status = 414
+
+
+class HeadTooLarge(FlowServerError):
+    """The request line and headers are larger than this server accepts."""
+
+    code = "HeadTooLarge"
+    status = 431
 
 
 class ResourceThrottled(FlowServerError):

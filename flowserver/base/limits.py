@@ -28,6 +28,44 @@ class Limits:
         reason="a request is held in memory whole",
         error="400 EntityTooLarge",
     )
+    head_bytes_max: int = _limit(
+        65_536,
+        unit="bytes",
+        reason="request line, headers and trailers are held in memory before the caller is known",
+        error="431 HeadTooLarge, or 414 UrlTooLong if the URL alone is longer; the connection is closed",
+    )
+    head_seconds_max: int = _limit(
+        30,
+        unit="seconds",
+        reason="from a connection's first byte of a request, or its begin, to the end of the request's headers",
+        error="408 RequestTimeout; the connection is closed",
+    )
+    body_idle_seconds_max: int = _limit(
+        30,
+        unit="seconds",
+        reason="between two pieces of a request's body, while the server reads",
+        error="408 RequestTimeout; the connection is closed",
+    )
+    body_seconds_max: int = _limit(
+        600,
+        unit="seconds",
+        reason="for a request's whole body, so that one that trickles in ends",
+        error="408 RequestTimeout; the connection is closed",
+    )
+    idle_connection_seconds: int = _limit(
+        75,
+        unit="seconds",
+        reason="between two requests of a connection; "
+        "longer than clients keep theirs, so that no request meets a closing one",
+        error="none: the connection is closed",
+    )
+    connections_max: int = _limit(
+        16_384,
+        unit="connections",
+        reason="connections of clients; where the system allows fewer open files, fewer: "
+        "512 files, or half of all, are kept for the database and for functions",
+        error="none: further connections wait until others are closed",
+    )
     definition_bytes_max: int = _limit(
         262_144,
         unit="bytes",

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from flowserver.api.connections import BoundedProtocol
 
 WRITTEN_AT_ONCE_BYTES = 65_536
 """So much does not wait for the turn's end, so that the transport can stop whoever sends without ever waiting."""
@@ -42,8 +42,8 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
 
-class JoiningProtocol(HttpToolsProtocol):
-    """uvicorn's own protocol over such a transport."""
+class JoiningProtocol(BoundedProtocol):
+    """The bounded protocol over such a transport."""
 
     def connection_made(self, transport: Any) -> None:
         """A client has connected."""

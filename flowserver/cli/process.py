@@ -16,6 +16,8 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.types import ASGIApp
 
+from flowserver.api.accepting import BoundedServer
+from flowserver.base.limits import Limits
 from flowserver.cli.joined_writes import JoiningProtocol
 from flowserver.server import Application
 
@@ -31,22 +33,19 @@ FAREWELL_SECONDS = 1.0
 """Clients that send requests all the time let go of their connections in it, and no request of theirs meets a closing
 one; load balancers look for another node meanwhile. Alone, nobody could go elsewhere."""
 
-KEEP_ALIVE_SECONDS = 75
-"""Longer than clients keep idle connections, so that it is they who close them and no request meets a closing one."""
-
 
 def serve_until_stopped(app: Application, listeners: list[socket.socket], announce: Callable[[], None]) -> None:
     """Serve until SIGTERM or Ctrl-C; `announce` is called once requests are answered.
 
     Raises whatever the application's start raises.
     """
-    config = server_config(app)
+    config = server_config(app, app.state.limits)
     server = _Server(app, config, announce)
     with _stopping_by_signals(server), asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_serve(app, server, listeners))
 
 
-def server_config(app: ASGIApp) -> uvicorn.Config:
+def server_config(app: ASGIApp, limits: Limits) -> uvicorn.Config:
     """How uvicorn serves an application of ours."""
     return uvicorn.Config(
         app,
@@ -58,7 +57,7 @@ def server_config(app: ASGIApp) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_keep_alive=limits.idle_connection_seconds,
         timeout_graceful_shutdown=REQUESTS_STOP_SECONDS,
     )
 
@@ -82,11 +81,11 @@ async def _serve(app: Application, server: uvicorn.Server, listeners: list[socke
     log.info("stopped")
 
 
-class QuietServer(uvicorn.Server):
-    """uvicorn, but it says when it serves, and leaves signals to those who run it."""
+class QuietServer(BoundedServer):
+    """uvicorn within bounds, but it says when it serves, and leaves signals to those who run it."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
-        super().__init__(config)
+    def __init__(self, config: uvicorn.Config, limits: Limits, announce: Callable[[], None]) -> None:
+        super().__init__(config, limits)
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -104,7 +103,7 @@ class _Server(QuietServer):
     """The like, which first lets the application leave when it stops."""
 
     def __init__(self, app: Application, config: uvicorn.Config, announce: Callable[[], None]) -> None:
-        super().__init__(config, announce)
+        super().__init__(config, app.state.limits, announce)
         self._app = app
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from flowserver import __version__
+from flowserver.api.accepting import raise_file_limit
 from flowserver.api.guard import is_loopback
 from flowserver.base.urls import base_url
 from flowserver.cli.databases import bring_up_to_date, open_database, place_of, require_up_to_date
@@ -56,6 +57,7 @@ def serve(settings: Settings, *, migrate: Migrate = None) -> None:
     """
     set_up_logs(settings.log_level)
     app = create_app(settings)
+    raise_file_limit(app.state.limits)
     with open_database(settings.database_url) as database:
         admission = _prepare(database, migrate)
         place = place_of(database)

@@ -20,6 +20,7 @@ import uuid_utils
 
 from flowserver.api.faults import as_fault
 from flowserver.api.rpc.acting import Acting
+from flowserver.base.limits import Limits
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.process import QuietServer, leave, server_config
 from flowserver.front.calls import DistantInvoker
@@ -40,7 +41,10 @@ def serve_with_front(app: Application, listeners: list[socket.socket], announce:
 
     Raises CommandFailed where processes cannot be forked, and whatever the application's start raises.
     """
-    with _forked(app, listeners) as end, asyncio.Runner(loop_factory=server_config(app).get_loop_factory()) as runner:
+    with (
+        _forked(app, listeners) as end,
+        asyncio.Runner(loop_factory=server_config(app, app.state.limits).get_loop_factory()) as runner,
+    ):
         runner.run(_run_engine(app, end, announce))
 
 
@@ -120,14 +124,14 @@ def _become_front(app: Application, listeners: list[socket.socket], end: socket.
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     uuid_utils.reseed_rng()
-    with asyncio.Runner(loop_factory=server_config(app).get_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=server_config(app, app.state.limits).get_loop_factory()) as runner:
         runner.run(_run_front(app, listeners, end))
 
 
 async def _run_front(app: Application, listeners: list[socket.socket], end: socket.socket) -> None:
     state = app.state
     front = Front(state.limits, state.clock, state.settings.allowed_hosts, is_wide=state.is_wide)
-    listening = _Listening(front, listeners)
+    listening = _Listening(front, listeners, state.limits)
 
     async def begin_leaving() -> None:
         front.is_leaving = True
@@ -142,10 +146,10 @@ async def _run_front(app: Application, listeners: list[socket.socket], end: sock
 class _Listening:
     """The front's server, which begins and ends as the engine says; if it ends otherwise, so does this process."""
 
-    def __init__(self, front: Front, listeners: list[socket.socket]) -> None:
+    def __init__(self, front: Front, listeners: list[socket.socket], limits: Limits) -> None:
         self._listeners = listeners
         self._begun = asyncio.Event()
-        self._server = QuietServer(server_config(front), self._begun.set)
+        self._server = QuietServer(server_config(front, limits), limits, self._begun.set)
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:

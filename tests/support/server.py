@@ -28,8 +28,8 @@ class ServerProcess:
     """A server on 127.0.0.1 that is ready for requests once the constructor returns.
 
     Without a `database_url` another setting names it. `arguments` are further flags of `serve`, `environment` further
-    variables; FLOWSERVER_ variables and proxies of the tests' own environment do not reach it. Raises AssertionError,
-    with the log, if the server does not come up.
+    variables; FLOWSERVER_ variables and proxies of the tests' own environment do not reach it. `open_files_max` is the
+    system's limit on its open files. Raises AssertionError, with the log, if the server does not come up.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class ServerProcess:
         port: int = 0,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
+        open_files_max: int | None = None,
     ) -> None:
         self._lines: list[str] = []
         self._news = threading.Condition()
@@ -46,6 +47,8 @@ class ServerProcess:
         command = [sys.executable, "-m", "flowserver", "serve", "--port", str(port)]
         if database_url is not None:
             command += ["--database-url", database_url]
+        if open_files_max is not None:
+            command = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(open_files_max), *command]
         self.process = subprocess.Popen(
             [*command, *arguments],
             env=clean_environment() | dict(environment or {}),

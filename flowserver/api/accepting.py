@@ -1,0 +1,153 @@
+"""Accepting connections of clients, never more than leaves files for the database and for the calls of functions.
+
+The event loops accept all that have queued up before they say so, and each connection is an open file: a burst could
+take every file that the process may have. So the server accepts by itself, and stops while it has as many as it may;
+further clients wait in the kernel's queue.
+"""
+
+import asyncio
+import errno
+import logging
+import socket
+from functools import partial
+from typing import Any, Final
+
+import uvicorn
+
+from flowserver.base.limits import Limits
+
+try:
+    import resource
+except ImportError:  # Windows, which has no such limit
+    resource = None  # type: ignore[assignment]
+
+log = logging.getLogger(__name__)
+
+RESERVED_FILES: Final = 512
+"""Open files for all else: the calls and deliveries that a node makes at once (384), the database, logs."""
+
+ACCEPTED_AT_ONCE: Final = 64
+"""Connections taken in one turn of the event loop; others wait for the next turn, behind the requests of this one."""
+
+EXHAUSTED_SECONDS: Final = 0.5
+"""How long to accept none after the system had no file or memory for another."""
+
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+def raise_file_limit(limits: Limits) -> None:
+    """Let this process, and those it forks, open as many files as `limits` need and the system allows."""
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.connections_max + RESERVED_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+
+
+def connections_max(limits: Limits) -> int:
+    """How many connections of clients this process may have open at once."""
+    files = resource.RLIM_INFINITY if resource is None else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if resource is None or files == resource.RLIM_INFINITY:
+        return limits.connections_max
+    return max(1, min(limits.connections_max, files - min(RESERVED_FILES, files // 2)))
+
+
+class BoundedServer(uvicorn.Server):
+    """uvicorn, with connections within `limits`. The configuration's protocol is a BoundedProtocol."""
+
+    def __init__(self, config: uvicorn.Config, limits: Limits) -> None:
+        super().__init__(config)
+        self._limits = limits
+        self._listeners: list[socket.socket] = []
+        self._connections_max = 0
+        self._open: set[socket.socket] = set()
+        self._is_accepting = False
+        self._was_full = False
+        self._connecting: set[asyncio.Task[None]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept on open, listening sockets."""
+        await super().startup(sockets=[])  # uvicorn listens on none itself
+        self._listeners = list(sockets or ())
+        for listener in self._listeners:
+            listener.setblocking(False)
+        self._connections_max = connections_max(self._limits)
+        self._accept_again()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more, let requests end, and end."""
+        self._pause()
+        self._listeners = []
+        await super().shutdown(sockets=sockets)
+
+    def _accept_again(self) -> None:
+        if self._is_accepting or not self._listeners or len(self._open) >= self._connections_max:
+            return
+        self._is_accepting = True
+        loop = asyncio.get_running_loop()
+        for listener in self._listeners:
+            loop.add_reader(listener, self._accept, listener)
+
+    def _pause(self) -> None:
+        if self._is_accepting:
+            self._is_accepting = False
+            loop = asyncio.get_running_loop()
+            for listener in self._listeners:
+                loop.remove_reader(listener)
+
+    def _accept(self, listener: socket.socket) -> None:
+        for _ in range(ACCEPTED_AT_ONCE):
+            if len(self._open) >= self._connections_max:
+                self._note_full()
+                return
+            try:
+                accepted, _address = listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._give_up(error)
+                return
+            self._open.add(accepted)
+            accepted.setblocking(False)
+            connecting = asyncio.ensure_future(self._connect(accepted))
+            self._connecting.add(connecting)
+            connecting.add_done_callback(self._connecting.discard)
+
+    def _note_full(self) -> None:
+        self._pause()
+        if not self._was_full:
+            log.warning("%d connections are open, which is the most: further ones wait", len(self._open))
+        self._was_full = True
+
+    def _give_up(self, error: OSError) -> None:
+        log.warning("a connection cannot be accepted: %s", error.strerror)
+        if error.errno in _EXHAUSTED:
+            self._pause()
+            asyncio.get_running_loop().call_later(EXHAUSTED_SECONDS, self._accept_again)
+
+    async def _connect(self, accepted: socket.socket) -> None:
+        protocol_class: Any = self.config.http_protocol_class
+        protocol = partial(
+            protocol_class,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+            limits=self._limits,
+            on_lost=partial(self._note_lost, accepted),
+        )
+        try:
+            if accepted.family in (socket.AF_INET, socket.AF_INET6):
+                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await asyncio.get_running_loop().connect_accepted_socket(protocol, accepted)
+        except OSError:  # the client has gone already
+            accepted.close()
+            self._note_lost(accepted)
+
+    def _note_lost(self, lost: socket.socket) -> None:
+        self._open.discard(lost)
+        if len(self._open) <= self._connections_max // 2:
+            self._was_full = False
+        self._accept_again()
