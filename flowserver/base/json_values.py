@@ -18,6 +18,9 @@ JsonObject = dict[str, Any]
 DEPTH_MAX = 200
 """Deepest nesting accepted in a JSON text; deeper documents are refused before they can exhaust a stack."""
 
+LEVELS_MAX = DEPTH_MAX + 1
+"""The levels of such a document, counted with its own."""
+
 
 class InvalidJson(ValueError):
     """The text is not the JSON that was asked for; the message says where and why."""
@@ -101,16 +104,21 @@ def text_bytes(text: str) -> int:
 
 
 def depth_exceeds(value: Json, depth_max: int) -> bool:
-    """Whether lists and objects nest deeper than `depth_max`; walks level by level, never recursively."""
+    """Whether lists and objects nest deeper than `depth_max` below the value itself."""
+    return depth_of(value, depth_max + 2) > depth_max + 1
+
+
+def depth_of(value: Json, stop: int) -> int:
+    """How many levels of lists and objects the value has, itself included; `stop` if they are as many or more.
+
+    Walks level by level, never recursively.
+    """
     level = [value]
-    for _ in range(depth_max + 1):
-        deeper: list[Json] = []
-        for item in level:
-            if isinstance(item, dict):
-                deeper.extend(item.values())
-            elif isinstance(item, list):
-                deeper.extend(item)
-        level = [item for item in deeper if isinstance(item, (dict, list))]
-        if not level:
-            return False
-    return True
+    for depth in range(stop):
+        containers = [item for item in level if isinstance(item, (dict, list))]
+        if not containers:
+            return depth
+        level = []
+        for item in containers:
+            level.extend(item.values() if isinstance(item, dict) else item)
+    return stop

@@ -3,12 +3,12 @@
 Knows what all steps have in common and nothing of what a single type does.
 """
 
-from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject, depth_exceeds
+from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject
 from flowserver.language.graph import ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
-from flowserver.machine.sizes import measure, measure_plain
+from flowserver.machine.sizes import Excess, measure_plain
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.turn import Turn
 
@@ -190,12 +190,14 @@ def check_size(turn: Turn, what: str, *documents: Json) -> int | Failure:
     bounded here, not at the input.
     """
     bytes_max = turn.environment.limits.step_data_bytes_max
-    plain = measure_plain(bytes_max, documents)
-    if plain is not None:
-        return plain
-    size = measure(bytes_max, *documents)
-    if size is None:
+    sizes = turn.sizes
+    if not sizes.known:
+        plain = measure_plain(bytes_max, documents)
+        if plain is not None:
+            return plain
+    size = sizes.measure(bytes_max, documents)
+    if size is Excess.BYTES:
         return Failure(RUNTIME_ERROR, f"{what}: more than {bytes_max} bytes, the limit step_data_bytes_max")
-    if any(depth_exceeds(document, DEPTH_MAX) for document in documents):
+    if size is Excess.DEPTH:
         return Failure(RUNTIME_ERROR, f"{what}: nested deeper than {DEPTH_MAX} levels")
     return size

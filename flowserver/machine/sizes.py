@@ -5,35 +5,40 @@ costs nothing as long as nobody writes it out.
 """
 
 from collections.abc import Iterator, Sequence
+from enum import Enum, auto
 from itertools import islice
 
-from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject, dump_json_bytes, json_bytes
+from flowserver.base.json_values import DEPTH_MAX, LEVELS_MAX, Json, JsonObject, depth_of, dump_json_bytes, json_bytes
 
 PIECE = 16
 """Elements written out at once; their number times the limit bounds the memory that counting takes."""
 
+PLAIN_BYTES = 2_048
+"""A document of more bytes is measured value by value."""
 
-def measure(bytes_max: int, *documents: JsonObject | list[Json]) -> int | None:
-    """How many bytes the documents hold together; None if that is more than `bytes_max`."""
-    size = 0
-    for document in documents:
-        for piece in _piece_sizes(document):
-            size += piece
-            if size > bytes_max:
-                return None
-    return size
+LARGE_BYTES = 512
+"""Values of at least so many bytes are remembered."""
+
+REMEMBERED_MAX = 64
+"""So many values at most; one that is forgotten is measured again."""
 
 
 def fits(bytes_max: int, *documents: JsonObject | list[Json]) -> bool:
     """Whether the documents together hold at most `bytes_max` bytes."""
-    return measure(bytes_max, *documents) is not None
+    size = 0
+    for document in documents:
+        for piece in _texts(document):
+            size += len(piece)
+            if size > bytes_max:
+                return False
+    return True
 
 
 def measure_plain(bytes_max: int, documents: Sequence[JsonObject | list[Json]]) -> int | None:
     """How many bytes the documents hold together, if it is seen at a glance that they may.
 
     It is seen of small documents, as most are: each is written out once, and its opening brackets, those inside of
-    texts included, bound its depth by `DEPTH_MAX`. None says nothing.
+    texts included, bound its depth by `DEPTH_MAX`. None says nothing; `Sizes` does.
     """
     size = 0
     for document in documents:
@@ -41,19 +46,106 @@ def measure_plain(bytes_max: int, documents: Sequence[JsonObject | list[Json]]) 
             return None
         text = dump_json_bytes(document)
         size += len(text)
-        if size > bytes_max or text.count(b"{") + text.count(b"[") > DEPTH_MAX:
+        if size > bytes_max or len(text) > PLAIN_BYTES or text.count(b"{") + text.count(b"[") > DEPTH_MAX:
             return None
     return size
 
 
-def _piece_sizes(document: JsonObject | list[Json]) -> Iterator[int]:
-    """Sizes of the pieces of a document; they add up to its own."""
-    if len(document) <= PIECE:
-        yield json_bytes(document)
+class Excess(Enum):
+    """Which rule documents break."""
+
+    BYTES = auto()
+    DEPTH = auto()
+
+
+class Sizes:
+    """Measures documents and remembers large values, so that one which many documents share is written out once.
+
+    A value is known by its identity: documents are never edited in place. It is held as long as it is remembered, or
+    another value could get its identity.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[Json, int, int]] = {}
+        """By identity the value, its bytes, and its depth or a number above it that is within the limit."""
+
+    def __deepcopy__(self, _: object) -> "Sizes":
+        return Sizes()  # copies of values have other identities
+
+    def measure(self, bytes_max: int, documents: Sequence[JsonObject | list[Json]]) -> int | Excess:
+        """How many bytes the documents hold together, or the rule that they break: BYTES if it is both.
+
+        They may hold `bytes_max` bytes, and none may nest deeper than `DEPTH_MAX` levels.
+        """
+        size = depth = 0
+        for part_size, part_depth in self._parts(bytes_max, documents):
+            size += part_size
+            depth = max(depth, part_depth)
+            if size > bytes_max:
+                return Excess.BYTES
+        return Excess.DEPTH if depth > LEVELS_MAX else size
+
+    def _parts(self, bytes_max: int, documents: Sequence[JsonObject | list[Json]]) -> Iterator[tuple[int, int]]:
+        """Sizes and depths of parts of the documents; the sizes add up to those of all."""
+        for document in documents:
+            if isinstance(document, dict):
+                yield from self._entries(bytes_max, document)
+            else:
+                yield self._weigh(bytes_max, document)
+
+    def _entries(self, bytes_max: int, document: JsonObject) -> Iterator[tuple[int, int]]:
+        """Sizes and depths of a document's entries; the sizes add up to its own."""
+        yield (1 if document else 2), 1  # two brackets, but the first entry needs no comma
+        piece: JsonObject = {}
+        for key, value in document.items():
+            if isinstance(value, (dict, list)) or (isinstance(value, str) and len(value) >= LARGE_BYTES):
+                size, depth = self._weigh(bytes_max, value)
+                yield json_bytes(key) + size + 2, depth + 1
+            else:
+                piece[key] = value
+                if len(piece) == PIECE:
+                    yield json_bytes(piece) - 1, 1
+                    piece = {}
+        if piece:
+            yield json_bytes(piece) - 1, 1
+
+    def _weigh(self, bytes_max: int, value: Json) -> tuple[int, int]:
+        """The size of a value, and its depth or a number above it that is within the limit.
+
+        Of a value over the limit only so much is written out that this is seen.
+        """
+        known = self.known.get(id(value))
+        if known is None:
+            size = brackets = 0
+            for piece in _texts(value):
+                size += len(piece)
+                brackets += _brackets(piece)
+                if size > bytes_max:
+                    return size, 0
+            depth = brackets if brackets <= DEPTH_MAX else depth_of(value, LEVELS_MAX + 1)
+            if size < LARGE_BYTES:
+                return size, depth
+            known = value, size, depth
+            if len(self.known) == REMEMBERED_MAX:
+                del self.known[next(iter(self.known))]
+        else:
+            del self.known[id(value)]
+        self.known[id(value)] = known  # as the last one that was used
+        return known[1:]
+
+
+def _brackets(text: bytes) -> int:
+    return text.count(b"{") + text.count(b"[")
+
+
+def _texts(value: Json) -> Iterator[bytes]:
+    """Texts of the pieces of a value; their lengths add up to that of its own."""
+    if not isinstance(value, (dict, list)) or len(value) <= PIECE:
+        yield dump_json_bytes(value)
         return
-    yield 1  # two brackets, but the first piece needs no comma
-    for piece in _pieces(document):
-        yield json_bytes(piece) - 1  # without its brackets, with a comma
+    yield b"["  # two brackets, but the first piece needs no comma
+    for piece in _pieces(value):
+        yield dump_json_bytes(piece)[1:]  # without its brackets, with a comma
 
 
 def _pieces(document: JsonObject | list[Json]) -> Iterator[JsonObject | list[Json]]:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from flowserver.base.json_values import JsonObject
+from flowserver.machine.sizes import Sizes
 
 
 class Status(StrEnum):
@@ -108,6 +109,8 @@ class Execution:
     scopes: dict[int, Scope] = field(default_factory=dict)
     _opened: dict[int, dict[int, None]] | None = field(default=None, init=False, repr=False, compare=False)
     """By scope id the scopes that its current step opened, in order; made when somebody first asks."""
+    sizes: Sizes | None = field(default=None, init=False, repr=False, compare=False)
+    """What the last turn has measured, if another one goes on at once: an execution that waits holds no such values."""
 
     @property
     def is_running(self) -> bool:

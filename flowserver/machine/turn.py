@@ -12,7 +12,7 @@ from enum import Enum, auto
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.expressions.fuel import Fuel
-from flowserver.expressions.paths import find
+from flowserver.expressions.paths import MISSING, Missing, find
 from flowserver.language.graph import Flow, ForeachStep, Mappings, Step, TaskStep
 from flowserver.machine.commands import CancelInvocation, Command, ReportCallback, StopInvocation
 from flowserver.machine.events import Event, EventType, cut
@@ -20,6 +20,7 @@ from flowserver.machine.mappings import RUNTIME_ERROR, Environment, MissingSourc
 from flowserver.machine.messages import Failure
 from flowserver.machine.parameters import is_asynchronous
 from flowserver.machine.results import result_of_end
+from flowserver.machine.sizes import Sizes
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 
 
@@ -61,7 +62,8 @@ class Turn:
     """The changes one message makes to one execution.
 
     `events` and `commands` in order; `touched` and `removed` scope ids, disjoint (a scope that came and went within
-    the turn is in neither); `outcome`; `more` says that it has left ready scopes for another turn.
+    the turn is in neither); `outcome`; `more` says that it has left ready scopes for another turn; `sizes` is what has
+    been measured.
     """
 
     def __init__(self, flow: Flow, execution: Execution, environment: Environment) -> None:
@@ -75,9 +77,12 @@ class Turn:
         self.outcome = APPLIED
         self.more = False
         self.steps_left = environment.limits.turn_steps_max
+        self.sizes = execution.sizes or Sizes()
         self.ready: deque[int] = deque()
         self._first_new_id = execution.next_scope_id
         self._inputs: dict[int, JsonObject] = {}
+        self._collections: dict[int, tuple[JsonObject | None, Json | Missing]] = {}
+        """By scope id, with the input of the step that it was found in."""
 
     # Events
 
@@ -208,10 +213,20 @@ class Turn:
         assert step_input is not None
         if not isinstance(step, ForeachStep):
             return step_input
-        iteration = {**step_input, step.item: _collection(step, step_input)[scope.item]}
+        collection = self.collection_of(parent, step)
+        assert isinstance(collection, list), "checked when the foreach was entered"
+        iteration = {**step_input, step.item: collection[scope.item]}
         if step.index is not None:
             iteration[step.index] = scope.item
         return iteration
+
+    def collection_of(self, scope: Scope, step: ForeachStep) -> Json | Missing:
+        """What the foreach that the scope stands at goes over; looked for once in a turn, as `[*]` makes a new list."""
+        step_input, collection = self._collections.get(scope.scope_id, (None, MISSING))
+        if step_input is not scope.step_input:
+            collection = find(step.collection, scope.step_input)
+            self._collections[scope.scope_id] = scope.step_input, collection
+        return collection
 
     def flow_input(self, missing_source: MissingSource, fuel: Fuel | None) -> JsonObject | Failure:
         """The execution's input after the flow's inputMappings."""
@@ -275,9 +290,3 @@ def idempotency_key(execution: Execution, scope: Scope) -> str:
 def submission_key(execution: Execution, scope: Scope) -> str:
     """What one attempt of it submits goes by."""
     return f"{idempotency_key(execution, scope)}-{scope.wait_id}"
-
-
-def _collection(step: ForeachStep, step_input: JsonObject) -> list[Json]:
-    found = find(step.collection, step_input)
-    assert isinstance(found, list), "checked when the foreach was entered"
-    return found

@@ -1,6 +1,6 @@
 """`parallel` and `foreach`: scopes that run side by side and are joined, in order, into an array."""
 
-from flowserver.expressions.paths import MISSING, find
+from flowserver.expressions.paths import MISSING
 from flowserver.language.graph import ForeachStep, ParallelStep
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
@@ -48,7 +48,7 @@ def finish_iteration(turn: Turn, scope: Scope, step: ForeachStep, child: Scope) 
 
 
 def _collection_size(turn: Turn, scope: Scope, step: ForeachStep) -> int | Failure:
-    collection = find(step.collection, scope.step_input)
+    collection = turn.collection_of(scope, step)
     path = step.collection.text
     if collection is MISSING:
         return Failure(RUNTIME_ERROR, f"the collection {path} was not found in the step's input")

@@ -1,0 +1,158 @@
+"""The size rule to the byte and to the level, and how often a value is written out to be measured."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject, depth_exceeds, dump_json_bytes, json_bytes
+from flowserver.base.limits import Limits
+from flowserver.expressions.paths import Path, find
+from flowserver.machine.advance import advance
+from flowserver.machine.mappings import Environment
+from flowserver.machine.messages import Continue, Message, Start
+from flowserver.machine.sizes import LARGE_BYTES, PIECE, PLAIN_BYTES, REMEMBERED_MAX, Excess, Sizes, measure_plain
+from flowserver.machine.state import Execution, Status
+from tests.support.flows import flow
+from tests.support.world import NOW_MS, token_for
+
+PLENTY = 10_000_000
+TIMES_AT_MOST = 12
+"""What ten times the items may cost."""
+
+COUNTS = st.integers(0, 2 * PIECE + 1)
+VALUES = st.recursive(
+    st.none() | st.integers() | st.text(max_size=5) | st.just("é" * LARGE_BYTES) | COUNTS.map(lambda n: [n] * n),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.builds(
+    lambda values, count: {f"é{n}": value for n, value in enumerate(values)} | {f"k{n}": n for n in range(count)},
+    st.lists(VALUES, max_size=4),
+    COUNTS,
+)
+DOCUMENTS = st.lists(OBJECTS | st.lists(VALUES, max_size=4), min_size=1, max_size=3)
+
+
+@given(DOCUMENTS)
+def test_documents_fit_to_the_byte_however_often_they_are_measured(documents: list[Any]) -> None:
+    size = sum(map(json_bytes, documents))
+    measured = Sizes()
+    for _ in range(2):
+        assert measured.measure(size, documents) == size
+        assert measure_plain(size, documents) in (None, size)
+        assert measure_plain(size - 1, documents) is None
+        assert measured.measure(size - 1, documents) is Excess.BYTES
+
+
+def _nested(levels: int) -> Json:
+    value: Json = "x" * PLAIN_BYTES
+    for level in range(levels):
+        value = [value] if level % 2 else {"k": value}
+    return value
+
+
+@pytest.mark.parametrize("beside", [{}, {f"k{number}": [number] for number in range(DEPTH_MAX)}])
+@pytest.mark.parametrize("levels", [DEPTH_MAX, DEPTH_MAX + 1, DEPTH_MAX + 2])
+def test_documents_nest_as_deep_as_texts_may(levels: int, beside: dict[str, Json]) -> None:
+    document = {"deep": _nested(levels - 1), "beside": beside}
+    expected = Excess.DEPTH if depth_exceeds(document, DEPTH_MAX) else json_bytes(document)
+    assert (expected is Excess.DEPTH) == (levels > DEPTH_MAX + 1)
+    measured = Sizes()
+    for _ in range(2):
+        assert measured.measure(PLENTY, [document]) == expected
+        assert (measured.measure(PLENTY, [[document["deep"]]]) is Excess.DEPTH) == (expected is Excess.DEPTH)
+
+
+def test_what_is_too_large_and_too_deep_is_called_too_large() -> None:
+    assert Sizes().measure(100, [{"deep": _nested(DEPTH_MAX + 5)}]) is Excess.BYTES
+
+
+def test_a_value_that_many_documents_share_is_written_out_once(written: list[int]) -> None:
+    shared = list(range(10_000))
+    measured = Sizes()
+    for number in range(100):
+        assert measured.measure(PLENTY, [{"shared": shared, "number": number}, {"again": shared}]) != Excess.BYTES
+    assert sum(written) < 3 * json_bytes(shared)
+
+
+def test_another_value_is_never_taken_for_one_that_was_measured() -> None:
+    """A value that nothing else holds would be collected, and the next could get its identity."""
+    measured = Sizes()
+    for number in range(1_000):
+        size = json_bytes(document := {"k": ["x" * (PLAIN_BYTES + number)]})
+        assert measured.measure(size, [document]) == size
+        assert measured.measure(size - 1, [document]) is Excess.BYTES
+    assert len(measured.known) == REMEMBERED_MAX, "and few are held"
+
+
+def test_a_value_over_the_limit_is_not_written_out_whole(written: list[int]) -> None:
+    large = [f"{number}" * 1_000 for number in range(10_000)]
+    assert Sizes().measure(100_000, [{"large": large}]) is Excess.BYTES
+    assert sum(written) < 300_000
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The bytes of each text that is made to measure something."""
+    lengths: list[int] = []
+
+    def noting(value: Json) -> bytes:
+        text = dump_json_bytes(value)
+        lengths.append(len(text))
+        return text
+
+    monkeypatch.setattr("flowserver.machine.sizes.dump_json_bytes", noting)
+    monkeypatch.setattr("flowserver.machine.sizes.json_bytes", lambda value: len(noting(value)))
+    return lengths
+
+
+# What a foreach over many items measures
+
+FEW, MANY = 200, 2_000
+EACH = """
+    - type: foreach
+      name: each
+      iterationMapping: {collection: "%s", item: it}
+      steps:
+      - {type: pass, name: s}
+      outputMappings: [{target: done, source: true}]
+"""
+ENVIRONMENT = Environment(NOW_MS, Limits(), "null", token_for)
+
+
+def _measured_bytes(written: list[int], collection: str, given: JsonObject) -> int:
+    """What an execution whose iterations all see the whole collection writes out to measure it."""
+    written.clear()
+    execution = Execution("id1", "conf", "exec1", given, 0, 0)
+    message: Message = Start()
+    while execution.is_running:
+        advance(flow(EACH % collection), execution, message, ENVIRONMENT)
+        message = Continue()
+    assert execution.status is Status.SUCCEEDED
+    return sum(written)
+
+
+@pytest.mark.parametrize("collection", ["$.items", "$.items[*]"])
+@pytest.mark.parametrize("item", [7, {"sku": "x" * 30}])
+def test_ten_times_the_items_are_ten_times_the_bytes_to_measure(
+    written: list[int], collection: str, item: Json
+) -> None:
+    few = _measured_bytes(written, collection, {"items": [item] * FEW})
+    many = _measured_bytes(written, collection, {"items": [item] * MANY})
+    assert many <= TIMES_AT_MOST * few, f"{few} bytes for {FEW} items, {many} for {MANY}"
+
+
+def test_a_turn_looks_for_a_collection_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def noting(path: Path, value: Json) -> Json:
+        looked.append(path.text)
+        return find(path, value)
+
+    monkeypatch.setattr("flowserver.machine.turn.find", noting)
+    execution = Execution("id1", "conf", "exec1", {"items": list(range(50))}, 0, 0)
+    advance(flow(EACH % "$.items[*]"), execution, Start(), ENVIRONMENT)
+    assert execution.status is Status.SUCCEEDED
+    assert looked == ["$.items[*]"]
