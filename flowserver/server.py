@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 RPC_PATH = "/"
 RPC_METHODS = ("GET", "POST", "HEAD")
 
-FC_PREFIX = "/2016-08-15/"
+FC_PREFIXES = ("/2016-08-15/", "/2021-04-06/")
 FC_ROUTE: Final = "flowserver.api.fc.router:FcRoute"
 
 MNS_PATHS = re.compile(r"/(queues|topics)(/|\Z)")
@@ -97,7 +97,7 @@ class Application(Starlette):
             await super().__call__(scope, receive, send)
         elif is_rpc(scope):
             await self._rpc(scope, receive, send)
-        elif scope["path"].startswith(FC_PREFIX):
+        elif scope["path"].startswith(FC_PREFIXES):
             await self._fc(scope, receive, send)
         elif MNS_PATHS.match(scope["path"]) or _is_about_account(scope):
             await self._mns(scope, receive, send)

@@ -8,7 +8,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.invocation_writes import Change
 from flowserver.invokers.invocation import Failed, Invocation, Reply
 from flowserver.invokers.replies import failure_in
-from flowserver.machine.invocation_results import destination_document
+from flowserver.machine.invocation_results import LATEST, destination_document
 from flowserver.machine.invocations import Broke, Deliver, Happening, Order, Returned, advance_invocation
 from flowserver.store.deliveries import NewDelivery
 from flowserver.store.invocations import InvocationRow
@@ -34,7 +34,8 @@ def change_by(row: InvocationRow, happenings: Iterable[Happening], now_ms: int) 
 
 
 def _delivery(row: InvocationRow, order: Deliver) -> NewDelivery:
-    document = destination_document(title_of(row), row.request_id, row.payload, row.state)
+    qualified = f"{row.service}.{row.qualifier or LATEST}/{row.function}"
+    document = destination_document(qualified, row.request_id, row.payload, row.state)
     key = row.invocation_key
     return NewDelivery(delivery_id=key, target=order.target, message_id=key, body=document, invocation_key=key)
 

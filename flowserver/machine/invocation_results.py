@@ -11,6 +11,12 @@ from flowserver.machine.invocation_states import InvocationState, InvocationStat
 from flowserver.machine.messages import Failure, Result, Success
 
 UNHANDLED: Final = "UnhandledInvocationError"
+UNKNOWN: Final = "FC.Unknown"
+"""The error of a function that did not name its own."""
+
+LATEST: Final = "LATEST"
+"""How a missing qualifier is shown."""
+
 DOCUMENT_BYTES_MAX: Final = 49_152
 """What the smallest destination takes: a queue's message of 64 KiB, in Base64."""
 
@@ -18,7 +24,7 @@ DOCUMENT_BYTES_MAX: Final = 49_152
 def result_of_invocation(state: InvocationState) -> Result:
     """The result that a waiting step gets: an object that the function returned, or a failure."""
     if state.status is not InvocationStatus.SUCCEEDED:
-        return Failure(state.error or "FC.Unknown", state.cause or "")
+        return Failure(state.error or UNKNOWN, state.cause or "")
     if state.result is None:
         return Failure(INVALID_LOCAL, "the function returned more than is kept of an invocation")
     output = _json_of(state.result)

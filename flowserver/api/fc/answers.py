@@ -1,7 +1,8 @@
 """What a Function Compute client is answered: status, headers, body. Decides only how things are spelled."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
@@ -9,6 +10,8 @@ from flowserver.base.errors import FlowServerError, MissingParameter, ResourceTh
 from flowserver.base.json_values import JsonObject, dump_json
 
 JSON_TYPE = "application/json"
+OPEN_API_PREFIX: Final = "/2021-04-06/"
+"""Begins the paths of the version that the OpenAPI clients speak."""
 
 _OTHERWISE = {MissingParameter: ("MissingRequiredHeader", 400), ResourceThrottled: ("ResourceThrottled", 503)}
 """Codes and statuses that this API has for errors which the others name differently."""
@@ -22,12 +25,15 @@ class Answer:
     body: bytes = b""
     content_type: str = JSON_TYPE
     headers: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[str, str] | None = None
+    """Code and message of a refusal, whose body depends on the version of the API."""
 
-    async def send(self, send: Send, request_id: str) -> None:
-        """Send it; every reply names its request."""
+    async def send(self, send: Send, request_id: str, path: str) -> None:
+        """Send it; every reply names its request. `path` is the request's, which begins with the API's version."""
+        body = self.body if self.refused is None else _refusal_body(*self.refused, request_id, path)
         fields = {
             "content-type": self.content_type,
-            "content-length": str(len(self.body)),
+            "content-length": str(len(body)),
             "x-fc-request-id": request_id,
             **self.headers,
         }
@@ -35,7 +41,15 @@ class Answer:
             del fields["content-type"], fields["content-length"]
         headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fields.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body})
+        await send({"type": "http.response.body", "body": body})
+
+
+def _refusal_body(code: str, message: str, request_id: str, path: str) -> bytes:
+    """What the clients of a version read: fc2 the first two members, the OpenAPI clients the others."""
+    body: JsonObject = {"ErrorCode": code, "ErrorMessage": message}
+    if path.startswith(OPEN_API_PREFIX):
+        body |= {"Code": code, "Message": message, "RequestId": request_id}
+    return dump_json(body).encode("utf-8", "replace")
 
 
 def document(body: JsonObject, status: int = 200) -> Answer:
@@ -45,7 +59,7 @@ def document(body: JsonObject, status: int = 200) -> Answer:
 
 def refusal(status: int, code: str, message: str) -> Answer:
     """A refusal as the SDKs read it."""
-    return document({"ErrorCode": code, "ErrorMessage": message}, status)
+    return Answer(status, refused=(code, message))
 
 
 def fault(error: FlowServerError) -> Answer:
@@ -64,9 +78,9 @@ class FaultResponse:
 
     def __init__(self, error: FlowServerError, request_id: str) -> None:
         answer = fault(error)
-        self._answer = Answer(answer.status, answer.body, headers={"connection": "close"})
+        self._answer = replace(answer, headers={"connection": "close"})
         self._request_id = request_id
 
-    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Answer one request."""
-        await self._answer.send(send, self._request_id)
+        await self._answer.send(send, self._request_id, scope["path"])

@@ -1,19 +1,14 @@
 """Asynchronous invocations, as Function Compute's clients look at them and stop them."""
 
-from typing import Final
-
 from flowserver.api.fc.answers import Answer, document
 from flowserver.api.fc.requests import FcRequest
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import JsonObject, dump_json
-from flowserver.invokers.outcomes import UNHANDLED
+from flowserver.machine.invocation_results import LATEST, UNHANDLED, UNKNOWN
 from flowserver.machine.invocation_states import InvocationStatus
 from flowserver.operations.async_invocations import Wanted
 from flowserver.operations.operations import Operations
 from flowserver.store.invocations import InvocationRow
-
-LATEST: Final = "LATEST"
-"""How a missing qualifier is shown."""
 
 
 async def get_invocation(operations: Operations, _: FcRequest, names: dict[str, str]) -> Answer:
@@ -92,11 +87,16 @@ def _shown(row: InvocationRow) -> JsonObject:
                 "eventId": number,
                 "status": str(event.status),
                 "timestamp": event.time_ms,
-                "eventDetail": dump_json({"Error": event.detail}) if event.detail else "",
+                "eventDetail": dump_json({"Error": _condition(event.detail)}) if event.detail else "",
             }
             for number, event in enumerate(state.events, 1)
         ],
     }
+
+
+def _condition(error: str) -> str:
+    """How the service names an error: its own ones (`FC.…`), and one name for all that functions do."""
+    return error if error.startswith("FC.") and error != UNKNOWN else UNHANDLED
 
 
 def _error_message(row: InvocationRow) -> str:
@@ -113,7 +113,7 @@ def _text(payload: bytes) -> str:
 
 def _one_of(request: FcRequest, name: str, allowed: tuple[str, ...]) -> str:
     """The parameter's value, the first of the allowed ones if it is not given; raises InvalidArgument."""
-    given = request.query.get(name) or allowed[0]
+    given = (request.query.get(name) or allowed[0]).lower()  # Python's OpenAPI client writes True
     if given not in allowed:
         raise InvalidArgument(f"{name} must be {' or '.join(allowed)}")
     return given

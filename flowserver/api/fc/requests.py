@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
+from flowserver.api.rpc.signature import check_body
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
 
@@ -26,6 +27,8 @@ class FcRequest:
     headers: Mapping[str, str]
     request_id: str
     receive: Receive
+    is_body_signed: bool = False
+    """Whether the body must have the hash that the headers name."""
 
     @staticmethod
     def of(scope: Scope, receive: Receive) -> "FcRequest":
@@ -37,6 +40,11 @@ class FcRequest:
     @cached_property
     def query(self) -> dict[str, str]:
         """The parameters; the last of one name wins. Raises InvalidArgument."""
+        return dict(self.pairs)
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The parameters in their order. Raises InvalidArgument."""
         try:
             pairs = parse_qsl(
                 self.query_string.decode(), keep_blank_values=True, errors="strict", max_num_fields=PARAMETERS_MAX
@@ -45,7 +53,7 @@ class FcRequest:
             raise InvalidArgument(f"the query must be at most {PARAMETERS_MAX} percent-encoded parameters") from None
         if any("\0" in text for pair in pairs for text in pair):
             raise InvalidArgument("the query must not hold NUL characters")  # PostgreSQL cannot store them
-        return dict(pairs)
+        return pairs
 
     def number(self, name: str) -> int | None:
         """The query's whole number of this name, or None; raises InvalidArgument."""
@@ -57,7 +65,13 @@ class FcRequest:
         return int(text)
 
     async def body(self) -> bytes:
-        """The whole body; raises ClientDisconnect."""
+        """The whole body; raises ClientDisconnect, and SignatureNotMatch if it is not the one that was signed."""
+        body = await self._read()
+        if self.is_body_signed:
+            check_body(body, self.headers)
+        return body
+
+    async def _read(self) -> bytes:
         parts: list[bytes] = []
         while True:
             message = await self.receive()

@@ -1,29 +1,37 @@
 """The routes of Function Compute's API: check the caller, find what is asked for, answer as the SDKs expect.
 
-A plain ASGI application, like RPC's. Who calls is checked before anything of the body is read, because the signature
-does not cover it.
+A plain ASGI application, like RPC's. Who calls is checked before anything of the body is read: the signature of fc2
+does not cover it, and that of the OpenAPI clients covers a hash which the body is held to when it is read.
+
+Two versions have the same routes. In 2016-08-15, which fc2 speaks, a qualifier follows the service's name; in
+2021-04-06, which the OpenAPI clients (`alibabacloud-fc-open20210406`) speak, it is a parameter of the query.
 """
 
 import re
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 from typing import Final
+from urllib.parse import quote
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from flowserver.api.faults import as_fault
-from flowserver.api.fc.answers import Answer, fault
+from flowserver.api.fc.answers import OPEN_API_PREFIX, Answer, fault
 from flowserver.api.fc.async_configs import delete_config, get_config, list_configs, put_config
 from flowserver.api.fc.invocations import get_invocation, list_functions, list_invocations, stop_invocation
 from flowserver.api.fc.invoke import invoke
 from flowserver.api.fc.requests import FcRequest
 from flowserver.api.fc.signature import read_claim, verify
 from flowserver.api.guard import check_open_request
-from flowserver.base.errors import FlowServerError, PathNotSupported
+from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest
+from flowserver.api.rpc.signature import read_claim as read_rpc_claim
+from flowserver.api.rpc.signature import verify as verify_rpc
+from flowserver.base.errors import FlowServerError, InvalidArgument, PathNotSupported
 from flowserver.engine.engine import Engine
 from flowserver.operations.operations import Operations
 
-VERSION: Final = "2016-08-15"
+VERSIONS: Final = "/2016-08-15|/2021-04-06"
 
 _SERVICE = r"services/(?P<service>[^/.]+)(?:\.(?P<qualifier>[^/]+))?"
 _FUNCTION = rf"{_SERVICE}/functions/(?P<function>[^/]+)"
@@ -42,11 +50,11 @@ ROUTES: tuple[tuple[str, str, Route], ...] = (
     ("DELETE", rf"{_FUNCTION}/async-invoke-config", delete_config),
     ("GET", rf"{_FUNCTION}/async-invoke-configs", list_configs),
 )
-_COMPILED = tuple((method, re.compile(rf"/{VERSION}/{path}/?"), route) for method, path, route in ROUTES)
+_COMPILED = tuple((method, re.compile(rf"(?:{VERSIONS})/{path}/?"), route) for method, path, route in ROUTES)
 
 
 class FcRoute:
-    """Answers requests below /2016-08-15/ over the operations."""
+    """Answers requests below the paths of both versions over the operations."""
 
     def __init__(self, operations: Operations, engine: Engine, allowed_hosts: Collection[str]) -> None:
         self._operations = operations
@@ -57,7 +65,7 @@ class FcRoute:
         """Serve one request."""
         request = FcRequest.of(scope, receive)
         try:
-            await self._check_caller(request)
+            request = await self._admit(request)
             route, names = _find(request)
             answer = await route(self._operations, request, names)
         except ClientDisconnect:
@@ -66,26 +74,53 @@ class FcRoute:
             answer = fault(error)
         except Exception as error:
             answer = fault(as_fault(error, f"request {request.request_id}"))
-        await answer.send(send, request.request_id)
+        await answer.send(send, request.request_id, request.path)
 
-    async def _check_caller(self, request: FcRequest) -> None:
+    async def _admit(self, request: FcRequest) -> FcRequest:
+        """The request of a caller who may call; raises the error of one who may not."""
         access, headers = self._operations.access, request.headers
         if await access.is_open():
             host, origin = headers.get("host"), headers.get("origin")
             check_open_request(host, origin, self._allowed_hosts, headers.get("sec-fetch-site"))
-            return
+            return request
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             await access.check_bearer(token.strip())
-            return
+            return request
+        if scheme.startswith("ACS"):
+            return await self._admit_open_api(request)
         claim = read_claim(headers)
         secret = await access.secret_of(claim.access_key_id)
         verify(claim, request.method, request.path, headers, secret, self._clock.now_ms())
+        return request
+
+    async def _admit_open_api(self, request: FcRequest) -> FcRequest:
+        """Check ACS3-HMAC-SHA256, as RPC does; it must cover what the `x-fc-*` headers ask for."""
+        path = quote(request.path, safe="/")
+        signed = SignedRequest(request.method, path, request.pairs, [], request.headers, body=None)
+        claim = read_rpc_claim(signed)
+        assert claim is not None, "the header says that it is signed"
+        access = self._operations.access
+        secret = await access.secret_of(claim.access_key_id)
+        own = [name for name in request.headers if name.startswith("x-fc-")]
+        verify_rpc(signed, claim, secret, self._clock.now_ms(), also_signed=own)
+        await access.use_nonce(claim.access_key_id, claim.nonce, NONCE_KEPT_MS)
+        return replace(request, is_body_signed=True)
 
 
 def _find(request: FcRequest) -> tuple[Route, dict[str, str]]:
     for method, path, route in _COMPILED:
         found = path.fullmatch(request.path) if method == request.method else None
         if found is not None:
-            return route, found.groupdict(default="")
+            return route, _names(request, found)
     raise PathNotSupported(f"{request.method} {request.path[:200]} is not supported")
+
+
+def _names(request: FcRequest, found: re.Match[str]) -> dict[str, str]:
+    """What the path names, with the qualifier from where the version has it."""
+    names = found.groupdict(default="")
+    if not request.path.startswith(OPEN_API_PREFIX) or "service" not in names:
+        return names
+    if names["qualifier"]:
+        raise InvalidArgument("name the qualifier in the query, not behind the service's name")
+    return names | {"qualifier": request.query.get("qualifier", "")}

@@ -9,7 +9,7 @@ spend the nonce, once per access key. A nonce can be forgotten NONCE_KEPT_MS aft
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -48,14 +48,17 @@ _SHOWN_CHARACTERS_MAX = 4096
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """A request as it came: `query` and `form` decoded with blank values kept, header names in lower case."""
+    """A request as it came: `query` and `form` decoded with blank values kept, header names in lower case.
+
+    A `body` of None is one that has not been read; its reader must hold it to the hash with `check_body`.
+    """
 
     method: str
     path: str
     query: list[tuple[str, str]]
     form: list[tuple[str, str]]
     headers: Mapping[str, str]
-    body: bytes
+    body: bytes | None
 
     @cached_property
     def parameters(self) -> dict[str, str]:
@@ -90,14 +93,16 @@ def read_claim(request: SignedRequest) -> Claim | None:
     return None
 
 
-def verify(request: SignedRequest, claim: Claim, secret: str, now_ms: int) -> None:
-    """Check a claim with the secret of its access key.
+def verify(
+    request: SignedRequest, claim: Claim, secret: str, now_ms: int, *, also_signed: Collection[str] = ()
+) -> None:
+    """Check a claim with the secret of its access key. A V3 signature must cover the headers `also_signed`, too.
 
     Raises SignatureNotMatch if anything that is signed was changed, a V3 body included, or if a V3 signature leaves
     out a header that must be signed; RequestTimeTooSkewed if it was signed more than 15 minutes from `now_ms`.
     """
     if claim.version == "v3":
-        _verify_v3(request, secret)
+        _verify_v3(request, secret, also_signed)
     else:
         _verify_v1(request, secret)
     if abs(now_ms - claim.timestamp_ms) > TIME_WINDOW_MS:
@@ -128,18 +133,25 @@ def _read_v3_claim(request: SignedRequest) -> Claim:
     return _claim("v3", authorization["Credential"], nonce, date)
 
 
-def _verify_v3(request: SignedRequest, secret: str) -> None:
+def check_body(body: bytes, headers: Mapping[str, str]) -> None:
+    """Raises SignatureNotMatch unless the body has the hash that a V3 signature covers."""
+    if not _equal(hashlib.sha256(body).hexdigest(), headers["x-acs-content-sha256"]):
+        raise SignatureNotMatch("The body does not have the hash that x-acs-content-sha256 names.")
+
+
+def _verify_v3(request: SignedRequest, secret: str, also_signed: Collection[str]) -> None:
     authorization = _authorization(request)
     names = authorization["SignedHeaders"].split(";")
-    if unsigned := sorted(V3_REQUIRED.difference(names)):
+    if unsigned := sorted(V3_REQUIRED.union(also_signed).difference(names)):
         raise SignatureNotMatch(f"The signature must cover these headers too: {', '.join(unsigned)}.")
     if absent := [name for name in names if name not in request.headers]:
         raise SignatureNotMatch(f"The signature covers headers that did not arrive: {', '.join(absent)[:200]}.")
-    body_sha256 = hashlib.sha256(request.body).hexdigest()
-    if not _equal(body_sha256, request.headers["x-acs-content-sha256"]):
-        raise SignatureNotMatch("The body does not have the hash that x-acs-content-sha256 names.")
+    if request.body is not None:
+        check_body(request.body, request.headers)
     headers = [(name, request.headers[name]) for name in names]
-    string_to_sign = v3_string_to_sign(request.method, request.path, request.query, headers, body_sha256)
+    string_to_sign = v3_string_to_sign(
+        request.method, request.path, request.query, headers, request.headers["x-acs-content-sha256"]
+    )
     if not _equal(v3_signature(secret, string_to_sign), authorization["Signature"]):
         raise SignatureNotMatch
 

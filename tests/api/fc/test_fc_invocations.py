@@ -173,7 +173,7 @@ async def test_a_function_that_fails(client: httpx.AsyncClient, functions: Funct
     assert (failed["status"], failed["alreadyRetriedTimes"]) == ("Failed", 1)
     assert failed["invocationErrorMessage"] == "UnhandledInvocationError"
     assert json.loads(failed["returnPayload"])["errorType"] == "CardDeclined"
-    assert json.loads(failed["events"][-1]["eventDetail"]) == {"Error": "CardDeclined"}
+    assert json.loads(failed["events"][-1]["eventDetail"]) == {"Error": "UnhandledInvocationError"}
 
 
 async def test_stopped_while_the_function_works(client: httpx.AsyncClient, functions: Functions) -> None:
