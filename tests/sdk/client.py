@@ -51,7 +51,10 @@ SDKS = [
 if shutil.which("npm"):  # as the Makefile decides whether to install the Node package
     SDKS.append(Sdk("node", ("node", str(DRIVERS / "node.js")), "{code}Error"))
 
-FC_SDKS = [Sdk("fc2-python", _python("fc2_python.py"), "FcError")]
+FC_OPEN = Sdk("fc-open", _python("fc_open.py"), "ClientException")
+"""The only one of Python's that can look at tasks and stop them."""
+
+FC_SDKS = [Sdk("fc2-python", _python("fc2_python.py"), "FcError"), FC_OPEN]
 """Those of Function Compute."""
 if shutil.which("npm"):
     FC_SDKS.append(Sdk("fc2-node", ("node", str(DRIVERS / "fc2.js")), "FC{code}Error"))

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.api.fc.signing import signed_headers
-from tests.sdk.client import FC_SDKS, Access, Sdk, SdkClient, SdkError, SdkProcess
+from tests.sdk.client import FC_OPEN, FC_SDKS, Access, Sdk, SdkClient, SdkError, SdkProcess
 from tests.support.access_key import TOKEN
 from tests.support.function_server import Call, FunctionError, FunctionServer
 from tests.support.server import PATIENCE_SECONDS, ServerProcess
@@ -132,7 +132,7 @@ def test_configurations(client: SdkClient) -> None:
 
 
 class Tasks:
-    """The calls about asynchronous invocations of `fc/echo`, which neither SDK has: signed by hand."""
+    """Calls about asynchronous invocations of `fc/echo`, which the SDKs of 2016-08-15 do not have: signed by hand."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -169,3 +169,45 @@ def test_asynchronous_invocations(client: SdkClient, unique: str) -> None:
     assert (failed.status, failed.code) == (409, "StatefulAsyncInvocationAlreadyExists")
     stopped = tasks.call("PUT", f"/{unique}")
     assert (stopped.status_code, stopped.json()["ErrorCode"]) == (400, "InvalidArgument")
+
+
+def task_of(client: SdkClient, name: str, status: str, **names: str) -> dict:
+    """The task once it has this status."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        found = client.call("GetTask", **names, task=name)
+        if found["status"] == status:
+            return found
+    raise AssertionError(f"{name} does not become {status}")
+
+
+@pytest.fixture(params=["opened", "keyed"])
+def open_client(request: pytest.FixtureRequest, process_of: Callable[[Sdk], SdkProcess]) -> SdkClient:
+    return SdkClient(process_of(FC_OPEN), request.getfixturevalue(request.param))
+
+
+def test_tasks_as_the_open_api_has_them(open_client: SdkClient, unique: str) -> None:
+    names = ECHO | {"qualifier": "prod"}
+    headers = {"X-Fc-Invocation-Type": "Async", "X-Fc-Stateful-Async-Invocation-Id": unique}
+    invoke(open_client, b'{"n": 1}', headers=headers, **names)
+    task = task_of(open_client, unique, "Succeeded", **names)
+    assert (task["qualifier"], task["invocationPayload"], task["returnPayload"]) == ("prod", '{"n": 1}', '{"n": 1}')
+    wanted = {"invocationIdPrefix": unique, "includePayload": True, "sortOrderByTime": "asc", "limit": 5}
+    [listed] = open_client.call("ListTasks", **names, **wanted)["invocations"]
+    assert (listed["invocationId"], listed["invocationPayload"]) == (unique, '{"n": 1}')
+    functions = open_client.call("ListTaskFunctions", limit=100)["data"]
+    assert {"serviceName": "fc", "functionName": "echo"} in functions
+    failed = refusal(open_client, "StopTask", **names, task=unique)
+    assert (failed.status, failed.code) == (400, "InvalidArgument")
+    failed = refusal(open_client, "GetTask", **ECHO, task="none")
+    assert (failed.status, failed.code) == (404, "StatefulAsyncInvocationNotFound")
+
+
+def test_the_open_api_stops_a_task(open_client: SdkClient, unique: str) -> None:
+    """A function that fails is retried after a pause; it is stopped in that pause, or after its last attempt."""
+    headers = {"X-Fc-Invocation-Type": "Async", "X-Fc-Stateful-Async-Invocation-Id": unique}
+    invoke(open_client, b"{}", headers=headers, **FAIL)
+    retrying = task_of(open_client, unique, "Retrying", **FAIL)
+    assert json.loads(retrying["events"][-1]["eventDetail"]) == {"Error": "UnhandledInvocationError"}
+    assert open_client.call("StopTask", **FAIL, task=unique) == {}
+    assert task_of(open_client, unique, "Stopped", **FAIL)["endTime"] > 0

@@ -32,6 +32,10 @@ def refused(response: httpx.Response, status: int, code: str) -> str:
     assert response.headers["content-type"] == "application/json", response.text
     document = response.json()
     assert (response.status_code, document["ErrorCode"]) == (status, code), document
-    assert document.keys() == {"ErrorCode", "ErrorMessage"}
+    if response.request.url.path.startswith("/2021-04-06/"):
+        assert (document["Code"], document["Message"]) == (code, document["ErrorMessage"])
+        assert document["RequestId"] == response.headers["x-fc-request-id"]
+    else:
+        assert document.keys() == {"ErrorCode", "ErrorMessage"}
     assert response.headers["x-fc-request-id"] == response.headers["x-request-id"]
     return str(document["ErrorMessage"])

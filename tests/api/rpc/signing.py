@@ -49,10 +49,16 @@ class Signer:
         query: Mapping[str, str] | None = None,
         form: Mapping[str, str] | None = None,
         host: str = "127.0.0.1:8080",
+        path: str = "/",
+        content: bytes | None = None,
         **changes: str,
     ) -> httpx.Request:
-        """A request whose headers carry a V3 signature over method, path, query, headers and body."""
-        method, body = ("GET", b"") if form is None else ("POST", urlencode(form).encode())
+        """A request whose headers carry a V3 signature over method, path, query, headers and body.
+
+        It is a POST if there is a form or other `content`, else a GET.
+        """
+        given = content if form is None else urlencode(form).encode()
+        method, body = ("GET", b"") if given is None else ("POST", given)
         headers = {
             "host": host,
             "x-acs-action": action,
@@ -67,12 +73,12 @@ class Signer:
         names = sorted(headers)
         pairs = "&".join(f"{_encode(name)}={_encode(value)}" for name, value in sorted((query or {}).items()))
         lines = "".join(f"{name}:{headers[name].strip()}\n" for name in names)
-        request = "\n".join((method, "/", pairs, lines, ";".join(names), headers["x-acs-content-sha256"]))
+        request = "\n".join((method, path, pairs, lines, ";".join(names), headers["x-acs-content-sha256"]))
         text = f"ACS3-HMAC-SHA256\n{hashlib.sha256(request.encode()).hexdigest()}"
         signature = hmac.new(self._secret.encode(), text.encode(), "sha256").hexdigest()
         signed = f"Credential={self._access_key_id},SignedHeaders={';'.join(names)},Signature={signature}"
         headers["authorization"] = f"ACS3-HMAC-SHA256 {signed}"
-        return httpx.Request(method, f"http://127.0.0.1:8080/?{pairs}", headers=headers, content=body)
+        return httpx.Request(method, f"http://127.0.0.1:8080{path}?{pairs}", headers=headers, content=body)
 
     def _timestamp(self) -> str:
         return format_instant(self._clock.now_ms())[:19] + "Z"
