@@ -316,4 +316,5 @@ async def test_a_configured_destination_is_told_of_the_end(
     told = await functions.next_call("shop/told")
     told.reply()
     assert told.event["requestContext"]["requestId"] == name
+    assert told.event["requestContext"]["functionArn"] == "acs:fc:::services/shop.LATEST/functions/pay"
     assert (told.event["requestPayload"], told.event["responsePayload"]) == ({"n": 1}, {"n": 1})
