@@ -6,6 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 import uuid_utils
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from flowserver.base.errors import (
@@ -163,7 +164,9 @@ class ExecutionOperations:
 
         def read(connection: Connection) -> Listed:
             flow = require_flow(connection, flow_name)
-            return list_executions(connection, flow.flow_id, wanted, begin=begin, limit=size, documents=documents)
+            page = list_executions(connection, flow.flow_id, wanted, begin=begin, limit=size, documents=documents)
+            rows = [replace(row, environment=flow.environment) for row in page.rows]
+            return Listed(rows, page.following)
 
         page = await self._engine.lists.ask(read)
         return Page(page.rows, None if page.following is None else _token_of(page.following))

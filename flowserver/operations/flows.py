@@ -75,6 +75,7 @@ class FlowOperations:
         execution_mode: str = "",
         external_storage_location: str = "",
         environment: str = "",
+        resource_group_id: str = "",
         retention_days: int | None = None,
     ) -> FlowRow:
         """Create a flow. Raises InvalidArgument, DefinitionRejected, FlowAlreadyExists, ResourceThrottled."""
@@ -95,6 +96,7 @@ class FlowOperations:
             execution_mode=execution_mode,
             external_storage_location=external_storage_location,
             environment=environment,
+            resource_group_id=resource_group_id,
             definition_id=definition_id_of(flow_id, definition),
             definition=definition,
             created_at=now,
@@ -167,10 +169,14 @@ class FlowOperations:
         """The flow; raises FlowNotExists."""
         return await self._engine.reader.ask(lambda connection: require_flow(connection, name), bounded=True)
 
-    async def list(self, *, next_token: str | None, limit: int | None) -> Page[FlowRow]:
-        """Flows by name; the token is the name the next page starts with."""
+    async def list(
+        self, *, next_token: str | None, limit: int | None, resource_group_id: str | None = None
+    ) -> Page[FlowRow]:
+        """Flows by name, perhaps those of a resource group only; the token is the name the next page starts with."""
         size = check_limit(limit, self._engine.limits.page_max)
-        rows = await self._engine.lists.ask(lambda c: list_flows(c, from_name=next_token or "", limit=size + 1))
+        rows = await self._engine.lists.ask(
+            lambda c: list_flows(c, from_name=next_token or "", limit=size + 1, resource_group_id=resource_group_id)
+        )
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
     async def validate(self, definition: str) -> tuple[Diagnostic, ...]:

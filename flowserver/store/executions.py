@@ -33,6 +33,9 @@ class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None
     parked_error: str | None
     definition: str
+    environment: str = ""
+    role_arn: str = ""
+    """As the execution's flow has them now; left empty where the flow was not read."""
 
 
 _EMPTY: ColumnElement[str] = literal_column("''", Text)
@@ -113,6 +116,8 @@ def row_of_new(stored: StoredExecution, flow: FlowRow) -> ExecutionRow:
         cause=execution.cause,
         parked_error=None,
         definition=flow.definition,
+        environment=flow.environment,
+        role_arn=flow.role_arn,
     )
 
 
@@ -124,6 +129,7 @@ def find_execution(connection: Connection, flow_name: str, name: str) -> Executi
 
 _FIND_EXECUTION = (
     readable()
+    .add_columns(flows.c.environment, flows.c.role_arn)
     .join(flows, flows.c.flow_id == executions.c.flow_id)
     .where(flows.c.name == bindparam("b_flow"), flows.c.deleted_at.is_(None), executions.c.name == bindparam("b_name"))
 )

@@ -27,6 +27,7 @@ class FlowRow:
     execution_mode: str
     external_storage_location: str
     environment: str
+    resource_group_id: str = ""
     definition_id: str
     definition: str
     created_at: int
@@ -69,9 +70,13 @@ def find_flows(connection: Connection, names: Collection[str]) -> dict[str, Flow
     return {row.name: _flow(row._asdict()) for row in rows}
 
 
-def list_flows(connection: Connection, *, from_name: str, limit: int) -> list[FlowRow]:
-    """Live flows by name, starting at `from_name`."""
+def list_flows(
+    connection: Connection, *, from_name: str, limit: int, resource_group_id: str | None = None
+) -> list[FlowRow]:
+    """Live flows by name, starting at `from_name`; with a resource group, those of it."""
     page = _live().where(flows.c.name >= from_name).order_by(flows.c.name)
+    if resource_group_id is not None:
+        page = page.where(flows.c.resource_group_id == resource_group_id)
     return [_flow(row._asdict()) for row in addressable(connection, page, limit, "name")]
 
 

@@ -21,6 +21,7 @@ flows = Table(
     Column("execution_mode", Text, nullable=False),
     Column("external_storage_location", Text, nullable=False),
     Column("environment", Text, nullable=False),
+    Column("resource_group_id", Text, nullable=False, server_default=text("''")),
     Column("definition_id", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("modified_at", BigInteger, nullable=False),

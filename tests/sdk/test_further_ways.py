@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.sdk.client import CLASSIC, SDKS, Access, Sdk, SdkClient, SdkProcess
+from tests.sdk.client import CLASSIC, SDKS, Access, Sdk, SdkClient, SdkError, SdkProcess
 from tests.sdk.conftest import CALL
 
 FAIL = "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: f, error: Nope, cause: because}\n"
@@ -48,6 +48,57 @@ def test_lists_without_documents(client_of, name: str, unique: str) -> None:
     assert (execution["Input"], execution["FlowDefinition"], execution["Status"]) == ("", "", "Succeeded")
     (execution,) = client.call("ListExecutions", FlowName=unique, MetadataOnly=False)["Executions"]
     assert (execution["Input"], execution["FlowDefinition"]) == ('{"a": 1}', CALL)
+
+
+@pytest.mark.parametrize("name", ["tea2", "tea2-async"])
+@pytest.mark.parametrize(
+    ("action", "parameters"),
+    [
+        ("StartExecution", {"Qualifier": "1"}),
+        ("StartSyncExecution", {"Qualifier": "production"}),
+        ("ListExecutions", {"MapRunName": "m"}),
+        ("DescribeFlow", {"FlowVersion": "1"}),
+    ],
+)
+def test_versions_are_refused(client_of, name: str, action: str, parameters: dict, unique: str) -> None:
+    client = client_of(name)
+    client.call("CreateFlow", Name=unique, Definition=CALL, **NEW)
+    of = {"Name" if action == "DescribeFlow" else "FlowName": unique}
+    with pytest.raises(SdkError) as refusal:
+        client.call(action, **of, **parameters)
+    assert (refusal.value.code, refusal.value.status) == ("InvalidArgument", 400)
+    assert f"the parameter {next(iter(parameters))} is not supported" in refusal.value.message
+
+
+@pytest.mark.parametrize("name", ["tea2", "tea2-async"])
+def test_environments_and_resource_groups(client_of, name: str, unique: str) -> None:
+    client = client_of(name)
+    variable = {"Name": "n", "Value": "v", "Description": "d"}
+    further = {"Environment": {"Variables": [variable]}, "ResourceGroupId": f"rg-{unique}"}
+    created = client.call("CreateFlow", Name=unique, Definition=CALL, **NEW, **further)
+    assert created["Environment"] == {"Variables": [variable]}
+    (listed,) = client.call("ListFlows", ResourceGroupId=f"rg-{unique}")["Flows"]
+    assert (listed["Name"], listed["ResourceGroupId"]) == (unique, f"rg-{unique}")
+    client.call("StartExecution", FlowName=unique, ExecutionName="e1")
+    described = client.call("DescribeExecution", FlowName=unique, ExecutionName="e1", WaitTimeSeconds=60)
+    assert described["Environment"] == {"Variables": [{"Name": "n", "Value": "v"}]}
+
+
+def test_what_the_classic_sdk_sends_for_none_is_absent(client_of, unique: str) -> None:
+    client = client_of("classic")
+    created = client.call("CreateFlow", Name=unique, Definition=CALL, RoleArn=None, **NEW)
+    assert created["RoleArn"] == ""
+    client.call("StartExecution", FlowName=unique, ExecutionName="e1", Input=None)
+    listed = client.call("ListExecutions", FlowName=unique, NextToken=None, Limit=None, Status=None)
+    assert [execution["Name"] for execution in listed["Executions"]] == ["e1"]
+    assert client.call("ListFlows", NextToken=None)["Flows"]
+
+
+@pytest.mark.parametrize("name", ["tea2", "classic", "node"] if "node" in BY_NAME else ["tea2", "classic"])
+def test_an_empty_description_clears_it(client_of, name: str, unique: str) -> None:
+    client = client_of(name)
+    client.call("CreateFlow", Name=unique, Definition=CALL, **NEW)
+    assert not client.call("UpdateFlow", Name=unique, Description="")["Description"]
 
 
 @pytest.mark.parametrize("servers_name", ["opened", "keyed"])

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 
 from flowserver.api.rpc.parameters import Parameters
-from flowserver.api.rpc.views import event_view, execution_view, flow_view, sync_execution_view
+from flowserver.api.rpc.views import event_view, execution_view, flow_view, sync_execution_view, with_environment
 from flowserver.base.errors import InvalidArgument
-from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
+from flowserver.base.json_values import InvalidJson, Json, JsonObject, load_json_object
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.operations import Operations
@@ -27,18 +27,19 @@ async def create_flow(operations: Operations, given: Parameters) -> JsonObject:
         execution_mode=given.text("ExecutionMode") or "",
         external_storage_location=given.text("ExternalStorageLocation") or "",
         environment=_environment(given) or "",
+        resource_group_id=given.text("ResourceGroupId") or "",
     )
     return flow_view(flow)
 
 
 async def update_flow(operations: Operations, given: Parameters) -> JsonObject:
-    """UpdateFlow: what is absent stays as it is."""
+    """UpdateFlow: what is absent stays as it is; what is empty is cleared, except the definition and its type."""
     change = FlowChange(
         definition=given.text("Definition"),
-        description=given.text("Description"),
+        description=given.given("Description"),
         type=given.text("Type"),
-        role_arn=given.text("RoleArn"),
-        external_storage_location=given.text("ExternalStorageLocation"),
+        role_arn=given.given("RoleArn"),
+        external_storage_location=given.given("ExternalStorageLocation"),
         environment=_environment(given),
     )
     return flow_view(await operations.flows.update(given.required("Name"), change))
@@ -57,7 +58,11 @@ async def describe_flow(operations: Operations, given: Parameters) -> JsonObject
 
 async def list_flows(operations: Operations, given: Parameters) -> JsonObject:
     """ListFlows."""
-    page = await operations.flows.list(next_token=given.text("NextToken"), limit=given.integer("Limit"))
+    page = await operations.flows.list(
+        next_token=given.text("NextToken"),
+        limit=given.integer("Limit"),
+        resource_group_id=given.text("ResourceGroupId"),
+    )
     return _with_token({"Flows": [flow_view(flow) for flow in page.items]}, page.next_token)
 
 
@@ -77,7 +82,7 @@ async def start_sync_execution(operations: Operations, given: Parameters) -> Jso
     row = await operations.executions.start_sync(
         given.required("FlowName"), name=given.text("ExecutionName"), input_text=given.document("Input")
     )
-    return sync_execution_view(row)
+    return with_environment(sync_execution_view(row), row)
 
 
 async def stop_execution(operations: Operations, given: Parameters) -> JsonObject:
@@ -88,7 +93,7 @@ async def stop_execution(operations: Operations, given: Parameters) -> JsonObjec
         error=given.text("Error"),
         cause=given.text("Cause"),
     )
-    return execution_view(row)
+    return {**execution_view(row), "RoleArn": row.role_arn}
 
 
 async def describe_execution(operations: Operations, given: Parameters) -> JsonObject:
@@ -98,7 +103,7 @@ async def describe_execution(operations: Operations, given: Parameters) -> JsonO
         given.required("ExecutionName"),
         wait_seconds=given.integer("WaitTimeSeconds") or 0,
     )
-    return execution_view(row)
+    return with_environment(execution_view(row), row)
 
 
 async def list_executions(operations: Operations, given: Parameters) -> JsonObject:
@@ -119,7 +124,7 @@ async def list_executions(operations: Operations, given: Parameters) -> JsonObje
     )
     if status == STATUSES[0]:  # executions here run from the moment they exist
         return {"Executions": []}
-    views = [execution_view(row, metadata_only=metadata_only) for row in page.items]
+    views = [with_environment(execution_view(row, metadata_only=metadata_only), row) for row in page.items]
     return _with_token({"Executions": views}, page.next_token)
 
 
@@ -168,13 +173,21 @@ def _with_token(body: JsonObject, next_token: str | None) -> JsonObject:
 
 
 def _environment(given: Parameters) -> str | None:
-    text = given.text("Environment")
-    if text is None:
-        return None
+    """The JSON text of an environment, "" for none; None if the parameter is absent."""
+    text = given.given("Environment")
+    if not text:
+        return text
     try:
         variables = load_json_object(text).get("Variables", [])
     except InvalidJson as error:
         raise InvalidArgument(f"Environment must be the JSON text of an object: {error}") from None
-    if not isinstance(variables, list) or not all(isinstance(variable, dict) for variable in variables):
-        raise InvalidArgument("Environment.Variables must be a list of objects")
+    if not isinstance(variables, list) or not all(map(_is_variable, variables)):
+        raise InvalidArgument("Environment.Variables must be a list of objects with Name and Value, which are texts")
     return text
+
+
+def _is_variable(variable: Json) -> bool:
+    if not isinstance(variable, dict) or not variable.get("Name"):
+        return False
+    optional = variable.get("Description")
+    return all(isinstance(text, str) for text in (variable["Name"], variable.get("Value"), optional or ""))

@@ -1,13 +1,25 @@
-"""Request parameters: texts by name, as any SDK generation sends them, and how they are read as values."""
+"""Request parameters: texts by name, as any SDK generation sends them, and how they are read as values.
+
+Parameters of the API that this server does not carry out are refused by name. Others that it does not know are
+ignored: every SDK sends some of its own, with its signature or beside it (RegionId, Format, SecurityToken).
+"""
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
 from flowserver.base.clock import parse_instant
 from flowserver.base.errors import InvalidArgument, MissingParameter
 
 PYTHON_NONE = "None"
-"""What the classic Python SDK sends for a parameter that was set to None."""
+"""What the classic Python SDK sends for a parameter that was set to None: here, and nowhere else, it is absent."""
+
+NOT_CARRIED_OUT: Final = {
+    "Qualifier": "flows have no versions and no aliases here",
+    "FlowVersion": "flows have no versions here",
+    "MapRunName": "there are no map runs here",
+}
+"""Parameters of newer releases that change what an action does, and why none of them can be given here."""
 
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
 
@@ -15,14 +27,22 @@ BOOLEANS = {"true": True, "false": False}
 
 
 class Parameters:
-    """Query and form merged. An empty text counts as absent, because SDKs send it for unset fields."""
+    """Query and form merged. Making it raises InvalidArgument for a parameter that is not carried out."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
+        for name, reason in NOT_CARRIED_OUT.items():
+            if name in texts and self.text(name) is not None:
+                raise InvalidArgument(f"the parameter {name} is not supported: {reason}")
+
+    def given(self, name: str) -> str | None:
+        """The parameter, which may be empty, or None if it is absent."""
+        value = self._texts.get(name)
+        return None if value == PYTHON_NONE else value
 
     def text(self, name: str) -> str | None:
-        """The parameter, None if absent or empty."""
-        return self._texts.get(name) or None
+        """The parameter, None if it is absent or empty, because SDKs send an empty text for unset fields."""
+        return self.given(name) or None
 
     def required(self, name: str) -> str:
         """The parameter; raises MissingParameter."""
@@ -33,13 +53,12 @@ class Parameters:
 
     def document(self, name: str) -> str:
         """JSON text, "" if absent."""
-        value = self.text(name)
-        return "" if value is None or value == PYTHON_NONE else value
+        return self.text(name) or ""
 
     def integer(self, name: str) -> int | None:
         """A whole number; raises InvalidArgument."""
         value = self.text(name)
-        if value is None or value == PYTHON_NONE:
+        if value is None:
             return None
         if not WHOLE_NUMBER.match(value):
             raise InvalidArgument(f"{name} must be a whole number")

@@ -3,7 +3,7 @@
 import contextlib
 
 from flowserver.base.clock import format_instant
-from flowserver.base.json_values import InvalidJson, JsonObject, load_json
+from flowserver.base.json_values import InvalidJson, Json, JsonObject, load_json, load_json_object
 from flowserver.machine.events import Event
 from flowserver.machine.state import Status
 from flowserver.store.executions import ExecutionRow
@@ -19,6 +19,7 @@ def flow_view(flow: FlowRow) -> JsonObject:
         "Definition": flow.definition,
         "Type": flow.type,
         "RoleArn": flow.role_arn,
+        "ResourceGroupId": flow.resource_group_id,
         "ExecutionMode": flow.execution_mode,
         "ExternalStorageLocation": flow.external_storage_location,
         "CreatedTime": format_instant(flow.created_at),
@@ -42,6 +43,21 @@ def execution_view(row: ExecutionRow, *, metadata_only: bool = False) -> JsonObj
         "StartedTime": format_instant(row.started_at),
         "StoppedTime": _instant(row.stopped_at),
     }
+
+
+def with_environment(view: JsonObject, row: ExecutionRow) -> JsonObject:
+    """The view of an execution with the variables of its flow, names and values, if the flow has any."""
+    if not row.environment:
+        return view
+    try:
+        variables = load_json_object(row.environment).get("Variables")
+    except InvalidJson:  # a damaged row; the rest of it must be shown all the same
+        return view
+    listed = variables if isinstance(variables, list) else []
+    shown: list[Json] = [
+        {"Name": each.get("Name"), "Value": each.get("Value")} for each in listed if isinstance(each, dict)
+    ]
+    return {**view, "Environment": {"Variables": shown}}
 
 
 def sync_execution_view(row: ExecutionRow) -> JsonObject:

@@ -82,7 +82,8 @@ async def test_stopping(rpc: Rpc) -> None:
     name = {"FlowName": "f", "ExecutionName": "e"}
     await rpc.call("StartExecution", **name)
     stopped = await rpc.call("StopExecution", **name, Error="Enough", Cause="of it")
-    assert set(stopped) == FIELDS | {"RequestId"}
+    assert set(stopped) == FIELDS | {"RoleArn", "RequestId"}
+    assert stopped.pop("RoleArn") == ""
     assert stopped["Status"] == "Stopped"
     assert re.fullmatch(TIME, stopped["StoppedTime"])
     assert {**await rpc.call("DescribeExecution", **name), "RequestId": ""} == {**stopped, "RequestId": ""}
@@ -206,6 +207,39 @@ async def test_a_flow_s_failure_is_no_failure_of_the_request(rpc: Rpc) -> None:
     body = await rpc.call("StartSyncExecution", FlowName="f")
     assert (body["Status"], body["ErrorCode"], body["ErrorMessage"]) == ("Failed", "Own", "because")
     assert body["Output"] == ""
+
+
+async def test_executions_show_the_environment_of_their_flow(rpc: Rpc) -> None:
+    variables = [{"Name": "n", "Value": "v", "Description": "d"}, {"Name": "m", "Value": ""}]
+    await rpc.create_flow("f", WAIT, Environment=json.dumps({"Variables": variables}), RoleArn="acs:ram::1:role/r")
+    name = {"FlowName": "f", "ExecutionName": "e"}
+    assert "Environment" not in await rpc.call("StartExecution", **name)
+    shown = {"Variables": [{"Name": "n", "Value": "v"}, {"Name": "m", "Value": ""}]}
+    assert (await rpc.call("DescribeExecution", **name))["Environment"] == shown
+    assert (await rpc.call("ListExecutions", FlowName="f"))["Executions"][0]["Environment"] == shown
+    assert (await rpc.call("StopExecution", **name))["RoleArn"] == "acs:ram::1:role/r"
+    await rpc.call("UpdateFlow", Name="f", Definition=PASS)
+    assert (await rpc.call("StartSyncExecution", FlowName="f"))["Environment"] == shown
+    await rpc.call("UpdateFlow", Name="f", Environment="")
+    assert "Environment" not in await rpc.call("DescribeExecution", **name)
+
+
+@pytest.mark.parametrize(
+    ("action", "parameter"),
+    [
+        ("StartExecution", "Qualifier"),
+        ("StartSyncExecution", "Qualifier"),
+        ("ListExecutions", "Qualifier"),
+        ("ListExecutions", "MapRunName"),
+    ],
+)
+async def test_parameters_that_are_not_carried_out_are_refused(rpc: Rpc, action: str, parameter: str) -> None:
+    await rpc.create_flow("f")
+    message = await rpc.refused(action, 400, "InvalidArgument", **{"FlowName": "f", parameter: "1"})
+    assert message.startswith(f"the parameter {parameter} is not supported: ")
+    assert (await rpc.call("ListExecutions", FlowName="f"))["Executions"] == []
+    for nothing in ("", "None"):
+        await rpc.call(action, **{"FlowName": "f", parameter: nothing})
 
 
 # Lists

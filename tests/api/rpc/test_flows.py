@@ -1,6 +1,7 @@
 """The flow actions: fields, paging, and every refusal."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.engine.functions import Functions
 
 FIELDS = {
     "Id", "Name", "Description", "Definition", "Type", "RoleArn", "ExecutionMode", "ExternalStorageLocation",
-    "CreatedTime", "LastModifiedTime",
+    "CreatedTime", "LastModifiedTime", "ResourceGroupId",
 }  # fmt: skip
 
 
@@ -48,11 +49,54 @@ async def test_updating_changes_what_is_given_and_no_more(rpc: Rpc, field: str, 
     assert differ - {"LastModifiedTime"} == {field}
 
 
+NO_VARIABLES = [
+    json.dumps({"Variables": [variable]})
+    for variable in (
+        {"Value": "v"},
+        {"Name": "", "Value": "v"},
+        {"Name": 1, "Value": "v"},
+        {"Name": "n", "Value": 1},
+        {"Name": "n", "Value": "v", "Description": 1},
+    )
+]
+
+
+async def test_an_empty_text_clears_and_an_absent_one_does_not(rpc: Rpc) -> None:
+    texts = {"Description": "d", "RoleArn": "r", "ExternalStorageLocation": "oss://bucket"}
+    environment = '{"Variables":[{"Name":"n","Value":"v"}]}'
+    await rpc.call("CreateFlow", Name="f", Definition=PASS, Type="FDL", **texts, Environment=environment)
+    for name, text in texts.items():
+        assert (await rpc.call("UpdateFlow", Name="f", **{name: "None"}))[name] == text
+        assert (await rpc.call("UpdateFlow", Name="f", **{name: ""}))[name] == ""
+        assert (await rpc.call("DescribeFlow", Name="f"))[name] == ""
+    assert "Environment" in await rpc.call("UpdateFlow", Name="f", Environment="None")
+    cleared = await rpc.call("UpdateFlow", Name="f", Environment="", Definition="", Type="")
+    assert "Environment" not in cleared
+    assert (cleared["Definition"], cleared["Type"]) == (PASS, "FDL")
+
+
+async def test_resource_groups(rpc: Rpc) -> None:
+    for name, group in (("a", "rg-1"), ("b", ""), ("c", "rg-2"), ("d", "rg-1")):
+        assert (await rpc.create_flow(name, ResourceGroupId=group))["ResourceGroupId"] == group
+    assert (await rpc.call("DescribeFlow", Name="c"))["ResourceGroupId"] == "rg-2"
+    assert await rpc.names("ListFlows", "Flows", ResourceGroupId="rg-1", Limit=1) == [["a"], ["d"]]
+    assert await rpc.names("ListFlows", "Flows", ResourceGroupId="rg-3") == [[]]
+    assert await rpc.names("ListFlows", "Flows", ResourceGroupId="") == [["a", "b", "c", "d"]]
+
+
+async def test_a_version_of_a_flow_is_refused(rpc: Rpc) -> None:
+    await rpc.create_flow("f")
+    message = await rpc.refused("DescribeFlow", 400, "InvalidArgument", Name="f", FlowVersion="1")
+    assert message == "the parameter FlowVersion is not supported: flows have no versions here"
+    for nothing in ("", "None"):
+        await rpc.call("DescribeFlow", Name="f", FlowVersion=nothing)
+
+
 async def test_environments(rpc: Rpc) -> None:
     variables = {"Variables": [{"Name": "n", "Value": "v", "Description": "中"}]}
     created = await rpc.create_flow("f", Environment='{"Variables":[{"Name":"n","Value":"v","Description":"中"}]}')
     assert created["Environment"] == variables
-    for wrong in ("[]", "{", '{"Variables":{}}', '{"Variables":["n"]}'):
+    for wrong in ("[]", "{", '{"Variables":{}}', '{"Variables":["n"]}', '{"Variables":[{"Name":"n"}]}', *NO_VARIABLES):
         await rpc.refused("UpdateFlow", 400, "InvalidArgument", Name="f", Environment=wrong)
 
 

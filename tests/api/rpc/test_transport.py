@@ -211,7 +211,18 @@ async def test_what_python_writes_for_nothing(described: Rpc) -> None:
     """The classic SDK sends `None` for what was set to None."""
     body = await described.call("StartExecution", FlowName="f", ExecutionName="e", Input="None")
     assert body["Input"] == ""
-    await described.call("ListFlows", Limit="None")
+    flows = await described.call("ListFlows", Limit="None", NextToken="None", ResourceGroupId="None")
+    assert [flow["Name"] for flow in flows["Flows"]] == ["f"]
+    nothing = dict.fromkeys(("NextToken", "Limit", "Status", "StartedTimeBegin", "ExecutionNamePrefix"), "None")
+    listed = await described.call("ListExecutions", FlowName="f", **nothing, StartedTimeEnd="None", MetadataOnly="None")
+    assert [execution["Name"] for execution in listed["Executions"]] == ["e"]
+    history = await described.call("GetExecutionHistory", FlowName="f", ExecutionName="e", NextToken="None")
+    assert history["Events"]
+    created = await described.call("CreateFlow", **{**FLOW, "Name": "g"}, Description="None", RoleArn="None")
+    assert (created["Description"], created["RoleArn"]) == ("", "")
+    started = await described.call("StartExecution", FlowName="g", ExecutionName="None", CallbackFnFTaskToken="None")
+    assert started["Name"] != "None"
+    await described.refused("DescribeFlow", 400, "MissingRequiredParams", Name="None")
 
 
 async def test_request_ids(described: Rpc) -> None:
