@@ -217,7 +217,8 @@ class Limits:
     turn_steps_max: int = _limit(
         200,
         unit="steps",
-        reason="steps one turn runs before it commits, so that a hot loop cannot hold the writer",
+        reason="steps one turn runs before it commits, so that a hot loop cannot hold the writer; each 16 KiB of an "
+        "event, and each 4 KiB of a large value that is new to the turn, count as one more",
         error="none: the next turn goes on",
     )
     describe_wait_seconds_max: int = _limit(

@@ -85,6 +85,10 @@ class Sizes:
                 return Excess.BYTES
         return Excess.DEPTH if depth > LEVELS_MAX else size
 
+    def weigh(self, bytes_max: int, value: Json) -> int:
+        """How many bytes a value holds; or a number above `bytes_max`."""
+        return self._weigh(bytes_max, value)[0]
+
     def _parts(self, bytes_max: int, documents: Sequence[JsonObject | list[Json]]) -> Iterator[tuple[int, int]]:
         """Sizes and depths of parts of the documents; the sizes add up to those of all."""
         for document in documents:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Final
 
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import Json, JsonObject, dump_json
@@ -15,7 +16,7 @@ from flowserver.expressions.fuel import Fuel
 from flowserver.expressions.paths import MISSING, Missing, find
 from flowserver.language.graph import Flow, ForeachStep, Mappings, Step, TaskStep
 from flowserver.machine.commands import CancelInvocation, Command, ReportCallback, StopInvocation
-from flowserver.machine.events import Event, EventType, cut
+from flowserver.machine.events import Event, EventType, Part, cut
 from flowserver.machine.mappings import RUNTIME_ERROR, Environment, MissingSource, apply_mappings, fuel_for
 from flowserver.machine.messages import Failure
 from flowserver.machine.parameters import is_asynchronous
@@ -54,6 +55,13 @@ STOPS_ALL = (Status.STOPPED, Status.TIMED_OUT)
 """Ends that the execution did not come to by itself: nothing that it has submitted is wanted any more."""
 
 
+STEP_BYTES: Final = 16_384
+"""So much of an event's text takes about as long as one more step."""
+
+PART_STEP_BYTES: Final = 4_096
+"""The same for a large value that was not shown before: it is measured, too, and stored in a row of its own."""
+
+
 class EventsExhausted(Exception):
     """The execution has used up its history; the turn that meets this ends it."""
 
@@ -81,6 +89,7 @@ class Turn:
         self.ready: deque[int] = deque()
         self._first_new_id = execution.next_scope_id
         self._inputs: dict[int, JsonObject] = {}
+        self._shown: set[int] = set()
         self._collections: dict[int, tuple[JsonObject | None, Json | Missing]] = {}
         """By scope id, with the input of the step that it was found in."""
 
@@ -104,8 +113,19 @@ class Turn:
         assert cause < event_id
         self.execution.next_event_id = event_id + 1
         rest, parts = cut(detail)
-        self.events.append(Event(event_id, cause, type, step_name, self.environment.now_ms, dump_json(rest), parts))
+        text = dump_json(rest)
+        self.events.append(Event(event_id, cause, type, step_name, self.environment.now_ms, text, parts))
+        self._count(text, parts)
         return event_id
+
+    def _count(self, text: str, parts: tuple[Part, ...]) -> None:
+        """Count what an event shows as steps, each large value once, so that a turn over much data takes no longer."""
+        self.steps_left -= len(text) // STEP_BYTES
+        for part in parts:
+            if id(part.value) not in self._shown:  # which the events keep alive
+                self._shown.add(id(part.value))
+                size = self.sizes.weigh(self.environment.limits.step_data_bytes_max, part.value)
+                self.steps_left -= size // PART_STEP_BYTES
 
     # Scopes
 

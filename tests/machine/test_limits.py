@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from flowserver.base.json_values import DEPTH_MAX, json_bytes
+from flowserver.base.json_values import DEPTH_MAX, JsonObject, json_bytes
 from flowserver.base.limits import Limits
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.events import EventType
@@ -223,7 +223,7 @@ def test_a_choice_whose_conditions_compare_too_much_picks_nothing_and_fails() ->
 
 def test_a_choice_that_compares_much_counts_as_many_steps_of_its_turn() -> None:
     loop = "- {type: choice, name: c, choices: [{condition: '$.a == $.b', goto: c}]}"
-    world = World(flow(loop), input=SAME, limits=Limits(turn_steps_max=100))
+    world = World(flow(loop), input=SAME, limits=Limits(turn_steps_max=140))
     turn = world.start()
     assert (turn.more, world.entered) == (True, ["c", "c", "c"])
 
@@ -318,6 +318,33 @@ def test_an_endless_loop_leaves_the_writer_after_every_turn() -> None:
     assert (turn.more, len(world.entered), world.scope.wait) == (True, 10, WaitKind.READY)
     assert world.tell(Continue()).more
     assert len(world.entered) == 20
+
+
+CARRY = "[{type: pass, name: p}, {type: choice, name: c, default: {goto: p}}]"
+COPY = """
+- type: pass
+  name: p
+  inputMappings: [{target: list, source: $input.list}]
+  outputMappings: [{target: list, source: '$input.list[*]'}]
+- {type: choice, name: c, default: {goto: p}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "input", "least", "most"),
+    [
+        (CARRY, {"a": {"b": ["x" * 97]}}, 200, 200),
+        (CARRY, {"a": {"b": ["x" * 97] * 30}}, 200, 200),
+        (CARRY, {"a": {"b": ["x" * 97] * 800}}, 5, 25),
+        (CARRY, {"list": [0] * 40_000}, 170, 190),
+        (COPY, {"list": [0] * 40_000}, 5, 25),
+    ],
+    ids=["small", "medium", "large, shown in each event", "large, shown by name", "large, made anew at each step"],
+)
+def test_a_turn_is_shorter_the_more_data_its_events_show(steps: str, input: JsonObject, least: int, most: int) -> None:
+    world = World(flow(steps), input=input)
+    assert world.start().more
+    assert least <= len(world.entered) <= most
 
 
 def test_a_message_between_two_turns_leaves_the_rest_to_the_next() -> None:
