@@ -183,6 +183,12 @@ class Limits:
         reason="a function's answer is held in memory whole; Function Compute's documented payload",
         error="the attempt fails with FnF.InvalidLocal",
     )
+    interim_replies_max: int = _limit(
+        1_000,
+        unit="replies",
+        reason="interim replies (1xx) before the reply of one call: they come without end from a broken function",
+        error="the attempt fails with FC.Unknown",
+    )
     invocation_payload_bytes_max: int = _limit(
         6_291_456,
         unit="bytes",

@@ -8,6 +8,8 @@ new connection from a used one without tracing, which costs more than the pool.
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
 
 from aiohttp import (
     ClientConnectionError,
@@ -23,7 +25,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
 from flowserver.invokers.addresses import open_socket
-from flowserver.invokers.exchanges import DeadlinePassed, Wire
+from flowserver.invokers.exchanges import BoundedHandler, DeadlinePassed, Wire
 from flowserver.invokers.invocation import Endpoint
 from flowserver.invokers.requests import lasting_head
 
@@ -86,10 +88,15 @@ def _route(endpoint: Endpoint) -> Route:
 class Wires:
     """The connections to functions, idle ones kept for the next call. Calls bound their number, not this pool."""
 
-    def __init__(self, resolver: AbstractResolver, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self, resolver: AbstractResolver, interim_replies_max: int, idle_seconds: float = IDLE_SECONDS
+    ) -> None:
         self._idle_seconds = idle_seconds
         self._loop = asyncio.get_running_loop()
         self._connector = TCPConnector(limit=0, force_close=True, resolver=resolver, socket_factory=open_socket)
+        # The connector has no parameter for the protocol of its connections.
+        self._connector._factory = cast(Any, partial(BoundedHandler, self._loop, interim_replies_max))
+        self._interim_replies_max = interim_replies_max
         self._idle: dict[ConnectionKey, deque[tuple[Wire, float]]] = {}
         self._closing: asyncio.TimerHandle | None = None
 
@@ -123,7 +130,8 @@ class Wires:
         whole_call = asyncio.timeout_at(deadline)
         try:
             async with whole_call:
-                return Wire(await self._connector.connect(route.origin, [], _TIMEOUT))
+                connection = await self._connector.connect(route.origin, [], _TIMEOUT)
+                return Wire(connection, self._interim_replies_max)
         except TimeoutError as error:
             if whole_call.expired():
                 raise DeadlinePassed(connected=False) from error

@@ -8,13 +8,52 @@ Connecting, TLS and the parsing of HTTP stay aiohttp's.
 import asyncio
 
 from aiohttp import ClientConnectionResetError, ServerDisconnectedError, StreamReader, hdrs
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
 from flowserver.invokers.invocation import Reply
 
+SLICE_BYTES = 16_384
+"""So much is parsed at once while no body is under way: about a millisecond's worth of interim replies."""
+
 
 class ReplyTooLarge(Exception):
     """There are more bytes than allowed; the rest is not read."""
+
+
+class TooManyInterimReplies(Exception):
+    """More 1xx replies came than one call may have; the connection is closed."""
+
+
+class BoundedHandler(ResponseHandler):
+    """aiohttp's protocol, which parses all it receives at once: a packet has room for ten thousand interim replies.
+
+    It parses a large packet in slices, and closes the connection once more replies wait than `replies_max`.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, replies_max: int) -> None:
+        super().__init__(loop)
+        self._replies_max = replies_max
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come."""
+        begin = 0
+        while len(data) - begin > SLICE_BYTES and not self._has_body_under_way and self.transport is not None:
+            super().data_received(data[begin : begin + SLICE_BYTES])
+            begin += SLICE_BYTES
+            self._check_replies()
+        if self.transport is not None:
+            super().data_received(data[begin:] if begin else data)
+            self._check_replies()
+
+    @property
+    def _has_body_under_way(self) -> bool:
+        return self._payload is not None and not self._payload.is_eof()
+
+    def _check_replies(self) -> None:
+        if len(self._buffer) > self._replies_max and self.transport is not None:
+            self.transport.abort()
+            self.transport = None
 
 
 class DeadlinePassed(Exception):
@@ -29,13 +68,14 @@ class DeadlinePassed(Exception):
 class Wire:
     """One connection to a function's host, for one call after the other."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, interim_replies_max: int) -> None:
         protocol = connection.protocol
         assert protocol is not None
         # One parser reads all replies of the connection, as keep-alive has it; each ends where the next may begin.
         protocol.set_response_params(read_until_eof=True, auto_decompress=False)
         self._loop = asyncio.get_running_loop()
         self._connection = connection
+        self._interim_replies_max = interim_replies_max
         self._protocol = protocol
         self._expired = False
         self.answered = False
@@ -49,8 +89,9 @@ class Wire:
     async def call(self, request: bytes, deadline: float, bytes_max: int) -> Reply:
         """Send a request and read its reply, of at most `bytes_max` bytes; holds little more than that.
 
-        Raises DeadlinePassed if the reply is not whole when the event loop's clock shows `deadline`, ReplyTooLarge, and
-        aiohttp's ClientError or HttpProcessingError if the connection ends early or something else than HTTP comes.
+        Raises DeadlinePassed if the reply is not whole when the event loop's clock shows `deadline`, ReplyTooLarge,
+        TooManyInterimReplies, and aiohttp's ClientError or HttpProcessingError if the connection ends early or
+        something else than HTTP comes.
         After any exception, CancelledError too, the connection is gone.
         """
         timer = self._loop.call_at(deadline, self._expire)  # a third of what asyncio.timeout costs
@@ -96,7 +137,11 @@ class Wire:
             self.answered = not isinstance(error.message, str)  # but what has come of the head
             raise
         self.answered = True
+        interim_replies = 0
         while message.code < 200 and message.code != 101:  # it announces that the reply will come
+            interim_replies += 1
+            if interim_replies > self._interim_replies_max:
+                raise TooManyInterimReplies
             message, content = await protocol.read()
         if int(message.headers.get(hdrs.CONTENT_LENGTH, 0)) > bytes_max:
             raise ReplyTooLarge

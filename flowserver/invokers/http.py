@@ -13,7 +13,7 @@ from flowserver.base.names import is_name
 from flowserver.invokers.breakdowns import broken_off, call_seconds, explain, timed_out
 from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, Route, Routes, Wires
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.exchanges import DeadlinePassed, ReplyTooLarge, Wire
+from flowserver.invokers.exchanges import DeadlinePassed, ReplyTooLarge, TooManyInterimReplies, Wire
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.replies import body_too_large, failed, read_reply
 from flowserver.invokers.requests import write_request, write_web_request
@@ -46,7 +46,7 @@ class HttpInvoker:
         self._stale_seconds = stale_seconds
         self._resolver = resolver or OwnThreadsResolver()
         self._routes = Routes()
-        self._wires = Wires(self._resolver, idle_seconds)
+        self._wires = Wires(self._resolver, limits.interim_replies_max, idle_seconds)
         self._loop = asyncio.get_running_loop()
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
@@ -62,6 +62,8 @@ class HttpInvoker:
             return await self._call(invocation, endpoint)
         except ReplyTooLarge:
             return body_too_large(invocation, self._limits)
+        except TooManyInterimReplies:
+            return failed(ErrorName.UNKNOWN, f"{invocation.title} {self._too_many_replies}.", self._limits)
         except DeadlinePassed as passed:
             return timed_out(invocation, endpoint, passed.connected, self._limits)
         except (ClientError, HttpProcessingError, OSError, ValueError) as error:
@@ -78,6 +80,8 @@ class HttpInvoker:
             return await self._exchange(route, write_web_request(request), deadline, REPLY_BYTES_MAX)
         except ReplyTooLarge:
             name, reason = ErrorName.INVALID_LOCAL, f"answered with more than {REPLY_BYTES_MAX} bytes"
+        except TooManyInterimReplies:
+            name, reason = ErrorName.UNKNOWN, self._too_many_replies
         except DeadlinePassed:
             name, reason = ErrorName.UNKNOWN, f"did not reply within {request.seconds:g} s"
         except Exception as error:
@@ -85,6 +89,11 @@ class HttpInvoker:
                 log.exception("a request to %s", request.title)  # our bug, which must not end whoever asked
             name, reason = explain(error)
         return failed(name, f"{request.title} {reason}.", self._limits)
+
+    @property
+    def _too_many_replies(self) -> str:
+        replies_max = self._limits.interim_replies_max
+        return f"sent more than {replies_max} interim replies (1xx), the limit interim_replies_max"
 
     async def close(self) -> None:
         """Close all connections and the resolver; calls under way fail."""

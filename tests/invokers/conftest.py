@@ -37,7 +37,7 @@ def invocation() -> Callable[..., Invocation]:
 
 @pytest.fixture
 def limits() -> Limits:
-    return Limits(function_response_bytes_max=1000)
+    return Limits(function_response_bytes_max=1000, interim_replies_max=10)
 
 
 @pytest.fixture

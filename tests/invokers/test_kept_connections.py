@@ -3,15 +3,18 @@
 import asyncio
 import socket
 from contextlib import ExitStack
+from unittest.mock import Mock
 
 import pytest
 
+from flowserver.invokers.exchanges import SLICE_BYTES, BoundedHandler
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.invocation import Endpoint, Failed, Replied
 from tests.invokers.wire_server import WireServer, head, reply_with
 
 LENGTH = head(200, "content-length: 8") + b'{"a": 1}'
 CHUNKS = head(200, "transfer-encoding: chunked") + b'3\r\n{"a\r\n5\r\n": 1}\r\n0\r\n\r\n'
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
 ANNOUNCED = b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" * 3 + LENGTH
 
 
@@ -53,6 +56,60 @@ async def test_every_way_to_end_a_reply_leaves_the_connection_usable(invoker, in
     assert outcomes[3].error == "FnF.InvalidLocal"
     assert outcomes == outcomes[:4] * 3
     assert server.connections == 1
+
+
+async def test_interim_replies_without_end(invoker, invocation, endpoint, server):
+    async def never_answer(_, __, writer):
+        while True:
+            writer.write(INTERIM * 100)
+            await writer.drain()
+
+    server.answer = never_answer
+    outcome = await invoker.invoke(invocation(), endpoint)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "FC.Unknown"
+    assert "more than 10 interim replies (1xx), the limit interim_replies_max" in outcome.cause
+    await server.disconnected.wait()
+    server.answer = in_turn(INTERIM * 10 + LENGTH, INTERIM * 11 + LENGTH)
+    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 1})
+    assert isinstance(await invoker.invoke(invocation(), endpoint), Failed)
+
+
+async def test_interim_replies_between_calls_end_the_connection(invoker, invocation, endpoint, server):
+    polite = reply_with(b"{}")
+
+    async def answer_and_flood(request, reader, writer):
+        await polite(request, reader, writer)
+        while True:
+            writer.write(INTERIM * 100)
+            await writer.drain()
+
+    server.answer = answer_and_flood
+    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    await server.disconnected.wait()
+
+
+@pytest.mark.parametrize(
+    ("received", "parsed_max"),
+    [(INTERIM * 10_000, SLICE_BYTES // len(INTERIM) + 1), (LENGTH + INTERIM * 10_000, SLICE_BYTES // len(INTERIM) + 1)],
+)
+async def test_a_packet_of_interim_replies_is_not_parsed_whole(received, parsed_max):
+    handler, transport = BoundedHandler(asyncio.get_running_loop(), 10), Mock(is_closing=lambda: False)
+    handler.connection_made(transport)
+    handler.set_response_params(read_until_eof=True, auto_decompress=False)
+    handler.data_received(received)
+    assert len(handler._buffer) <= parsed_max
+    transport.abort.assert_called_once()
+    assert not handler.is_connected()
+
+
+async def test_a_large_body_is_parsed_whole():
+    handler, transport = BoundedHandler(asyncio.get_running_loop(), 10), Mock(is_closing=lambda: False)
+    handler.connection_made(transport)
+    handler.set_response_params(read_until_eof=True, auto_decompress=False)
+    handler.data_received(head(200, "content-length: 200000") + b"x" * 200_000)
+    _, content = await handler.read()
+    assert await content.read() == b"x" * 200_000
 
 
 @pytest.mark.parametrize(
