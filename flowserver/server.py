@@ -79,6 +79,7 @@ class Application(Starlette):
         self.state.limits = limits = Limits.of(settings.limits)
         self.state.outlets = read_outlets(settings.queues)
         self.state.is_wide = False  # whether it listens beyond loopback, which is known before the start
+        self.state.on_loss = lambda: None  # called once the database is deleted or replaced under the server
         self.state.invoker = None  # the engine's own, unless another is set before the start
         self._frame: dict[str, Any] = {"body_bytes_max": limits.request_bytes_max, "is_leaving": self._is_leaving}
         self.add_middleware(RequestFrame, **self._frame)
@@ -162,8 +163,10 @@ class _Later:
 async def _lifespan(app: Application) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     with ExitStack() as stack:
-        database = Database(settings.database_url)
+        app.state.database = database = Database(settings.database_url)
         stack.callback(database.close)
+        loop = asyncio.get_running_loop()
+        database.on_loss(lambda: loop.call_soon_threadsafe(app.state.on_loss))
         stack.enter_context(sole_use(database))
         check_schema(database)
         engine = Engine(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from flowserver.base.loading import load
+from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import read_settings
 from flowserver.server import sole_use
@@ -41,7 +42,9 @@ def bring_up_to_date(database: Database) -> list[str]:
 def require_up_to_date(database: Database) -> None:
     """Raises CommandFailed when there is no SQLite file, which looking would create; SchemaOutdated, SchemaTooNew."""
     if database.sqlite_file is not None and not database.sqlite_file.exists():
-        raise CommandFailed(f"there is no database {place_of(database)}; create it: flowserver migrate")
+        raise CommandFailed(
+            f"there is no database {place_of(database)}; create it: flowserver migrate", ExitCode.NOT_FOUND
+        )
     check_schema(database)
 
 

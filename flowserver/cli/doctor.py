@@ -8,7 +8,7 @@ import typer
 
 from flowserver.base.clock import Clock, SystemClock, format_instant
 from flowserver.cli.databases import open_ready_database, place_of
-from flowserver.cli.failures import failing_with
+from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import DatabaseUrl
 from flowserver.engine.overdue import OVERDUE_MS
 from flowserver.store.breaches import Breach, list_breaches, list_parked, repair_execution
@@ -19,10 +19,6 @@ from flowserver.store.wakeups import due_deadlines, due_timers, orphaned_tasks
 
 SHOWN_MAX = 1_000
 """Findings of one kind that are read and shown at a time; repairing goes on in as many rounds as it takes."""
-
-SICK = 1
-UNUSABLE = 2
-ONLY_PARKED = 3
 
 REPAIRS: Final = {
     Repair.PARK: "set the execution aside with this error; it can then be restarted or stopped",
@@ -48,8 +44,11 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
     Exit codes:
       0  healthy: no violation, or none left, and nothing parked
       1  violations, or damage that --deep found
-      2  the command cannot be understood, or the database not be opened
-      3  nothing but parked executions, which wait for you
+      2  the command, a setting or a variable cannot be understood
+      3  there is no such database
+      4  the database cannot be reached or opened
+      5  nothing but parked executions, which wait for you; or the schema is of another version
+     70  a bug in the command
 
     \b
     Examples:
@@ -57,7 +56,7 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
       flowserver doctor --repair
       flowserver doctor --deep --database-url sqlite:///backup.db
     """
-    with failing_with(UNUSABLE), open_ready_database(database_url) as database:
+    with open_ready_database(database_url) as database:
         typer.echo(f"checking {place_of(database)}")
         sick = _repair_all(database) if repair else _show_breaches(database)
         parked = _show_parked(database)
@@ -69,10 +68,12 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
     raise typer.Exit(exit_code)
 
 
-def _verdict(sick: bool, parked: bool) -> tuple[int, str]:
+def _verdict(sick: bool, parked: bool) -> tuple[ExitCode, str]:
     if sick:
-        return SICK, "sick: see above"
-    return (ONLY_PARKED, "healthy, but for the parked executions above") if parked else (0, "healthy")
+        return ExitCode.FAILED, "sick: see above"
+    if parked:
+        return ExitCode.CONFLICT, "healthy, but for the parked executions above"
+    return ExitCode.DONE, "healthy"
 
 
 def _breaches(database: Database) -> list[Breach]:

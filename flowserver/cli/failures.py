@@ -1,42 +1,69 @@
-"""How commands fail: whatever a user can bring about is one line on stderr and an exit code, never a traceback."""
+"""How commands fail: what a user can bring about is one line on stderr and an exit code, never a traceback.
 
+A bug is a traceback and a code of its own, so that a script never takes it for a finding.
+"""
+
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 import typer
 from sqlalchemy.exc import DBAPIError
+from typer.exceptions import TyperException
 
 from flowserver.api.guard import UnsafeBind
+from flowserver.cli.exit_codes import ExitCode
 from flowserver.invokers.brokers import OutletInvalid
 from flowserver.server import DatabaseInUse
 from flowserver.store.database import DatabaseUrlInvalid
 from flowserver.store.errors import reason_of
 from flowserver.store.schema import SchemaOutdated, SchemaTooNew
+from flowserver.store.sqlite_files import LogOfAnotherFile
 
 
 class CommandFailed(Exception):
-    """The command cannot do what it was asked; the message is for whoever typed it."""
+    """The command cannot do what it was asked; the message is for the person who typed it."""
+
+    def __init__(self, message: str, code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__(message)
+        self.code = code
 
 
-_TELLING: Final = (
-    CommandFailed, DatabaseInUse, DatabaseUrlInvalid, OutletInvalid, SchemaOutdated, SchemaTooNew, UnsafeBind
-)  # fmt: skip
+_CODES: Final[dict[type[Exception], ExitCode]] = {
+    DatabaseInUse: ExitCode.CONFLICT,
+    DatabaseUrlInvalid: ExitCode.USAGE,
+    LogOfAnotherFile: ExitCode.CONFLICT,
+    OutletInvalid: ExitCode.USAGE,
+    SchemaOutdated: ExitCode.CONFLICT,
+    SchemaTooNew: ExitCode.CONFLICT,
+    UnsafeBind: ExitCode.UNREACHABLE,
+}
+"""Errors whose message is for the person who typed the command."""
+
+_CLICK: Final = (typer.Exit, typer.Abort, TyperException)
+"""What typer itself makes of an end."""
 
 
 @contextmanager
-def failing_with(exit_code: int) -> Iterator[None]:
-    """End with that exit code and one line when what is done inside fails in a way that is known."""
+def ending_well() -> Iterator[None]:
+    """End with one line and an exit code when what is done inside fails; for a bug, with its traceback."""
     try:
         yield
         return
-    except _TELLING as error:
-        reason = str(error)
+    except _CLICK:
+        raise
+    except CommandFailed as error:
+        code, reason = error.code, str(error)
+    except tuple(_CODES) as error:
+        code, reason = _CODES[type(error)], str(error)
     except DBAPIError as error:
-        reason = f"the database refuses: {reason_of(error)}"
-    except OSError as error:
-        if error.filename is None:
-            raise
+        code, reason = ExitCode.UNREACHABLE, f"the database refuses: {reason_of(error)}"
+    except Exception as error:
+        if not isinstance(error, OSError) or error.filename is None:
+            traceback.print_exc()
+            raise typer.Exit(ExitCode.CRASHED) from None
+        code = ExitCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ExitCode.UNREACHABLE
         reason = f"{error.filename}: {error.strerror}"
     typer.echo(f"flowserver: {reason}", err=True)
-    raise typer.Exit(exit_code)
+    raise typer.Exit(code)

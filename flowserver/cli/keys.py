@@ -7,6 +7,7 @@ import typer
 from flowserver.base.clock import SystemClock, format_instant
 from flowserver.base.json_values import dump_json
 from flowserver.cli.databases import open_ready_database
+from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import DatabaseUrl, OutputFormat
 from flowserver.cli.tables import aligned
@@ -101,7 +102,7 @@ def disable(access_key_id: KeyId, database_url: DatabaseUrl = None) -> None:
     with open_ready_database(database_url) as database, database.write() as connection:
         disabled = disable_access_key(connection, access_key_id, SystemClock().now_ms())
     if not disabled:
-        raise CommandFailed(f"there is no enabled access key {access_key_id}")
+        raise CommandFailed(f"there is no enabled access key {access_key_id}", ExitCode.NOT_FOUND)
     typer.echo(f"disabled {access_key_id}")
 
 

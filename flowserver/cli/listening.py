@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from flowserver.api.guard import check_bind, resolve
+from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 
 BACKLOG = 2048
@@ -31,7 +32,9 @@ def listening(host: str, port: int, has_keys: bool) -> Iterator[list[socket.sock
                 listeners.append(opened.enter_context(listener))
                 port = listener.getsockname()[1]
         if not listeners:
-            raise CommandFailed(f"cannot listen on {host!r}: this machine does not have that address")
+            raise CommandFailed(
+                f"cannot listen on {host!r}: this machine does not have that address", ExitCode.NOT_FOUND
+            )
         yield listeners
 
 
@@ -41,9 +44,9 @@ def _resolve(host: str) -> list[str]:
     try:
         return list(dict.fromkeys(resolve(host)))
     except OSError as error:
-        raise CommandFailed(f"cannot listen on {host!r}: {error.strerror}") from None
+        raise CommandFailed(f"cannot listen on {host!r}: {error.strerror}", ExitCode.NOT_FOUND) from None
     except UnicodeError:
-        raise CommandFailed(f"cannot listen on {host!r}: not a host name") from None
+        raise CommandFailed(f"cannot listen on {host!r}: not a host name", ExitCode.USAGE) from None
 
 
 def _open(address: str, port: int) -> socket.socket | None:
@@ -56,4 +59,5 @@ def _open(address: str, port: int) -> socket.socket | None:
             return None
         reason = os.strerror(error.errno or 0)  # the error's own text names the address once more
         advice = "; choose another with --port or FLOWSERVER_PORT" if error.errno == errno.EADDRINUSE else ""
-        raise CommandFailed(f"cannot listen on {address} port {port}: {reason}{advice}") from None
+        code = ExitCode.CONFLICT if error.errno == errno.EADDRINUSE else ExitCode.UNREACHABLE
+        raise CommandFailed(f"cannot listen on {address} port {port}: {reason}{advice}", code) from None

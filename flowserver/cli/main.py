@@ -63,7 +63,7 @@ class _Loaded(Mapping[str, Any]):
 
 
 class Commands(TyperGroup):
-    """The commands; one that fails in a way that is known ends with exit code 1 and one line."""
+    """The commands; one that fails in a way that is known ends with one line and an `ExitCode`."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -71,7 +71,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with _load_uncollected("flowserver.cli.failures:failing_with")(1):
+        with _load_uncollected("flowserver.cli.failures:ending_well")():
             return super().invoke(ctx)
 
 

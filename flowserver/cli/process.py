@@ -8,6 +8,7 @@ calls. A second signal kills the process at once, which loses no more than a cra
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from starlette.types import ASGIApp
 
 from flowserver.api.accepting import BoundedServer
 from flowserver.base.limits import Limits
+from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.joined_writes import JoiningProtocol
 from flowserver.server import Application
 
@@ -41,6 +43,11 @@ def serve_until_stopped(app: Application, listeners: list[socket.socket], announ
     """
     config = server_config(app, app.state.limits)
     server = _Server(app, config, announce)
+
+    def stop() -> None:
+        server.should_exit = True
+
+    app.state.on_loss = stop
     with _stopping_by_signals(server), asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_serve(app, server, listeners))
 
@@ -78,7 +85,19 @@ async def _serve(app: Application, server: uvicorn.Server, listeners: list[socke
     async with app.router.lifespan_context(app):
         await server.serve(sockets=listeners)
         log.info("stopped answering requests")
+        end_if_lost(app)
     log.info("stopped")
+
+
+def end_if_lost(app: Application) -> None:
+    """End the process at once if its database was taken away: nothing that is still under way could be kept.
+
+    The files that are open must not be closed in order (`Database.close`).
+    """
+    if app.state.database.is_lost:
+        log.critical("the server ends, because its database was deleted or replaced")
+        logging.shutdown()
+        os._exit(ExitCode.UNREACHABLE)
 
 
 class QuietServer(BoundedServer):

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import httpx
 
 from flowserver.base.json_values import JsonObject
+from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.hosting.errors import KEY_WANTED
 
 REPLY_SECONDS = 30
+
+_CODES: Final = {400: ExitCode.FAILED, 404: ExitCode.NOT_FOUND, 409: ExitCode.CONFLICT, 415: ExitCode.FAILED}
+"""How a command ends for a status of the answer; for others, the server cannot or will not serve the caller."""
 
 
 class RestClient:
@@ -23,7 +27,7 @@ class RestClient:
             # A proxy of the environment is for the internet; this server is near, and often on 127.0.0.1.
             self._client = httpx.Client(base_url=url, headers=headers, timeout=REPLY_SECONDS, trust_env=False)
         except (httpx.InvalidURL, UnicodeError):
-            raise CommandFailed(f"{url!r} with this token is not the address of a server") from None
+            raise CommandFailed(f"{url!r} with this token is not the address of a server", ExitCode.USAGE) from None
 
     def __enter__(self) -> Self:
         return self
@@ -50,12 +54,15 @@ class RestClient:
             response = self._client.request(method, path, **content)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = str(error) or type(error).__name__
-            raise CommandFailed(f"the server at {self._url} cannot be reached: {reason}") from None
+            raise CommandFailed(
+                f"the server at {self._url} cannot be reached: {reason}", ExitCode.UNREACHABLE
+            ) from None
         answer = _object_of(response)
         if not response.is_success:
-            raise CommandFailed(_problem(response, answer or {}))
+            code = _CODES.get(response.status_code, ExitCode.UNREACHABLE)
+            raise CommandFailed(_problem(response, answer or {}), code)
         if answer is None:
-            raise CommandFailed(f"what answers at {self._url} is not a flowserver")
+            raise CommandFailed(f"what answers at {self._url} is not a flowserver", ExitCode.UNREACHABLE)
         return answer
 
 

@@ -21,8 +21,9 @@ import uuid_utils
 from flowserver.api.faults import as_fault
 from flowserver.api.rpc.acting import Acting
 from flowserver.base.limits import Limits
+from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.process import QuietServer, leave, server_config
+from flowserver.cli.process import QuietServer, end_if_lost, leave, server_config
 from flowserver.front.calls import DistantInvoker
 from flowserver.front.front import ACT, Front
 from flowserver.front.keys import handlers_of_keys
@@ -52,7 +53,7 @@ def serve_with_front(app: Application, listeners: list[socket.socket], announce:
 def _forked(app: Application, listeners: list[socket.socket]) -> Iterator[socket.socket]:
     """The front, from here to the block's end; yields this end of the link to it."""
     if not hasattr(os, "fork"):
-        raise CommandFailed("this system cannot fork processes: leave `processes` at 1")
+        raise CommandFailed("this system cannot fork processes: leave `processes` at 1", ExitCode.USAGE)
     if threading.active_count() > 1:
         raise CommandFailed("something here has started threads, and a fork has none of them: leave `processes` at 1")
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # were it ignored, the front's pid could soon be somebody else's
@@ -84,6 +85,7 @@ async def _run_engine(app: Application, end: socket.socket, announce: Callable[[
     link.lost.add_done_callback(_end_with_front)
     app.state.invoker = DistantInvoker(link, app.state.limits)
     told_to_stop = _signalled()
+    app.state.on_loss = told_to_stop.set
     async with app.router.lifespan_context(app):
         handlers |= Relayed(app, link).handlers
         handlers |= handlers_of_keys(EngineKeys(app.state.engine))
@@ -95,6 +97,7 @@ async def _run_engine(app: Application, end: socket.socket, announce: Callable[[
         await leave(app)
         await link.call("stop")
         log.info("stopped answering requests")
+        end_if_lost(app)
     link.lost.remove_done_callback(_end_with_front)
     link.close()
     log.info("stopped")

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from flowserver.api.rest.models.definitions import DefinitionReport
 from flowserver.base.limits import Limits
+from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import LimitsFlag, OutputFormat, read_settings
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic, Severity, render
 from flowserver.language.parser import parse
@@ -46,7 +47,7 @@ def validate(
     Shows every mistake with its place, a stable id and, where there is one, a hint.
     `!Ref service/function`, which deployment tools expand, is accepted here.
 
-    Exit code 0: no errors. 1: errors, or warnings with --strict. 2: a file cannot be read.
+    Exit code 0: no errors. 1: errors, or warnings with --strict. 3: a file cannot be read.
 
     \b
     Examples:
@@ -62,9 +63,9 @@ def validate(
     else:
         _show(checked)
     if len(checked) < len(texts):
-        raise typer.Exit(2)
+        raise typer.Exit(ExitCode.NOT_FOUND)
     if any(each.count(Severity.ERROR) or (strict and each.found) for each in checked):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def check(name: str, text: str, limits: Limits) -> CheckedFile:

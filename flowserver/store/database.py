@@ -17,6 +17,7 @@ from sqlalchemy.exc import ArgumentError
 from flowserver.store.damage import decode_text
 from flowserver.store.direct import execute_plain
 from flowserver.store.spare import SpareConnection
+from flowserver.store.sqlite_files import SqliteFiles
 
 READERS_MAX = 9
 """One for each thread that reads, so that none waits for another's: three for lists, one each for timers, the sweeper,
@@ -80,6 +81,8 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.session_name = f"flowserver {uuid4()}"
         """What all sessions of this process are called in PostgreSQL, so that another node can end them."""
+        self.files = SqliteFiles(Path(self.url.database or "")) if self.is_sqlite else None
+        """What becomes of the SQLite files; None on PostgreSQL."""
         if self.is_sqlite:
             self._writer = self._sqlite_engine("BEGIN IMMEDIATE", SQLITE_WRITERS_MAX, WRITER_CACHE_KIB)
             self._reader = self._sqlite_engine("BEGIN", READERS_MAX, READER_CACHE_KIB)
@@ -102,6 +105,16 @@ class Database:
         """The database file; None on PostgreSQL."""
         return Path(self.url.database or "") if self.is_sqlite else None
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the SQLite file was deleted or replaced under this process; nothing is written any more."""
+        return self.files is not None and self.files.lost is not None
+
+    def on_loss(self, act: Callable[[], object]) -> None:
+        """Have it called when the SQLite file turns out to be deleted or replaced, in the thread that finds out."""
+        if self.files is not None:
+            self.files.on_loss = act
+
     def make_folder(self) -> None:
         """Create the folder of the SQLite file if there is none, for its owner only: keys and secrets will be in it."""
         if self.sqlite_file is not None:
@@ -114,9 +127,23 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that may write; committed durably when the block ends, rolled back if it raises."""
-        with self._under_way(), self._spare_writer.begin() as connection:
-            yield connection
+        """A transaction that may write; committed durably when the block ends, rolled back if it raises.
+
+        Raises FilesReplaced when the SQLite file has been deleted or replaced: what was committed is then lost.
+        """
+        with self._under_way():
+            if self.files is None:
+                with self._spare_writer.begin() as connection:
+                    yield connection
+                return
+            self.files.require()
+            with self._spare_writer.begin() as connection:
+                driver: Any = connection.connection.driver_connection
+                changes = driver.total_changes
+                yield connection
+                if driver.total_changes != changes:
+                    self.files.mark(driver)
+            self.files.committed()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -151,14 +178,22 @@ class Database:
             driver.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def close(self) -> None:
-        """Give all connections back to the system, once the transactions of other threads have ended."""
+        """Give all connections back to the system, once the transactions of other threads have ended.
+
+        Not those to SQLite files that were replaced: closing the last one deletes the log by its name, which may be
+        another file's by now.
+        """
+        if self.is_lost:
+            return
         with self._changed:
             self._changed.wait_for(lambda: self._transactions == 0, CLOSE_SECONDS)
         for spare in (self._spare_writer, self._spare_reader, self._spare_looker):
             spare.close()
         for engine in (self._writer, self._reader, self._looker):
             engine.dispose()
-        if not self.is_sqlite:
+        if self.files is not None:
+            self.files.close()
+        else:
             self._sessions.dispose()
 
     @contextmanager
@@ -181,8 +216,19 @@ class Database:
             max_overflow=0,
             connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
         )
-        event.listen(engine, "do_connect", _make_private_file)
-        event.listen(engine, "connect", _prepare_sqlite)
+        files = self.files
+        assert files is not None
+
+        def open_file(_dialect: object, _record: object, arguments: list[str], _options: object) -> None:
+            files.connecting()
+            _make_private_file(Path(arguments[0]))
+
+        def opened_file(connection: Any, _record: object) -> None:
+            files.connected()
+            _prepare_sqlite(connection, _record)
+
+        event.listen(engine, "do_connect", open_file)
+        event.listen(engine, "connect", opened_file)
 
         def set_cache(connection: Any, _record: object) -> None:
             connection.execute(f"PRAGMA cache_size = -{cache_kib}")
@@ -226,12 +272,11 @@ def _prepare_session(connection: Any, _record: object) -> None:
     connection.commit()
 
 
-def _make_private_file(_dialect: object, _record: object, arguments: list[str], _options: object) -> None:
+def _make_private_file(file: Path) -> None:
     """Create a missing database file readable by its owner only; SQLite gives -wal and -shm the file's own mode.
 
     A file that exists keeps its mode. A folder that is missing is SQLite's to complain of.
     """
-    file = Path(arguments[0])
     if file.parent.is_dir() and not file.exists():
         file.touch(mode=0o600)
 

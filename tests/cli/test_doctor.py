@@ -55,11 +55,11 @@ def test_what_is_wrong_is_told_and_not_touched(doctor, sick):
 
 def test_repair_leaves_nothing_but_parked_executions(doctor, sick):
     result = doctor("--repair")
-    assert result.exit_code == 3, result.stdout
+    assert result.exit_code == 5, result.stdout
     assert result.stdout.count("    repaired: ") == 3
     assert "  f/token (execution token): the stored state breaks the rule no-live-scope: " in result.stdout
     again = doctor()
-    assert (again.exit_code, again.stdout.splitlines()[1]) == (3, "violations: none")
+    assert (again.exit_code, again.stdout.splitlines()[1]) == (5, "violations: none")
     assert "violations: none" in doctor("--repair").stdout
 
 
@@ -68,7 +68,7 @@ def test_what_is_overdue_is_no_violation(doctor, database):
     with database.write() as connection:
         connection.execute(of_scope("token", 1, wake_at=9_000_000_000_000))
     result = doctor()
-    assert result.exit_code == 3
+    assert result.exit_code == 5
     assert "  execution timer: a wait was over at 1970-01-01T00:00:00.005Z" in result.stdout
     assert "  execution timer: its time was up at 1970-01-01T00:16:40.000Z" in result.stdout
     assert "  execution task: no server has taken its call, attempt 0" in result.stdout
@@ -80,7 +80,7 @@ def test_damage_is_found_by_a_deep_look_only(doctor, database):
         connection.execute(update(executions).values(next_event_id=1))
         connection.execute(update(scopes).values(last_event_id=0))
         connection.execute(update(execution_documents).values(input="nonsense"))
-    assert doctor().exit_code == 3
+    assert doctor().exit_code == 5
     result = doctor("--deep")
     assert result.exit_code == 1
     assert "  execution timer: its input cannot be read: " in result.stdout
@@ -88,8 +88,19 @@ def test_damage_is_found_by_a_deep_look_only(doctor, database):
 
 def test_without_a_database(run, new_url, tmp_path):
     result = run("doctor", "--database-url", new_url)
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert "there is no database" in one_line(result)
     assert list(tmp_path.iterdir()) == []
     assert run("doctor", "--database-url", "mysql://x").exit_code == 2
     assert run("doctor", "--bogus").exit_code == 2
+    assert run("doctor", "--database-url", "postgresql://127.0.0.1:1/x").exit_code == 4
+
+
+def test_a_bug_is_not_taken_for_a_violation(doctor, monkeypatch):
+    def fail(*_):
+        raise KeyError("a bug")
+
+    monkeypatch.setattr("flowserver.cli.doctor.find_damage", fail)
+    result = doctor("--deep")
+    assert result.exit_code == 70
+    assert "KeyError: 'a bug'" in result.stderr

@@ -38,7 +38,7 @@ def test_restarted_or_parked_again(run, started):
     server, change = started
     arguments = ("executions", "restart", "f", "e", "--server", server.url)
     refused = run(*arguments)
-    assert refused.exit_code == 1
+    assert refused.exit_code == 5
     assert one_line(refused) == "flowserver: execution e of flow f is not parked (ExecutionNotParked)"
     change(parked_error="a bug")
     result = run(*arguments)
@@ -51,5 +51,5 @@ def test_restarted_or_parked_again(run, started):
 
 def test_what_does_not_exist(restart):
     result = restart("none", "e")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert one_line(result) == "flowserver: flow none does not exist (FlowNotExists)"

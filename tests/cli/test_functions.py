@@ -54,7 +54,7 @@ def test_registered_shown_changed_and_deleted(functions):
     assert json.loads(functions("get", "shop/charge").stdout)["url"] == f"{url}2"
     assert functions("delete", "shop/charge").stdout == "deleted shop/charge\n"
     gone = functions("get", "shop/charge")
-    assert gone.exit_code == 1
+    assert gone.exit_code == 3
     assert one_line(gone) == "flowserver: function shop/charge is not registered (FunctionNotExists)"
 
 
@@ -90,7 +90,7 @@ def test_list_shows_every_page(functions, monkeypatch, server):
         (["put", "a/b", "http://127.0.0.1:9000/", "--header", "X-Shop"], 2, "a header is written 'Name: value'"),
         (["put", "a/b", "ftp://127.0.0.1/"], 1, "(InvalidArgument)"),
         (["put", "a b/c", "http://127.0.0.1:9000/"], 1, "(InvalidArgument)"),
-        (["delete", "../b"], 1, ")"),
+        (["delete", "../b"], 3, ")"),
     ],
 )
 def test_refusals_are_one_line(functions, arguments, exit_code, words):
@@ -102,37 +102,46 @@ def test_refusals_are_one_line(functions, arguments, exit_code, words):
 def test_server_with_keys(run, sqlite_url, answering, monkeypatch):
     refusing = answering(401, "application/problem+json", b'{"code": "Unauthenticated", "detail": "no token"}')
     result = run("functions", "list", "--server", refusing)
-    assert result.exit_code == 1
+    assert result.exit_code == 4
     assert one_line(result).startswith("flowserver: the server has access keys: set FLOWSERVER_TOKEN")
     monkeypatch.setenv("FLOWSERVER_TOKEN", "old")
     assert one_line(run("functions", "list", "--server", refusing)) == "flowserver: no token (Unauthenticated)"
 
 
 @pytest.mark.parametrize(
-    ("status", "content_type", "body", "words"),
+    ("status", "content_type", "body", "words", "exit_code"),
     [
-        (200, "text/html", b"<html>", "is not a flowserver"),
-        (200, "application/json", b"[]", "is not a flowserver"),
-        (502, "text/html", b"<html>", "the server answered 502"),
-        (404, "application/json", b'{"detail": 1}', "the server answered 404"),
+        (200, "text/html", b"<html>", "is not a flowserver", 4),
+        (200, "application/json", b"[]", "is not a flowserver", 4),
+        (502, "text/html", b"<html>", "the server answered 502", 4),
+        (404, "application/json", b'{"detail": 1}', "the server answered 404", 3),
     ],
 )
-def test_something_else_answers(run, answering, status, content_type, body, words):
+def test_something_else_answers(run, answering, status, content_type, body, words, exit_code):
     result = run("functions", "list", "--server", answering(status, content_type, body))
-    assert result.exit_code == 1
+    assert result.exit_code == exit_code
     assert words in one_line(result)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "127.0.0.1:8080", "http://[::1", "ftp://127.0.0.1", "http://"])
-def test_nobody_answers(run, url):
+@pytest.mark.parametrize(
+    ("url", "exit_code"),
+    [
+        ("http://127.0.0.1:1", 4),
+        ("127.0.0.1:8080", 4),
+        ("http://[::1", 2),
+        ("ftp://127.0.0.1", 4),
+        ("http://", 4),
+    ],
+)
+def test_nobody_answers(run, url, exit_code):
     result = run("functions", "list", "--server", url)
-    assert result.exit_code == 1
+    assert result.exit_code == exit_code
     assert url in one_line(result)
 
 
 def test_token_that_no_header_can_hold(run, server):
     result = run("functions", "list", "--server", server.url, "--token", "fls_\N{EURO SIGN}")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "\N{EURO SIGN}" not in one_line(result)
 
 

@@ -49,7 +49,7 @@ def test_disabled_for_good(keys, sqlite_database):
     assert sqlite_database.run_read(lambda connection: find_access_key(connection, key_id)) is None
     assert json.loads(keys("list", "--format", "json").stdout)[0]["disabledTime"]
     again = keys("disable", key_id)
-    assert again.exit_code == 1
+    assert again.exit_code == 3
     assert one_line(again) == f"flowserver: there is no enabled access key {key_id}"
 
 
@@ -72,7 +72,7 @@ def test_labels_that_would_spoil_the_listing(keys, label):
 @pytest.mark.parametrize("command", [["create"], ["list"], ["disable", "FLS1"]])
 def test_without_a_database_nothing_is_created(run, new_url, tmp_path, command):
     result = run("keys", *command, "--database-url", new_url)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert one_line(result).endswith("create it: flowserver migrate")
     assert list(tmp_path.iterdir()) == []
 

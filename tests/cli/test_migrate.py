@@ -37,7 +37,7 @@ def test_postgresql(run, postgres_url):
 def test_refuses_while_a_server_uses_the_database(run, sqlite_url, sqlite_database):
     with sole_use(sqlite_database):
         result = run("migrate", "--database-url", sqlite_url)
-    assert result.exit_code == 1
+    assert result.exit_code == 5
     assert one_line(result).startswith("flowserver: another flowserver uses this database")
 
 
@@ -45,23 +45,23 @@ def test_database_of_a_newer_version(run, sqlite_url, sqlite_database):
     with sqlite_database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     result = run("migrate", "--database-url", sqlite_url)
-    assert result.exit_code == 1
+    assert result.exit_code == 5
     assert "revision 9999, which this flowserver does not know" in one_line(result)
 
 
 @pytest.mark.parametrize(
-    ("url", "words"),
+    ("url", "words", "exit_code"),
     [
-        ("mysql://localhost/flows", "must be sqlite:///FILE or postgresql://"),
-        ("sqlite://", "must be sqlite:///FILE or postgresql://"),
-        ("nonsense", "must be sqlite:///FILE or postgresql://"),
-        ("postgresql://user:verysecret@127.0.0.1:1/flows", "the database refuses: "),
-        ("sqlite:////proc/no/flows.db", "/proc/no"),
+        ("mysql://localhost/flows", "must be sqlite:///FILE or postgresql://", 2),
+        ("sqlite://", "must be sqlite:///FILE or postgresql://", 2),
+        ("nonsense", "must be sqlite:///FILE or postgresql://", 2),
+        ("postgresql://user:verysecret@127.0.0.1:1/flows", "the database refuses: ", 4),
+        ("sqlite:////proc/no/flows.db", "/proc/no", 3),
     ],
 )
-def test_databases_that_cannot_be_used(run, url, words):
+def test_databases_that_cannot_be_used(run, url, words, exit_code):
     result = run("migrate", "--database-url", url)
-    assert result.exit_code == 1
+    assert result.exit_code == exit_code
     assert words in one_line(result)
     assert "verysecret" not in result.stderr
 
@@ -69,7 +69,7 @@ def test_databases_that_cannot_be_used(run, url, words):
 def test_file_that_is_no_database(run, tmp_path):
     (tmp_path / "notes.txt").write_text("These are not the bytes of an SQLite database." * 10)
     result = run("migrate", "--database-url", f"sqlite:///{tmp_path}/notes.txt")
-    assert result.exit_code == 1
+    assert result.exit_code == 4
     assert one_line(result) == "flowserver: the database refuses: file is not a database"
 
 

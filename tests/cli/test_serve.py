@@ -140,7 +140,7 @@ def test_first_key_closes_the_server(run, sqlite_url, processes):
 def test_other_addresses_need_a_key(run, sqlite_url):
     address = ["--host", "0.0.0.0"]
     result = run("serve", *address, "--database-url", sqlite_url, "--port", "0")
-    assert result.exit_code == 1
+    assert result.exit_code == 4
     assert "refusing to listen on '0.0.0.0' without access keys" in one_line(result)
     run("keys", "create", "--database-url", sqlite_url)
     with ServerProcess(sqlite_url, *address) as server, _client(server) as client:
@@ -154,7 +154,7 @@ def test_database_of_a_running_server(run, sqlite_url):
     with ServerProcess(sqlite_url) as server:
         for migrate in ("--migrate", "--no-migrate"):
             result = run("serve", migrate, "--database-url", sqlite_url, "--port", "0")
-            assert result.exit_code == 1
+            assert result.exit_code == 5
             assert one_line(result).startswith("flowserver: another flowserver uses this database")
         server.kill()
     with ServerProcess(sqlite_url, port=server.port) as again:
@@ -165,39 +165,39 @@ def test_port_in_use(run, sqlite_url):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         result = run("serve", "--port", port, "--database-url", sqlite_url)
-    assert result.exit_code == 1
+    assert result.exit_code == 5
     refusal = f"flowserver: cannot listen on 127.0.0.1 port {port}: Address already in use"
     assert one_line(result) == f"{refusal}; choose another with --port or FLOWSERVER_PORT"
 
 
 @pytest.mark.parametrize(
-    ("url", "words"),
+    ("url", "words", "exit_code"),
     [
-        ("nonsense", "must be sqlite:///FILE or postgresql://"),
-        ("postgresql://user:verysecret@127.0.0.1:1/flows", "the database refuses: "),
+        ("nonsense", "must be sqlite:///FILE or postgresql://", 2),
+        ("postgresql://user:verysecret@127.0.0.1:1/flows", "the database refuses: ", 4),
     ],
 )
-def test_databases_that_cannot_be_used(run, url, words):
+def test_databases_that_cannot_be_used(run, url, words, exit_code):
     result = run("serve", "--database-url", url)
-    assert result.exit_code == 1
+    assert result.exit_code == exit_code
     assert words in one_line(result)
     assert "verysecret" not in result.stderr
 
 
 def test_no_migration_when_told_so(run, new_url, tmp_path):
     result = run("serve", "--no-migrate", "--database-url", new_url)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert one_line(result).endswith("create it: flowserver migrate")
     Path(new_url.removeprefix("sqlite:///")).parent.mkdir()
     Path(new_url.removeprefix("sqlite:///")).touch()
     result = run("serve", "--no-migrate", "--database-url", new_url)
-    assert result.exit_code == 1
+    assert result.exit_code == 5
     assert one_line(result) == "flowserver: the database is not up to date; run: flowserver migrate"
 
 
 def test_postgresql_is_migrated_only_when_told_so(run, postgres_url):
     result = run("serve", "--database-url", postgres_url)
-    assert result.exit_code == 1
+    assert result.exit_code == 5
     assert one_line(result) == "flowserver: the database is not up to date; run: flowserver migrate"
     with ServerProcess(postgres_url, "--migrate") as server, _client(server) as client:
         assert client.get("/healthz").status_code == 200

@@ -95,14 +95,14 @@ def test_a_wrong_variable_is_named_also_where_there_is_a_file(monkeypatch):
 def test_queues_whose_url_is_none_keep_the_server_from_starting(run, written, new_url):
     file = written("queues:\n  orders: amqp://user:secret@broker\n")
     result = run("serve", "--settings", file, "--database-url", new_url)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert one_line(result).startswith("flowserver: the setting queues, orders: the URL is not of the form nats://")
     assert "secret" not in result.stderr
 
 
 def test_a_file_that_is_not_there(run, tmp_path):
     result = run("serve", "--settings", tmp_path / "none.yaml")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert one_line(result) == f"flowserver: {tmp_path / 'none.yaml'}: No such file or directory"
 
 

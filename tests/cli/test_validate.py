@@ -112,7 +112,7 @@ def test_json_for_programs(run, definition):
 def test_files_that_cannot_be_read(run, definition, tmp_path, make, reason):
     file, valid = make(tmp_path), definition(VALID)
     result = run("validate", str(file), valid)
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert result.stderr == f"flowserver: {file}: {reason}\n"
     assert result.stdout == f"{valid}: valid\n"
 
@@ -120,5 +120,5 @@ def test_files_that_cannot_be_read(run, definition, tmp_path, make, reason):
 def test_file_that_is_not_utf8(run, definition):
     file = definition(VALID.encode() + b"# caf\xe9\n")
     result = run("validate", file)
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert result.stderr == f"flowserver: {file}: not UTF-8 text (at byte {len(VALID) + 6})\n"

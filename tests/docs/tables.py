@@ -17,6 +17,7 @@ from flowserver.base import errors
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import DEPTH_MAX as JSON_DEPTH_MAX
 from flowserver.base.limits import Limits
+from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import flag_of, variable_of
 from flowserver.engine.metrics import GAUGES, Metrics
 from flowserver.engine.tokens import TOKEN_CHARACTERS_MAX
@@ -46,6 +47,12 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
     lines = [heading, ["---"] * len(heading), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def exit_codes() -> str:
+    """How every command ends."""
+    rows = ((f"`{code:d}`", code.name.lower(), code.meaning) for code in ExitCode)
+    return table(("exit code", "name", "meaning"), rows)
 
 
 def limits() -> str:
@@ -206,6 +213,8 @@ def attributes(kind: ObjectKind) -> str:
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "settings": settings,
+    "exit codes": exit_codes,
+    "exit codes": exit_codes,
     "limits": limits,
     "fixed limits": fixed_limits,
     "diagnostics": diagnostics,

@@ -1,0 +1,34 @@
+"""The exit codes of every command, in one place."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """How a command ended. docs/operating.md has the table that is made from this."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    UNREACHABLE = 4
+    CONFLICT = 5
+    CRASHED = 70
+
+    @property
+    def meaning(self) -> str:
+        """What it says, in a sentence."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    ExitCode.DONE: "The command did what it was asked.",
+    ExitCode.FAILED: "It looked and found something wrong, or was refused for what it was given: violations, errors in "
+    "a definition, an execution that is parked again.",
+    ExitCode.USAGE: "The command, a setting or a variable cannot be understood.",
+    ExitCode.NOT_FOUND: "There is no such file, database, key, flow, execution or function.",
+    ExitCode.UNREACHABLE: "The server or the database cannot be reached, or does not let the caller in; or the "
+    "database was taken away from a server that runs.",
+    ExitCode.CONFLICT: "What is there stands in the way: another server, a port in use, a schema of another version, "
+    "a name that is taken, parked executions.",
+    ExitCode.CRASHED: "A bug: the command ended with a traceback.",
+}
