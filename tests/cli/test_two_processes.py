@@ -161,7 +161,7 @@ def test_headers_of_a_reply_may_hold_any_bytes(server: ServerProcess) -> None:
 BROKEN = """
 import sys
 from flowserver.cli import main, two_processes
-def fail(*_):
+def fail(*_, **__):
     raise ImportError("no such library")
 two_processes.Front = fail
 sys.argv = ["flowserver", "serve", "--processes", "2", "--port", "0", "--database-url", sys.argv[1]]

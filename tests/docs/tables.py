@@ -214,7 +214,6 @@ def attributes(kind: ObjectKind) -> str:
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "settings": settings,
     "exit codes": exit_codes,
-    "exit codes": exit_codes,
     "limits": limits,
     "fixed limits": fixed_limits,
     "diagnostics": diagnostics,
