@@ -5,6 +5,7 @@ what falls to itself, so a call moves once, unless nobody takes it within a swee
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -13,9 +14,12 @@ from flowserver.engine.dispatcher import Dispatcher
 from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
 from flowserver.store.saving import release_tasks
+from flowserver.store.wakeups import FIRST_TASK, TaskPlace, tasks_of_node
 
 SHARED_PER_ROUND = 200
 """So few that the others have taken them before anybody believes that they were left lying."""
+
+RELEASED_AT_ONCE = 1_000
 
 
 class Backlog:
@@ -37,6 +41,20 @@ class Backlog:
             await self._committer.write(self._release(calls))
             self._membership.announce().sweep = True
         return len(calls)
+
+    async def release_all(self) -> None:
+        """Release the calls that have not begun, some in each commit: this node leaves, so no more are leased to it."""
+        after: TaskPlace | None = FIRST_TASK
+        while after is not None:
+            after = await self._committer.write(partial(self._release_page, after=after))
+            self._membership.announce().sweep = True
+
+    def _release_page(self, connection: Connection, after: TaskPlace) -> TaskPlace | None:
+        node_id = self._lease.node_id
+        tasks, following = tasks_of_node(connection, node_id, RELEASED_AT_ONCE, after)
+        keys = [(ref.execution_id, ref.scope_id, ref.wait_id) for ref in tasks]
+        release_tasks(connection, [key for key in keys if not self._dispatcher.has_begun(key)], node_id)
+        return following
 
     def _release(self, calls: list[tuple[str, int, int]]) -> Callable[[Connection], None]:
         return lambda connection: release_tasks(connection, calls, self._lease.node_id)

@@ -88,11 +88,13 @@ class Dispatcher:
         self._calls[key] = self._waiting[key] = call
         call.add_done_callback(lambda _: self._forget(key, call))
 
-    def cancel(self, key: CallKey) -> None:
-        """Nobody waits for the call any more: drop its connection."""
+    def cancel(self, key: CallKey) -> bool:
+        """Drop the call, since no step waits for it any more; False if this node is not making it."""
         call = self._calls.get(key)
-        if call is not None:
-            call.cancel()
+        if call is None:
+            return False
+        call.cancel()
+        return True
 
     def _forget(self, key: CallKey, call: asyncio.Task[None]) -> None:
         """The call is over; the same attempt may have been ordered again meanwhile."""
@@ -126,6 +128,11 @@ class Dispatcher:
     def has_begun(self, key: CallKey) -> bool:
         """Whether the attempt's call has left this node and its answer is still to come."""
         return key in self._calls and key not in self._waiting
+
+    @property
+    def begun(self) -> list[CallKey]:
+        """The calls under way here that have a place: as many as there are places."""
+        return [key for key in self._calls if key not in self._waiting]
 
     def is_calling(self, key: CallKey) -> bool:
         """Whether the attempt's call is under way here, or left to whoever comes after this node."""

@@ -20,7 +20,7 @@ from flowserver.engine.committer import Committer
 from flowserver.engine.cutting import Cutting
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.deliveries import Deliveries
-from flowserver.engine.dispatcher import Dispatcher
+from flowserver.engine.dispatcher import CallKey, Dispatcher
 from flowserver.engine.expiry import Expiry
 from flowserver.engine.gates import Gates
 from flowserver.engine.hooks import Hooks
@@ -61,8 +61,7 @@ from flowserver.store.database import Database
 from flowserver.store.errors import reason_of
 from flowserver.store.invocation_leases import release_all_but, set_destination_status
 from flowserver.store.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
-from flowserver.store.saving import Changes, release_tasks
-from flowserver.store.wakeups import tasks_of_node
+from flowserver.store.saving import Changes
 
 log = logging.getLogger(__name__)
 
@@ -122,6 +121,7 @@ class Engine:
         self.deliveries.report_results(set_destination_status)
         self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)
         self.pauses = Pauses(self.reader, self.committer, clock, self.lease, self.invocations.take_over)
+        self.backlog = Backlog(self.dispatcher, self.committer, self.lease, self.membership)
         self.sweeper = self._make_sweeper()
         self.retention = Retention(database, self.committer, clock, self.membership, rules, self.metrics.deleted)
         self.expiry = Expiry(self.committer, self.reader, clock)
@@ -169,7 +169,7 @@ class Engine:
             self.clock,
             self.lease,
             self.membership,
-            Backlog(self.dispatcher, self.committer, self.lease, self.membership),
+            self.backlog,
             InvocationSweep(self.database, self.committer, self.invocations, self.lease, self.membership),
         )
 
@@ -218,6 +218,7 @@ class Engine:
         await self.invocation_retention.stop()
         try:
             await self.committer.write(self._hand_over)
+            await self.backlog.release_all()
         except SQLAlchemyError as error:
             log.warning("the others find out by themselves that this node leaves: %s", reason_of(error))
         self.membership.announce().sweep = True
@@ -225,8 +226,6 @@ class Engine:
     def _hand_over(self, connection: Connection) -> None:
         node_id = self.lease.node_id
         mark_leaving(connection, node_id)
-        tasks = [(ref.execution_id, ref.scope_id, ref.wait_id) for ref in tasks_of_node(connection, node_id)]
-        release_tasks(connection, [task for task in tasks if not self.dispatcher.has_begun(task)], node_id)
         release_all_but(connection, node_id, self.invocations.under_way)
 
     async def _drain(self, seconds: float) -> None:
@@ -294,6 +293,8 @@ class Engine:
             self.invocations.settings.forget()
         for queue in notice.queues:
             self.queues.look(queue)
+        for key in notice.dropped:
+            self.dispatcher.cancel(key)
 
     def lease_is_lost(self) -> None:
         """Let the writer find out, who takes a new lease."""
@@ -341,7 +342,7 @@ class Engine:
                 case InvokeTask():
                     self.dispatcher.dispatch(caller, command)
                 case CancelInvocation(scope_id, wait_id):
-                    self.dispatcher.cancel((execution.execution_id, scope_id, wait_id))
+                    self._drop_call((execution.execution_id, scope_id, wait_id))
                 case StopInvocation():
                     pass  # done below, for those that the commit has found
                 case ReportCallback(token, result):
@@ -361,6 +362,11 @@ class Engine:
         self._tell_nodes(execution.execution_id, ended=not execution.is_running)
         if self.lease.is_leaving and changes.commands:
             self.membership.announce().sweep = True
+
+    def _drop_call(self, key: CallKey) -> None:
+        """Drop a call that no step waits for, here or on the node that makes it."""
+        if not self.dispatcher.cancel(key) and not self.membership.is_alone:
+            self.membership.announce().dropped.append(key)
 
     def _note_due(self, instant_ms: int) -> None:
         self.timekeeper.notice(instant_ms)

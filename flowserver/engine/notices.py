@@ -10,6 +10,9 @@ IDS_PER_NOTICE = 150
 """Execution ids in one notice; each has 36 characters, two quotes and a comma, and PostgreSQL takes 8,000 bytes."""
 
 
+DROPPED_PER_NOTICE = 80
+"""Calls in one notice; each has an execution id and two numbers of ten digits at most, brackets and commas."""
+
 QUEUES_PER_NOTICE = 60
 """Names of queues in one notice; each has 120 characters at most."""
 
@@ -28,6 +31,8 @@ class Notice:
     """A function was registered or taken out."""
     queues: set[str] = field(default_factory=set)
     """Queues into which something has come, or comes sooner."""
+    dropped: list[tuple[str, int, int]] = field(default_factory=list)
+    """Calls, by (execution_id, scope_id, wait_id), whose steps wait no longer: the node that makes one drops it."""
 
     def note_due(self, instant_ms: int) -> None:
         """Something is due at that instant."""
@@ -39,6 +44,9 @@ class Notice:
         names = iter(sorted(self.queues))
         while some := list(islice(names, QUEUES_PER_NOTICE)):
             yield dump_json({"from": sender, "queues": some})
+        calls = iter(self.dropped)
+        while gone := list(islice(calls, DROPPED_PER_NOTICE)):
+            yield dump_json({"from": sender, "dropped": [list(key) for key in gone]})
         ids = iter(self.changed.items())
         while part := dict(islice(ids, IDS_PER_NOTICE)):
             changed = [name for name, over in part.items() if not over]
@@ -63,6 +71,7 @@ def read_notice(text: str, receiver: str) -> Notice | None:
             sweep=value.get("sweep") is True,
             functions=value.get("functions") is True,
             queues=set(map(str, value.get("queues", ()))),
+            dropped=[(str(name), int(scope), int(wait)) for name, scope, wait in value.get("dropped", ())],
         )
     except (InvalidJson, TypeError, ValueError):
         return None

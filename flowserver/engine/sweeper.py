@@ -9,6 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -28,9 +29,13 @@ from flowserver.machine.results import result_of_end
 from flowserver.store.database import Database
 from flowserver.store.keys import forget_nonces
 from flowserver.store.wakeups import (
+    FIRST_TASK,
     DueCallback,
     ScopeRef,
+    TaskKey,
+    TaskPlace,
     due_callbacks,
+    leased_among,
     orphaned_tasks,
     ready_executions,
     running_of_deleted_flows,
@@ -44,6 +49,8 @@ LEFT_SECONDS = 0.6
 """When to look after calls of the dead that fall to another node: it may have died as well, and nobody knows yet."""
 
 FOUND_PER_SWEEP = 1_000
+LOOKED_AT_ONCE = 5_000
+"""Of the calls leased to this node; which ones goes round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,8 @@ class Found:
     """Calls leased to nobody that is there."""
     own: list[ScopeRef]
     """Calls leased to this node, under way or lost."""
+    dropped: set[TaskKey]
+    """Calls under way here that no step waits for: another node has ended their wait, and its notice was lost."""
     ready: list[str]
     callbacks: list[DueCallback]
     of_deleted_flows: list[str]
@@ -70,6 +79,7 @@ class Found:
         return Found(
             orphans=[ref for ref in self.orphans if owns(ref.execution_id)],
             own=self.own,
+            dropped=self.dropped,
             ready=[execution_id for execution_id in self.ready if owns(execution_id)],
             callbacks=[due for due in self.callbacks if owns(due.execution_id)],
             of_deleted_flows=[execution_id for execution_id in self.of_deleted_flows if owns(execution_id)],
@@ -103,6 +113,11 @@ class Sweeper(Rounds):
         self._backlog = backlog
         self._invocations = invocations
         self._suspects: set[ScopeRef] = set()
+        """Missed when all were looked at last."""
+        self._missed: set[ScopeRef] = set()
+        """The like, this time."""
+        self._looked_to: TaskPlace | None = None
+        """Where the next look at this node's calls begins; None where all have been looked at."""
         self._callbacks_to_skip = 0
         self._has_swept = False
         self._has_left_some = False
@@ -131,7 +146,9 @@ class Sweeper(Rounds):
     async def sweep(self, *, only_own_share: bool = False) -> None:
         """Look once and set going whatever was found; first let go what others are to do."""
         released = await self._backlog.share_out()
-        found = await self._aside(self._look)
+        found = await self._aside(partial(self._look, self._dispatcher.begun))
+        for key in found.dropped:
+            self._dispatcher.cancel(key)
         is_full, orphans = found.is_full, len(found.orphans)
         if only_own_share or released:  # what was just released has no node yet, and is meant for another
             found = found.only(self._membership)
@@ -159,22 +176,30 @@ class Sweeper(Rounds):
         lost = {ref for ref in found.own if not self._dispatcher.is_calling(_key(ref))}
         for ref in [*found.orphans, *(lost & self._suspects)]:
             yield Envelope(ref.execution_id, Redeliver(ref.scope_id, ref.wait_id, ref.attempt))
-        # A call may be between its commit and its dispatch: it is lost only if the next sweep misses it too.
-        self._suspects = lost
+        # A call may be between its commit and its dispatch: it is lost only if the next look at it misses it too.
+        self._missed |= lost
+        if self._looked_to is None:
+            self._suspects, self._missed = self._missed, set()
         for execution_id in found.ready:
             yield Envelope(execution_id, Continue())
         for execution_id in found.of_deleted_flows:
             yield Envelope(execution_id, Stop("FnF.FlowDeleted", "the flow was deleted"))
 
-    def _look(self) -> Found:
+    def _look(self, begun: list[TaskKey]) -> Found:
+        """What the rows say. Calls have `begun` after their commit, so no step waits for one without a row."""
+        node_id = self._lease.node_id
         with self._database.read() as connection:
+            own, following = tasks_of_node(connection, node_id, LOOKED_AT_ONCE, self._looked_to or FIRST_TASK)
+            unseen = set(begun).difference(map(_key, own))
             found = Found(
                 orphans=orphaned_tasks(connection, FOUND_PER_SWEEP),
-                own=tasks_of_node(connection, self._lease.node_id),
+                own=own,
+                dropped=unseen - leased_among(connection, node_id, unseen),
                 ready=ready_executions(connection, FOUND_PER_SWEEP),
                 callbacks=due_callbacks(connection, FOUND_PER_SWEEP, skip=self._callbacks_to_skip),
                 of_deleted_flows=running_of_deleted_flows(connection, FOUND_PER_SWEEP),
             )
+        self._looked_to = following
         # Callbacks that a parked execution cannot take stay due, and must not hide those that come after them.
         is_full = len(found.callbacks) == FOUND_PER_SWEEP
         self._callbacks_to_skip = self._callbacks_to_skip + FOUND_PER_SWEEP if is_full else 0

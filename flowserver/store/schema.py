@@ -9,7 +9,21 @@ from sqlalchemy import Connection, column, inspect, select, table
 
 from flowserver.store.database import Database
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012")
+REVISIONS: Final = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+    "0008",
+    "0009",
+    "0010",
+    "0011",
+    "0012",
+    "0013",
+)
 """The revision of every migration, oldest first."""
 
 _VERSION: Final = table("alembic_version", column("version_num"))

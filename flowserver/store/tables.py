@@ -182,7 +182,14 @@ There is no second table of timers or tasks that could disagree with it. `child_
 scope waits for by `child`.
 """
 Index("ix_scopes_wake_at", scopes.c.wake_at, sqlite_where=WAKES, postgresql_where=WAKES)
-Index("ix_scopes_node_id", scopes.c.node_id, sqlite_where=TASK, postgresql_where=TASK)
+Index(
+    "ix_scopes_node_id",
+    scopes.c.node_id,
+    scopes.c.execution_id,
+    scopes.c.scope_id,
+    sqlite_where=TASK,
+    postgresql_where=TASK,
+)
 Index("ix_scopes_ready", scopes.c.execution_id, sqlite_where=READY, postgresql_where=READY)
 
 histories = Table(

@@ -3,14 +3,15 @@
 Every query goes by a partial index that holds only the rows concerned, and is bounded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, select
+from sqlalchemy import Connection, Select, Text, and_, bindparam, cast, select, tuple_
 
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.state import Status
+from flowserver.store.among import among, among_pairs, pairs, texts
 from flowserver.store.damage import is_text, legible
 from flowserver.store.direct import fetch_rows
 from flowserver.store.loading import stored_status
@@ -43,6 +44,10 @@ class ScopeRef:
     scope_id: int
     wait_id: int
     attempt: int
+
+
+TaskKey = tuple[str, int, int]
+"""(execution_id, scope_id, wait_id) of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +168,51 @@ def orphaned_tasks(connection: Connection, limit: int) -> list[ScopeRef]:
     return [ScopeRef(*row) for row in _nameable(connection, query)]
 
 
-def tasks_of_node(connection: Connection, node_id: str) -> list[ScopeRef]:
-    """Calls leased to a node: as many as it has under way."""
-    query = select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.attempt).where(
-        TASK, scopes.c.node_id == node_id
+TaskPlace = tuple[str, int]
+"""(execution_id, scope_id): after which a page of calls begins."""
+
+FIRST_TASK: TaskPlace = ("", 0)
+
+
+def tasks_of_node(
+    connection: Connection, node_id: str, limit: int, after: TaskPlace = FIRST_TASK
+) -> tuple[list[ScopeRef], TaskPlace | None]:
+    """Calls leased to a node, up to `limit` of them by key, and where the next page begins; None if this is the last.
+
+    A node may have very many that wait for a place, so no query reads them all.
+    """
+    key = scopes.c.execution_id, scopes.c.scope_id
+    query = (
+        select(*key, scopes.c.wait_id, scopes.c.attempt)
+        .where(TASK, scopes.c.node_id == node_id, tuple_(*key) > tuple_(*after))
+        .order_by(scopes.c.node_id, *key)
+        .limit(limit)
     )
-    return [ScopeRef(*row) for row in _nameable(connection, query)]
+    rows = connection.execute(query).all()
+    found = [ScopeRef(*row) for row in rows if is_text(row.execution_id)]
+    more = len(rows) == limit and found
+    return found, (found[-1].execution_id, found[-1].scope_id) if more else None
+
+
+def leased_among(connection: Connection, node_id: str, calls: Iterable[TaskKey]) -> set[TaskKey]:
+    """Those of the calls, by (execution_id, scope_id, wait_id), that are leased to the node now."""
+    asked = list(calls)
+    if not asked:
+        return set()
+    given = {
+        "ids": texts(connection, sorted({execution_id for execution_id, _, _ in asked})),
+        "waits": pairs([(execution_id, str(wait_id)) for execution_id, _, wait_id in asked]),
+        "b_node": node_id,
+    }
+    return {(row.execution_id, row.scope_id, row.wait_id) for row in connection.execute(_LEASED_AMONG, given)}
+
+
+_LEASED_AMONG = select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id).where(
+    TASK,
+    scopes.c.node_id == bindparam("b_node"),
+    among(scopes.c.execution_id, bindparam("ids")),
+    among_pairs(scopes.c.execution_id, cast(scopes.c.wait_id, Text), bindparam("waits")),
+)
 
 
 def waits_for_call(connection: Connection, execution_id: str, scope_id: int, wait_id: int) -> bool:

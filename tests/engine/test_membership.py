@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select, text
 from flowserver.base.limits import Limits
 from flowserver.engine.engine import Engine
 from flowserver.engine.membership import SILENT_LOOKS, Share, Silence
-from flowserver.engine.notices import IDS_PER_NOTICE, Notice, read_notice
+from flowserver.engine.notices import DROPPED_PER_NOTICE, IDS_PER_NOTICE, Notice, read_notice
 from flowserver.engine.watchers import EndWatch
 from flowserver.machine.state import Status
 from flowserver.store.nodes import NodeRow, list_nodes
@@ -123,7 +123,18 @@ def test_long_notices_are_sent_in_pieces() -> None:
     assert {name: over for notice in heard for name, over in notice.changed.items()} == changed
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"due_at": "soon"}', '{"changed": 7}', '{"ended": [{}]}'])
+def test_dropped_calls_are_told_in_pieces() -> None:
+    dropped = [(f"{number:036}", 10**9 + number, 2 * 10**9) for number in range(2 * DROPPED_PER_NOTICE + 1)]
+    texts = [*Notice(dropped=dropped).texts("0" * 36)]
+    assert len(texts) == 3 + 1  # which tells the rest
+    assert max(len(text.encode()) for text in texts) <= NOTICE_BYTES_MAX
+    heard = [notice for text in texts if (notice := read_notice(text, "two")) is not None]
+    assert [key for notice in heard for key in notice.dropped] == dropped
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"due_at": "soon"}', '{"changed": 7}', '{"ended": [{}]}', '{"dropped": [1]}']
+)
 def test_what_nobody_of_ours_has_said_is_not_heard(text: str) -> None:
     assert read_notice(text, "one") is None
 
@@ -238,6 +249,53 @@ async def test_a_timer_fires_whoever_set_it(
             assert (await two.end_of("f", f"e{number}")).status is Status.SUCCEEDED
 
 
+@pytest.mark.parametrize("is_heard", [True, False], ids=["notice", "sweep"])
+@pytest.mark.parametrize("end", ["stop", "deadline", "timeout", "branch"])
+async def test_a_call_is_dropped_when_another_node_ends_its_wait(
+    open_database: OpenDatabase,
+    functions: Functions,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    end: str,
+    is_heard: bool,
+) -> None:
+    """It gives its place back. If the notice is lost, the node's next sweep finds it."""
+    monkeypatch.setattr("flowserver.engine.sweeper.SWEEP_SECONDS", 3_600)
+    steps = {"timeout": f"{PAY[:-1]}, timeoutSeconds: 30}}", "branch": PAY_BESIDE_A_FAILURE}.get(end, PAY)
+    async with two_nodes(open_database, clock) as (one, two):
+        await one.register(functions, "shop/pay")
+        await one.create_flow("f", steps, "timeoutSeconds: 30" if end == "deadline" else "")
+        await one.engine.timekeeper.stop()
+        if not is_heard:
+            monkeypatch.setattr(one.engine, "heard", lambda notice: None)
+        await one.start("f", "e")
+        call = await functions.next_call("shop/pay")
+        assert one.engine.dispatcher.places.taken == 1
+        if end == "stop":
+            await two.operations.executions.stop("f", "e")
+        else:
+            two.advance(clock, seconds=60)  # long enough for what falls to a node that does nothing
+        assert (await two.end_of("f", "e")).status in (Status.STOPPED, Status.TIMED_OUT, Status.FAILED)
+        if not is_heard:
+            await one.engine.sweeper.sweep()
+        await call.gone.wait()
+        await one.engine.dispatcher.drain(PATIENCE_SECONDS)
+        assert one.engine.dispatcher.places.taken == 0
+    assert len(functions.calls) == 1
+
+
+PAY_BESIDE_A_FAILURE = f"""
+- type: parallel
+  name: both
+  branches:
+    - steps:
+      {PAY}
+    - steps:
+      - {{type: wait, name: w, duration: 30}}
+      - {{type: fail, name: no, error: Broke}}
+"""
+
+
 async def test_calls_that_fall_to_a_node_that_does_nothing_are_not_left_for_long(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +310,7 @@ async def test_calls_that_fall_to_a_node_that_does_nothing_are_not_left_for_long
             keys.add((await functions.next_call("shop/pay")).key)
         with two.database.write() as connection:
             connection.execute(scopes.update().values(node_id="gone"))
+            connection.execute(executions.update().values(version=executions.c.version + 1))  # as all changes do
         one.engine.dispatcher.abandon()
         one.engine.sweeper.sweep_soon()
         again = [await functions.next_call("shop/pay") for _ in keys]

@@ -1,9 +1,11 @@
 """The sweeper: what should go on and does not is found by the rows alone."""
 
 import logging
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.limits import Limits
@@ -57,7 +59,7 @@ async def test_calls_of_a_node_that_is_gone_are_made_again(
     again = await functions.next_call("shop/pay")  # ordered by this sweep, or by the node's own that was faster
     assert (again.key, again.attempt) == (first.key, 2)
     with node.database.read() as connection:
-        assert len(tasks_of_node(connection, "node-1")) == 1
+        assert len(tasks_of_node(connection, "node-1", 9)[0]) == 1
     again.reply({"paid": True})
     assert await node.output_of("f", "e") == {"paid": True}
     assert "taken up: calls 1, executions 0, callbacks of sub-flows 0" in caplog.text
@@ -78,6 +80,59 @@ async def test_a_lost_call_is_found_at_the_second_sweep(node: Node, functions: F
     assert (again.key, again.attempt) == (first.key, 2)
     again.reply({})
     await node.output_of("f", "e")
+
+
+async def test_calls_of_a_node_are_looked_at_some_at_a_time(
+    node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep reads no more of them than so many, and the lost ones are found all the same, each once."""
+    monkeypatch.setattr("flowserver.engine.sweeper.LOOKED_AT_ONCE", 2)
+    monkeypatch.setattr("flowserver.engine.sweeper.SWEEP_SECONDS", 3_600)
+    await node.create_flow("f", PAY)
+    for number in range(5):
+        await node.start("f", f"e{number}")
+    first = [await functions.next_call("shop/pay") for _ in range(5)]
+    node.engine.dispatcher.abandon()
+    for call in first:
+        await call.gone.wait()
+    read: list[int] = []
+    monkeypatch.setattr("flowserver.engine.sweeper.tasks_of_node", counted(read))
+    for _ in range(6):  # two rounds of three looks
+        await node.engine.sweeper.sweep()
+    again = [await functions.next_call("shop/pay") for _ in range(5)]
+    assert {(call.key, call.attempt) for call in again} == {(call.key, 2) for call in first}
+    assert max(read) == 2
+    for call in again:
+        call.reply({})
+    for number in range(5):
+        await node.output_of("f", f"e{number}")
+
+
+def counted(read: list[int]) -> Callable[..., Any]:
+    """The query, noting how many rows each page had."""
+
+    def page(*arguments: Any) -> Any:
+        found, following = tasks_of_node(*arguments)
+        read.append(len(found))
+        return found, following
+
+    return page
+
+
+async def test_a_call_that_no_step_waits_for_is_dropped(node: Node, functions: Functions) -> None:
+    """Another node has ended its wait, and its notice was lost. A call that is waited for goes on."""
+    await node.create_flow("f", PAY)
+    for name in ("stays", "ended"):
+        await node.start("f", name)
+    calls = {
+        call.headers["X-Flowserver-Execution"]: call for call in [await functions.next_call("shop/pay") for _ in "12"]
+    }
+    ended = select(executions.c.execution_id).where(executions.c.name == "ended").scalar_subquery()
+    change(node.database, delete(scopes).where(scopes.c.execution_id == ended))
+    await node.engine.sweeper.sweep()
+    await calls["ended"].gone.wait()
+    calls["stays"].reply({"paid": True})
+    assert await node.output_of("f", "stays") == {"paid": True}
 
 
 async def test_a_lost_asynchronous_call_is_found_at_the_second_sweep(node: Node, functions: Functions) -> None:
@@ -103,7 +158,7 @@ async def test_what_is_ready_goes_on(node: Node, functions: Functions) -> None:
     change(node.database, update(scopes).values(wait="ready", node_id=None, step_index=5))
     await node.engine.sweeper.sweep()
     assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
-    call.reply({})
+    await call.gone.wait()  # no step waits for it
 
 
 async def test_a_callback_that_was_not_delivered(node: Node, functions: Functions) -> None:
@@ -195,7 +250,7 @@ async def test_a_parked_execution_is_left_alone(node: Node, functions: Functions
 def _key(database: Database) -> tuple[str, int, int]:
     """The only call that node-1 has under way."""
     with database.read() as connection:
-        [ref] = tasks_of_node(connection, "node-1")
+        [ref], _ = tasks_of_node(connection, "node-1", 9)
     return ref.execution_id, ref.scope_id, ref.wait_id
 
 

@@ -243,7 +243,8 @@ class Node:
 
     def sweep(self, *, only_own_share: bool) -> list[str]:
         """Look once and set going what is found; returns the executions concerned, for the world to judge."""
-        found = self._sweeper._look()
+        found = self._sweeper._look(list(self.calls))
+        self._cancel(found.dropped, set())
         if only_own_share:
             self._company.look()
             found = found.only(cast(Any, self._company))

@@ -21,6 +21,7 @@ from flowserver.store.wakeups import (
     due_callbacks,
     due_deadlines,
     due_timers,
+    leased_among,
     next_due,
     orphaned_tasks,
     ready_executions,
@@ -112,15 +113,36 @@ def test_ready_executions(waiting: Database) -> None:
 
 def test_calls_by_node(waiting: Database) -> None:
     with waiting.write() as connection:
-        assert refs(tasks_of_node(connection, "node-1")) == [("deadlines", 1, 10)]
-        assert refs(tasks_of_node(connection, "node-2")) == [("elsewhere", 1, 7)]
+        assert refs(tasks_of_node(connection, "node-1", 9)[0]) == [("deadlines", 1, 10)]
+        assert refs(tasks_of_node(connection, "node-2", 9)[0]) == [("elsewhere", 1, 7)]
         assert len(orphaned_tasks(connection, 9)) == 2
         assert len(orphaned_tasks(connection, 1)) == 1
         register_node(connection, "node-1", "session", 0)
         assert refs(orphaned_tasks(connection, 9)) == [("elsewhere", 1, 7)]
         release_tasks(connection, [("deadlines", 1, 10), ("elsewhere", 1, 7), ("gone", 1, 1)], "node-1")
         assert sorted(refs(orphaned_tasks(connection, 9))) == [("deadlines", 1, 10), ("elsewhere", 1, 7)]
-        assert refs(tasks_of_node(connection, "node-2")) == [("elsewhere", 1, 7)]  # it was not node-1's to give
+        assert refs(tasks_of_node(connection, "node-2", 9)[0]) == [("elsewhere", 1, 7)]  # it was not node-1's to give
+
+
+def test_calls_of_a_node_in_pages(database: Database) -> None:
+    with database.write() as connection:
+        for name in ("a", "b"):
+            waits = [scope(number, WaitKind.TASK) for number in (1, 2, 10)]
+            save_new(connection, new_execution(name), *waits, node_id="node-1")
+        save_new(connection, new_execution("c"), scope(1, WaitKind.TASK), node_id="node-2")
+        found, after = tasks_of_node(connection, "node-1", 4)
+        assert [(ref.execution_id, ref.scope_id) for ref in found] == [("a", 1), ("a", 2), ("a", 10), ("b", 1)]
+        assert after == ("b", 1)
+        found, after = tasks_of_node(connection, "node-1", 4, after)
+        assert [(ref.execution_id, ref.scope_id) for ref in found] == [("b", 2), ("b", 10)]
+        assert after is None
+
+
+def test_whether_calls_are_still_leased_to_a_node(waiting: Database) -> None:
+    asked = [("deadlines", 1, 10), ("deadlines", 1, 11), ("elsewhere", 1, 7), ("ended", 1, 1), ("nowhere", 1, 1)]
+    with waiting.read() as connection:
+        assert leased_among(connection, "node-1", asked) == {("deadlines", 1, 10)}
+        assert leased_among(connection, "node-1", []) == set()
 
 
 def test_due_callbacks(database: Database) -> None:
@@ -161,7 +183,8 @@ QUERIES: dict[str, tuple[Callable[[Connection], Any], set[str]]] = {
     "due_deadlines": (lambda c: due_deadlines(c, 1, 9), {"ix_executions_deadline_at"}),
     "next_due": (lambda c: next_due(c, 0), {"ix_scopes_wake_at", "ix_executions_deadline_at"}),
     "ready_executions": (lambda c: ready_executions(c, 9), {"ix_scopes_ready"}),
-    "tasks_of_node": (lambda c: tasks_of_node(c, "n"), {"ix_scopes_node_id"}),
+    "tasks_of_node": (lambda c: tasks_of_node(c, "n", 9), {"ix_scopes_node_id"}),
+    "leased_among": (lambda c: leased_among(c, "n", [("e", 1, 1)]), {"ix_scopes_node_id"}),
     "orphaned_tasks": (lambda c: orphaned_tasks(c, 9), {"ix_scopes_node_id"}),
     "due_callbacks": (lambda c: due_callbacks(c, 9), {"ix_executions_callback_due"}),
     "running_of_deleted_flows": (
@@ -182,7 +205,7 @@ def test_queries_go_by_their_partial_index(sqlite_database: Database, name: str)
         plan = plan_of(connection, query)
     assert {index for index in indexes if any(f" {index}" in line for line in plan)} == indexes
     sorts = [line for line in plan if "TEMP B-TREE" in line]
-    full_scans = [line for line in plan if line.startswith("SCAN ") and "USING" not in line]
+    full_scans = [line for line in plan if line.startswith("SCAN ") and "USING" not in line and "json_each" not in line]
     assert (sorts, full_scans) == ([], [])
 
 
