@@ -36,6 +36,7 @@ FlowServerError
 ├── FlowAlreadyExists          409
 ├── InvocationExists           409  (code StatefulAsyncInvocationAlreadyExists)
 ├── ExecutionNotParked         409  (REST only)
+├── InvocationNotParked        409  (REST only)
 ├── TaskInvalidState           409
 ├── RequestTimeout             408
 ├── FunctionNotStarted         412
@@ -315,6 +316,13 @@ class ExecutionNotParked(FlowServerError):
     """The execution is not parked, so there is nothing to restart."""
 
     code = "ExecutionNotParked"
+    status = 409
+
+
+class InvocationNotParked(FlowServerError):
+    """The asynchronous invocation is not parked, so there is nothing to restart."""
+
+    code = "InvocationNotParked"
     status = 409
 
 

@@ -11,10 +11,12 @@ from flowserver.cli.databases import open_ready_database, place_of
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import DatabaseUrl
 from flowserver.engine.overdue import OVERDUE_MS
+from flowserver.operations.function_names import WITHOUT_SERVICE
 from flowserver.store.breaches import Breach, list_breaches, list_parked, repair_execution
 from flowserver.store.database import Database
 from flowserver.store.deep_checks import find_damage
 from flowserver.store.invariant import Repair
+from flowserver.store.parked_invocations import list_parked_invocations
 from flowserver.store.wakeups import due_deadlines, due_timers, orphaned_tasks
 
 SHOWN_MAX = 1_000
@@ -36,9 +38,9 @@ DeepFlag = Annotated[
 def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: DatabaseUrl = None) -> None:
     """Check the database, and repair it.
 
-    Every running execution must have a stored reason to go on. Prints violations of that rule, executions that are set
-    aside (parked), and what is overdue. It reads the database itself, whether or not servers run on it; --repair is
-    safe beside them, too.
+    Every running execution must have a stored reason to go on. Prints violations of that rule, executions and
+    asynchronous invocations that are set aside (parked), and what is overdue. It reads the database itself, whether or
+    not servers run on it; --repair is safe beside them, too.
 
     \b
     Exit codes:
@@ -47,7 +49,7 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
       2  the command, a setting or a variable cannot be understood
       3  there is no such database
       4  the database cannot be reached or opened
-      5  nothing but parked executions, which wait for you; or the schema is of another version
+      5  nothing but parked executions or invocations, which wait for you; or the schema is of another version
      70  a bug in the command
 
     \b
@@ -59,7 +61,7 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
     with open_ready_database(database_url) as database:
         typer.echo(f"checking {place_of(database)}")
         sick = _repair_all(database) if repair else _show_breaches(database)
-        parked = _show_parked(database)
+        parked = _show_parked(database) + _show_parked_invocations(database)
         _show_overdue(database, SystemClock())
         if deep:
             sick = _show_damage(database) or sick
@@ -68,11 +70,11 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
     raise typer.Exit(exit_code)
 
 
-def _verdict(sick: bool, parked: bool) -> tuple[ExitCode, str]:
+def _verdict(sick: bool, parked: int) -> tuple[ExitCode, str]:
     if sick:
         return ExitCode.FAILED, "sick: see above"
     if parked:
-        return ExitCode.CONFLICT, "healthy, but for the parked executions above"
+        return ExitCode.CONFLICT, "healthy, but for what is parked above"
     return ExitCode.DONE, "healthy"
 
 
@@ -127,14 +129,25 @@ def _tell_rest(found: Sequence[Breach]) -> bool:
     return True
 
 
-def _show_parked(database: Database) -> bool:
+def _show_parked(database: Database) -> int:
     parked = database.run_read(lambda connection: list_parked(connection, SHOWN_MAX))
     _heading("parked executions", len(parked))
     for each in parked:
         typer.echo(f"  {_title(each.flow_name, each.name, each.execution_id)}: {each.error}")
     if parked:
         typer.echo("  once the reason is gone: flowserver executions restart FLOW NAME")
-    return bool(parked)
+    return len(parked)
+
+
+def _show_parked_invocations(database: Database) -> int:
+    parked = database.run_read(lambda connection: list_parked_invocations(connection, "", SHOWN_MAX))
+    _heading("parked invocations", len(parked))
+    for each in parked:
+        function = f"{each.service or WITHOUT_SERVICE} {each.function} {each.invocation_id}"
+        typer.echo(f"  {function} ({each.status}): {each.parked_error}")
+    if parked:
+        typer.echo("  once the reason is gone: flowserver invocations restart SERVICE FUNCTION ID")
+    return len(parked)
 
 
 def _show_overdue(database: Database, clock: Clock) -> None:

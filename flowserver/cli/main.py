@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "validate": "flowserver.cli.validate:validate",
     "doctor": "flowserver.cli.doctor:doctor",
     "executions": "flowserver.cli.executions:executions",
+    "invocations": "flowserver.cli.invocations:invocations",
     "keys": "flowserver.cli.keys:keys",
     "functions": "flowserver.cli.functions:functions",
 }

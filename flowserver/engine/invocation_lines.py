@@ -129,8 +129,8 @@ class Lines:
     async def _endpoint(self, function: FunctionKey) -> Endpoint | None:
         found = self._registry.remembered(*function)
         try:
-            found = found or await persist(lambda: self._registry.find(*function))
-        except Exception:  # names that make no sense: those who wait find that out when their turn comes
+            found = found or await persist(lambda: self._registry.find(*function), gives_up=True)
+        except Exception:  # unreadable names or registration: those who wait find that out when their turn comes
             log.exception("a function of invocations cannot be looked up")
             return None
         return found if isinstance(found, Endpoint) else None

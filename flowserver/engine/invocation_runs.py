@@ -1,13 +1,17 @@
 """Takes asynchronous invocations through their lives: each one whose turn has come has a coroutine of its own.
 
 Every step is committed before the next is made. Whatever somebody else has changed meanwhile is read again, and counts.
+An invocation that fails inside the server, or whose row cannot be read or written, is parked: another attempt would
+call its function once more, and fail again. It keeps its state, and an operator restarts or stops it.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from flowserver.base.clock import Clock
+from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
 from flowserver.engine.committer import Committer
 from flowserver.engine.hooks import Hooks
@@ -22,7 +26,15 @@ from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocation_states import InvocationStatus
 from flowserver.machine.invocations import Begun, Broke, CallEnded, Happening, Refused, Returned, StopAsked, TurnCame
 from flowserver.machine.messages import Failure
-from flowserver.store.invocations import InvocationChanged, InvocationRow, find_invocations, give_up_invocation
+from flowserver.store.errors import reason_of
+from flowserver.store.invocations import (
+    InvocationChanged,
+    InvocationDamaged,
+    InvocationRow,
+    find_invocations,
+    storable,
+)
+from flowserver.store.parked_invocations import park_invocation
 
 log = logging.getLogger(__name__)
 
@@ -123,12 +135,15 @@ class Runs:
         row: InvocationRow | None = None
         try:
             row = self._kept.pop(run.key, None) or await self._load(run.key)
-            if row is None:
-                await self._give_up(run.key)
             while row is not None and self._is_in_hand(row):
                 row = await self._go_on(run, row, place)
-        except Exception:  # our bug: the sweeper finds it in hand here and not under way, and tries again
-            log.exception("invocation %s failed inside the server", run.key)
+        except ResourceThrottled:  # the server is stopping: another goes on
+            log.warning("invocation %s is left as it is", run.key)
+        except Exception as error:  # our bug, or a row that cannot be read or written: trying again would call again
+            if place is not None:
+                place.give_back()
+            row = None
+            await self._park(run.key, error)
         finally:
             if place is not None:
                 place.give_back()
@@ -139,18 +154,22 @@ class Runs:
     def _is_in_hand(self, row: InvocationRow) -> bool:
         return row.node_id == self._lease.node_id and not row.state.is_over
 
-    async def _load(self, key: str) -> InvocationRow | None:
-        found = await persist(lambda: self._reader.ask(lambda connection: find_invocations(connection, [key])))
-        return found.get(key)
+    async def _load(self, key: str) -> InvocationRow:
+        """How it is stored; raises InvocationDamaged, or the database's error, if it cannot be read."""
+        question = partial(find_invocations, keys=[key])
+        found = await persist(lambda: self._reader.ask(question), gives_up=True)
+        if key not in found:
+            raise InvocationDamaged("the stored invocation is gone or makes no sense; the server's log says why")
+        return found[key]
 
-    async def _give_up(self, key: str) -> None:
-        """It cannot be read: nobody could go on with it."""
-        now, cause = self._clock.now_ms(), "the stored invocation makes no sense"
-        await persist(
-            lambda: self._committer.write(
-                lambda connection: give_up_invocation(connection, key, "FnF.RuntimeError", cause, now)
-            )
-        )
+    async def _park(self, key: str, error: Exception) -> None:
+        """Set it aside. That this can be committed proves that the database is well, and only the invocation is not."""
+        log.error("invocation %s is parked", key, exc_info=error)
+        reason, node_id = storable(f"{type(error).__name__}: {reason_of(error)}"), self._lease.node_id
+        try:
+            await persist(lambda: self._committer.write(lambda c: park_invocation(c, key, node_id, reason)))
+        except Exception:  # the sweeper finds it in hand here and not under way, and tries again
+            log.exception("invocation %s could not be parked", key)
 
     async def _go_on(self, run: Run, row: InvocationRow, place: Place | None) -> InvocationRow | None:
         """The next stretch of its life; returns how it is then."""
@@ -176,7 +195,7 @@ class Runs:
         known = self._registry.remembered(row.service, row.qualifier, row.function)
         if known is not None:
             return known
-        return await persist(lambda: self._registry.find(row.service, row.qualifier, row.function))
+        return await persist(lambda: self._registry.find(row.service, row.qualifier, row.function), gives_up=True)
 
     async def _make_ready(self, row: InvocationRow, endpoint: Lookup) -> InvocationRow | None:
         """Bring it to its next attempt, or to its end, in one commit if the function is known to be ready."""
@@ -198,7 +217,7 @@ class Runs:
         if change.after is row:
             return row
         try:
-            return await persist(lambda: self._writes.save(change))
+            return await persist(lambda: self._writes.save(change), gives_up=True)
         except InvocationChanged:  # or an earlier try was committed after all
             return await self._load(row.invocation_key)
 

@@ -27,6 +27,7 @@ def change_by(row: InvocationRow, happenings: Iterable[Happening], now_ms: int) 
         row,
         state=state,
         node_id=None if rests else row.node_id,
+        parked_error=None if rests else row.parked_error,
         callback_due=state.is_over and row.callback_token is not None,
         is_unwanted=row.is_unwanted and not state.is_over,
     )

@@ -4,17 +4,21 @@ They are in the hands of a node that is gone, or of this one, which has forgotte
 they have ended, and whoever waits for that has not been told.
 """
 
+import logging
 from dataclasses import dataclass
 from functools import partial
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.threads import Threads
 from flowserver.engine.committer import Committer
 from flowserver.engine.invocations import Invocations
 from flowserver.engine.lease import Lease
 from flowserver.engine.membership import Membership
+from flowserver.store.damage import is_damage
 from flowserver.store.database import Database
+from flowserver.store.errors import reason_of
 from flowserver.store.invocation_leases import (
     HeldInvocation,
     has_orphaned_invocations,
@@ -26,6 +30,8 @@ from flowserver.store.invocation_leases import (
     unwanted_invocations,
 )
 from flowserver.store.invocations import InvocationRow, find_invocations
+
+log = logging.getLogger(__name__)
 
 TAKEN_AT_ONCE = 500
 LOOKED_AT_ONCE = 5_000
@@ -44,7 +50,7 @@ class Found:
     own: list[HeldInvocation]
     stopping: list[str]
     unwanted: list[str]
-    untold: list[InvocationRow]
+    untold: list[str]
 
 
 class InvocationSweep:
@@ -78,7 +84,7 @@ class InvocationSweep:
         self._invocations.notice_stopping(found.stopping)
         if found.unwanted:
             await self._invocations.stop_all(found.unwanted)
-        for row in found.untold:
+        for row in await self._thread.run(partial(self._read, found.untold)):
             self._invocations.tell(row)
         self._take_up_lost(found.own)
         taken: list[HeldInvocation] = []
@@ -107,12 +113,27 @@ class InvocationSweep:
                 own=own,
                 stopping=stopping_of_node(connection, node_id, under_way) if under_way else [],
                 unwanted=unwanted_invocations(connection, FOUND_AT_ONCE),
-                untold=list(find_invocations(connection, untold).values()) if untold else [],
+                untold=untold,
             )
         self._looked_to = own[-1].invocation_key if len(own) == LOOKED_AT_ONCE else ""
         # Those that a parked execution cannot take stay due, and must not hide those that come after them.
         self._told_to = self._told_to + FOUND_AT_ONCE if len(untold) == FOUND_AT_ONCE else 0
         return found
+
+    def _read(self, keys: list[str]) -> list[InvocationRow]:
+        """Those of them that can be read: one that the database fails on must not hide the others."""
+        if not keys:
+            return []
+        try:
+            with self._database.read() as connection:
+                return list(find_invocations(connection, keys).values())
+        except DBAPIError as error:
+            if not is_damage(error):
+                raise
+            if len(keys) == 1:
+                log.warning("the end of invocation %s cannot be read: %s", keys[0], reason_of(error))
+                return []
+        return [row for key in keys for row in self._read([key])]
 
     def _take_up_lost(self, own: list[HeldInvocation]) -> None:
         """One may be between its commit and its line: it is lost only if two looks at its part of them miss it."""

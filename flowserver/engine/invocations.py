@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.clock import Clock
 from flowserver.base.errors import (
@@ -31,7 +32,7 @@ from flowserver.engine.gates import Gates
 from flowserver.engine.hooks import Hooks
 from flowserver.engine.invocation_lines import Lines, Place
 from flowserver.engine.invocation_runs import Runs
-from flowserver.engine.invocation_stops import stop_all, stop_named
+from flowserver.engine.invocation_stops import stop_all, stop_named, stop_unreadable_named
 from flowserver.engine.invocation_writes import Check, InvocationWrites, Submission, insert_in
 from flowserver.engine.lease import Lease
 from flowserver.engine.places import Places
@@ -43,9 +44,16 @@ from flowserver.machine.invocation_states import InvocationSettings, InvocationS
 from flowserver.machine.invocations import submitted
 from flowserver.machine.messages import Failure
 from flowserver.store.async_settings import find_async_settings
+from flowserver.store.damage import is_damage
 from flowserver.store.invocation_leases import HeldInvocation
-from flowserver.store.invocations import InvocationRow, find_invocations
+from flowserver.store.invocations import (
+    InvocationDamaged,
+    InvocationRow,
+    find_invocations,
+    stop_unreadable_invocation,
+)
 from flowserver.store.nodes import NOBODY
+from flowserver.store.parked_invocations import unpark_invocation
 
 log = logging.getLogger(__name__)
 
@@ -191,15 +199,22 @@ class Invocations:
             elif row.node_id == NOBODY:  # this node is leaving
                 self._news.left_to_others()
 
-    async def stop(self, service: str, function: str, invocation_id: str) -> InvocationRow:
-        """Stop an invocation; if its function is being called, it ends a little later. Returns how it is now.
+    async def stop(self, service: str, function: str, invocation_id: str) -> InvocationRow | None:
+        """Stop an invocation; if its function is being called, it ends a little later. Returns how it is now, None for
+        one that could not be read, which has ended.
 
         Raises InvocationNotExists, and InvalidArgument if it has ended.
         """
-        now = self._clock.now_ms()
-        found = await self._committer.write(
-            lambda connection: stop_named(connection, service, function, invocation_id, now), bounded=True
-        )
+        now, names = self._clock.now_ms(), (service, function, invocation_id)
+        try:
+            found = await self._committer.write(lambda c: stop_named(c, *names, now), bounded=True)
+        except (InvocationDamaged, DBAPIError) as error:
+            is_lost = isinstance(error, DBAPIError)
+            if is_lost and not is_damage(error):
+                raise
+            await self._committer.write(lambda c: stop_unreadable_named(c, *names, now, is_lost=is_lost), bounded=True)
+            self._news.left_to_others()  # whoever waits for its end is told by the sweeper
+            return None
         if found is None:
             raise InvocationNotExists(f"function '{function}' has no invocation '{invocation_id}'")
         before, after = found
@@ -214,8 +229,42 @@ class Invocations:
         One execution may have submitted very many: so many in one commit neither fill the memory nor hold the writer.
         """
         for first in range(0, len(keys), STOPPED_AT_ONCE):
-            some, now = keys[first : first + STOPPED_AT_ONCE], self._clock.now_ms()
-            self._note_stopped(await self._committer.write(partial(stop_all, keys=some, now_ms=now)))
+            await self._stop_some(keys[first : first + STOPPED_AT_ONCE])
+
+    async def _stop_some(self, keys: Sequence[str]) -> None:
+        """If the database cannot read one of them, each is stopped alone."""
+        now = self._clock.now_ms()
+        try:
+            self._note_stopped(await self._committer.write(partial(stop_all, keys=keys, now_ms=now)))
+        except DBAPIError as error:
+            if not is_damage(error):
+                raise
+            if len(keys) == 1:
+                change = partial(stop_unreadable_invocation, key=keys[0], now_ms=now, is_lost=True)
+                await self._committer.write(change)
+                return
+            for key in keys:
+                await self._stop_some([key])
+
+    async def restart(self, service: str, function: str, invocation_id: str) -> bool:
+        """Go on with a parked invocation, where it was; False if it is not parked, or there is none of that id.
+
+        It is parked again if what it met is still there.
+        """
+        has_tried = False
+
+        def unpark(connection: Connection) -> tuple[HeldInvocation | None, bool]:
+            nonlocal has_tried
+            # Tried again, it may have been committed by the first try after all.
+            has_tried, may_be_done = True, has_tried
+            return unpark_invocation(connection, service, function, invocation_id, self._lease.holder), may_be_done
+
+        held, may_be_done = await self._committer.write(unpark, bounded=True)
+        if held is not None and not self._lease.is_leaving:
+            self.take_over([held])
+        else:
+            self._news.left_to_others()
+        return held is not None or may_be_done
 
     # What the sweeper asks for
 

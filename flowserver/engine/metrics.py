@@ -19,6 +19,7 @@ GAUGES: Final = {
     "flowserver_stuck_executions": "Executions that break the invariant, or that no server has set going for more than "
     "10 seconds although they are due. 0 always.",
     "flowserver_parked_executions": "Running executions that are set aside: the server could not go on with them.",
+    "flowserver_parked_invocations": "Asynchronous invocations that are set aside, for the same reason.",
     "flowserver_running_executions": "Executions that have not ended, parked ones included.",
     "flowserver_nodes": "Server processes registered in the database.",
     "flowserver_used_bytes": "Bytes that the data takes, which retention bounds; an estimate on PostgreSQL.",

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flowserver.store.errors import reason_of
+from flowserver.store.errors import is_away, reason_of, was_cut
 from flowserver.store.nodes import LeaseLost
 
 log = logging.getLogger(__name__)
@@ -16,15 +16,25 @@ log = logging.getLogger(__name__)
 AGAIN_SECONDS = (0.05, 0.2, 1.0, 2.0, 5.0)
 """Pauses before what the database could not do is tried again; the last one repeats."""
 
+FAULTS_MAX = 3
+"""So often the same fails although the database is there, before that is given up."""
+
 T = TypeVar("T")
 
 
-async def persist(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Try until the database takes part; what is tried must do no harm when it has been done already."""
+async def persist(attempt: Callable[[], Awaitable[T]], *, gives_up: bool = False) -> T:
+    """Try until the database takes part; what is tried must do no harm when it has been done already.
+
+    With `gives_up`, it raises the error of what fails again and again although the database is not away.
+    """
+    faults = 0
     for pause in chain(AGAIN_SECONDS, repeat(AGAIN_SECONDS[-1])):
         try:
             return await attempt()
         except (SQLAlchemyError, LeaseLost) as error:
+            faults += not (isinstance(error, LeaseLost) or is_away(error) or was_cut(error))
+            if gives_up and faults >= FAULTS_MAX:
+                raise
             log.warning("the database failed, which is tried again: %s", reason_of(error))
         await asyncio.sleep(pause)
     raise AssertionError("the pauses never end")

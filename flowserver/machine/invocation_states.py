@@ -13,6 +13,7 @@ RETRIES_DEFAULT: Final = 3
 RETRIES_MAX: Final = 8
 AGE_SECONDS_DEFAULT: Final = 86_400
 AGE_SECONDS_MAX: Final = 604_800
+STOPPED_ERROR: Final = "FC.InvocationStopped"
 
 
 class InvocationStatus(StrEnum):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from flowserver.machine.invocation_states import (
     LEGAL,
+    STOPPED_ERROR,
     InvocationEvent,
     InvocationSettings,
     InvocationState,
@@ -174,7 +175,7 @@ def _run_ms(state: InvocationState, now_ms: int) -> int:
 
 
 def _stop(state: InvocationState, now_ms: int) -> Step:
-    return _end(state, _S.STOPPED, now_ms, "FC.InvocationStopped", "the invocation was stopped")
+    return _end(state, _S.STOPPED, now_ms, STOPPED_ERROR, "the invocation was stopped")
 
 
 def _end(

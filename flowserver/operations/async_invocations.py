@@ -4,7 +4,13 @@ import base64
 from dataclasses import dataclass
 from typing import Final
 
-from flowserver.base.errors import EntityTooLarge, InternalServerError, InvalidArgument, InvocationNotExists
+from flowserver.base.errors import (
+    EntityTooLarge,
+    InternalServerError,
+    InvalidArgument,
+    InvocationNotExists,
+    InvocationNotParked,
+)
 from flowserver.base.json_values import InvalidJson, dump_json_bytes, load_json
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
@@ -20,6 +26,7 @@ from flowserver.store.invocation_listing import (
     list_invocations,
 )
 from flowserver.store.invocations import InvocationDamaged, InvocationRow, find_invocation
+from flowserver.store.parked_invocations import InvocationHeader, find_header, list_parked_invocations
 
 LIMIT_DEFAULT: Final = 50
 LIMIT_MAX: Final = 100
@@ -92,13 +99,46 @@ class AsyncInvocationOperations:
             raise InvocationNotExists(f"function '{function}' has no invocation '{invocation_id}'")
         return row
 
-    async def stop(self, service: str, qualifier: str, function: str, invocation_id: str) -> InvocationRow:
-        """Stop an invocation, and say how it is now: one whose function runs is only being stopped.
+    async def stop(self, service: str, qualifier: str, function: str, invocation_id: str) -> None:
+        """Stop an invocation; one whose function runs is only being stopped when this returns.
 
         Raises InvalidArgument if it has ended, and InvocationNotExists.
         """
         name, _, _ = check_function(service, qualifier, function)
-        return await self._engine.invocations.stop(name, function, invocation_id)
+        await self._engine.invocations.stop(name, function, invocation_id)
+
+    async def describe_header(self, service: str, function: str, invocation_id: str) -> InvocationHeader:
+        """The invocation without payload and result, however damaged it is otherwise.
+
+        Raises InvalidArgument or InvocationNotExists.
+        """
+        name, _, _ = check_function(service, "", function)
+        found = await self._engine.reader.ask(lambda c: find_header(c, name, function, invocation_id))
+        if found is None:
+            raise InvocationNotExists(f"function '{function}' has no invocation '{invocation_id}'")
+        return found
+
+    async def list_parked(self, *, next_token: str | None, limit: int | None) -> Page[InvocationHeader]:
+        """Parked invocations of all functions; the token is the key of the last one of the page before."""
+        size = _checked_limit(limit, LIMIT_DEFAULT)
+        if "\0" in (next_token or ""):
+            raise InvalidArgument("the nextToken is not one that this server gave")
+        found = await asyncio.to_thread(
+            self._engine.database.run_read, lambda c: list_parked_invocations(c, next_token or "", size + 1)
+        )
+        return Page(found[:size], found[size - 1].invocation_key if len(found) > size else None)
+
+    async def restart(self, service: str, function: str, invocation_id: str) -> InvocationHeader:
+        """Go on with a parked invocation; it is parked again if what it met is still there.
+
+        Raises InvalidArgument, InvocationNotExists and InvocationNotParked.
+        """
+        name, _, _ = check_function(service, "", function)
+        has_begun = await self._engine.invocations.restart(name, function, invocation_id)
+        header = await self.describe_header(service, function, invocation_id)
+        if not has_begun:
+            raise InvocationNotParked(f"invocation '{invocation_id}' of function '{function}' is not parked")
+        return header
 
     async def list(
         self,

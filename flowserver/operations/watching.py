@@ -8,6 +8,7 @@ from flowserver.operations.remembered import Remembered
 from flowserver.store.census import count_nodes, count_parked
 from flowserver.store.executions import count_running
 from flowserver.store.keys import Admission, read_admission
+from flowserver.store.parked_invocations import count_parked_invocations
 from flowserver.store.space import used_bytes
 
 CENSUS_SECONDS = 3.0
@@ -24,6 +25,7 @@ class Census:
 
     stuck: int
     parked: int
+    parked_invocations: int
     running: int
     nodes: int
     used_bytes: int
@@ -65,6 +67,7 @@ class WatchOperations:
             gauges |= {
                 "flowserver_stuck_executions": census.stuck,
                 "flowserver_parked_executions": census.parked,
+                "flowserver_parked_invocations": census.parked_invocations,
                 "flowserver_running_executions": census.running,
                 "flowserver_nodes": census.nodes,
                 "flowserver_used_bytes": census.used_bytes,
@@ -89,6 +92,7 @@ class WatchOperations:
             return Census(
                 stuck=len(self._overdue.stuck_executions(connection, self._engine.clock.now_ms())),
                 parked=count_parked(connection),
+                parked_invocations=count_parked_invocations(connection),
                 running=count_running(connection),
                 nodes=count_nodes(connection),
                 used_bytes=used_bytes(connection),

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, false, func, select, true, update
+from sqlalchemy import Connection, and_, bindparam, delete, false, func, select, true, update
 
 from flowserver.machine.invocation_states import InvocationStatus
 from flowserver.store.among import among, texts
 from flowserver.store.damage import is_text
 from flowserver.store.direct import execute_many
 from flowserver.store.invocation_tables import IN_HAND, NOT_OVER, OVER, PAUSING, UNTOLD, UNWANTED, invocations
-from flowserver.store.nodes import NOBODY
+from flowserver.store.nodes import NOBODY, PARKED
 from flowserver.store.tables import nodes
 
 
@@ -35,19 +35,20 @@ class HeldInvocation:
         return all(map(is_text, (self.service, self.qualifier, self.function)))
 
 
-_HELD = (
+HELD = (
     invocations.c.invocation_key,
     invocations.c.service,
     invocations.c.qualifier,
     invocations.c.function,
     invocations.c.status,
 )
+"""The columns of a `HeldInvocation`."""
 
 
 def invocations_of_node(connection: Connection, node_id: str, after: str, limit: int) -> list[HeldInvocation]:
     """What a node has in hand, by key, after a given one."""
     key = invocations.c.invocation_key
-    query = select(*_HELD).where(IN_HAND, invocations.c.node_id == node_id, key > after).order_by(key).limit(limit)
+    query = select(*HELD).where(IN_HAND, invocations.c.node_id == node_id, key > after).order_by(key).limit(limit)
     return [HeldInvocation(*row) for row in connection.execute(query) if is_text(row[0])]
 
 
@@ -71,7 +72,8 @@ def take_over_invocations(connection: Connection, node_id: str, limit: int) -> l
     if not gone:
         return []
     holder, key = invocations.c.node_id, invocations.c.invocation_key
-    orphaned = holder.in_(gone) if all(map(is_text, gone)) else holder.not_in(select(nodes.c.node_id))
+    of_no_node = and_(holder.not_in(select(nodes.c.node_id)), holder != PARKED)
+    orphaned = holder.in_(gone) if all(map(is_text, gone)) else of_no_node
     query = select(key).where(IN_HAND, orphaned).order_by(holder, key).limit(limit)
     # What another node is just taking over is left to it (PostgreSQL; SQLite has one writer).
     keys = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
@@ -111,7 +113,7 @@ def _holders(connection: Connection) -> Iterator[str]:
 
 
 def _gone(connection: Connection) -> list[str]:
-    there = set(connection.execute(select(nodes.c.node_id)).scalars())
+    there = {PARKED, *connection.execute(select(nodes.c.node_id)).scalars()}
     return [holder for holder in _holders(connection) if holder not in there]
 
 
@@ -124,7 +126,7 @@ def _lease(connection: Connection, node_id: str, keys: list[str]) -> list[HeldIn
 
 
 _LISTED = among(invocations.c.invocation_key, bindparam("listed"))
-_LEASE = update(invocations).where(_LISTED).values(node_id=bindparam("b_node"), wake_at=None).returning(*_HELD)
+_LEASE = update(invocations).where(_LISTED).values(node_id=bindparam("b_node"), wake_at=None).returning(*HELD)
 
 
 def release_invocations(connection: Connection, node_id: str, keys: Sequence[str]) -> None:
@@ -208,6 +210,6 @@ def delete_ended_invocations(connection: Connection, before_ms: int, limit: int)
 
 
 def count_waiting(connection: Connection) -> int:
-    """How many wait for their turn, on any node."""
-    waiting = invocations.c.status == str(InvocationStatus.ENQUEUED)
+    """How many wait for their turn, on any node; none of the parked ones."""
+    waiting = and_(invocations.c.status == str(InvocationStatus.ENQUEUED), invocations.c.node_id != PARKED)
     return connection.execute(select(func.count()).select_from(invocations).where(IN_HAND, waiting)).scalar_one()

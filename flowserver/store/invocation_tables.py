@@ -24,6 +24,7 @@ invocations = Table(
     Column("invocation_id", Name, nullable=False),
     Column("status", Text, nullable=False),
     Column("node_id", Text),
+    Column("parked_error", Text),
     Column("wake_at", BigInteger),
     Column("attempt", Integer, nullable=False),
     Column("retries", Integer, nullable=False),
@@ -62,7 +63,8 @@ invocations = Table(
 
 One row is all there is to one: its state, its one reason to go on (the node that has it in hand, or the end of a
 pause), and `events`, its transitions as JSON. `is_unwanted` marks one that a committed turn wants stopped;
-`callback_due` an ended one whose waiting task has not been told yet.
+`callback_due` an ended one whose waiting task has not been told yet. `parked_error` says why the server has parked it:
+`node_id` is then `nodes.PARKED`, which no node takes over.
 """
 Index(
     "ix_invocations_listed",

@@ -14,6 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from flowserver.base.json_values import dump_json
 from flowserver.machine.invocation_states import (
     ENDED,
+    STOPPED_ERROR,
     InvocationEvent,
     InvocationSettings,
     InvocationState,
@@ -34,7 +35,9 @@ class InvocationChanged(Exception):
 
 
 class InvocationRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An invocation with its state. `node_id` is who has it in hand, None if it pauses or has ended."""
+    """An invocation with its state. `node_id` is who has it in hand, `PARKED` if the server has set it aside, None if
+    it pauses or has ended.
+    """
 
     invocation_key: str
     """Whoever submits the same again names the same key, and gets the first one."""
@@ -47,6 +50,8 @@ class InvocationRow(msgspec.Struct, frozen=True, kw_only=True):
     node_id: str | None
     state: InvocationState
     payload: bytes
+    parked_error: str | None = None
+    """Why it is parked; None if it is not."""
     is_unwanted: bool = False
     destination_status: str | None = None
     execution_id: str | None = None
@@ -114,7 +119,8 @@ def read_invocation(row: Row[Any]) -> InvocationRow:
 def save_invocations(connection: Connection, changes: Sequence[tuple[InvocationRow, InvocationRow]]) -> None:
     """Bring each invocation from its first form to its second; raises InvocationChanged if one is in neither.
 
-    Only the state, `node_id` and `callback_due` may differ. One that is changed already is left as it is.
+    Only the state, `node_id`, `callback_due` and, at the end, `parked_error` may differ. One that is changed already is
+    left as it is.
     """
     going_on = [_guard(before) | _progress(after) for before, after in changes if not after.state.is_over]
     ended = [
@@ -128,22 +134,34 @@ def save_invocations(connection: Connection, changes: Sequence[tuple[InvocationR
         raise InvocationChanged
 
 
-def give_up_invocation(connection: Connection, key: str, error: str, cause: str, now_ms: int) -> None:
-    """End an invocation that cannot be read, so that nobody tries to go on with it."""
-    status = InvocationStatus.INVALID
-    event = InvocationEvent(status, now_ms, error)
-    values = {
-        "status": str(status), "node_id": None, "wake_at": None, "ended_at": now_ms, "error": error, "cause": cause,
-        "settings": "{}", "events": _events((event,)), "callback_due": invocations.c.callback_token.is_not(None),
+def stop_unreadable_invocation(connection: Connection, key: str, now_ms: int, *, is_lost: bool = False) -> None:
+    """End an invocation that cannot be read, unless it has ended. What it was to do is not known any more.
+
+    With `is_lost` not even the database can read its payload, which is then emptied.
+    """
+    status = InvocationStatus.STOPPED
+    values: dict[str, Any] = {
+        "status": str(status), "node_id": None, "wake_at": None, "ended_at": now_ms, "parked_error": None,
+        "error": STOPPED_ERROR, "cause": "the invocation was stopped; its stored row could not be read",
+        "settings": "{}", "events": _events((InvocationEvent(status, now_ms, STOPPED_ERROR),)),
+        "is_unwanted": false(), "callback_due": invocations.c.callback_token.is_not(None),
     }  # fmt: skip
+    if is_lost:
+        values["payload"] = b""
     unreadable = update(invocations).where(invocations.c.invocation_key == key, invocations.c.ended_at.is_(None))
     connection.execute(unreadable.values(values))
+
+
+def storable(text: str) -> str:
+    """PostgreSQL's texts hold no NUL and none hold half a character; a function may name its error as it likes."""
+    return text.replace("\0", REPLACED).encode("utf-8", "replace").decode()
 
 
 _NAMES = tuple(column.name for column in invocations.c)
 _CHECKS = checks_of(invocations.c)
 _FLAGS = ("is_unwanted", "callback_due")
 _PLAIN = tuple(name for name in InvocationRow.__struct_fields__ if name != "state")
+_UNSET = ("payload", "destination_status", "parked_error")
 _READ_EVENTS = msgspec.json.Decoder(tuple[InvocationEvent, ...])
 _READ_SETTINGS = msgspec.json.Decoder(InvocationSettings)
 _LISTED = among(invocations.c.invocation_key, bindparam("listed"))
@@ -186,7 +204,7 @@ def _state(values: dict[str, Any]) -> InvocationState:
 
 def _values(connection: Connection, row: InvocationRow) -> dict[str, Any]:
     """All columns of a new row but those that are NULL for every new one."""
-    plain = {name: getattr(row, name) for name in _PLAIN if name not in ("payload", "destination_status")}
+    plain = {name: getattr(row, name) for name in _PLAIN if name not in _UNSET}
     state = row.state
     return plain | {
         "status": str(state.status),
@@ -219,8 +237,8 @@ def _progress(after: InvocationRow) -> dict[str, Any]:
         "attempt": state.attempt,
         "retries": state.retries,
         "events": _events(state.events),
-        "error": _storable(state.error),
-        "cause": _storable(state.cause),
+        "error": None if state.error is None else storable(state.error),
+        "cause": None if state.cause is None else storable(state.cause),
         "duration_ms": state.duration_ms,
     }
 
@@ -229,13 +247,14 @@ def _end(connection: Connection, after: InvocationRow) -> dict[str, Any]:
     assert after.state.status in ENDED
     return {
         "ended_at": after.state.ended_at,
+        "parked_error": None,
         "result": _binary(connection, after.state.result),
         "callback_due": after.callback_due,
     }
 
 
 def _events(events: Sequence[InvocationEvent]) -> str:
-    return _storable(dump_json(events)) or ""
+    return storable(dump_json(events))
 
 
 def _binary(connection: Connection, value: bytes | None) -> Any:
@@ -243,8 +262,3 @@ def _binary(connection: Connection, value: bytes | None) -> Any:
     if value is None or connection.dialect.name == "sqlite":
         return value
     return f"\\x{value.hex()}"
-
-
-def _storable(text: str | None) -> str | None:
-    """PostgreSQL's texts hold no NUL and none hold half a character; a function may name its error as it likes."""
-    return None if text is None else text.replace("\0", REPLACED).encode("utf-8", "replace").decode()

@@ -15,6 +15,9 @@ from flowserver.store.tables import nodes
 NOBODY = ""
 """The lease of a call that no node has taken yet: any may."""
 
+PARKED = "-"
+"""Holds the invocations that are parked: no node takes them, and no node has this id."""
+
 
 class LeaseLost(Exception):
     """This node was taken for dead and its work given to others; it must come back under a new id."""

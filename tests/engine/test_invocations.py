@@ -376,20 +376,6 @@ async def test_old_ones_are_deleted(node: Node, functions: Functions, clock: Man
     assert await node.engine.invocation_retention.round() == 1
 
 
-async def test_a_damaged_one_ends_and_holds_up_no_other(node: Node, functions: Functions) -> None:
-    bound(node, functions, concurrency_max=1)
-    for key in ("running", "bad", "good"):
-        await node.engine.invocations.submit(new(key, payload=b"x" * 20_000))  # too large to be kept in memory
-    call = await functions.next_call("shop/pay")
-    with node.database.write() as connection:
-        spoilt = update(invocations).where(invocations.c.invocation_key == "bad")
-        connection.execute(spoilt.values(events="nonsense"))
-    call.reply({})
-    (await functions.next_call("shop/pay")).reply({})
-    await ended(node, "good")
-    assert (row_of(node, "bad").state.status, row_of(node, "bad").state.error) == (S.INVALID, "FnF.RuntimeError")
-
-
 # Crashes and several nodes
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from flowserver.machine.invocation_states import InvocationSettings, InvocationStatus
 from flowserver.machine.invocations import (
@@ -24,9 +24,9 @@ from flowserver.store.invocations import (
     InvocationRow,
     find_invocation,
     find_invocations,
-    give_up_invocation,
     insert_invocations,
     save_invocations,
+    stop_unreadable_invocation,
 )
 from tests.store.rows import invocation_row
 
@@ -141,7 +141,7 @@ def test_what_another_has_changed_is_not_changed(database: Database) -> None:
     "spoilt",
     [{"events": "[[1]]"}, {"events": "x"}, {"settings": '{"retries":"x"}'}, {"settings": "["}],
 )
-def test_a_damaged_one_is_left_out_and_given_up(database: Database, spoilt: dict[str, str]) -> None:
+def test_a_damaged_one_is_left_out_and_can_be_stopped(database: Database, spoilt: dict[str, str]) -> None:
     keep(database, invocation_row("bad", callback_token="token"), invocation_row("good"))
     with database.write() as connection:
         connection.execute(update(invocations).where(invocations.c.invocation_key == "bad").values(spoilt))
@@ -149,11 +149,11 @@ def test_a_damaged_one_is_left_out_and_given_up(database: Database, spoilt: dict
         assert list(find_invocations(connection, ["bad", "good"])) == ["good"]
         with pytest.raises(InvocationDamaged, match="invocation bad is damaged"):
             find_invocation(connection, "s", "f", "bad")
-        for key in ("bad", "good", "unknown"):
-            give_up_invocation(connection, key, "FnF.RuntimeError", "it makes no sense", 9)
+        for key in ("bad", "unknown"):
+            stop_unreadable_invocation(connection, key, 9)
     row = found(database, "bad")
-    assert (row.state.status, row.state.error, row.state.ended_at) == (S.INVALID, "FnF.RuntimeError", 9)
-    assert (row.node_id, row.callback_due) == (None, True)
+    assert (row.state.status, row.state.error, row.state.ended_at) == (S.STOPPED, "FC.InvocationStopped", 9)
+    assert (row.node_id, row.callback_due, row.payload) == (None, True, invocation_row("bad").payload)
     with database.write() as connection:
-        give_up_invocation(connection, "bad", "again", "", 10)
-        assert connection.execute(select(invocations.c.error)).scalars().all() == ["FnF.RuntimeError"] * 2
+        stop_unreadable_invocation(connection, "bad", 10, is_lost=True)
+    assert found(database, "bad") == row, "it had ended"

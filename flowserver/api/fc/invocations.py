@@ -100,8 +100,10 @@ def _condition(error: str) -> str:
 
 
 def _error_message(row: InvocationRow) -> str:
-    """What a failure of the function is called, or why it was not called."""
+    """What a failure of the function is called, why it was not called, or why the server has parked it."""
     state = row.state
+    if row.parked_error is not None:
+        return f"parked: {row.parked_error}"
     if state.error is None or state.status is InvocationStatus.SUCCEEDED:
         return ""
     return (state.cause or state.error) if state.is_over and state.status is not InvocationStatus.FAILED else UNHANDLED

@@ -25,4 +25,14 @@ ServiceName = Annotated[
         examples=["shop"],
     ),
 ]
+INVOCATION_PATTERN = r"^[A-Za-z0-9_-]{1,128}$"
+
+InvocationId = Annotated[
+    str,
+    Path(
+        pattern=INVOCATION_PATTERN,
+        description="The id of an asynchronous invocation of the function.",
+        examples=["report-4711"],
+    ),
+]
 FunctionName = Annotated[str, Path(pattern=NAME_PATTERN, description="The function's name.", examples=["charge"])]

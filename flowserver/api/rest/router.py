@@ -10,12 +10,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver import __version__
-from flowserver.api.rest import definitions, events, executions, flows, functions, tasks
+from flowserver.api.rest import definitions, events, executions, flows, functions, invocations, tasks
 from flowserver.api.rest.docs import Docs
 from flowserver.api.rest.problems import MethodNotAllowed, PathNotFound, problem_response
 from flowserver.base.errors import FlowServerError, InvalidArgument
 
-ROUTERS = (flows.router, executions.router, events.router, tasks.router, functions.router, definitions.router)
+ROUTERS = (
+    flows.router,
+    executions.router,
+    events.router,
+    tasks.router,
+    functions.router,
+    invocations.router,
+    definitions.router,
+)
 
 
 def rest_application(state: State) -> FastAPI:

@@ -1,0 +1,21 @@
+"""parked invocations: why the server has set an asynchronous invocation aside"""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from alembic import op
+
+revision: str = "0012"
+down_revision: str | None = "0011"
+branch_labels: str | Sequence[str] | None = None
+depends_on: str | Sequence[str] | None = None
+
+
+def upgrade() -> None:
+    op.add_column("invocations", sa.Column("parked_error", sa.Text(), nullable=True))
+
+
+def downgrade() -> None:
+    """What is parked goes on."""
+    op.execute("UPDATE invocations SET node_id = '' WHERE node_id = '-'")
+    op.drop_column("invocations", "parked_error")
