@@ -23,6 +23,7 @@ REVISIONS: Final = (
     "0011",
     "0012",
     "0013",
+    "0014",
 )
 """The revision of every migration, oldest first."""
 

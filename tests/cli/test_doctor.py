@@ -3,8 +3,11 @@
 import pytest
 from sqlalchemy import delete, update
 
+from flowserver.store.invocations import insert_invocations
+from flowserver.store.parked_invocations import park_invocation
 from flowserver.store.tables import execution_documents, executions, scopes
 from tests.cli.conftest import one_line
+from tests.store.rows import invocation_row
 from tests.store.spoiling import another, change, keep_one_of_each, of_scope
 
 
@@ -32,6 +35,7 @@ def test_a_new_database_is_healthy(doctor):
     assert result.stdout.splitlines()[1:] == [
         "violations: none",
         "parked executions: none",
+        "parked invocations: none",
         "overdue, for a running server to do: none",
         "damage:",
         "  none",
@@ -61,6 +65,21 @@ def test_repair_leaves_nothing_but_parked_executions(doctor, sick):
     again = doctor()
     assert (again.exit_code, again.stdout.splitlines()[1]) == (5, "violations: none")
     assert "violations: none" in doctor("--repair").stdout
+
+
+def test_parked_invocations_are_listed(doctor, database):
+    with database.write() as connection:
+        insert_invocations(connection, [invocation_row("k", invocation_id="report")])
+        park_invocation(connection, "k", "node-1", "a bug")
+    result = doctor()
+    assert result.exit_code == 3
+    lines = result.stdout.splitlines()
+    assert lines[3:6] == [
+        "parked invocations: 1",
+        "  s f report (Enqueued): a bug",
+        "  once the reason is gone: flowserver invocations restart SERVICE FUNCTION ID",
+    ]
+    assert lines[-1] == "healthy, but for what is parked above"
 
 
 def test_what_is_overdue_is_no_violation(doctor, database):

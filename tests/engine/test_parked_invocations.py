@@ -38,6 +38,10 @@ def spoil(node: Node, key: str, **values: Any) -> None:
         connection.execute(update(invocations).where(invocations.c.invocation_key == key).values(**values))
 
 
+def fail_by_a_bug(*_: Any) -> None:
+    raise KeyError("a bug")
+
+
 async def parked(node: Node, key: str) -> InvocationHeader:
     """The invocation, once it is parked and this node has let go of it."""
     async with asyncio.timeout(PATIENCE_SECONDS):
@@ -78,11 +82,8 @@ async def test_one_whose_outcome_cannot_be_written_is_called_once(node: Node, fu
 async def test_one_that_fails_in_our_own_code_is_called_once(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: Any) -> None:
-        raise KeyError("a bug")
-
     with monkeypatch.context() as patch:
-        patch.setattr("flowserver.engine.invocation_runs.outcome_of_reply", fail)
+        patch.setattr("flowserver.engine.invocation_runs.outcome_of_reply", fail_by_a_bug)
         await node.engine.invocations.submit(new("bad"))
         (await functions.next_call("shop/pay")).reply({})
         assert (await parked(node, "bad")).parked_error == "KeyError: 'a bug'"
@@ -138,14 +139,16 @@ async def test_a_parked_one_can_be_stopped(node: Node, functions: Functions, spo
     assert (stopped.state.status, stopped.parked_error, stopped.payload) == (S.STOPPED, None, LARGE)
 
 
-async def test_the_end_of_its_execution_ends_a_parked_one(node: Node, functions: Functions) -> None:
+async def test_the_end_of_its_execution_ends_a_parked_one(
+    node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flowserver.engine.invocation_runs.outcome_of_reply", fail_by_a_bug)
     await node.create_flow("f", SYNC)
     await node.start("f", "e")
     call = await functions.next_call("shop/pay")
-    spoil(node, call.key, **NOT_SAVED)
-    call.fail("Broke")
+    call.reply({})
     found = await parked(node, call.key)
-    assert (found.flow_name, found.execution_name, found.step_name) == ("f", "e", "t")
+    assert (found.flow_name, found.execution_name, found.step_name) == ("f", "e", "work")
     await node.operations.executions.stop("f", "e")
     await reached(node, call.key, lambda row: row.state.is_over)
     assert row_of(node, call.key).state.status is S.STOPPED

@@ -13,6 +13,7 @@ from flowserver.api.rest.models.events import EventPage
 from flowserver.api.rest.models.executions import Execution, ExecutionPage, StartExecution, StopExecution
 from flowserver.api.rest.models.flows import CreateFlow, Flow, FlowPage, PutFlow, UpdateFlow
 from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction
+from flowserver.api.rest.models.invocations import Invocation, InvocationPage
 from flowserver.api.rest.models.problems import Problem
 from flowserver.api.rest.models.tasks import TaskFailure, TaskReceipt, TaskSuccess
 
@@ -21,6 +22,7 @@ MODELS = (
     *(ExecutionPage, Execution, StartExecution, StopExecution, EventPage),
     *(TaskSuccess, TaskFailure, TaskReceipt),
     *(FunctionPage, Function, PutFunction),
+    *(InvocationPage, Invocation),
     *(ValidateDefinition, DefinitionReport, Problem),
 )
 """Everything that requests and replies can be; what these contain comes along."""
@@ -46,6 +48,7 @@ TAGS = [
     {"name": "executions", "description": "Flows at work, and their histories."},
     {"name": "tasks", "description": "Callbacks of steps with the pattern `waitForCallback`."},
     {"name": "functions", "description": "Where the functions that flows name are called."},
+    {"name": "invocations", "description": "Asynchronous invocations that the server has parked: restarted, stopped."},
     {"name": "definitions", "description": "Checks without consequences."},
 ]
 

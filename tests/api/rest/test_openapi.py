@@ -55,6 +55,7 @@ def test_its_operations() -> None:
         ),
         *("report_task_succeeded", "report_task_failed"),
         *("list_functions", "get_function", "put_function", "delete_function"),
+        *("list_parked_invocations", "get_invocation", "restart_invocation", "stop_invocation"),
     }
 
 
