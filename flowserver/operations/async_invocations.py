@@ -123,9 +123,7 @@ class AsyncInvocationOperations:
         size = _checked_limit(limit, LIMIT_DEFAULT)
         if "\0" in (next_token or ""):
             raise InvalidArgument("the nextToken is not one that this server gave")
-        found = await asyncio.to_thread(
-            self._engine.database.run_read, lambda c: list_parked_invocations(c, next_token or "", size + 1)
-        )
+        found = await self._engine.lists.ask(lambda c: list_parked_invocations(c, next_token or "", size + 1))
         return Page(found[:size], found[size - 1].invocation_key if len(found) > size else None)
 
     async def restart(self, service: str, function: str, invocation_id: str) -> InvocationHeader:
