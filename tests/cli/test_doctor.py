@@ -72,7 +72,7 @@ def test_parked_invocations_are_listed(doctor, database):
         insert_invocations(connection, [invocation_row("k", invocation_id="report")])
         park_invocation(connection, "k", "node-1", "a bug")
     result = doctor()
-    assert result.exit_code == 3
+    assert result.exit_code == 5
     lines = result.stdout.splitlines()
     assert lines[3:6] == [
         "parked invocations: 1",

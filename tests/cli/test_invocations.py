@@ -30,7 +30,7 @@ def test_restarted_or_stopped(run, parked):
     result = run("invocations", "restart", "s", "f", "id-a", "--server", parked.url)
     assert (result.exit_code, result.stdout) == (0, "restarted s/f id-a\n")
     again = run("invocations", "restart", "s", "f", "id-a", "--server", parked.url)
-    assert again.exit_code == 1
+    assert again.exit_code == 5
     assert one_line(again) == "flowserver: invocation 'id-a' of function 'f' is not parked (InvocationNotParked)"
     result = run("invocations", "stop", "s", "f", "id-b", "--server", parked.url)
     assert (result.exit_code, result.stdout) == (0, "stopped s/f id-b\n")
