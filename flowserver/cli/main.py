@@ -17,6 +17,7 @@ from flowserver.base.loading import load
 COMMANDS: Final = {
     "serve": "flowserver.cli.serve:serve",
     "migrate": "flowserver.cli.migrate:migrate",
+    "restore": "flowserver.cli.restore:restore",
     "validate": "flowserver.cli.validate:validate",
     "doctor": "flowserver.cli.doctor:doctor",
     "executions": "flowserver.cli.executions:executions",

@@ -165,7 +165,7 @@ def require_own_log(file: Path) -> None:
 
 def remove_logs(file: Path) -> None:
     """Delete the log, its index, and the note, in this order: while there is a log, the note says whose it is."""
-    for path in (log_of(file), Path(f"{file}-shm"), origin_of(file)):
+    for path in (log_of(file), Path(f"{file}-shm"), Path(f"{origin_of(file)}.new"), origin_of(file)):
         path.unlink(missing_ok=True)
 
 

@@ -30,7 +30,7 @@ def test_module_is_the_program():
 
 def test_commands_are_those_that_are_documented():
     assert {" ".join(names) for names in COMMANDS} == {
-        "serve", "migrate", "validate", "doctor", "executions restart",
+        "serve", "migrate", "restore", "validate", "doctor", "executions restart",
         "keys create", "keys list", "keys disable", "keys open",
         "functions list", "functions put", "functions get", "functions delete", "functions serve",
     }  # fmt: skip

@@ -1,0 +1,54 @@
+"""`flowserver restore`: what it does and what it refuses."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from flowserver.store.database import Database
+from tests.cli.conftest import one_line
+from tests.support.server import ServerProcess
+
+
+@pytest.fixture
+def backup(sqlite_url: str, tmp_path: Path) -> Path:
+    with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as connection:
+        connection.execute("VACUUM INTO ?", [str(tmp_path / "backup.db")])
+    return tmp_path / "backup.db"
+
+
+def test_a_backup_is_restored_and_served(run, new_url, backup):
+    result = run("restore", backup, "--database-url", new_url)
+    file = Path(new_url.removeprefix("sqlite:///"))
+    assert (result.exit_code, result.stdout) == (0, f"restored {file} from {backup}\n")
+    assert run("doctor", "--deep", "--database-url", new_url).exit_code == 0
+    with ServerProcess(new_url):
+        pass
+
+
+def test_an_older_one_says_what_is_next(run, new_url, backup):
+    database = Database(f"sqlite:///{backup}")
+    with database.write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+    database.close()
+    assert "next: flowserver migrate" in run("restore", backup, "--database-url", new_url).stdout
+
+
+def test_not_under_a_running_server(run, sqlite_url, backup):
+    with ServerProcess(sqlite_url):
+        result = run("restore", backup, "--database-url", sqlite_url)
+    assert result.exit_code == 5
+    assert one_line(result).startswith("flowserver: another flowserver uses this database")
+
+
+def test_refusals(run, sqlite_url, tmp_path, backup):
+    gone = run("restore", tmp_path / "gone", "--database-url", sqlite_url)
+    assert (gone.exit_code, one_line(gone)) == (3, f"flowserver: there is no file {tmp_path / 'gone'}")
+    postgres = run("restore", backup, "--database-url", "postgresql://127.0.0.1/flows")
+    assert postgres.exit_code == 2
+    assert "pg_restore --dbname URL --clean --if-exists FILE" in one_line(postgres)
+    backup.write_bytes(b"no database at all" * 100)
+    broken = run("restore", backup, "--database-url", sqlite_url)
+    assert (broken.exit_code, "file is not a database" in one_line(broken)) == (1, True)
