@@ -248,8 +248,9 @@ class Limits:
     page_bytes_max: int = _limit(
         4_194_304,
         unit="bytes",
-        reason="event details on one page of GetExecutionHistory, which is held in memory whole",
-        error="none: the page ends early, after one event at least, and NextToken names the next",
+        reason="texts on one page of a list, such as definitions, documents, event details and payloads, which is "
+        "held in memory whole",
+        error="none: the page ends early, after one item at least, and its token names the next",
     )
     executions_page_max: int = _limit(
         100,

@@ -1,5 +1,6 @@
 """How asynchronous invocations of a function go: retries, how long they may wait, where their results are delivered."""
 
+from functools import partial
 from typing import Any, Final
 
 from flowserver.base.errors import AsyncConfigNotExists, InvalidArgument
@@ -77,10 +78,15 @@ class AsyncConfigOperations:
         size = LIMIT_DEFAULT if limit is None else limit
         if not 1 <= size <= LIMIT_MAX:
             raise InvalidArgument(f"limit must be between 1 and {LIMIT_MAX}")
-        rows = await self._engine.lists.ask(
-            lambda c: list_async_configs(c, name, function, from_qualifier=next_token or "", limit=size + 1),
+        query = partial(
+            list_async_configs,
+            service=name,
+            function=function,
+            from_qualifier=next_token or "",
+            limit=size,
+            bytes_max=self._engine.limits.page_bytes_max,
         )
-        return Page(rows[:size], rows[size].qualifier if len(rows) > size else None)
+        return Page(*await self._engine.lists.ask(query))
 
 
 def checked_config(wanted: JsonObject) -> JsonObject:

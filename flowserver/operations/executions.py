@@ -159,12 +159,22 @@ class ExecutionOperations:
 
         The token is the name the next page starts with, and its start. A page may be short before the last one.
         """
-        size = check_limit(limit, self._engine.limits.executions_page_max)
+        limits = self._engine.limits
+        size = check_limit(limit, limits.executions_page_max)
         begin = None if next_token is None else _place_of(next_token)
 
         def read(connection: Connection) -> Listed:
             flow = require_flow(connection, flow_name)
-            page = list_executions(connection, flow.flow_id, wanted, begin=begin, limit=size, documents=documents)
+            page = list_executions(
+                connection,
+                flow.flow_id,
+                wanted,
+                begin=begin,
+                limit=size,
+                bytes_max=limits.page_bytes_max,
+                bytes_beside=len(flow.environment),
+                documents=documents,
+            )
             rows = [replace(row, environment=flow.environment) for row in page.rows]
             return Listed(rows, page.following)
 

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 from uuid import uuid4
 
@@ -170,14 +171,28 @@ class FlowOperations:
         return await self._engine.reader.ask(lambda connection: require_flow(connection, name), bounded=True)
 
     async def list(
-        self, *, next_token: str | None, limit: int | None, resource_group_id: str | None = None
+        self,
+        *,
+        next_token: str | None,
+        limit: int | None,
+        resource_group_id: str | None = None,
+        documents: bool = True,
     ) -> Page[FlowRow]:
-        """Flows by name, perhaps those of a resource group only; the token is the name the next page starts with."""
-        size = check_limit(limit, self._engine.limits.page_max)
-        rows = await self._engine.lists.ask(
-            lambda c: list_flows(c, from_name=next_token or "", limit=size + 1, resource_group_id=resource_group_id)
+        """Flows by name, perhaps those of a resource group only; the token is the name the next page starts with.
+
+        Without `documents` their definitions and environments are left empty. A page ends before `page_bytes_max`.
+        """
+        limits = self._engine.limits
+        size = check_limit(limit, limits.page_max)
+        query = partial(
+            list_flows,
+            from_name=next_token or "",
+            limit=size,
+            bytes_max=limits.page_bytes_max,
+            resource_group_id=resource_group_id,
+            documents=documents,
         )
-        return Page(rows[:size], rows[size].name if len(rows) > size else None)
+        return Page(*await self._engine.lists.ask(query))
 
     async def validate(self, definition: str) -> tuple[Diagnostic, ...]:
         """Check a definition without keeping it; returns its warnings, raises DefinitionRejected."""

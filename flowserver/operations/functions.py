@@ -83,9 +83,11 @@ class FunctionOperations:
         if next_token:
             service, _, function = next_token.partition("/")
             after = (service_key(service), function)
-        rows = await self._engine.lists.ask(lambda c: list_functions(c, after=after, limit=size + 1))
-        token = f"{rows[size - 1].service or WITHOUT_SERVICE}/{rows[size - 1].function}" if len(rows) > size else None
-        return Page(rows[:size], token)
+        bytes_max = self._engine.limits.page_bytes_max
+        rows, has_more = await self._engine.lists.ask(
+            lambda c: list_functions(c, after=after, limit=size, bytes_max=bytes_max)
+        )
+        return Page(rows, f"{rows[-1].service or WITHOUT_SERVICE}/{rows[-1].function}" if has_more else None)
 
 
 def _check_names(service: str, function: str) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, select
 
 from flowserver.base.json_values import InvalidJson, JsonObject, dump_json, load_stored_json
-from flowserver.store.damage import addressable, legible
+from flowserver.store.damage import legible
+from flowserver.store.pages import read_page
 from flowserver.store.tables import async_configs
 from flowserver.store.upserts import insert_of
 
@@ -45,13 +46,17 @@ def find_async_config(connection: Connection, service: str, function: str, quali
 
 
 def list_async_configs(
-    connection: Connection, service: str, function: str, *, from_qualifier: str, limit: int
-) -> list[AsyncConfigRow]:
-    """The configurations of a function by qualifier, from one on."""
+    connection: Connection, service: str, function: str, *, from_qualifier: str, limit: int, bytes_max: int
+) -> tuple[list[AsyncConfigRow], str | None]:
+    """The configurations of a function by qualifier, from one on; and the qualifier that the next page begins with.
+
+    The page has at most `limit` configurations and, from the second on, `bytes_max` bytes.
+    """
     of_function = (async_configs.c.service == service) & (async_configs.c.function == function)
-    page = select(async_configs).where(of_function, async_configs.c.qualifier >= from_qualifier)
-    rows = addressable(connection, page.order_by(async_configs.c.qualifier), limit, "qualifier")
-    return [_config(row) for row in rows]
+    query = select(async_configs).where(of_function, async_configs.c.qualifier >= from_qualifier)
+    query = query.order_by(async_configs.c.qualifier)
+    rows, following = read_page(connection, query, limit, bytes_max, "qualifier")
+    return [_config(row) for row in rows], None if following is None else following.qualifier
 
 
 def delete_async_config(connection: Connection, service: str, function: str, qualifier: str) -> bool:

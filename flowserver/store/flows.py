@@ -5,12 +5,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, insert, literal_column, select, update
+from sqlalchemy import ColumnElement, Connection, Select, Text, bindparam, func, insert, literal_column, select, update
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.store.among import among, texts
-from flowserver.store.damage import addressable, legible
+from flowserver.store.damage import legible
 from flowserver.store.direct import fetch_rows
+from flowserver.store.pages import read_page
 from flowserver.store.tables import definitions, flows
 from flowserver.store.upserts import insert_of
 
@@ -36,14 +37,21 @@ class FlowRow:
     """How long ended executions are kept; 0 for ever, None as long as the server's setting says."""
 
 
-def _live() -> Select[Any]:
+def _live(*, documents: bool = True) -> Select[Any]:
+    """Without `documents`, definitions are not read."""
     current = definitions.c.definition_id == flows.c.definition_id
-    columns = [column for column in flows.c if column.name != "deleted_at"]
+    columns: list[Any] = [column for column in flows.c if column.name != "deleted_at"]
+    if not documents:
+        columns = [_EMPTY.label(column.name) if column.name == "environment" else column for column in columns]
+        return select(*columns, _EMPTY.label("definition")).where(flows.c.deleted_at.is_(None))
     return (
-        select(*columns, func.coalesce(definitions.c.text, literal_column("''")).label("definition"))
+        select(*columns, func.coalesce(definitions.c.text, _EMPTY).label("definition"))
         .join(definitions, current, isouter=True)  # a flow whose definition is lost can be given another
         .where(flows.c.deleted_at.is_(None))
     )
+
+
+_EMPTY: ColumnElement[str] = literal_column("''", Text)
 
 
 def _flow(row: Mapping[str, Any]) -> FlowRow:
@@ -71,13 +79,24 @@ def find_flows(connection: Connection, names: Collection[str]) -> dict[str, Flow
 
 
 def list_flows(
-    connection: Connection, *, from_name: str, limit: int, resource_group_id: str | None = None
-) -> list[FlowRow]:
-    """Live flows by name, starting at `from_name`; with a resource group, those of it."""
-    page = _live().where(flows.c.name >= from_name).order_by(flows.c.name)
+    connection: Connection,
+    *,
+    from_name: str,
+    limit: int,
+    bytes_max: int,
+    resource_group_id: str | None = None,
+    documents: bool = True,
+) -> tuple[list[FlowRow], str | None]:
+    """Live flows by name, starting at `from_name`, and the name that the next page begins with.
+
+    The page has at most `limit` flows and, from the second on, `bytes_max` bytes. With a resource group it has those
+    of the group; without `documents` their definitions and environments are left empty.
+    """
+    page = _live(documents=documents).where(flows.c.name >= from_name).order_by(flows.c.name)
     if resource_group_id is not None:
         page = page.where(flows.c.resource_group_id == resource_group_id)
-    return [_flow(row._asdict()) for row in addressable(connection, page, limit, "name")]
+    rows, following = read_page(connection, page, limit, bytes_max, "name")
+    return [_flow(row._asdict()) for row in rows], None if following is None else following.name
 
 
 def count_flows(connection: Connection) -> int:

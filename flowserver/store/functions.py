@@ -7,7 +7,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, select, tuple_
 
 from flowserver.base.json_values import InvalidJson, dump_json, load_stored_json
-from flowserver.store.damage import addressable, checks_of, damage_in, legible
+from flowserver.store.damage import checks_of, damage_in, legible
+from flowserver.store.pages import read_page
 from flowserver.store.tables import functions
 from flowserver.store.upserts import insert_of
 
@@ -98,12 +99,19 @@ def service_is_known(connection: Connection, service: str) -> bool:
     return connection.execute(select(func.count()).select_from(functions).where(ours)).scalar_one() > 0
 
 
-def list_functions(connection: Connection, *, after: tuple[str, str] | None, limit: int) -> list[FunctionRow]:
-    """Functions by service and name, after a given one; what is damaged of one is left out."""
+def list_functions(
+    connection: Connection, *, after: tuple[str, str] | None, limit: int, bytes_max: int
+) -> tuple[list[FunctionRow], bool]:
+    """Functions by service and name, after a given one, and whether there are more.
+
+    The page has at most `limit` functions and, from the second on, `bytes_max` bytes. What is damaged of one is left
+    out.
+    """
     query = select(functions).order_by(functions.c.service, functions.c.function)
     if after is not None:
         query = query.where(tuple_(functions.c.service, functions.c.function) > after)
-    return [_listed(row) for row in addressable(connection, query, limit, "service", "function")]
+    rows, following = read_page(connection, query, limit, bytes_max, "service", "function")
+    return [_listed(row) for row in rows], following is not None
 
 
 def put_function(connection: Connection, row: FunctionRow) -> bool:

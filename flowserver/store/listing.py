@@ -16,6 +16,7 @@ from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.state import Status
 from flowserver.store.damage import addressable, is_text
 from flowserver.store.executions import ExecutionRow, as_shown, readable
+from flowserver.store.pages import ROWS_AT_ONCE, bytes_of
 from flowserver.store.tables import PARKED, executions
 
 LOOKED_AT_MAX = 20_000
@@ -70,11 +71,14 @@ def list_executions(
     *,
     begin: Place | None,
     limit: int,
+    bytes_max: int,
+    bytes_beside: int = 0,
     documents: bool = True,
 ) -> Listed:
-    """A page of at most `limit` executions; without `documents` their input, output and definition are left empty.
+    """A page of executions; without `documents` their input, output and definition are left empty.
 
-    A page that begins with an execution that does not exist is empty.
+    It has at most `limit` and, from the second on, `bytes_max` bytes, where each execution has `bytes_beside` that
+    are not read here. A page that begins with an execution that does not exist is empty.
     """
     begins = _found(connection, flow_id, begin)
     if begin is not None and begins is None:
@@ -85,7 +89,8 @@ def list_executions(
     found = [Place(*row) for query in queries for row in addressable(connection, query, limit + 1, "name")]
     found.sort(key=_order)
     following = _place(found[limit]) if len(found) > limit else horizon
-    return Listed(_rows(connection, flow_id, [place.name for place in found[:limit]], documents), following)
+    rows, rest = _rows(connection, flow_id, [place.name for place in found[:limit]], bytes_max, bytes_beside, documents)
+    return Listed(rows, following if rest is None else _place(found[rest]))
 
 
 def _found(connection: Connection, flow_id: str, place: Place | None) -> Place | None:
@@ -197,9 +202,20 @@ def _place(found: Place) -> Place:
     return found if isinstance(found.started_at, int) else Place(found.name)
 
 
-def _rows(connection: Connection, flow_id: str, names: Sequence[str], documents: bool) -> list[ExecutionRow]:
-    if not names:
-        return []
-    query = readable(documents=documents).where(header.flow_id == flow_id, header.name.in_(names))
-    rows = {row.name: as_shown(row._asdict()) for row in connection.execute(query)}
-    return [rows[name] for name in names if name in rows]
+def _rows(
+    connection: Connection, flow_id: str, names: Sequence[str], bytes_max: int, bytes_beside: int, documents: bool
+) -> tuple[list[ExecutionRow], int | None]:
+    """The executions of those names, and the index of the first name that there is no room for."""
+    query = readable(documents=documents).where(header.flow_id == flow_id)
+    page: list[ExecutionRow] = []
+    for start in range(0, len(names), ROWS_AT_ONCE):
+        some = names[start : start + ROWS_AT_ONCE]
+        rows = {row.name: row for row in connection.execute(query.where(header.name.in_(some)))}
+        for number, name in enumerate(some, start):
+            if name not in rows:
+                continue
+            bytes_max -= bytes_of(rows[name]) + bytes_beside
+            if page and bytes_max < 0:
+                return page, number
+            page.append(as_shown(rows[name]._asdict()))
+    return page, None

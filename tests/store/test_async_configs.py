@@ -38,8 +38,11 @@ def test_listed_by_qualifier_from_one_on(database: Database) -> None:
     with database.write() as connection:
         for row in (*reversed(rows), replace(CONFIG, function="g"), replace(CONFIG, service="t")):
             put_async_config(connection, row)
-        assert list_async_configs(connection, "s", "f", from_qualifier="", limit=9) == rows
-        assert list_async_configs(connection, "s", "f", from_qualifier="3", limit=2) == rows[1:3]
+        assert list_async_configs(connection, "s", "f", from_qualifier="", limit=9, bytes_max=9_999) == (rows, None)
+        assert list_async_configs(connection, "s", "f", from_qualifier="3", limit=2, bytes_max=9_999) == (
+            rows[1:3],
+            "prod",
+        )
 
 
 def test_a_damaged_one_is_taken_for_empty(database: Database) -> None:

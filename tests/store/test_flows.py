@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import select, text
@@ -22,6 +23,7 @@ from flowserver.store.flows import (
     update_flow,
 )
 from flowserver.store.metadata import Name, metadata
+from flowserver.store.pages import bytes_of
 from flowserver.store.tables import definitions, flows
 from tests.store.rows import flow_row, keep_flow
 
@@ -163,12 +165,41 @@ def test_pages_follow_code_points(database: Database, size: int) -> None:
             keep_flow(connection, name)
         delete_flow(connection, keep_flow(connection, "gone").flow_id, 1)
     seen: list[str] = []
+    following: str | None = ""
     with database.read() as connection:
-        rows: list[FlowRow] = list_flows(connection, from_name="", limit=size + 1)
-        while rows:
-            seen += [row.name for row in rows[:size]]
-            rows = list_flows(connection, from_name=rows[size].name, limit=size + 1) if len(rows) > size else []
+        while following is not None:
+            rows, following = list_flows(connection, from_name=following, limit=size, bytes_max=9_999)
+            assert len(rows) == size or following is None
+            seen += [row.name for row in rows]
     assert seen == ORDER == sorted(ORDER)
+
+
+@pytest.mark.parametrize(("documents", "expected"), [(True, [3, 3, 1]), (False, [7])])
+def test_a_page_ends_before_it_holds_too_many_bytes(
+    database: Database, documents: bool, expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And little more than the page is read; definitions are not, unless they are shown."""
+    read: list[str] = []
+
+    def bytes_read(row: Any) -> int:
+        read.append(row.definition)
+        return bytes_of(row)
+
+    monkeypatch.setattr("flowserver.store.pages.bytes_of", bytes_read)
+    with database.write() as connection:
+        for number in range(7):
+            insert_flow(connection, flow_row(f"f{number}", definition=f"{number}{'é' * 15_000}"))
+    sizes: list[int] = []
+    following: str | None = ""
+    with database.read() as connection:
+        while following is not None:
+            rows, following = list_flows(
+                connection, from_name=following, limit=99, bytes_max=100_000, documents=documents
+            )
+            sizes.append(len(rows))
+    assert sizes == expected
+    assert len(read) == sum(expected) + len(expected) - 1
+    assert {text[1:2] for text in read} == ({"é"} if documents else {""})
 
 
 def test_several_flows_are_found_at_once(database: Database) -> None:

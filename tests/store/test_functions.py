@@ -61,6 +61,9 @@ def test_pages_follow_code_points(database: Database) -> None:
             put_function(connection, function_row(service, function))
     seen: list[tuple[str, str]] = []
     with database.read() as connection:
-        while page := list_functions(connection, after=seen[-1] if seen else None, limit=3):
+        has_more = True
+        while has_more:
+            after = seen[-1] if seen else None
+            page, has_more = list_functions(connection, after=after, limit=3, bytes_max=9_999)
             seen += [(row.service, row.function) for row in page]
     assert seen == keys == sorted(keys)

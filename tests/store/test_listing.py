@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 from sqlalchemy import delete, insert
 
+from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
 from flowserver.store import listing
 from flowserver.store.database import Database
@@ -30,9 +31,12 @@ def listed(database: Database) -> Database:
     return database
 
 
+BYTES_MAX = 100_000
+
+
 def names(database: Database, wanted: ExecutionFilter, begin: Place | None = None, limit: int = 99) -> list[str]:
     with database.read() as connection:
-        rows = list_executions(connection, "flow-f", wanted, begin=begin, limit=limit).rows
+        rows = list_executions(connection, "flow-f", wanted, begin=begin, limit=limit, bytes_max=BYTES_MAX).rows
     return [row.name for row in rows]
 
 
@@ -49,7 +53,7 @@ def pages(database: Database, wanted: ExecutionFilter, size: int) -> list[list[s
     begin: Place | None = None
     while not found or begin is not None:
         with database.read() as connection:
-            page = list_executions(connection, "flow-f", wanted, begin=begin, limit=size)
+            page = list_executions(connection, "flow-f", wanted, begin=begin, limit=size, bytes_max=BYTES_MAX)
         found.append([row.name for row in page.rows])
         begin = page.following
         assert len(found) < 1000
@@ -194,9 +198,53 @@ def test_documents_are_read_only_if_they_are_wanted(listed: Database) -> None:
     found = {}
     for documents in (True, False):
         with listed.read() as connection:
-            page = list_executions(connection, "flow-f", EVERYTHING, begin=None, limit=1, documents=documents)
+            page = list_executions(
+                connection, "flow-f", EVERYTHING, begin=None, limit=1, bytes_max=BYTES_MAX, documents=documents
+            )
         found[documents] = (page.rows[0].name, page.rows[0].input, page.rows[0].output)
     assert found == {True: ("done", "{}", '{"a":1}'), False: ("done", "", None)}
+
+
+@pytest.mark.parametrize(("documents", "beside", "expected"), [(True, 0, 3), (False, 0, 40), (True, 15_000, 2)])
+def test_a_page_ends_before_it_holds_too_many_bytes(
+    database: Database, documents: bool, beside: int, expected: int
+) -> None:
+    """And little more than the page is read."""
+    with database.write() as connection:
+        for number in range(40):
+            stored = new_execution(f"id-{number}", name=f"e{number:02}", started_at=number)
+            stored.input_text = dump_json({"s": "é" * 15_000})
+            save_new(connection, stored)
+    seen: list[list[str]] = []
+    begin: Place | None = None
+    while not seen or begin is not None:
+        with database.read() as connection:
+            page = list_executions(
+                connection,
+                "flow-f",
+                EVERYTHING,
+                begin=begin,
+                limit=99,
+                bytes_max=BYTES_MAX,
+                bytes_beside=beside,
+                documents=documents,
+            )
+        seen.append([row.name for row in page.rows])
+        begin = page.following
+    assert max(map(len, seen)) == expected
+    assert [name for names in seen for name in names] == [f"e{number:02}" for number in reversed(range(40))]
+
+
+@pytest.mark.parametrize("bytes_max", [0, 29_999])
+def test_one_that_is_larger_than_a_page_is_given_alone(database: Database, bytes_max: int) -> None:
+    with database.write() as connection:
+        for number in range(2):
+            stored = new_execution(f"id-{number}", name=f"e{number}", started_at=number)
+            stored.input_text = dump_json({"s": "é" * 15_000})
+            save_new(connection, stored)
+    with database.read() as connection:
+        page = list_executions(connection, "flow-f", EVERYTHING, begin=None, limit=99, bytes_max=bytes_max)
+    assert ([row.name for row in page.rows], page.following) == (["e1"], Place("e0", 0))
 
 
 INDEXES = {
@@ -212,7 +260,9 @@ INDEXES = {
 def test_lists_go_by_an_index(sqlite_database: Database, kind: str, begin: Place | None) -> None:
     wanted, index = INDEXES[kind]
     with sqlite_database.read() as connection:
-        plan = plan_of(connection, lambda c: list_executions(c, "flow-f", wanted, begin=begin, limit=9))
+        plan = plan_of(
+            connection, lambda c: list_executions(c, "flow-f", wanted, begin=begin, limit=9, bytes_max=BYTES_MAX)
+        )
     assert any(index in line for line in plan)
     assert not [line for line in plan if line.startswith("SCAN executions")]
     sorts = [line for line in plan if "TEMP B-TREE" in line]

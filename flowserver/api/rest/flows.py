@@ -36,7 +36,7 @@ router = rest_router("/flows", "flows")
 @router.get("", summary="List flows", response_model=FlowPage, responses=problems())
 async def list_flows(operations: Ops, page: Annotated[PageQuery, Query()]) -> Response:
     """All flows by name, without their definitions."""
-    found = await operations.flows.list(next_token=page.next_token, limit=page.limit)
+    found = await operations.flows.list(next_token=page.next_token, limit=page.limit, documents=False)
     return answer(FlowPage.of(found))
 
 
