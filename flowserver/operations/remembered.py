@@ -2,12 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
-
-from flowserver.base.threads import Threads
 
 log = logging.getLogger(__name__)
 
@@ -18,16 +16,25 @@ T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """The result of a blocking look, made in a thread of its own when somebody asks.
+    """The result of a look, made when somebody asks.
 
-    It is remembered for `seconds`, or longer if it was costly. Who asks waits for `patience_seconds` at most and then
-    gets the result before, if that is not older than `good_seconds`; None when there is none, or the look failed.
+    It is remembered for `seconds`, or for `share_of_time` times as long as it took. A caller waits for
+    `patience_seconds` at most and then gets the result before, if that is not older than `good_seconds`; None when
+    there is none, or the look failed.
     """
 
-    def __init__(self, look: Callable[[], T], *, seconds: float, patience_seconds: float, good_seconds: float) -> None:
+    def __init__(
+        self,
+        look: Callable[[], Awaitable[T]],
+        *,
+        seconds: float,
+        patience_seconds: float,
+        good_seconds: float,
+        share_of_time: int = SHARE_OF_TIME,
+    ) -> None:
         self._look = look
-        self._thread = Threads("remembered")
         self._seconds = seconds
+        self._share_of_time = share_of_time
         self._patience_seconds = patience_seconds
         self._good_seconds = good_seconds
         self._value: T | None = None
@@ -50,7 +57,7 @@ class Remembered(Generic[T]):
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            self._value = await self._thread.run(self._look)
+            self._value = await self._look()
         except SQLAlchemyError as error:
             log.warning("the database does not answer: %s", type(error).__name__)
             self._value = None
@@ -59,5 +66,5 @@ class Remembered(Generic[T]):
             self._value = None
         finally:
             self._seen_at = loop.time()
-            self._until = self._seen_at + max(self._seconds, SHARE_OF_TIME * (self._seen_at - began))
+            self._until = self._seen_at + max(self._seconds, self._share_of_time * (self._seen_at - began))
             self._task = None

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from flowserver.base.threads import Threads
 from flowserver.engine.engine import Engine
 from flowserver.engine.overdue import Overdue
 from flowserver.operations.remembered import Remembered
 from flowserver.store.census import count_nodes, count_parked
 from flowserver.store.executions import count_running
-from flowserver.store.keys import Admission, read_admission
+from flowserver.store.keys import Admission, read_admission, try_write
 from flowserver.store.parked_invocations import count_parked_invocations
 from flowserver.store.space import used_bytes
 
@@ -17,6 +18,7 @@ CENSUS_SECONDS = 3.0
 CENSUS_GOOD_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0
 PROBE_SECONDS = 1.0
+"""How often readiness is found out at most, however often it is asked for; each time costs a small write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +40,15 @@ class WatchOperations:
     def __init__(self, engine: Engine, *, is_wide: bool = False) -> None:
         self._engine = engine
         self._overdue = Overdue(engine.tokens)
+        self._thread = Threads("watching")
         self._census = Remembered(
-            self._take_census,
+            lambda: self._thread.run(self._take_census),
             seconds=CENSUS_SECONDS,
             patience_seconds=PATIENCE_SECONDS,
             good_seconds=CENSUS_GOOD_SECONDS,
         )
         self._probe = Remembered(
-            self._look_once, seconds=PROBE_SECONDS, patience_seconds=PATIENCE_SECONDS, good_seconds=0
+            self._try_once, seconds=PROBE_SECONDS, patience_seconds=PATIENCE_SECONDS, good_seconds=0, share_of_time=1
         )
         self._is_closed = is_wide
 
@@ -82,7 +85,11 @@ class WatchOperations:
         return not self._is_closed
 
     async def is_ready(self) -> bool:
-        """Whether this process takes work and its database answers."""
+        """Whether this process takes work: the writer commits, to the disk, and the database answers.
+
+        It tries: a small write of its own goes with the next commit, so it meets what callers meet: a full or read-only
+        disk, a database that is away, a writer that is stuck. It waits for PATIENCE_SECONDS at most.
+        """
         if self._engine.lease.is_leaving or self._engine.watchers.released:
             return False
         return await self._probe.get() is True
@@ -99,7 +106,8 @@ class WatchOperations:
                 admission=read_admission(connection),
             )
 
-    def _look_once(self) -> bool:
-        with self._engine.database.read() as connection:
-            read_admission(connection)
+    async def _try_once(self) -> bool:
+        lease, clock = self._engine.lease, self._engine.clock
+        await self._engine.committer.write(lambda connection: try_write(connection, lease.node_id, clock.now_ms()))
+        await self._engine.reader.ask(read_admission)
         return True

@@ -17,6 +17,12 @@ from flowserver.store.upserts import insert_of
 KEYS_SEEN = "keys-seen"
 """The row of `secrets` that says that there was a key once: a server whose keys are lost must not open itself."""
 
+NO_KEY = ""
+"""No access key has this id."""
+
+TRIAL_MS = 60_000
+"""How long what `try_write` wrote is kept."""
+
 FORGOTTEN_AT_ONCE = 1_000
 """How many nonces one call drops: everybody else's writes wait for it, and it is called again soon."""
 
@@ -133,6 +139,20 @@ def forget_nonces(connection: Connection, now_ms: int) -> int:
     over = select(*key).where(nonces.c.expires_at < now_ms).order_by(nonces.c.expires_at).limit(FORGOTTEN_AT_ONCE)
     over = over.with_for_update(skip_locked=True)  # what another node is just dropping is left to it (PostgreSQL)
     return connection.execute(delete(nonces).where(tuple_(*key).in_(over))).rowcount
+
+
+def try_write(connection: Connection, node_id: str, now_ms: int) -> None:
+    """Write something of no meaning: a nonce of no key, which each node has of its own and which expires."""
+    row = {"access_key_id": NO_KEY, "nonce": node_id, "expires_at": now_ms + TRIAL_MS}
+    execute_many(connection, _try_write(insert_of(connection)), [row])
+
+
+@cache
+def _try_write(insert_here: Any) -> UpdateBase:
+    statement = insert_here(nonces)
+    latest = {"expires_at": statement.excluded.expires_at}
+    written: UpdateBase = statement.on_conflict_do_update(index_elements=list(nonces.primary_key), set_=latest)
+    return written
 
 
 def keep_secret(connection: Connection, name: str, fresh: str) -> str:

@@ -8,15 +8,18 @@ from typing import Any
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from sqlalchemy import delete
+from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import text as sql
 from sqlalchemy.exc import OperationalError
 
 from flowserver.engine.metrics import GAUGES
 from flowserver.invokers.invocation import Failed
+from flowserver.operations import watching
 from flowserver.operations.watching import CENSUS_SECONDS
 from flowserver.server import Application, create_app
 from flowserver.settings import Settings
-from flowserver.store.tables import scopes
+from flowserver.store.database import Database
+from flowserver.store.tables import nonces, scopes
 from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, WAIT
 from tests.support.access_key import TOKEN, create_database_with_key
@@ -45,7 +48,8 @@ def take_away(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OperationalError("SELECT", None, Exception("away"))
         yield
 
-    monkeypatch.setattr(app.state.engine.database, "read", fail)
+    for way in ("read", "look"):
+        monkeypatch.setattr(app.state.engine.database, way, fail)
 
 
 async def test_what_happens_is_counted(client: httpx.AsyncClient, app: Application) -> None:
@@ -134,6 +138,64 @@ async def test_while_the_database_is_away(
     forget_census(app)
     assert samples(await client.get("/metrics"))["flowserver_database_up"] == 1
     assert (await client.get("/readyz")).status_code == 200
+
+
+def forget_readiness(app: Application) -> None:
+    app.state.operations.watching._probe._until = 0.0
+
+
+async def test_readiness_follows_commits(
+    client: httpx.AsyncClient, app: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading goes on, as it does on a full disk."""
+    assert (await client.get("/readyz")).status_code == 200
+    database = app.state.engine.database
+    with monkeypatch.context() as full:
+
+        @contextmanager
+        def fail():
+            with type(database).write(database):
+                raise OperationalError("COMMIT", None, Exception("database or disk is full"))
+                yield
+
+        full.setattr(database, "write", fail)
+        forget_readiness(app)
+        assert (await client.get("/readyz")).status_code == 503
+        assert (await client.get("/v1/flows")).status_code == 200
+    forget_readiness(app)
+    assert (await client.get("/readyz")).status_code == 200
+
+
+async def test_a_stuck_writer_is_not_ready(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One try at a time, however often it is asked for."""
+    monkeypatch.setattr(watching, "PATIENCE_SECONDS", 0.05)
+    url = database.url.render_as_string(hide_password=False)
+    app = create_app(Settings(database_url=url, drain_seconds=0))
+    async with _running(app) as client:
+        with database.write() as connection:
+            if not database.is_sqlite:
+                connection.execute(sql("LOCK TABLE nonces IN ACCESS EXCLUSIVE MODE"))
+            forget_readiness(app)
+            trials = set()
+            for _ in range(3):
+                assert (await client.get("/readyz")).status_code == 503
+                trials.add(app.state.operations.watching._probe._task)
+        [trial] = trials
+        await trial
+        assert (await client.get("/readyz")).status_code == 200
+
+
+async def test_readiness_writes_once_a_second_at_most(client: httpx.AsyncClient, app: Application) -> None:
+    await client.get("/readyz")
+    forget_readiness(app)
+    before = app.state.engine.database.run_read(count_nonces)
+    assert {(await client.get("/readyz")).status_code for _ in range(20)} == {200}
+    assert before == app.state.engine.database.run_read(count_nonces) == 1
+    assert app.state.operations.watching._probe._until > asyncio.get_running_loop().time()
+
+
+def count_nonces(connection: Connection) -> int:
+    return connection.execute(select(func.count()).select_from(nonces)).scalar_one()
 
 
 async def test_a_server_that_leaves_is_not_ready(client: httpx.AsyncClient, app: Application) -> None:
