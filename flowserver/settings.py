@@ -75,7 +75,8 @@ class Settings(BaseSettings):
         10.0,
         ge=0,
         allow_inf_nan=False,
-        description="From how many GiB of data on the executions that ended first are deleted early; 0 for no bound.",
+        description="From how many GiB of data on, queues and invocations included, the executions that ended first "
+        "are deleted early; 0 for no bound.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log lines shown.")
 

@@ -1,12 +1,18 @@
-"""Deletes asynchronous invocations some days after their end, a few at a time and beside all other work."""
+"""Deletes asynchronous invocations some days after their end, a few at a time and beside all other work.
+
+Each may hold more than a megabyte, so one transaction is bounded by the bytes that it deletes, too.
+"""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from sqlalchemy import Connection
+
 from flowserver.base.clock import Clock
 from flowserver.engine.committer import Committer
+from flowserver.engine.pace import ROW_BYTES, Pace
 from flowserver.engine.rounds import TimedRounds
 from flowserver.store.invocation_leases import delete_ended_invocations
 
@@ -14,7 +20,6 @@ log = logging.getLogger(__name__)
 
 ROUND_SECONDS = 60.0
 DAY_MS = 86_400_000
-DELETED_AT_ONCE = 200
 
 
 class InvocationRetention(TimedRounds):
@@ -28,15 +33,18 @@ class InvocationRetention(TimedRounds):
     ) -> None:
         """Ended invocations are kept for so many days; `rest` waits for so many seconds."""
         super().__init__(rest)
-        self._committer = committer
+        self._pace = Pace(committer, self._rest)
         self._clock = clock
         self._days = days
 
     async def round(self) -> int:
         """Delete all that have been kept for long enough; returns how many."""
         before = self._clock.now_ms() - self._days * DAY_MS
-        deletion = partial(delete_ended_invocations, before_ms=before, limit=DELETED_AT_ONCE)
         count = 0
-        while deleted := await self._committer.write(deletion):
+        while deleted := await self._pace.change(self._deletion(before)):
             count += deleted
         return count
+
+    def _deletion(self, before_ms: int) -> Callable[[Connection], int]:
+        rows = self._pace.rows
+        return partial(delete_ended_invocations, before_ms=before_ms, limit=rows, bytes_max=rows * ROW_BYTES)

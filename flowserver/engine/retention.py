@@ -7,7 +7,6 @@ round leaves undone, or a crash interrupts, the next finds again.
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +17,7 @@ from sqlalchemy import Connection
 from flowserver.base.clock import INSTANT_MS_MAX, Clock
 from flowserver.engine.committer import Committer
 from flowserver.engine.membership import Membership
+from flowserver.engine.pace import Pace
 from flowserver.engine.rounds import TimedRounds
 from flowserver.store.database import Database
 from flowserver.store.retention import (
@@ -47,10 +47,6 @@ SETTLED_MS = 3_600_000
 
 EXECUTIONS_AT_ONCE = 50
 FOUND_AT_ONCE = 500
-ROWS_MIN, ROWS_MAX = 100, 4_000
-"""Rows of history in one transaction; how many of them, shows how long the last ones took."""
-
-SHORT_SECONDS, LONG_SECONDS = 0.005, 0.02
 STEPS = 100
 """When there is too much, what goes next is this part of the time from the first end until now."""
 
@@ -102,7 +98,7 @@ class Retention(TimedRounds):
         self._membership = membership
         self._rules = rules
         self._deleted = deleted
-        self._rows = ROWS_MIN
+        self._pace = Pace(committer, self._rest)
         self._tidied_at = 0
 
     async def round(self) -> int:
@@ -157,7 +153,7 @@ class Retention(TimedRounds):
         portion: list[Ended] = []
         rows = 0
         for each in found:
-            if portion and (rows + each.events > self._rows or len(portion) == EXECUTIONS_AT_ONCE):
+            if portion and (rows + each.events > self._pace.rows or len(portion) == EXECUTIONS_AT_ONCE):
                 yield portion
                 portion, rows = [], 0
             portion.append(each)
@@ -165,7 +161,7 @@ class Retention(TimedRounds):
         yield portion
 
     async def _delete(self, portion: list[Ended]) -> int:
-        if len(portion) == 1 and portion[0].events > self._rows:
+        if len(portion) == 1 and portion[0].events > self._pace.rows:
             await self._delete_history(portion[0].execution_id)
         count = await self._change(partial(delete_ended, execution_ids=[each.execution_id for each in portion]))
         self._deleted(count)
@@ -174,19 +170,11 @@ class Retention(TimedRounds):
     async def _delete_history(self, execution_id: str) -> None:
         """Hide the execution and delete its history piece by piece."""
         if await self._write(partial(hide_ended, execution_id=execution_id)):
-            while await self._change(partial(trim_history, execution_id=execution_id, limit=self._rows)):
+            while await self._change(partial(trim_history, execution_id=execution_id, limit=self._pace.rows)):
                 pass
 
     async def _change(self, change: Callable[[Connection], int]) -> int:
-        """A deletion whose time tells how much the next may take."""
-        count, seconds = await self._write(partial(_timed, change=change))
-        if count and seconds < SHORT_SECONDS:
-            self._rows = min(self._rows * 2, ROWS_MAX)
-        elif seconds > LONG_SECONDS:
-            self._rows = max(self._rows // 2, ROWS_MIN)
-        if self._committer.pending:  # let the others have as much time as this has taken from them
-            await self._rest(seconds)
-        return count
+        return await self._pace.change(change)
 
     async def _tidy(self, now: int) -> None:
         """Drop what nothing refers to: deleted flows, and once an hour definitions, whose search reads much."""
@@ -221,11 +209,6 @@ class Retention(TimedRounds):
 
 def _ended_before(connection: Connection, flow_id: str, before_ms: int) -> list[Ended]:
     return ended_before(connection, flow_id, before_ms, FOUND_AT_ONCE)
-
-
-def _timed(connection: Connection, change: Callable[[Connection], int]) -> tuple[int, float]:
-    began = time.perf_counter()
-    return change(connection), time.perf_counter() - began
 
 
 def _give_back(connection: Connection, pages: int) -> int:

@@ -6,6 +6,7 @@ them waiting in lines, so nobody reads all that it has.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, false, func, select, true, update
@@ -195,18 +196,39 @@ def set_destination_status(connection: Connection, key: str, status: str) -> Non
     connection.execute(update(invocations).where(invocations.c.invocation_key == key).values(destination_status=status))
 
 
-def delete_ended_invocations(connection: Connection, before_ms: int, limit: int) -> int:
-    """Delete some of those that ended before the instant, first those that ended first; returns how many."""
-    old = (
-        select(invocations.c.invocation_key)
-        .where(OVER, invocations.c.ended_at < before_ms, ~invocations.c.callback_due)
-        .order_by(invocations.c.ended_at)
-        .limit(limit)
-    )
-    keys = list(filter(is_text, connection.execute(old.with_for_update(skip_locked=True)).scalars()))
-    if keys:
-        connection.execute(delete(invocations).where(_LISTED), {"listed": texts(connection, keys)})
-    return len(keys)
+def delete_ended_invocations(connection: Connection, before_ms: int, limit: int, bytes_max: int) -> int:
+    """Delete some of those that ended before the instant, first those that ended first; returns how many.
+
+    Their payloads and results come to `bytes_max` at most, unless the first alone is larger. Those that another node is
+    just deleting are left to it.
+    """
+    found = connection.execute(_ENDED, {"b_before": before_ms, "b_limit": limit})
+    sizes = [(row.invocation_key, row.bytes) for row in found if is_text(row.invocation_key)]
+    sums = accumulate(size for _, size in sizes)
+    fitting = sum(total <= bytes_max for total in sums)
+    keys = [key for key, _ in sizes[: max(fitting, 1)]]
+    if not keys:
+        return 0
+    listed = {"listed": texts(connection, keys)}
+    mine = connection.execute(_LOCK_ENDED, listed).scalars().all()
+    connection.execute(delete(invocations).where(_LISTED), {"listed": texts(connection, mine)})
+    return len(mine)
+
+
+# The lengths of values that are kept outside their row are known without reading them.
+_BYTES = func.length(invocations.c.payload) + func.coalesce(func.length(invocations.c.result), 0)
+_ENDED = (
+    select(invocations.c.invocation_key, _BYTES.label("bytes"))
+    .where(OVER, invocations.c.ended_at < bindparam("b_before"), ~invocations.c.callback_due)
+    .order_by(invocations.c.ended_at)
+    .limit(bindparam("b_limit"))
+)
+_LOCK_ENDED = (
+    select(invocations.c.invocation_key)
+    .where(_LISTED, OVER)
+    .order_by(invocations.c.invocation_key)
+    .with_for_update(skip_locked=True)
+)
 
 
 def count_waiting(connection: Connection) -> int:

@@ -4,7 +4,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, literal, select, tablesample
 
-from flowserver.store.tables import execution_documents, executions, histories
+from flowserver.store import invocation_tables, queue_tables, tables  # noqa: F401 - so that the metadata has all tables
+from flowserver.store.metadata import metadata
 
 SAMPLED_PAGES = 500
 """Of each table of a PostgreSQL database: 4 MB, some milliseconds' worth."""
@@ -18,13 +19,13 @@ PAGE_BYTES = 8_192
 def used_bytes(connection: Connection) -> int:
     """Bytes that the data takes, without pages that are free.
 
-    On PostgreSQL an estimate from a sample of the rows that are there, so that it falls when rows are deleted, although
-    their room is only used again later.
+    On SQLite the pages of the file that are in use, the left-over log aside. On PostgreSQL an estimate from a sample of
+    the rows of every table, so that it falls when rows are deleted, although their room is only used again later.
     """
     if connection.dialect.name == "sqlite":
         pages, free = _pages(connection)
         return (pages - free) * int(connection.exec_driver_sql("PRAGMA page_size").scalar_one())
-    return sum(_sampled_bytes(connection, table) for table in (executions, execution_documents, histories))
+    return sum(_sampled_bytes(connection, table) for table in metadata.sorted_tables)
 
 
 def free_pages(connection: Connection) -> tuple[int, int]:

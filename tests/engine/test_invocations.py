@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import (
@@ -22,14 +23,15 @@ from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.invocation_stops import stop_all
 from flowserver.engine.invocations import NewInvocation
+from flowserver.engine.pace import ROW_BYTES, ROWS_MAX
 from flowserver.machine.invocation_states import InvocationStatus
 from flowserver.store.functions import put_function
 from flowserver.store.invocation_tables import invocations
-from flowserver.store.invocations import InvocationRow, find_invocations
+from flowserver.store.invocations import InvocationRow, find_invocations, insert_invocations
 from flowserver.store.tables import async_configs
 from tests.engine.functions import PATIENCE_SECONDS, Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
-from tests.store.rows import function_row
+from tests.store.rows import function_row, invocation_row
 from tests.support.clock import ManualClock
 
 S = InvocationStatus
@@ -374,6 +376,25 @@ async def test_old_ones_are_deleted(node: Node, functions: Functions, clock: Man
     assert await node.engine.invocation_retention.round() == 0
     clock.advance(seconds=1)
     assert await node.engine.invocation_retention.round() == 1
+
+
+async def test_old_ones_go_in_portions_of_bytes(node: Node, clock: ManualClock) -> None:
+    """24 MB in all, of which one transaction may take 16."""
+    many = [invocation_row(f"k{number:02}", payload=b"p" * 1_000_000) for number in range(24)]
+    with node.database.write() as connection:
+        insert_invocations(connection, many)
+        ended_values = {"status": "Stopped", "node_id": None, "ended_at": 1}
+        connection.execute(update(invocations).values(ended_values))
+    left: list[int] = [len(many)]
+
+    def note(connection: Connection) -> bool:
+        left.append(connection.execute(select(func.count()).select_from(invocations)).scalar_one())
+        return False
+
+    node.database.refuses = note
+    assert await node.engine.invocation_retention.round() == len(many)
+    assert left[-1] == 0
+    assert max(before - after for before, after in pairwise(left)) <= ROWS_MAX * ROW_BYTES // 1_000_000
 
 
 # Crashes and several nodes

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.exc import OperationalError
 
+from flowserver.engine import pace
 from flowserver.engine import retention as module
 from flowserver.engine.membership import Share
 from flowserver.engine.retention import FOR_EVER, KEPT_MS_MIN, Retention, Rules
@@ -148,8 +149,8 @@ async def test_whatever_is_young_stays(node: Node, clock: ManualClock, caplog: p
 
 
 async def test_a_long_history_goes_in_pieces(node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROWS_MIN", 10)
-    monkeypatch.setattr(module, "ROWS_MAX", 10)
+    monkeypatch.setattr(pace, "ROWS_MIN", 10)
+    monkeypatch.setattr(pace, "ROWS_MAX", 10)
     await node.create_flow("f", PASS)
     await keep(node, clock, "f", "long", days=31, rows=95)
     await keep(node, clock, "f", "short", days=31, rows=4)
@@ -175,8 +176,8 @@ async def test_a_crash_leaves_whole_executions_or_none(
     monkeypatch: pytest.MonkeyPatch,
     commits: int,
 ) -> None:
-    monkeypatch.setattr(module, "ROWS_MIN", 10)
-    monkeypatch.setattr(module, "ROWS_MAX", 10)
+    monkeypatch.setattr(pace, "ROWS_MIN", 10)
+    monkeypatch.setattr(pace, "ROWS_MAX", 10)
     database = open_database()
     async with running_node(database, clock) as node:
         await node.create_flow("f", PASS)

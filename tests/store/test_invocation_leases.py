@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from flowserver.machine.invocations import Begun, Broke, Returned, StopAsked, TurnCame
 from flowserver.store.database import Database
@@ -168,8 +168,27 @@ def test_old_ones_are_deleted_when_everybody_has_been_told(database: Database) -
         invocation_row("running", "us", *BEGUN),
     )
     with database.write() as connection:
-        assert delete_ended_invocations(connection, 2, 10) == 0
-        assert delete_ended_invocations(connection, 3, 2) == 2
-        assert delete_ended_invocations(connection, 3, 2) == 1
-        assert delete_ended_invocations(connection, 3, 2) == 0
+        assert delete_ended_invocations(connection, 2, 10, 1_000) == 0
+        assert delete_ended_invocations(connection, 3, 2, 1_000) == 2
+        assert delete_ended_invocations(connection, 3, 2, 1_000) == 1
+        assert delete_ended_invocations(connection, 3, 2, 1_000) == 0
         assert sorted(connection.execute(select(invocations.c.invocation_key)).scalars()) == ["running", "untold"]
+
+
+def test_so_many_bytes_are_deleted_at_once_but_one_at_least(database: Database) -> None:
+    ended = (*BEGUN, RETURNED)
+    sizes = {"a": 10, "b": 20, "c": 500, "d": 10}
+    keep(database, *(invocation_row(key, "us", *ended, payload=b"x" * size) for key, size in sizes.items()))
+    with database.write() as connection:
+        for number, key in enumerate(sizes):
+            of_key = update(invocations).where(invocations.c.invocation_key == key)
+            connection.execute(of_key.values(ended_at=number, result=b"y" * 10))
+        assert [delete_ended_invocations(connection, 9, 10, 100) for _ in range(4)] == [2, 1, 1, 0]
+
+
+def test_what_another_node_is_deleting_is_left_to_it(postgres_database: Database) -> None:
+    keep(postgres_database, *(invocation_row(key, "us", *BEGUN, RETURNED) for key in "ab"))
+    with postgres_database.write() as one:
+        assert delete_ended_invocations(one, 9, 1, 100) == 1
+        with postgres_database.session() as other:
+            assert delete_ended_invocations(other, 9, 2, 100) == 1
