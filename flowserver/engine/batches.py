@@ -17,8 +17,10 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from flowserver.base.clock import Clock
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
+from flowserver.engine.at_work import AtWork, TooMuchAtOnce
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.lease import Lease
+from flowserver.engine.reading import load_lists
 from flowserver.engine.tokens import TaskTokens
 from flowserver.engine.warm import WarmExecutions
 from flowserver.language.graph import Flow
@@ -31,7 +33,7 @@ from flowserver.store.direct import execute_plain
 from flowserver.store.executions import ExecutionRow, find_names, find_statuses, row_of_new
 from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.invocation_leases import clear_invocation_callbacks
-from flowserver.store.loading import StoredExecution, load_executions
+from flowserver.store.loading import StoredExecution, load_headers
 from flowserver.store.nodes import hold_lease
 from flowserver.store.saving import Changes, clear_callback, park_execution, save_changes
 
@@ -58,7 +60,7 @@ class ReceiptKind(Enum):
 EMPTY_FLOW = Flow(version="v1", lists=())
 
 ENDING = (Stop, DeadlineReached)
-"""Messages that end an execution from its header alone, so that a parked one does not stay for ever."""
+"""Messages that end an execution from its header and the names of its calls, so that one ends that cannot be read."""
 
 TOLD_LATER = (ReceiptKind.NOT_NOW, ReceiptKind.PARKED)
 """What a callback meets that its task may still take another time."""
@@ -154,6 +156,7 @@ class Workshop:
     lease: Lease
     definitions: Definitions
     warm: WarmExecutions
+    at_work: AtWork = field(default_factory=AtWork)
 
     def environment(self) -> Environment:
         """The machine's view of this moment."""
@@ -177,18 +180,24 @@ class Batch:
         self._flows: dict[str, FlowRow] = {}
         self._taken: dict[tuple[str, str], tuple[str, Status]] = {}
         self._begun: dict[str, Status] = {}
+        self._ending: set[str] = set()
+        self._grown = 0
+        self._may_divide = False
 
     def run(self, items: Sequence[Item]) -> BatchResult:
         """Do all items in order and save; the caller commits, and only then acts on the result.
 
-        Raises LeaseLost before anything is done if this node was taken for dead.
+        Raises LeaseLost before anything is done if this node was taken for dead; NotMarked and TooMuchAtOnce, having
+        the caller roll back.
         """
         hold_lease(self._connection, self._workshop.lease.node_id)
+        self._may_divide = len(items) > 1
         envelopes = [item for item in items if isinstance(item, Envelope)]
-        ids = [envelope.execution_id for envelope in envelopes if envelope.new is None]
-        self._load(ids)
-        self._look_up_starts([envelope.new for envelope in envelopes if envelope.new is not None])
-        answers = [self._do(item) for item in items]
+        news = [envelope.new for envelope in envelopes if envelope.new is not None]
+        self._ending = _ending(envelopes)
+        self._load([envelope.execution_id for envelope in envelopes if envelope.new is None])
+        self._look_up_starts(news)
+        answers = self._do_all(items)
         answers = [self._revise(item, answer) for item, answer in zip(items, answers, strict=True)]
         changes = [each for each in self._changes.values() if each.is_saved]
         save_changes(self._connection, changes, self._workshop.lease.holder)
@@ -197,11 +206,13 @@ class Batch:
         clear_invocation_callbacks(
             self._connection, [each.settles_invocation for each in told if each.settles_invocation is not None]
         )
+        self._workshop.at_work.clear(self._connection, self._workshop.lease.node_id, self._stored)
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
         return BatchResult(answers, changes, continuing, self._parked)
 
     def settle(self) -> None:
         """The transaction is durable. What goes on at once, or waits for calls of this node, is kept for that."""
+        self._workshop.at_work.cleared(self._stored)
         for changes in self._changes.values():
             changes.stored.version += changes.is_saved
         for execution_id, stored in self._stored.items():
@@ -215,7 +226,10 @@ class Batch:
             return
         warm = self._workshop.warm.take(self._connection, set(execution_ids))
         cold = [execution_id for execution_id in execution_ids if execution_id not in warm]
-        self._stored, broken = load_executions(self._connection, cold, headers_only=self._headers_only)
+        self._stored, broken = load_headers(self._connection, cold, bare=self._headers_only)
+        if not self._headers_only:
+            limits = self._workshop.limits
+            load_lists(self._connection, self._stored, broken, self._ending, self._workshop.at_work, limits)
         self._stored |= warm
         for execution_id, error in broken.items():
             stored = self._stored[execution_id]
@@ -225,6 +239,17 @@ class Batch:
             stored.parked_error = error
             self._parked.append(execution_id)
             park_execution(self._connection, execution_id, error)
+
+    def _do_all(self, items: Sequence[Item]) -> list[Any]:
+        """Answers in order. A stop goes before all else that is to happen to its execution, and so needs none of it."""
+        if not self._ending:
+            return [self._do(item) for item in items]
+        order = sorted(range(len(items)), key=lambda number: not self._stops(items[number]))
+        answers = {number: self._do(items[number]) for number in order}
+        return [answers[number] for number in range(len(items))]
+
+    def _stops(self, item: Item) -> bool:
+        return isinstance(item, Envelope) and isinstance(item.message, Stop) and item.execution_id in self._ending
 
     def _do(self, item: Item) -> Any:
         if isinstance(item, Write):
@@ -287,7 +312,7 @@ class Batch:
             return Receipt(ReceiptKind.STALE)
         try:
             return self._advance(stored, envelope.message)
-        except DBAPIError:  # the transaction is lost, and with it what came before in this batch
+        except (DBAPIError, TooMuchAtOnce):  # the transaction is lost, and with it what came before in this batch
             raise
         except Exception as error:  # our bug or a damaged record: this execution stops here, the others go on
             log.exception("execution %s is parked", envelope.execution_id)
@@ -305,14 +330,21 @@ class Batch:
         flow = EMPTY_FLOW  # ending and being over need none, and must work where the definition is what is broken
         if stored.execution.is_running and not isinstance(message, ENDING):
             flow = self._workshop.definitions.get(self._connection, stored.definition_id)
-        execution_id = stored.execution.execution_id
+        execution_id, bytes_before = stored.execution.execution_id, stored.execution.document_bytes
         turn = advance(flow, stored.execution, message, self._environment)
+        self._grow(stored.execution.document_bytes - bytes_before + sum(len(event.detail) for event in turn.events))
         self._changes.setdefault(execution_id, Changes(stored)).add(turn)
         if turn.more:
             self._more.add(execution_id)
         elif isinstance(message, Continue) or not stored.execution.is_running:  # it went on with all that was ready
             self._more.discard(execution_id)
         return Receipt(_KINDS[turn.outcome.kind], turn.outcome.event_id)
+
+    def _grow(self, size: int) -> None:
+        """The batch holds so much more that is to be saved."""
+        self._grown += size
+        if self._grown > self._workshop.limits.execution_data_bytes_max and self._may_divide:
+            raise TooMuchAtOnce
 
     def _park(self, execution: Execution, error: str) -> None:
         """Forget everything this batch did to the execution and keep what the database has."""
@@ -329,6 +361,17 @@ class Batch:
         if isinstance(item, Envelope) and item.execution_id in self._broken:
             return Receipt(ReceiptKind.PARKED)
         return answer
+
+
+def _ending(envelopes: Sequence[Envelope]) -> set[str]:
+    """Executions that these messages stop, and those that nothing else concerns than their end."""
+    ending = {each.execution_id for each in envelopes if isinstance(each.message, ENDING)}
+    if not ending:
+        return ending
+    stopped = {each.execution_id for each in envelopes if isinstance(each.message, Stop)}
+    going_on = {each.execution_id for each in envelopes if not isinstance(each.message, ENDING)}
+    new = {each.execution_id for each in envelopes if each.new is not None}
+    return (stopped | (ending - going_on)) - new
 
 
 def _told(items: Sequence[Item], answers: Sequence[Any]) -> list[Envelope]:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
@@ -19,7 +19,9 @@ from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.sharing import give
+from flowserver.engine.at_work import NotMarked, TooMuchAtOnce
 from flowserver.engine.batches import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
+from flowserver.store.at_work import clear_at_work_of
 from flowserver.store.damage import is_damage
 from flowserver.store.database import Database
 from flowserver.store.errors import is_away, reason_of, sqlstate_of, was_cut
@@ -149,6 +151,9 @@ class Committer:
         """The items' results in order; if they cannot be committed together, each is tried alone."""
         try:
             return [self._transact(items)]
+        except TooMuchAtOnce:  # nothing was done: it is no failure of any of them
+            half = len(items) // 2
+            return [*self._commit(items[:half]), *self._commit(items[half:])]
         except Exception as error:
             if len(items) == 1:
                 return [self._commit_alone(_once_more(items[0]), error)]
@@ -213,11 +218,26 @@ class Committer:
 
     def _transact(self, items: Sequence[Item], *, headers_only: bool = False) -> BatchResult:
         try:
-            return self._attempt(items, headers_only)
+            return self._attempt_marked(items, headers_only)
         except LeaseLost as lost:
             self._rejoin()
             log.warning("%s; it comes back as another, %s", lost, self._workshop.lease.node_id)
-            return self._attempt(items, headers_only)
+            return self._attempt_marked(items, headers_only)
+
+    def _attempt_marked(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
+        """Try, and mark large executions first when they are met."""
+        while True:
+            try:
+                return self._attempt(items, headers_only)
+            except NotMarked as unmarked:
+                self._mark(unmarked.execution_ids)
+
+    def _mark(self, execution_ids: Collection[str]) -> None:
+        at_work, node_id = self._workshop.at_work, self._workshop.lease.node_id
+        with self._database.write() as connection:
+            hold_lease(connection, node_id)
+            ends = at_work.mark(connection, node_id, execution_ids)
+        at_work.marked(ends)
 
     def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
         began = time.perf_counter()
@@ -231,11 +251,14 @@ class Committer:
     def _rejoin(self) -> None:
         """Take a new lease. Replies under the old one will be stale; whatever callers asked for is still good."""
         workshop = self._workshop
+        lost = workshop.lease.node_id
         node_id = workshop.lease.renew()
         workshop.warm.clear()
         self._has_rejoined = True
         with self._database.write() as connection:
+            clear_at_work_of(connection, lost)
             register_node(connection, node_id, self._database.session_name, workshop.clock.now_ms())
+        workshop.at_work.forget()
 
 
 async def all_of(submissions: Iterable[Awaitable[T]]) -> list[T | None]:

@@ -57,6 +57,7 @@ from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCall
 from flowserver.machine.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
+from flowserver.store.at_work import clear_at_work_of
 from flowserver.store.database import Database
 from flowserver.store.errors import reason_of
 from flowserver.store.invocation_leases import release_all_but, set_destination_status
@@ -243,11 +244,15 @@ class Engine:
     async def _unregister(self) -> None:
         try:
             # The id as it is then: this node may have been taken for dead, and come back for this very transaction.
-            await self.committer.write(lambda connection: remove_node(connection, self.lease.node_id))
+            await self.committer.write(self._remove)
         except SQLAlchemyError as error:
             log.warning("this node stays registered until it has been silent for a while: %s", reason_of(error))
         self.membership.announce().sweep = True
         await self.membership.sent()
+
+    def _remove(self, connection: Connection) -> None:
+        clear_at_work_of(connection, self.lease.node_id)
+        remove_node(connection, self.lease.node_id)
 
     async def _abandon_messages(self) -> None:
         """Let go of messages that came too late to be committed; whoever sweeps next finds their reasons."""

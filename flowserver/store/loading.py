@@ -1,6 +1,6 @@
 """Executions out of the database: a header and all scopes, in two statements per batch."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +12,7 @@ from flowserver.store.among import among, texts
 from flowserver.store.damage import checks_of, damage_in, is_text
 from flowserver.store.direct import fetch_all, fetch_rows
 from flowserver.store.parts import KnownParts
-from flowserver.store.tables import execution_documents, executions, scopes
+from flowserver.store.tables import TASK, execution_documents, executions, scopes
 
 SCOPE_BYTES: Final = 1_000
 """What a scope takes in memory, roughly, besides its documents."""
@@ -79,21 +79,48 @@ def load_executions(
     header is loaded without scopes, which is enough to end them. With `headers_only` nothing else is even asked for,
     since a database that fails on a row fails the whole statement.
     """
+    found, broken = load_headers(connection, execution_ids, bare=headers_only)
+    if not headers_only:
+        load_scopes(connection, list(found.values()), broken)
+    return found, broken
+
+
+def load_headers(
+    connection: Connection, execution_ids: Iterable[str], *, bare: bool = False
+) -> tuple[dict[str, StoredExecution], dict[str, str]]:
+    """As `load_executions`, without scopes; if `bare`, without the input too."""
     found: dict[str, StoredExecution] = {}
     broken: dict[str, str] = {}
     asked = sorted(filter(is_text, set(execution_ids)))
-    if not asked:
-        return found, broken
-    ids = {"ids": texts(connection, asked)}
-    headers = fetch_rows(connection, _LOAD_BARE_HEADERS if headers_only else _LOAD_HEADERS, ids)
-    _load_headers(headers, found, broken)
-    if not headers_only:
-        for row in fetch_rows(connection, _LOAD_SCOPES, ids):
-            if row.execution_id in found:  # rows of an execution that does not exist are for the doctor
-                _load_scope(row, found[row.execution_id], broken)
-    for execution_id in broken:
-        found[execution_id].execution.scopes.clear()
+    if asked:
+        ids = {"ids": texts(connection, asked)}
+        _load_headers(fetch_rows(connection, _LOAD_BARE_HEADERS if bare else _LOAD_HEADERS, ids), found, broken)
     return found, broken
+
+
+def load_scopes(connection: Connection, batch: Sequence[StoredExecution], broken: dict[str, str]) -> None:
+    """Add all their scopes to executions; those that are or prove to be `broken` get none."""
+    found = {stored.execution.execution_id: stored for stored in batch}
+    if not found:
+        return
+    for row in fetch_rows(connection, _LOAD_SCOPES, {"ids": texts(connection, list(found))}):
+        _load_scope(row, found[row.execution_id], broken)
+    for execution_id in broken.keys() & found.keys():
+        found[execution_id].execution.scopes.clear()
+
+
+def load_calls(connection: Connection, batch: Sequence[StoredExecution]) -> None:
+    """Add to executions that are about to end what ending them needs of their scopes: which calls are to be dropped.
+
+    No document is read. Scopes that do not wait for a call are left out.
+    """
+    found = {stored.execution.execution_id: stored for stored in batch}
+    if not found:
+        return
+    for row in fetch_rows(connection, _LOAD_CALLS, {"ids": texts(connection, list(found))}):
+        if isinstance(row.scope_id, int) and isinstance(row.wait_id, int):  # a damaged row keeps nothing from ending
+            scope = Scope(row.scope_id, None, 0, 0, 0, wait=WaitKind.TASK, wait_id=row.wait_id)
+            found[row.execution_id].execution.scopes[row.scope_id] = scope
 
 
 def _load_headers(rows: Iterable[Any], found: dict[str, StoredExecution], broken: dict[str, str]) -> None:
@@ -156,6 +183,11 @@ _LOAD_BARE_HEADERS = (
 _LOAD_SCOPES = (
     select(scopes)
     .where(among(scopes.c.execution_id, bindparam("ids")))
+    .order_by(scopes.c.execution_id, scopes.c.scope_id)
+)
+_LOAD_CALLS = (
+    select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id)
+    .where(among(scopes.c.execution_id, bindparam("ids")), TASK)
     .order_by(scopes.c.execution_id, scopes.c.scope_id)
 )
 _HEADER_CHECKS = checks_of(_HEADER)

@@ -24,6 +24,7 @@ REVISIONS: Final = (
     "0012",
     "0013",
     "0014",
+    "0015",
 )
 """The revision of every migration, oldest first."""
 

@@ -289,6 +289,19 @@ nodes = Table(
 `session_name` is the name its database sessions go by, so that they can be ended with it.
 """
 
+at_work = Table(
+    "at_work",
+    metadata,
+    Column("execution_id", Text, primary_key=True),
+    Column("node_id", Text, primary_key=True),
+    Column("unclean_ends", Integer, nullable=False),
+)
+"""Large executions that a node is at work on: written before it reads one, deleted with the commit of what it did.
+
+So the row of a node that is gone tells of an unclean end. `unclean_ends` counts those before, one directly after the
+other.
+"""
+
 secrets = Table(
     "secrets",
     metadata,
