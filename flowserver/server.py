@@ -182,7 +182,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             queue_bodies=settings.queue_bodies,
         )
         app.state.engine = engine
-        app.state.operations = Operations.of(engine, is_wide=app.state.is_wide)
+        app.state.operations = Operations.of(engine, is_wide=app.state.is_wide, lenient=settings.lenient)
         access = app.state.operations.access
         app.state.rpc = RpcRoute(Acting(app.state.operations), access, engine.clock, settings.allowed_hosts)
         async with engine.running(settings.drain_seconds):

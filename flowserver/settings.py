@@ -40,6 +40,10 @@ class Settings(BaseSettings):
     limits: Literal["default", "cloud"] = Field(
         "default", description="Profile of limits: generous ones, or those the cloud service documents."
     )
+    lenient: bool = Field(
+        False,
+        description="Whether unknown attributes of definitions, and empty ones, are warnings instead of errors.",
+    )
     missing_source: Literal["null", "fail"] = Field(
         "null", description="What a mapping source that is not found gives: null, or a failed step."
     )

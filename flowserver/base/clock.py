@@ -37,8 +37,12 @@ def _format_second(seconds: int) -> str:
 
 
 def parse_instant(text: str) -> int:
-    """RFC 3339 text to ms since the epoch; raises ValueError for anything else, including a missing offset."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None or "T" not in text.upper():
+    """RFC 3339 text to ms since the epoch; raises ValueError for anything else, including a missing offset.
+
+    `t` and `z` may be written in lower case, as RFC 3339 allows and Python does not.
+    """
+    upper = text.upper()
+    moment = datetime.fromisoformat(upper)
+    if moment.tzinfo is None or "T" not in upper:
         raise ValueError(f"not an RFC 3339 instant with an offset: {text!r}")
     return (moment - EPOCH) // timedelta(milliseconds=1)

@@ -86,9 +86,10 @@ def _option(name: str) -> Any:
     elif isinstance(default, list):
         notes, metavar = f"{notes}, separated by commas", "<str>"
     elif default is not None:
-        notes += f"; default: {default}"
+        notes += f"; default: {str(default).lower() if isinstance(default, bool) else default}"
     repeated = " May be given several times." if metavar else ""
-    return typer.Option(flag_of(name), help=f"{field.description}{repeated} [{notes}]", metavar=metavar)
+    flag = f"{flag_of(name)}/--no-{name.replace('_', '-')}" if isinstance(default, bool) else flag_of(name)
+    return typer.Option(flag, help=f"{field.description}{repeated} [{notes}]", metavar=metavar)
 
 
 def _is_of_pairs(name: str) -> bool:
@@ -96,6 +97,8 @@ def _is_of_pairs(name: str) -> bool:
 
 
 DatabaseUrl = Annotated[str | None, _option("database_url")]
+
+LenientFlag = Annotated[bool | None, _option("lenient")]
 
 LimitsFlag = Annotated[Literal["default", "cloud"] | None, _option("limits")]
 

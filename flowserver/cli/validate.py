@@ -13,7 +13,7 @@ from rich.text import Text
 from flowserver.api.rest.models.definitions import DefinitionReport
 from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
-from flowserver.cli.options import LimitsFlag, OutputFormat, read_settings
+from flowserver.cli.options import LenientFlag, LimitsFlag, OutputFormat, read_settings
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic, Severity, render
 from flowserver.language.parser import parse
 
@@ -40,7 +40,11 @@ class CheckedFile:
 
 
 def validate(
-    files: Files, limits: LimitsFlag = None, strict: Strict = False, output_format: OutputFormat = "text"
+    files: Files,
+    limits: LimitsFlag = None,
+    lenient: LenientFlag = None,
+    strict: Strict = False,
+    output_format: OutputFormat = "text",
 ) -> None:
     """Check definitions, without a server.
 
@@ -55,9 +59,11 @@ def validate(
       flowserver validate --strict --format json flows/*.yaml
       generate-flow | flowserver validate -
     """
-    in_force = Limits.of(read_settings({"limits": limits}).limits)
+    settings = read_settings({"limits": limits, "lenient": lenient})
+    in_force = Limits.of(settings.limits)
     texts = {name: _read(name) for name in dict.fromkeys(files)}
-    checked = [check(name, text, in_force) for name, text in texts.items() if text is not None]
+    given = [(name, text) for name, text in texts.items() if text is not None]
+    checked = [check(name, text, in_force, lenient=settings.lenient) for name, text in given]
     if output_format == "json":
         typer.echo(json.dumps([_as_json(each) for each in checked], ensure_ascii=False, indent=2))
     else:
@@ -68,10 +74,10 @@ def validate(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def check(name: str, text: str, limits: Limits) -> CheckedFile:
+def check(name: str, text: str, limits: Limits, *, lenient: bool = False) -> CheckedFile:
     """Parse a definition for what can be said about it."""
     try:
-        return CheckedFile(name, text, parse(text, limits, allow_ref_tags=True).warnings)
+        return CheckedFile(name, text, parse(text, limits, allow_ref_tags=True, lenient=lenient).warnings)
     except DefinitionRejected as error:
         return CheckedFile(name, text, error.diagnostics)
 

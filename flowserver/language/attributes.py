@@ -3,8 +3,8 @@
 Also the small checks that many attributes share: ranges, lengths, expressions at their columns.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Final, TypeVar
 
 from flowserver.base.limits import Limits
 from flowserver.expressions.errors import ExpressionError
@@ -22,16 +22,20 @@ _T = TypeVar("_T")
 _BOOLEAN_WORDS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 
 
+LEAVE_OUT: Final = "leave it out, or give it a value"
+
+
 class Attributes:
     """The attributes of one object that are known and of the right shape.
 
-    `span` is the whole object, `head` its first key; `written` names every attribute, also those refused.
+    `span` is the whole object, `head` its first key; `written` names every attribute, also those refused, but not
+    those that a lenient check leaves out.
     """
 
-    def __init__(self, node: MapNode, kept: dict[str, Entry]) -> None:
+    def __init__(self, node: MapNode, kept: dict[str, Entry], left_out: Collection[str]) -> None:
         self.span = node.span
         self.head = _head(node)
-        self.written = frozenset(entry.name for entry in node.entries)
+        self.written = frozenset(entry.name for entry in node.entries if entry.name not in left_out)
         self._entries = kept
 
     def get(self, name: str, node_type: type[_N]) -> _N | None:
@@ -76,13 +80,15 @@ class AttributeReader:
             self.report.error("wrong-type", node.span, f"{kind.title} must be a mapping")
             return None
         self.work.spend(1 + len(node.entries))
-        attributes = Attributes(node, {entry.name: entry for entry in node.entries if self._accept(entry, kind)})
+        left_out: set[str] = set()
+        kept = {entry.name: entry for entry in node.entries if self._accept(entry, kind, left_out)}
+        attributes = Attributes(node, kept, left_out)
         for field in kind.fields.values():
             if field.required and field.name not in attributes.written:
                 self.report.error("missing-attribute", attributes.head, f"{kind.title} needs `{field.name}`")
         return attributes
 
-    def _accept(self, entry: Entry, kind: ObjectKind) -> bool:
+    def _accept(self, entry: Entry, kind: ObjectKind, left_out: set[str]) -> bool:
         field = kind.fields.get(entry.name)
         if field is None:
             message = f"{shown(entry.name)} is not an attribute of {kind.title}"
@@ -90,6 +96,11 @@ class AttributeReader:
             self.report.error("unknown-attribute", entry.key_span, message, hint)
             return False
         if not any(shape.fits(entry.value) for shape in field.shapes):
+            if not field.required and isinstance(entry.value, ScalarNode) and entry.value.value is None:
+                if self.report.lenient:
+                    left_out.add(entry.name)
+                self.report.error("empty-attribute", entry.key_span, f"`{field.name}` has no value", LEAVE_OUT)
+                return False
             wanted = " or ".join(shape.value for shape in field.shapes)
             message = f"`{field.name}` must be {wanted}"
             self.report.error("wrong-type", entry.value.span, message, _type_hint(entry.value, field))

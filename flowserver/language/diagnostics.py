@@ -32,6 +32,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "duplicate-name": "Two steps of one list have the same name.",
     "duplicate-name-elsewhere": "Warning: steps of different lists have the same name.",
     "duplicate-target": "Warning: two entries of one mapping list have the same target; the last one wins.",
+    "empty-attribute": "An attribute that may be left out is written without a value, or `retry` without a policy.",
     "empty-list": "A list that needs an entry has none.",
     "endless-loop": "Warning: no way leads out of this loop, and nothing in it waits.",
     "exactly-one": "Exactly one of two attributes must be given.",
@@ -61,6 +62,10 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "wrong-type": "A value is of the wrong type.",
 }
 """Every id and what it means, in one line. Ids are stable: clients may match on them."""
+
+
+LENIENT: Final = frozenset({"empty-attribute", "unknown-attribute"})
+"""The errors that a lenient check makes warnings: what they name is then left out, as if it were not written."""
 
 
 class Severity(StrEnum):
@@ -113,9 +118,13 @@ def _summary(errors: list[Diagnostic]) -> str:
 
 
 class Report:
-    """Collects the diagnostics of one parse, each finding once (aliases repeat them), DIAGNOSTICS_MAX at most."""
+    """Collects the diagnostics of one parse, each finding once (aliases repeat them), DIAGNOSTICS_MAX at most.
 
-    def __init__(self) -> None:
+    With `lenient` the errors of LENIENT are warnings.
+    """
+
+    def __init__(self, *, lenient: bool = False) -> None:
+        self.lenient = lenient
         self._errors: dict[Diagnostic, None] = {}
         self._warnings: dict[Diagnostic, None] = {}
         self._left_out: set[tuple[str, int, int]] = set()
@@ -128,6 +137,9 @@ class Report:
 
     def error(self, id: str, span: Span, message: str, hint: str | None = None) -> None:
         """Add an error; raises CheckingStopped if there are DIAGNOSTICS_MAX others."""
+        if self.lenient and id in LENIENT:
+            self.warning(id, span, message, hint)
+            return
         found = Diagnostic(id, Severity.ERROR, message, span, hint)
         if len(self._errors) == DIAGNOSTICS_MAX and found not in self._errors:
             self._is_stopped = True

@@ -39,14 +39,17 @@ class ParsedDefinition:
     warnings: tuple[Diagnostic, ...]
 
 
-def parse(text: str, limits: Limits, *, allow_ref_tags: bool = False, work: Work | None = None) -> ParsedDefinition:
+def parse(
+    text: str, limits: Limits, *, allow_ref_tags: bool = False, lenient: bool = False, work: Work | None = None
+) -> ParsedDefinition:
     """Parse and check a definition in YAML or JSON.
 
     Raises DefinitionRejected with what was found, at most DIAGNOSTICS_MAX and one, and nothing else, whatever the
     text. With `allow_ref_tags`, `resourceArn: !Ref service/function` is read as a deployment tool would expand it.
+    With `lenient`, unknown attributes and empty ones are left out with a warning instead of an error.
     `work` counts what it costs and pauses it.
     """
-    report, work = Report(), work or Work()
+    report, work = Report(lenient=lenient), work or Work()
     flow = None
     try:
         root = read_source(text, limits, report, work, _REF_KEYS if allow_ref_tags else frozenset())
@@ -59,11 +62,11 @@ def parse(text: str, limits: Limits, *, allow_ref_tags: bool = False, work: Work
 
 
 def parse_stored(text: str) -> Flow:
-    """The graph of a definition that was accepted once, whatever the server's profile of limits is now.
+    """The graph of a definition that was accepted once, whatever the server's limits and strictness are now.
 
     Raises DefinitionRejected for a text that no version accepted.
     """
-    return parse(text, STORED_LIMITS).flow
+    return parse(text, STORED_LIMITS, lenient=True).flow
 
 
 def _flow(root: Node, reader: AttributeReader) -> Flow | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from flowserver.language.attributes import AttributeReader, Attributes
+from flowserver.language.attributes import LEAVE_OUT, AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.fields import CATCH, RETRY
 from flowserver.language.graph import (
@@ -30,6 +30,9 @@ def read_task(context: StepContext, attributes: Attributes, basics: StepBasics) 
     pattern = _pattern(reader, attributes, target)
     params = read_parameters(reader, attributes, target)
     timeout = reader.whole(attributes, "timeoutSeconds", 1, reader.limits.execution_seconds_max)
+    policies = attributes.get("retry", ListNode)
+    if policies and not policies.items:
+        reader.report.error("empty-attribute", attributes.key_span("retry"), "`retry` has no policy", LEAVE_OUT)
     retry = [_retry_policy(reader, entry) for entry in reader.entries(attributes, "retry", RETRY)]
     catch = [_catch_rule(context, entry) for entry in reader.entries(attributes, "catch", CATCH)]
     error_mappings = read_mappings(reader, attributes, "errorMappings")

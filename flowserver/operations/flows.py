@@ -62,8 +62,9 @@ class FlowChange:
 class FlowOperations:
     """Operations on flows."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, lenient: bool = False) -> None:
         self._engine = engine
+        self._lenient = lenient
 
     async def create(
         self,
@@ -194,15 +195,19 @@ class FlowOperations:
         )
         return Page(*await self._engine.lists.ask(query))
 
-    async def validate(self, definition: str) -> tuple[Diagnostic, ...]:
-        """Check a definition without keeping it; returns its warnings, raises DefinitionRejected."""
-        work = Work(pause=_let_others_run)
-        return await self._engine.checks.run(lambda: parse(definition, self._engine.limits, work=work).warnings)
+    async def validate(self, definition: str, *, lenient: bool | None = None) -> tuple[Diagnostic, ...]:
+        """Check a definition without keeping it; returns its warnings, raises DefinitionRejected.
 
-    async def diagnose(self, definition: str) -> tuple[Diagnostic, ...]:
-        """All that can be said of a definition, errors included."""
+        `lenient` is as the server's setting says if it is None.
+        """
+        limits, work = self._engine.limits, Work(pause=_let_others_run)
+        is_lenient = self._lenient if lenient is None else lenient
+        return await self._engine.checks.run(lambda: parse(definition, limits, lenient=is_lenient, work=work).warnings)
+
+    async def diagnose(self, definition: str, *, lenient: bool | None = None) -> tuple[Diagnostic, ...]:
+        """What can be said of a definition, errors included."""
         try:
-            return await self.validate(definition)
+            return await self.validate(definition, lenient=lenient)
         except DefinitionRejected as error:
             return error.diagnostics
 

@@ -36,10 +36,12 @@ class Operations:
     watching: WatchOperations
 
     @staticmethod
-    def of(engine: Engine, *, is_wide: bool = False) -> "Operations":
-        """The operations over an engine; `is_wide`: of a server that listens beyond loopback."""
+    def of(engine: Engine, *, is_wide: bool = False, lenient: bool = False) -> "Operations":
+        """The operations over an engine; `is_wide`: of a server that listens beyond loopback; `lenient`: of one that
+        takes definitions with unknown or empty attributes.
+        """
         return Operations(
-            FlowOperations(engine),
+            FlowOperations(engine, lenient=lenient),
             ExecutionOperations(engine),
             TaskOperations(engine),
             FunctionOperations(engine),

@@ -16,6 +16,7 @@ EXAMPLES = {
     "port": ("9000", 9000),
     "database_url": ("sqlite:///x.db", "sqlite:///x.db"),
     "limits": ("cloud", "cloud"),
+    "lenient": ("true", True),
     "missing_source": ("fail", "fail"),
     "queue_bodies": ("plain", "plain"),
     "allowed_hosts": ("a, b", ["a", "b"]),
@@ -37,7 +38,8 @@ OTHERS = {
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_every_setting_is_in_the_help(run, name):
     text = " ".join(run("serve", "--help").stdout.split())
-    assert f" {flag_of(name)} <" in text
+    follows = " / --no-" if isinstance(Settings.model_fields[name].default, bool) else " <"
+    assert f" {flag_of(name)}{follows}" in text
     assert Settings.model_fields[name].description in text
     assert f"[env: {variable_of(name)}" in text
 

@@ -122,3 +122,18 @@ def test_file_that_is_not_utf8(run, definition):
     result = run("validate", file)
     assert result.exit_code == 3
     assert result.stderr == f"flowserver: {file}: not UTF-8 text (at byte {len(VALID) + 6})\n"
+
+
+def test_strictness(run, definition, monkeypatch):
+    file = definition(VALID + "    end:\n    nmae: q\n")
+    strict, lenient = run("validate", file), run("validate", "--lenient", file)
+    assert (strict.exit_code, lenient.exit_code) == (1, 0)
+    assert f"{file}:7:5: error[unknown-attribute]: " in strict.stdout
+    assert f"{file}:6:5: error[empty-attribute]: `end` has no value" in strict.stdout
+    assert f"{file}:7:5: warning[unknown-attribute]: " in lenient.stdout
+    assert lenient.stdout.count("  hint: ") == strict.stdout.count("  hint: ") == 2
+    assert lenient.stdout.splitlines()[-1] == f"{file}: valid, 2 warnings"
+    assert run("validate", "--lenient", "--strict", file).exit_code == 1
+    monkeypatch.setenv("FLOWSERVER_LENIENT", "true")
+    assert run("validate", file).exit_code == 0
+    assert run("validate", "--no-lenient", file).exit_code == 1

@@ -28,7 +28,7 @@ from flowserver.invokers.addresses import REFUSED_NETWORKS
 from flowserver.invokers.connections import CONNECT_SECONDS
 from flowserver.invokers.endpoints import TIMEOUT_SECONDS_MAX
 from flowserver.invokers.error_names import ErrorName
-from flowserver.language.diagnostics import DIAGNOSTICS
+from flowserver.language.diagnostics import DIAGNOSTICS, LENIENT
 from flowserver.language.fields import KINDS, STEPS, Field, ObjectKind
 from flowserver.language.scalars import NUMBER_CHARACTERS_MAX
 from flowserver.machine.invocation_states import ENDED, TRANSITIONS, InvocationStatus
@@ -97,16 +97,21 @@ def settings() -> str:
 
 def _default(name: str) -> str:
     default = Settings.model_fields[name].get_default(call_default_factory=True)
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
     return "none" if default in (None, [], {}) else f"`{default}`"
 
 
 def diagnostics() -> str:
     """Every finding, whether it refuses the definition, and what it means."""
-    rows = (
-        (f"`{id}`", "warning" if text.startswith(WARNING) else "error", text.removeprefix(WARNING))
-        for id, text in DIAGNOSTICS.items()
-    )
+    rows = ((f"`{id}`", _severity(id, text), text.removeprefix(WARNING)) for id, text in DIAGNOSTICS.items())
     return table(("id", "severity", "meaning"), rows)
+
+
+def _severity(id: str, meaning: str) -> str:
+    if id in LENIENT:
+        return "error; warning with `--lenient`"
+    return "warning" if meaning.startswith(WARNING) else "error"
 
 
 def api_errors() -> str:

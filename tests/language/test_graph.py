@@ -110,6 +110,8 @@ def test_succeed_and_fail() -> None:
         ("duration: $.n", compile_path("$.n"), None),
         ("timestamp: 2030-01-01T00:00:00Z", None, 1_893_456_000_000),
         ("timestamp: '2030-01-01T01:00:00.250+01:00'", None, 1_893_456_000_250),
+        ("timestamp: 2030-01-01t00:00:00z", None, 1_893_456_000_000),
+        ("timestamp: '2030-01-01t01:00:00.250+01:00'", None, 1_893_456_000_250),
         ("timestamp: $.at[0]", None, compile_path("$.at[0]")),
     ],
 )

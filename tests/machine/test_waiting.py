@@ -70,6 +70,7 @@ def test_a_timer_that_has_fired_is_spent_even_before_the_next_turn() -> None:
         ("timestamp: $.v", format_instant(NOW_MS + 60_000), [60]),
         ("timestamp: $.v", "2023-11-15T00:13:20+02:00", []),
         ("timestamp: $.v", "1969-07-20T20:17:40Z", []),
+        ("timestamp: $.v", format_instant(NOW_MS + 60_000).lower(), [60]),
         ("timestamp: 2020-01-01T00:00:00Z", None, []),
         ("timestamp: 2023-11-14T22:14:20.5Z", None, [60.5]),
     ],

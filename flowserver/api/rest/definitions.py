@@ -1,11 +1,14 @@
 """/v1/definitions: checks of definitions that nobody keeps."""
 
+from typing import Annotated
+
+from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer
 from flowserver.api.rest.bodies import definition_request, read_definition
-from flowserver.api.rest.models.definitions import DefinitionReport, ValidateDefinition
+from flowserver.api.rest.models.definitions import DefinitionReport, ValidateDefinition, ValidationQuery
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.routing import Ops, rest_router
 from flowserver.base.errors import MissingParameter, UnsupportedMediaType
@@ -20,10 +23,12 @@ router = rest_router("/definitions", "definitions")
     responses=problems(MissingParameter, UnsupportedMediaType),
     openapi_extra=definition_request(ValidateDefinition),
 )
-async def validate_definition(request: Request, operations: Ops) -> Response:
+async def validate_definition(
+    request: Request, operations: Ops, query: Annotated[ValidationQuery, Query()]
+) -> Response:
     """Say everything that is wrong with a definition, and what is doubtful. The body is JSON or the bare definition.
 
     The reply is 200 even if the definition is not valid: the question was answered.
     """
     wanted = await read_definition(request, ValidateDefinition, {})
-    return answer(DefinitionReport.of(await operations.flows.diagnose(wanted.definition)))
+    return answer(DefinitionReport.of(await operations.flows.diagnose(wanted.definition, lenient=query.lenient)))

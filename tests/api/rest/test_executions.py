@@ -179,6 +179,7 @@ class TestListing:
         assert await names_of(client, status="Running") == []
         assert len(await names_of(client, status="Succeeded")) == 3
         assert "a2" in await names_of(client, startedFrom=started, startedTo=started)
+        assert "a2" in await names_of(client, startedFrom=started.lower(), startedTo=started.lower())
         assert await names_of(client, startedTo="2000-01-01T00:00:00Z") == []
         assert await names_of(client, startedFrom="2000-01-01T00:00:00+08:00", namePrefix="b", status="Succeeded") == [
             "b_"

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import RequestBody, Resource, with_examples
+from flowserver.api.rest.models.base import QueryParameters, RequestBody, Resource, with_examples
 from flowserver.api.rest.models.flows import DEFINITION, GivenDefinition
 from flowserver.language.diagnostics import Diagnostic as Finding
 from flowserver.language.diagnostics import Severity
@@ -16,6 +16,18 @@ class ValidateDefinition(RequestBody):
     model_config = with_examples({"definition": DEFINITION})
 
     definition: GivenDefinition
+
+
+class ValidationQuery(QueryParameters):
+    """How to check a definition."""
+
+    lenient: Annotated[
+        bool | None,
+        Field(
+            description="Whether unknown attributes and empty ones are warnings; else they are errors. Without it, as "
+            "the server's setting `lenient` says, which also holds when flows are created and changed."
+        ),
+    ] = None
 
 
 class Diagnostic(Resource):
