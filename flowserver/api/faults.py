@@ -2,14 +2,19 @@
 
 import logging
 
-from flowserver.base.errors import FlowServerError, InternalServerError, ServiceUnavailable
-from flowserver.store.errors import is_away, reason_of
+from flowserver.base.errors import FlowServerError, InternalServerError, InvalidArgument, ServiceUnavailable
+from flowserver.store.errors import holds_nul, is_away, reason_of
 
 log = logging.getLogger(__name__)
 
 
 def as_fault(error: Exception, what: str) -> FlowServerError:
-    """ServiceUnavailable while the database is away, else InternalServerError; the log tells of `what` in detail."""
+    """ServiceUnavailable while the database is away, else InternalServerError; the log tells of `what` in detail.
+
+    A text that the database cannot store is the caller's error all the same.
+    """
+    if holds_nul(error):
+        return InvalidArgument("a text of the request holds the character NUL, which the database cannot store")
     if is_away(error):
         log.warning("%s failed: %s", what, reason_of(error))
         return ServiceUnavailable()

@@ -1,6 +1,7 @@
 """Around every request: an id, a bound on the body, an answer even when our code fails, and goodbye when leaving."""
 
 import logging
+import re
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -8,11 +9,15 @@ import uuid_utils
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from flowserver.base.errors import EntityTooLarge, FlowServerError, InternalServerError
+from flowserver.base.errors import EntityTooLarge, FlowServerError, InternalServerError, InvalidArgument
 from flowserver.base.json_values import dump_json
 
 FaultResponse = Callable[[FlowServerError, str], ASGIApp]
 """How a fault is said, under the request's id, to clients of a protocol."""
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}\Z")
+
+NUL_IN_URL = "the URL must not hold the character NUL"  # PostgreSQL cannot store it
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +32,11 @@ def fault_response(fault: FlowServerError, request_id: str) -> ASGIApp:
     """That body as an answer, which ends the connection."""
     body = fault_body(fault, request_id)
     return Response(body, fault.status, headers={"Connection": "close"}, media_type="application/json")
+
+
+def is_request_id(text: str) -> bool:
+    """Whether a client may call its request so, in answers, headers and the log."""
+    return REQUEST_ID.match(text) is not None
 
 
 class RequestFrame:
@@ -51,11 +61,15 @@ class RequestFrame:
             return
         request_id = str(uuid_utils.uuid4())
         scope.setdefault("state", {})["request_id"] = request_id
-        answer = _Answer(send, request_id, self._is_leaving)
+        answer = _Answer(send, scope, self._is_leaving)
         body = _BoundedBody(receive, self._body_bytes_max, asked_for_bytes=_asked_for_bytes(scope))
         try:
+            if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+                await self._fault_response(InvalidArgument(NUL_IN_URL), request_id)(scope, receive, answer.send)
+                return
             await self._app(scope, body.receive, answer.send)
         except Exception as error:
+            request_id = scope["state"]["request_id"]
             if not body.too_large:
                 log.exception("request %s failed", request_id)
             if not answer.begun:
@@ -79,16 +93,17 @@ def _too_large(body_bytes_max: int) -> str:
 
 
 class _Answer:
-    def __init__(self, send: Send, request_id: str, is_leaving: Callable[[], bool]) -> None:
+    def __init__(self, send: Send, scope: Scope, is_leaving: Callable[[], bool]) -> None:
         self._send = send
         self._is_leaving = is_leaving
-        self._header = (b"x-request-id", request_id.encode())
+        self._state = scope["state"]
         self.begun = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.begun = True
-            headers = [*message.get("headers", []), self._header]
+            request_id = self._state["request_id"].encode()  # the client's own, if it has named one
+            headers = [*message.get("headers", []), (b"x-request-id", request_id)]
             if self._is_leaving():  # so that no further request meets a closing connection
                 headers = [(name, value) for name, value in headers if name != b"connection"]
                 headers.append((b"connection", b"close"))

@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Protocol
 
@@ -45,4 +46,18 @@ def parse_instant(text: str) -> int:
     moment = datetime.fromisoformat(upper)
     if moment.tzinfo is None or "T" not in upper:
         raise ValueError(f"not an RFC 3339 instant with an offset: {text!r}")
+    return (moment - EPOCH) // timedelta(milliseconds=1)
+
+
+def parse_http_date(text: str) -> int:
+    """A date as HTTP headers write it, with its zone, to ms since the epoch; raises ValueError for anything else.
+
+    `-0000` is no zone: it says that the zone is not known (RFC 5322).
+    """
+    try:
+        moment = parsedate_to_datetime(text)
+    except (OverflowError, TypeError):
+        raise ValueError(f"not a date: {text[:40]!r}") from None
+    if moment.tzinfo is None:
+        raise ValueError(f"not a date with a zone: {text[:40]!r}")
     return (moment - EPOCH) // timedelta(milliseconds=1)

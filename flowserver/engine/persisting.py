@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flowserver.store.errors import is_away, reason_of, was_cut
+from flowserver.base.errors import InvalidArgument
+from flowserver.store.errors import holds_nul, is_away, reason_of, was_cut
 from flowserver.store.nodes import LeaseLost
 
 log = logging.getLogger(__name__)
@@ -19,13 +20,16 @@ AGAIN_SECONDS = (0.05, 0.2, 1.0, 2.0, 5.0)
 FAULTS_MAX = 3
 """So often the same fails although the database is there, before that is given up."""
 
+NUL_IN_TEXT = "a text holds the character NUL, which the database cannot store"
+
 T = TypeVar("T")
 
 
 async def persist(attempt: Callable[[], Awaitable[T]], *, gives_up: bool = False) -> T:
     """Try until the database takes part; what is tried must do no harm when it has been done already.
 
-    With `gives_up`, it raises the error of what fails again and again although the database is not away.
+    With `gives_up`, it raises the error of what fails again and again although the database is not away. Otherwise it raises InvalidArgument for a
+    text that the database can never store.
     """
     faults = 0
     for pause in chain(AGAIN_SECONDS, repeat(AGAIN_SECONDS[-1])):
@@ -35,6 +39,8 @@ async def persist(attempt: Callable[[], Awaitable[T]], *, gives_up: bool = False
             faults += not (isinstance(error, LeaseLost) or is_away(error) or was_cut(error))
             if gives_up and faults >= FAULTS_MAX:
                 raise
+            if holds_nul(error) and not gives_up:
+                raise InvalidArgument(NUL_IN_TEXT) from None
             log.warning("the database failed, which is tried again: %s", reason_of(error))
         await asyncio.sleep(pause)
     raise AssertionError("the pauses never end")

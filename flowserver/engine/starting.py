@@ -16,7 +16,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, load_json_object
 from flowserver.base.limits import Limits
-from flowserver.base.names import NAME_RULE, is_execution_name
+from flowserver.base.names import NAME_RULE, is_execution_name, is_name
 from flowserver.base.sharing import shared
 from flowserver.base.threads import Threads
 from flowserver.engine.batches import Envelope, NewExecution, Receipt, ReceiptKind
@@ -84,6 +84,8 @@ class Starter:
         Raises InvalidArgument (input), FlowNotExists, ExecutionAlreadyExists (a finished one holds the name),
         ResourceThrottled (too many run, or too much waits for the writer).
         """
+        if not is_name(request.flow_name):  # which may have been computed, and hold what no database can look for
+            raise FlowNotExists(f"flow {request.flow_name} does not exist")
         given = parse_input(request.input_text, self._limits)
         if not (await self._has_room() or (by_step and await self._exists(request.execution_id))):
             raise ResourceThrottled(f"{self._limits.running_executions_max} executions are running; try again later")

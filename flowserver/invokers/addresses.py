@@ -29,6 +29,10 @@ REFUSED_NETWORKS = tuple(
 )
 
 _NAT64 = ip_network("64:ff9b::/96")
+_LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
+_LOCAL_NAT64_OCTETS = ((6, 7, 9, 10), (7, 9, 10, 11), (9, 10, 11, 12), (12, 13, 14, 15))
+"""Where prefixes of 48, 56, 64 and 96 bits have the IPv4 address (RFC 6052); which is in use only the network knows."""
+_NO_HOST = ip_network("0.0.0.0/8")
 _IPV4_COMPATIBLE = ip_network("::/96")
 
 
@@ -51,10 +55,10 @@ def is_address(host: str) -> bool:
 def is_refused(host: str) -> bool:
     """Whether an address that a socket is about to connect to is refused; anything but a plain address is."""
     try:
-        address = _effective(ip_address(host))
+        addresses = _meant(ip_address(host))
     except ValueError:
         return True
-    return any(address in network for network, _ in REFUSED_NETWORKS)
+    return any(address in network for address in addresses for network, _ in REFUSED_NETWORKS)
 
 
 def open_socket(address_info: tuple[int, int, int, str, tuple[Any, ...]]) -> socket.socket:
@@ -69,13 +73,20 @@ def open_socket(address_info: tuple[int, int, int, str, tuple[Any, ...]]) -> soc
     return socket.socket(family, kind, protocol)
 
 
-def _effective(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """The IPv4 address that an IPv6 address stands for (mapped, compatible, NAT64, 6to4), or the address itself."""
+def _meant(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
+    """Every address that a connection to this one may reach.
+
+    Those are the address itself and the IPv4 addresses that it may stand for: mapped, compatible, NAT64, 6to4, and
+    Teredo's server and client.
+    """
     if isinstance(address, IPv4Address):
-        return address
+        return [address]
     low_bits = IPv4Address(int(address) & 0xFFFF_FFFF)
-    if address.ipv4_mapped or address in _NAT64:
-        return low_bits
-    if address in _IPV4_COMPATIBLE and int(address) > 1:
-        return low_bits
-    return address.sixtofour or address
+    if address.ipv4_mapped or address in _NAT64 or (address in _IPV4_COMPATIBLE and int(address) > 1):
+        return [low_bits]
+    if address in _LOCAL_NAT64:
+        octets = address.packed
+        hidden = [IPv4Address(bytes(octets[place] for place in places)) for places in _LOCAL_NAT64_OCTETS]
+        # Read at a place that is not in use, zeros are padding and no address.
+        return [each for each in hidden if each not in _NO_HOST] or [low_bits]
+    return [address, *(address.teredo or ()), *([address.sixtofour] if address.sixtofour else ())]

@@ -31,7 +31,7 @@ from flowserver.store.executions import (
     ExecutionRow,
     find_execution,
     find_id,
-    is_going_on,
+    is_running,
 )
 from flowserver.store.history import list_events, list_events_page
 from flowserver.store.listing import ExecutionFilter, Listed, Place, list_executions
@@ -279,7 +279,7 @@ def _require_id(connection: Connection, flow_name: str, name: str) -> str:
 
 
 def _news(connection: Connection, *, execution_id: str, after_event_id: int) -> tuple[bool, Sequence[Event]]:
-    over = not is_going_on(connection, execution_id)
+    over = not is_running(connection, execution_id)
     events = list_events(connection, execution_id, from_event_id=after_event_id + 1, limit=EVENTS_PER_READ)
     return over, events
 

@@ -2,11 +2,14 @@
 
 import sqlite3
 
-from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 LOCK_NOT_AVAILABLE = "55P03"
 """PostgreSQL's code for a lock that was not had in time."""
+
+NUL_STATES = ("22021", "22P05")
+"""PostgreSQL's codes for NUL as a byte and as an escape in JSON; the driver refuses most such texts itself."""
 
 READ_ONLY = "25006"
 """PostgreSQL's code for a write to a standby, as which a primary may come back for a while."""
@@ -31,6 +34,11 @@ def reason_of(error: BaseException) -> str:
 def was_cut(error: object) -> bool:
     """Whether the connection had been ended, so that the same may work at once over another."""
     return isinstance(error, DBAPIError) and error.connection_invalidated
+
+
+def holds_nul(error: BaseException) -> bool:
+    """Whether a text could not be stored or looked for because it holds NUL, a character that PostgreSQL lacks."""
+    return isinstance(error, DataError) and (sqlstate_of(error) in NUL_STATES or "NUL" in reason_of(error))
 
 
 def is_away(error: Exception) -> bool:

@@ -166,15 +166,13 @@ _FIND_STATUSES = select(executions.c.execution_id, executions.c.status, executio
 )
 
 
-def is_going_on(connection: Connection, execution_id: str) -> bool:
-    """Whether the execution runs and is not parked; False, too, if there is none of that id any more."""
+def is_running(connection: Connection, execution_id: str) -> bool:
+    """Whether the execution runs, parked or not; False, too, if there is none of that id any more."""
     rows = fetch_rows(connection, _FIND_STATE, {"b_id": execution_id})
-    return any(likely_status(row.status, row.stopped_at) is Status.RUNNING and row.parked_error is None for row in rows)
+    return any(likely_status(row.status, row.stopped_at) is Status.RUNNING for row in rows)
 
 
-_FIND_STATE = select(executions.c.status, executions.c.stopped_at, executions.c.parked_error).where(
-    executions.c.execution_id == bindparam("b_id")
-)
+_FIND_STATE = select(executions.c.status, executions.c.stopped_at).where(executions.c.execution_id == bindparam("b_id"))
 
 
 def count_running(connection: Connection) -> int:

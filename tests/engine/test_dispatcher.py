@@ -341,6 +341,15 @@ async def test_a_sub_flow_that_is_only_started(node: Node) -> None:
         (child("sync"), "FnF.FlowNotExists"),
         (child("requestResponse", "1_is_no_name"), "FnF.InvalidArgument"),
         ("- {type: task, name: t, action: 'fnf:StartExecution', serviceParams: {FlowName: no}}", "fnf.FlowNotExists"),
+        # As a value that is computed may have it; on PostgreSQL it cannot even be looked for.
+        (
+            '- {type: task, name: t, action: "fnf:StartExecution", serviceParams: {FlowName: "a\\0b"}}',
+            "fnf.FlowNotExists",
+        ),
+        (
+            '- {type: task, name: t, action: "fnf:StartExecution", serviceParams: {FlowName: f, ExecutionName: "\\0"}}',
+            "fnf.InvalidArgument",
+        ),
     ],
 )
 async def test_a_sub_flow_that_cannot_be_started(node: Node, step: str, error: str) -> None:

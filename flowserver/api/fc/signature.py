@@ -9,8 +9,8 @@ import base64
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 
+from flowserver.base.clock import parse_http_date
 from flowserver.base.errors import InvalidArgument, MissingParameter, RequestTimeTooSkewed, SignatureNotMatch
 
 TIME_WINDOW_MS = 15 * 60 * 1000
@@ -67,11 +67,11 @@ def verify(claim: Claim, method: str, path: str, headers: Mapping[str, str], sec
         raise RequestTimeTooSkewed
 
 
-def _date_ms(headers: Mapping[str, str]) -> float:
+def _date_ms(headers: Mapping[str, str]) -> int:
     date = headers.get("date") or headers.get("x-fc-date")
     if not date:
         raise MissingParameter("required HTTP header Date was not specified")
     try:
-        return parsedate_to_datetime(date).timestamp() * 1000
+        return parse_http_date(date)
     except ValueError:
         raise InvalidArgument(f"{date[:40]!r} is not a date like 'Sat, 31 Jan 2026 12:00:00 GMT'") from None

@@ -10,8 +10,6 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 
 from flowserver.api.mns.faults import (
     InvalidAuthorizationHeader,
@@ -20,6 +18,7 @@ from flowserver.api.mns.faults import (
     MissingAuthorizationHeader,
     MissingDateHeader,
 )
+from flowserver.base.clock import parse_http_date
 from flowserver.base.errors import RequestTimeTooSkewed, SignatureNotMatch
 
 TIME_WINDOW_MS = 15 * 60 * 1000
@@ -114,8 +113,6 @@ def _own_headers(headers: Iterable[tuple[str, str]]) -> list[str]:
 
 def _instant(date: str) -> int:
     try:
-        told = parsedate_to_datetime(date)
-        # Without a zone it would be taken for this machine's local time.
-        return round((told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp() * 1000)
-    except (ValueError, OverflowError, TypeError):
+        return parse_http_date(date)
+    except ValueError:
         raise InvalidDateHeader from None

@@ -79,16 +79,15 @@ async def stream_events(
 ) -> Response:
     """The history as server-sent events: past ones at once, further ones as they happen.
 
-    The `data` of each is an event as in the listing, its `id` the event's id. The stream ends with the execution. A
-    client that reconnects with `Last-Event-ID` misses nothing; when nothing is left it is answered 204, which makes
-    browsers stop. Comment lines keep idle connections open.
+    The `data` of each is an event as in the listing, its `id` the event's id. The stream ends with the execution; while
+    that is parked, the stream stays open. A client that reconnects with `Last-Event-ID` misses nothing; when nothing is
+    left it is answered 204, which makes browsers stop. Comment lines keep idle connections open.
     """
     after = query.after if last_event_id is None else last_event_id
     executions = operations.executions
     row = await executions.describe(flow, execution)
     rest = await executions.history(flow, execution, next_token=str(after + 1), limit=1)
-    is_over = row.stopped_at is not None or row.parked_error is not None
-    if is_over and not rest.items:
+    if row.stopped_at is not None and not rest.items:
         return Response(status_code=204)
     return EventSourceResponse(_messages(executions, flow, execution, after))
 

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from flowserver.api.faults import as_fault
 from flowserver.api.guard import check_open_request
+from flowserver.api.middleware import is_request_id
 from flowserver.api.rpc.acting import Act, written
 from flowserver.api.rpc.actions import ACTIONS
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify
@@ -35,8 +36,6 @@ FORM = "application/x-www-form-urlencoded"
 FIELDS_MAX = 200
 """Parameters of one request; real ones have at most a few dozen."""
 
-REQUEST_ID_CHARACTERS_MAX = 128
-
 RETRY_AFTER_MS = 1_000
 """When a throttled caller should come back; the newer SDKs read the header `x-acs-retry-after` as milliseconds."""
 
@@ -56,7 +55,7 @@ class RpcRoute:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
             received = await _receive(scope, headers, receive)
-            request_id = _own_request_id(received) or request_id
+            request_id = scope["state"]["request_id"] = _own_request_id(received) or request_id
             body = await self._answer(received, request_id)
         except ClientDisconnect:
             return  # nobody is left to answer
@@ -146,8 +145,7 @@ def _fields(text: str) -> list[tuple[str, str]]:
 def _own_request_id(received: SignedRequest) -> str | None:
     """Older SDKs may name the request themselves; the service then uses that id."""
     given = received.parameters.get("RequestId", "")
-    usable = given.isascii() and given.isprintable() and len(given) <= REQUEST_ID_CHARACTERS_MAX
-    return given if given and usable else None
+    return given if is_request_id(given) else None
 
 
 async def _send_fault(send: Send, error: FlowServerError, headers: Mapping[str, str], request_id: str) -> None:

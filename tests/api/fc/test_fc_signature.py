@@ -87,7 +87,15 @@ def test_an_unsigned_request_is_told_so(headers: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     ("date", "error"),
-    [({}, MissingParameter), ({"date": "yesterday"}, InvalidArgument), ({"x-fc-date": "21 Nov"}, InvalidArgument)],
+    [
+        ({}, MissingParameter),
+        ({"date": "yesterday"}, InvalidArgument),
+        ({"x-fc-date": "21 Nov"}, InvalidArgument),
+        ({"date": f"Sat, 21 Nov {10**20} 07:37:40 GMT"}, InvalidArgument),
+        ({"date": "Sat, 21 Nov 2026 07:37:40 +999999999999999999"}, InvalidArgument),
+        ({"date": "Sat, 21 Nov 2026 07:37:40 -0000"}, InvalidArgument),
+        ({"date": "Sat, 21 Nov 2026 07:37:40"}, InvalidArgument),
+    ],
 )
 def test_a_date_is_needed(date: dict[str, str], error: type[Exception]) -> None:
     with pytest.raises(error):

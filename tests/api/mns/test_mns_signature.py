@@ -83,6 +83,9 @@ def test_a_digest_may_be_of_bytes_or_of_their_text(digest: str) -> None:
         ({"authorization": "MNS id:sig"}, MissingDateHeader),
         ({"authorization": "MNS id:sig", "date": "yesterday"}, InvalidDateHeader),
         ({"authorization": "MNS id:sig", "date": "Sat, 32 Nov 2026 07:36:28 GMT"}, InvalidDateHeader),
+        ({"authorization": "MNS id:sig", "date": "Sat, 21 Nov 2026 07:36:28 -0000"}, InvalidDateHeader),
+        ({"authorization": "MNS id:sig", "date": "Sat, 21 Nov 2026 07:36:28"}, InvalidDateHeader),
+        ({"authorization": "MNS id:sig", "date": f"Sat, 21 Nov {10**20} 07:36:28 GMT"}, InvalidDateHeader),
     ],
 )
 def test_what_is_missing_or_misspelt_is_named(headers: dict[str, str], error: type[Exception]) -> None:
@@ -95,13 +98,13 @@ def test_the_own_date_header_comes_first() -> None:
     assert read_claim(headers).signed_at_ms == 1_795_246_588_000
 
 
-@pytest.mark.parametrize("zone", ["GMT", "+0000", "-0000", "", "+0100"])
+@pytest.mark.parametrize("zone", ["GMT", "+0000", "+0100"])
 def test_a_date_is_no_local_time(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     time.tzset()
     try:
         hour = "08" if zone == "+0100" else "07"
-        claim = read_claim({"authorization": "MNS id:sig", "date": f"Sat, 21 Nov 2026 {hour}:36:28 {zone}".strip()})
+        claim = read_claim({"authorization": "MNS id:sig", "date": f"Sat, 21 Nov 2026 {hour}:36:28 {zone}"})
     finally:
         monkeypatch.undo()
         time.tzset()

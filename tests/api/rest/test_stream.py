@@ -7,8 +7,10 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from flowserver.server import Application
+from flowserver.store.tables import executions
 from tests.api.rest.conftest import WAIT, put_callback_flow
 from tests.invokers.wire_server import WireServer
 from tests.support.server import ServerProcess
@@ -85,6 +87,29 @@ async def test_a_client_that_leaves_is_forgotten(live: httpx.AsyncClient, runnin
                 break
         assert not left.is_set()
     await asyncio.wait_for(left.wait(), 30)
+
+
+async def test_a_stream_of_a_parked_execution_goes_on_with_it(
+    live: httpx.AsyncClient, running: None, app: Application
+) -> None:
+    token, seen = "", []
+    async with live.stream("GET", f"{RUN}/events/stream") as response:
+        async for event in events_of(response):
+            if event["type"] == "StepStarted":
+                token = event["detail"]["input"]["token"]
+            if event["type"] == "TaskSubmitted":
+                break
+    with app.state.engine.database.write() as connection:
+        connection.execute(update(executions).values(parked_error="a bug"))
+    last = {"Last-Event-ID": str(event["eventId"])}
+    async with live.stream("GET", f"{RUN}/events/stream", headers=last) as response:
+        assert response.status_code == 200
+        assert (await live.post(f"{RUN}/restart")).json()["parkedError"] is None
+        await live.post("/v1/tasks/succeed", json={"taskToken": token, "output": {"n": 1}})
+        async for event in events_of(response):
+            seen.append(event["type"])
+    assert seen[0] == "TaskSucceeded"
+    assert seen[-1] == "ExecutionSucceeded"
 
 
 async def test_a_stream_ends_with_its_flow(live: httpx.AsyncClient, running: None) -> None:

@@ -231,8 +231,8 @@ async def test_request_ids(described: Rpc) -> None:
     assert body["RequestId"] != (await described.call("ListFlows"))["RequestId"]
     assert (await described.call("ListFlows", RequestId="mine"))["RequestId"] == "mine"
     response = await described.send("DescribeFlow", RequestId="mine", Name="none")
-    assert response.json()["RequestId"] == "mine"
-    for odd in ("中", "x" * 129, "a\nb"):
+    assert response.json()["RequestId"] == response.headers["x-request-id"] == "mine"
+    for odd in ("中", "x" * 129, "a\nb", "a b", "-"):
         assert (await described.call("ListFlows", RequestId=odd))["RequestId"] != odd
 
 
