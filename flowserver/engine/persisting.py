@@ -28,8 +28,8 @@ T = TypeVar("T")
 async def persist(attempt: Callable[[], Awaitable[T]], *, gives_up: bool = False) -> T:
     """Try until the database takes part; what is tried must do no harm when it has been done already.
 
-    With `gives_up`, it raises the error of what fails again and again although the database is not away. Otherwise it raises InvalidArgument for a
-    text that the database can never store.
+    With `gives_up`, it raises the error of what fails again and again although the database is not away.
+    Otherwise it raises InvalidArgument for a text that the database can never store.
     """
     faults = 0
     for pause in chain(AGAIN_SECONDS, repeat(AGAIN_SECONDS[-1])):
