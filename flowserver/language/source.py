@@ -32,7 +32,7 @@ _SYNTAX_HINTS = {
 }
 _TAG_DIRECTIVE = re.compile("^%TAG", re.MULTILINE)
 
-TAG_DIRECTIVES_MAX: Final = 10
+TAG_DIRECTIVES_MAX: Final = 100
 """`%TAG` lines of one text."""
 
 _START = Span(1, 1, 1, 2)

@@ -12,7 +12,7 @@ from flowserver.base.clock import parse_instant
 from flowserver.base.errors import InvalidArgument, MissingParameter
 
 PYTHON_NONE = "None"
-"""What the classic Python SDK sends for a parameter that was set to None: here, and nowhere else, it is absent."""
+"""What the classic Python SDK sends for a parameter that was set to None. `given` takes it for absent."""
 
 NOT_CARRIED_OUT: Final = {
     "Qualifier": "flows have no versions and no aliases here",
@@ -26,6 +26,12 @@ WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
 BOOLEANS = {"true": True, "false": False}
 
 
+def given(texts: Mapping[str, str], name: str) -> str | None:
+    """The parameter, which may be empty, or None if it is absent."""
+    value = texts.get(name)
+    return None if value == PYTHON_NONE else value
+
+
 class Parameters:
     """Query and form merged. Making it raises InvalidArgument for a parameter that is not carried out."""
 
@@ -37,8 +43,7 @@ class Parameters:
 
     def given(self, name: str) -> str | None:
         """The parameter, which may be empty, or None if it is absent."""
-        value = self._texts.get(name)
-        return None if value == PYTHON_NONE else value
+        return given(self._texts, name)
 
     def text(self, name: str) -> str | None:
         """The parameter, None if it is absent or empty, because SDKs send an empty text for unset fields."""

@@ -17,6 +17,7 @@ from flowserver.api.guard import check_open_request
 from flowserver.api.middleware import is_request_id
 from flowserver.api.rpc.acting import Act, written
 from flowserver.api.rpc.actions import ACTIONS
+from flowserver.api.rpc.parameters import given
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify
 from flowserver.base.clock import Clock
 from flowserver.base.errors import (
@@ -68,12 +69,12 @@ class RpcRoute:
 
     async def _answer(self, received: SignedRequest, request_id: str) -> bytes:
         parameters = received.parameters
-        name = parameters.get("Action") or received.headers.get("x-acs-action")
+        name = given(parameters, "Action") or received.headers.get("x-acs-action")
         if not name:
             raise MissingParameter("the parameter Action is missing; REST is under /v1, interactive docs at /docs")
         if name not in ACTIONS:
             raise ActionNotSupported(f"the action {name[:100]} is not supported")
-        version = parameters.get("Version") or received.headers.get("x-acs-version") or VERSION
+        version = given(parameters, "Version") or received.headers.get("x-acs-version") or VERSION
         if version != VERSION:
             raise VersionNotSupported(f"API version {version[:40]} is not supported; use {VERSION}")
         await self._check_caller(received)
@@ -144,8 +145,8 @@ def _fields(text: str) -> list[tuple[str, str]]:
 
 def _own_request_id(received: SignedRequest) -> str | None:
     """Older SDKs may name the request themselves; the service then uses that id."""
-    given = received.parameters.get("RequestId", "")
-    return given if is_request_id(given) else None
+    wanted = given(received.parameters, "RequestId") or ""
+    return wanted if is_request_id(wanted) else None
 
 
 async def _send_fault(send: Send, error: FlowServerError, headers: Mapping[str, str], request_id: str) -> None:

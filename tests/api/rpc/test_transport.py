@@ -230,6 +230,7 @@ async def test_request_ids(described: Rpc) -> None:
     assert re.fullmatch(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", body["RequestId"])
     assert body["RequestId"] != (await described.call("ListFlows"))["RequestId"]
     assert (await described.call("ListFlows", RequestId="mine"))["RequestId"] == "mine"
+    assert (await described.call("ListFlows", RequestId="None"))["RequestId"] != "None"
     response = await described.send("DescribeFlow", RequestId="mine", Name="none")
     assert response.json()["RequestId"] == response.headers["x-request-id"] == "mine"
     for odd in ("中", "x" * 129, "a\nb", "a b", "-"):
