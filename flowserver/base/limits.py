@@ -342,7 +342,7 @@ class Limits:
         100_000,
         unit="calls",
         reason="calls of one function that wait on a node, where its registration does not say; "
-        "asynchronous invocations wait as rows and a key in memory",
+        "those of steps and asynchronous invocations wait as rows and a key in memory",
         error="asynchronous: 503 ResourceThrottled; others: 429 ResourceExhausted, in a step FC.ResourceExhausted",
     )
     invocation_result_bytes_max: int = _limit(

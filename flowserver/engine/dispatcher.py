@@ -6,7 +6,6 @@ A call is made at least once: if this process dies, another orders it again unde
 import asyncio
 import logging
 from collections.abc import Callable
-from itertools import islice
 
 from flowserver.base.clock import Clock, format_instant
 from flowserver.base.errors import FlowServerError
@@ -16,23 +15,24 @@ from flowserver.base.names import child_execution_id
 from flowserver.engine.batches import Envelope
 from flowserver.engine.caller import Caller
 from flowserver.engine.committer import Committer
-from flowserver.engine.gates import GateFull, Gates
+from flowserver.engine.gates import Gates
 from flowserver.engine.hooks import Hooks
+from flowserver.engine.invocation_lines import Line, Lines, Place
 from flowserver.engine.lease import Lease
+from flowserver.engine.orders import Order, Orders
 from flowserver.engine.persisting import persist
-from flowserver.engine.places import Callee, Places
+from flowserver.engine.places import Places
 from flowserver.engine.registry import FunctionRegistry, Lookup
 from flowserver.engine.sending import Sender
 from flowserver.engine.starting import Started, Starter, StartRequest, as_failure, check_execution_name
 from flowserver.engine.submitting import Submitter
-from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied
+from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
 from flowserver.language.graph import (
     ActionTarget,
     FlowTarget,
     FunctionTarget,
     Pattern,
     QueueTarget,
-    Target,
     TopicTarget,
 )
 from flowserver.language.targets import INVOCATION_ID
@@ -44,9 +44,13 @@ log = logging.getLogger(__name__)
 CallKey = tuple[str, int, int]
 """(execution_id, scope_id, wait_id): one attempt of one task."""
 
+KEPT_MAX = 512
+KEPT_BYTES_MAX = 16_384
+"""Calls that wait and are kept as they were ordered, and the largest documents of one: it spares reading them."""
+
 
 class Dispatcher:
-    """One coroutine per call under way; so many of them at once as there are `places`."""
+    """One coroutine per call under way; so many of them at once as there are `places`. Of those that wait, keys."""
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class Dispatcher:
         starter: Starter,
         sender: Sender,
         submitter: Submitter,
+        orders: Orders,
         places: Places,
         clock: Clock,
         limits: Limits,
@@ -72,78 +77,94 @@ class Dispatcher:
         self._submitter = submitter
         self._clock = clock
         self._limits = limits
-        self._gates = gates
         self._hooks = hooks
+        self._orders = orders
         self.places = places
+        self._lines: Lines[CallKey] = Lines(registry, gates, places, self._turn_came, self._refuse)
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
-        self._waiting: dict[CallKey, asyncio.Task[None]] = {}
+        self._waiting: dict[CallKey, Line] = {}
+        self._kept: dict[CallKey, Order] = {}
         self._draining = False
 
-    def dispatch(self, caller: Caller, command: InvokeTask) -> None:
-        """Make a task's call; a call of the same attempt that is still under way goes on alone."""
+    def dispatch(self, caller: Caller, command: InvokeTask, size: int = 0) -> None:
+        """Make a task's call; a call of the same attempt that is under way or waits goes on alone.
+
+        `size` is that of the step's documents in bytes: large ones are not held while the call waits for a place.
+        """
         key = (caller.execution_id, command.scope_id, command.wait_id)
-        if self._draining or key in self._calls:
+        if self._draining or key in self._calls or key in self._waiting:
             return
-        call = asyncio.create_task(self._call(caller, command), name=f"call {command.idempotency_key}")
-        self._calls[key] = self._waiting[key] = call
-        call.add_done_callback(lambda _: self._forget(key, call))
+        line = _line(caller, command)
+        place = self._lines.take_now(line)
+        if place is not None:
+            self._begin(key, place, (caller, command))
+            return
+        self._waiting[key] = line
+        if len(self._kept) < KEPT_MAX and size <= KEPT_BYTES_MAX:
+            self._kept[key] = caller, command
+        self._lines.join(line, key)
 
     def cancel(self, key: CallKey) -> bool:
         """Drop the call, since no step waits for it any more; False if this node is not making it."""
         call = self._calls.get(key)
-        if call is None:
+        if call is not None:
+            call.cancel()
+            return True
+        line = self._forget_waiting(key)
+        if line is None:
             return False
-        call.cancel()
+        self._lines.drop(line, key)
         return True
-
-    def _forget(self, key: CallKey, call: asyncio.Task[None]) -> None:
-        """The call is over; the same attempt may have been ordered again meanwhile."""
-        for calls in (self._calls, self._waiting):
-            if calls.get(key) is call:
-                del calls[key]
 
     def abandon(self) -> None:
         """The lease was lost: whatever is under way here is made again by others, and its replies count no more."""
         for call in self._calls.values():
             call.cancel()
         self._calls.clear()
+        self._lines.clear()
         self._waiting.clear()
+        self._kept.clear()
 
     def leave(self) -> None:
         """Begin no more calls; those that wait for a place are left to others."""
         self._draining = True
-        for call in list(self._waiting.values()):
-            call.cancel()
+        self._lines.close()
+        self._waiting.clear()
+        self._kept.clear()
 
     def give_up_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[CallKey]:
         """Drop up to `limit` calls that wait for a place, of executions (by id) that this node need not keep."""
-        if not (self.places.wanted or self._gates.are_crowded):
-            return []
-        given_up = list(islice((key for key in self._waiting if not keeps(key[0])), limit))
+        given_up = self._lines.send_away(lambda key: keeps(key[0]), limit)
         for key in given_up:
-            self._calls.pop(key)
-            self._waiting.pop(key).cancel()
+            self._forget_waiting(key)
         return given_up
 
     def has_begun(self, key: CallKey) -> bool:
         """Whether the attempt's call has left this node and its answer is still to come."""
-        return key in self._calls and key not in self._waiting
+        return key in self._calls
 
     @property
-    def begun(self) -> list[CallKey]:
-        """The calls under way here that have a place: as many as there are places."""
-        return [key for key in self._calls if key not in self._waiting]
+    def held(self) -> list[CallKey]:
+        """The calls that are under way here, or wait as they were ordered; of the others this node holds keys only,
+        and looks whether a step still waits for one when its turn comes.
+        """
+        return [*self._calls, *self._kept]
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for a place."""
+        return len(self._waiting)
 
     def is_calling(self, key: CallKey) -> bool:
         """Whether the attempt's call is under way here, or left to whoever comes after this node."""
-        return self._draining or key in self._calls
+        return self._draining or key in self._calls or key in self._waiting
 
     async def drain(self, seconds: float) -> None:
         """Begin no more calls, wait for those under way, then drop the rest.
 
         What is not made or dropped is made by whoever takes it over.
         """
-        self._draining = True
+        self.leave()
         calls = list(self._calls.values())
         if not calls:
             return
@@ -153,52 +174,55 @@ class Dispatcher:
         if pending:
             await asyncio.wait(pending)
 
-    async def _call(self, caller: Caller, command: InvokeTask) -> None:
+    def _begin(self, key: CallKey, place: Place, order: Order | None) -> None:
+        call = asyncio.create_task(self._call(key, order, place), name=f"call of {key[0]}")
+        self._calls[key] = call
+        call.add_done_callback(lambda _: self._forget(key, call, place))
+
+    def _turn_came(self, key: CallKey, place: Place) -> None:
+        order = self._kept.get(key)
+        self._forget_waiting(key)
+        self._begin(key, place, order)
+
+    def _refuse(self, key: CallKey, cause: str) -> None:
+        """As many calls of the function wait as may."""
+        self._forget_waiting(key)
+        call = asyncio.create_task(self._report(key, Failure("FC.ResourceExhausted", cause), self._lease.node_id))
+        self._calls[key] = call
+        call.add_done_callback(lambda _: self._forget(key, call))
+
+    def _forget_waiting(self, key: CallKey) -> Line | None:
+        self._kept.pop(key, None)
+        return self._waiting.pop(key, None)
+
+    def _forget(self, key: CallKey, call: asyncio.Task[None], place: Place | None = None) -> None:
+        """The call is over; the same attempt may have been ordered again meanwhile."""
+        if place is not None:
+            place.give_back()  # of a call that was cancelled before it ran
+        if self._calls.get(key) is call:
+            del self._calls[key]
+
+    async def _call(self, key: CallKey, order: Order | None, place: Place) -> None:
         lease = self._lease.node_id
-        result = await self._in_turn(caller, command)
-        if result is None:
-            return  # whoever comes after this node makes the call
-        envelope = Envelope(caller.execution_id, TaskReplied(command.scope_id, command.wait_id, result), lease=lease)
+        try:
+            order = order or await self._orders.read(key)
+            if order is None:
+                return  # no step waits for it, or the sweeper finds what is wrong
+            result = await self._make(*order)
+        finally:
+            place.give_back()
+        await self._report(key, result, lease)
+
+    async def _report(self, key: CallKey, result: Result, lease: str) -> None:
+        envelope = Envelope(key[0], TaskReplied(key[1], key[2], result), lease=lease)
         await persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
 
-    async def _in_turn(self, caller: Caller, command: InvokeTask) -> Result | None:
-        """Wait for a place: of the function first, if it has a bound, so that nobody else's is held meanwhile."""
-        endpoint = None if command.asynchronous else await self._endpoint_of(command.target)
-        if not isinstance(endpoint, Endpoint):
-            return await self._in_place(caller, command, _callee(command.target))
+    async def _make(self, caller: Caller, command: InvokeTask) -> Result:
         try:
-            gate = self._gates.enter(endpoint)
-        except GateFull as full:
-            return Failure("FC.ResourceExhausted", str(full))
-        if gate is None:
-            return await self._in_place(caller, command, endpoint.registered_as)
-        await gate.take()
-        try:
-            return await self._in_place(caller, command, endpoint.registered_as)
-        finally:
-            gate.give_back()
-
-    async def _endpoint_of(self, target: Target) -> Lookup | None:
-        match target:
-            case FunctionTarget(_, service, qualifier, function):
-                return await self._endpoint(service, qualifier, function)
-            case ActionTarget(_, service, api) if service != "fnf":
-                return await self._endpoint(service, "", api)
-            case _:
-                return None
-
-    async def _in_place(self, caller: Caller, command: InvokeTask, callee: Callee) -> Result | None:
-        await self.places.take(caller.flow_name, callee)
-        try:
-            if self._draining:
-                return None
-            self._waiting.pop((caller.execution_id, command.scope_id, command.wait_id), None)
             return await self._result(caller, command)
         except Exception as error:  # a call must not end without a word: the step would wait for ever
             log.exception("the call %s failed inside the server", command.idempotency_key)
             return Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
-        finally:
-            self.places.give_back(caller.flow_name, callee)
 
     async def _result(self, caller: Caller, command: InvokeTask) -> Result:
         match command.target:
@@ -297,9 +321,15 @@ class Dispatcher:
         return max(deadline_at - self._clock.now_ms(), 1)
 
 
-def _callee(target: Target) -> Callee:
-    """What counts as one and the same, of what is no registered function."""
-    return (target.action if isinstance(target, ActionTarget) else target.arn,)
+def _line(caller: Caller, command: InvokeTask) -> Line:
+    match command.target:
+        case FunctionTarget(_, service, qualifier, function) if not command.asynchronous:
+            return Line(caller.flow_name, (service, qualifier, function))
+        case ActionTarget(action, service, api):
+            called = (service, "", api) if service != "fnf" else (action,)
+            return Line(caller.flow_name, called, is_function=service != "fnf")
+        case target:
+            return Line(caller.flow_name, (target.arn,), is_function=False)
 
 
 def _result(reply: Replied | Failed) -> Result:

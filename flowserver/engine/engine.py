@@ -20,7 +20,7 @@ from flowserver.engine.committer import Committer
 from flowserver.engine.cutting import Cutting
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.deliveries import Deliveries
-from flowserver.engine.dispatcher import CallKey, Dispatcher
+from flowserver.engine.dispatcher import Dispatcher
 from flowserver.engine.expiry import Expiry
 from flowserver.engine.gates import Gates
 from flowserver.engine.hooks import Hooks
@@ -34,6 +34,7 @@ from flowserver.engine.lists import Lists
 from flowserver.engine.membership import Membership
 from flowserver.engine.metrics import Metrics
 from flowserver.engine.notices import Notice
+from flowserver.engine.orders import Orders
 from flowserver.engine.outward import Outward
 from flowserver.engine.places import Places
 from flowserver.engine.queues import Queues
@@ -137,6 +138,7 @@ class Engine:
             self.starter,
             sender,
             Submitter(self.invocations, self.limits),
+            Orders(self.reader, self.tokens, self.lease),
             self.places,
             self.clock,
             self.limits,
@@ -345,9 +347,11 @@ class Engine:
         for command in changes.commands:
             match command:
                 case InvokeTask():
-                    self.dispatcher.dispatch(caller, command)
+                    self.dispatcher.dispatch(caller, command, execution.scopes[command.scope_id].document_bytes)
                 case CancelInvocation(scope_id, wait_id):
-                    self._drop_call((execution.execution_id, scope_id, wait_id))
+                    key = execution.execution_id, scope_id, wait_id
+                    if not self.dispatcher.cancel(key) and not self.membership.is_alone:
+                        self.membership.announce().dropped.append(key)
                 case StopInvocation():
                     pass  # done below, for those that the commit has found
                 case ReportCallback(token, result):
@@ -367,11 +371,6 @@ class Engine:
         self._tell_nodes(execution.execution_id, ended=not execution.is_running)
         if self.lease.is_leaving and changes.commands:
             self.membership.announce().sweep = True
-
-    def _drop_call(self, key: CallKey) -> None:
-        """Drop a call that no step waits for, here or on the node that makes it."""
-        if not self.dispatcher.cancel(key) and not self.membership.is_alone:
-            self.membership.announce().dropped.append(key)
 
     def _note_due(self, instant_ms: int) -> None:
         self.timekeeper.notice(instant_ms)

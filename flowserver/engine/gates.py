@@ -34,10 +34,15 @@ class Gate:
         """Whether nobody is here."""
         return not self.taken and not self._waiting
 
+    def take_now(self) -> bool:
+        """Take a place if that needs no waiting."""
+        is_free = self.taken < self.places_max and not self._waiting
+        self.taken += is_free
+        return is_free
+
     async def take(self) -> None:
         """Wait for a place; whoever gets one gives it back."""
-        if self.taken < self.places_max and not self._waiting:
-            self.taken += 1
+        if self.take_now():
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
@@ -103,10 +108,12 @@ class Gates:
         """The gate that a caller who waits for the answer is to `take`; raises GateFull if too many wait already."""
         gate = self.of(endpoint)
         if gate is not None and gate.taken >= gate.places_max and gate.wanted >= self._waiting_max(endpoint):
-            raise GateFull(
-                f"all places of function {endpoint.registered_as[1]} are taken, and as many calls wait as may"
-            )
+            raise GateFull(self.refusal(endpoint))
         return gate
+
+    def refusal(self, endpoint: Endpoint) -> str:
+        """What a caller is told who may not wait."""
+        return f"all places of function {endpoint.registered_as[1]} are taken, and as many calls wait as may"
 
     @property
     def are_crowded(self) -> bool:

@@ -30,7 +30,7 @@ from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.committer import Committer
 from flowserver.engine.gates import Gates
 from flowserver.engine.hooks import Hooks
-from flowserver.engine.invocation_lines import Lines, Place
+from flowserver.engine.invocation_lines import Line, Lines, Place
 from flowserver.engine.invocation_runs import Runs
 from flowserver.engine.invocation_stops import stop_all, stop_named, stop_unreadable_named
 from flowserver.engine.invocation_writes import Check, InvocationWrites, Submission, insert_in
@@ -133,7 +133,7 @@ class Invocations:
         self.settings = AsyncSettings(reader)
         self._writes = InvocationWrites(committer, limits)
         self._runs = Runs(self._writes, committer, reader, registry, invoker, hooks, clock, limits, lease, self._left)
-        self._lines = Lines(registry, gates, places, self._begin)
+        self._lines: Lines[str] = Lines(registry, gates, places, self._begin)
         self._in_hand: set[str] = set()
         self._coming: Counter[FunctionKey] = Counter()
 
@@ -164,7 +164,7 @@ class Invocations:
         return row
 
     def _check_room(self, new: NewInvocation, endpoint: Endpoint) -> None:
-        if self._lines.length(new.called) + self._coming[new.called] >= self._gates.room(endpoint):
+        if self._lines.length(Line.of(new.called)) + self._coming[new.called] >= self._gates.room(endpoint):
             raise ResourceThrottled(f"as many invocations of function '{new.function}' wait as may")
 
     def _came(self, function: FunctionKey) -> None:
@@ -351,7 +351,7 @@ class Invocations:
 
     def _join(self, function: FunctionKey, key: str) -> None:
         self._in_hand.add(key)
-        self._lines.join(function, key)
+        self._lines.join(Line.of(function), key)
 
     def _begin(self, key: str, place: Place) -> None:
         if key not in self._in_hand or self._runs.find(key) is not None:  # it was stopped before its turn came
@@ -373,7 +373,7 @@ class Invocations:
             run = self._runs.find(row.invocation_key)
             if row.state.is_over:
                 if run is None:  # it makes room for another
-                    self._lines.drop((row.service, row.qualifier, row.function), row.invocation_key)
+                    self._lines.drop(Line.of((row.service, row.qualifier, row.function)), row.invocation_key)
                     self._runs.forget(row.invocation_key)
                     self._in_hand.discard(row.invocation_key)
                 self._note_ended(row)

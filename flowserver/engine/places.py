@@ -34,16 +34,30 @@ class Places:
         self._of_callees: Counter[Callee] = Counter()
         self.taken = 0
         self.wanted = 0
-        """How many wait for one."""
+        """How many wait for one, those in lines not counted."""
 
-    async def take(self, flow_name: str, callee: Callee) -> None:
-        """Wait for a place; give it back under the same names. Within a flow and function first come, first served."""
-        if self._may_take(self._of_callees[callee]) and self._may_take(self._of_flows[flow_name]):
+    @property
+    def is_crowded(self) -> bool:
+        """Whether anybody waits for a place, a line of calls included."""
+        return bool(self._waiting)
+
+    def take_now(self, flow_name: str, callee: Callee) -> bool:
+        """Take a place if that needs no waiting."""
+        may_take = self._may_take(self._of_callees[callee]) and self._may_take(self._of_flows[flow_name])
+        if may_take:
             self._hold(flow_name, callee)
+        return may_take
+
+    async def take(self, flow_name: str, callee: Callee, *, for_line: bool = False) -> None:
+        """Wait for a place; give it back under the same names. Within a flow and function first come, first served.
+
+        A line that waits `for_line` is not counted in `wanted`: it counts those in it.
+        """
+        if self.take_now(flow_name, callee):
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(callee, OrderedDict()).setdefault(flow_name, deque()).append(turn)
-        self.wanted += 1
+        self.wanted += not for_line
         try:
             await turn
         except asyncio.CancelledError:
@@ -53,7 +67,7 @@ class Places:
                 self._forget(flow_name, callee, turn)
             raise
         finally:
-            self.wanted -= 1
+            self.wanted -= not for_line
 
     def give_back(self, flow_name: str, callee: Callee) -> None:
         """Let go of a place: whose turn it is gets it, if that one may."""

@@ -62,7 +62,7 @@ class Found:
     own: list[ScopeRef]
     """Calls leased to this node, under way or lost."""
     dropped: set[TaskKey]
-    """Calls under way here that no step waits for: another node has ended their wait, and its notice was lost."""
+    """Calls held here that no step waits for: another node has ended their wait, and its notice was lost."""
     ready: list[str]
     callbacks: list[DueCallback]
     of_deleted_flows: list[str]
@@ -146,7 +146,7 @@ class Sweeper(Rounds):
     async def sweep(self, *, only_own_share: bool = False) -> None:
         """Look once and set going whatever was found; first let go what others are to do."""
         released = await self._backlog.share_out()
-        found = await self._aside(partial(self._look, self._dispatcher.begun))
+        found = await self._aside(partial(self._look, self._dispatcher.held))
         for key in found.dropped:
             self._dispatcher.cancel(key)
         is_full, orphans = found.is_full, len(found.orphans)
@@ -185,12 +185,12 @@ class Sweeper(Rounds):
         for execution_id in found.of_deleted_flows:
             yield Envelope(execution_id, Stop("FnF.FlowDeleted", "the flow was deleted"))
 
-    def _look(self, begun: list[TaskKey]) -> Found:
-        """What the rows say. Calls have `begun` after their commit, so no step waits for one without a row."""
+    def _look(self, held: list[TaskKey]) -> Found:
+        """What the rows say. Calls are `held` after their commit, so no step waits for one without a row."""
         node_id = self._lease.node_id
         with self._database.read() as connection:
             own, following = tasks_of_node(connection, node_id, LOOKED_AT_ONCE, self._looked_to or FIRST_TASK)
-            unseen = set(begun).difference(map(_key, own))
+            unseen = set(held).difference(map(_key, own))
             found = Found(
                 orphans=orphaned_tasks(connection, FOUND_PER_SWEEP),
                 own=own,

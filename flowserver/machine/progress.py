@@ -52,10 +52,10 @@ def step_context(turn: Turn, scope: Scope, step: Step) -> JsonObject:
     return context
 
 
-def step_token(turn: Turn, scope: Scope, wait_id: int | None = None) -> str:
-    """The task token of the scope's current step; with a wait id, of one attempt of it."""
+def step_token(turn: Turn, scope: Scope) -> str:
+    """The task token of the scope's current step."""
     execution_id = turn.execution.execution_id
-    return turn.environment.token_for(execution_id, scope.scope_id, scope.entered_event_id, wait_id)
+    return turn.environment.token_for(execution_id, scope.scope_id, scope.entered_event_id, None)
 
 
 def complete_step(

@@ -171,7 +171,7 @@ class Turn:
         if scope.wait is WaitKind.TASK:
             self.commands.append(CancelInvocation(scope.scope_id, scope.wait_id))
         if self._holds_invocation(scope):
-            self.commands.append(StopInvocation(submission_key(self.execution, scope)))
+            self.commands.append(StopInvocation(submission_key(self.execution.execution_id, scope)))
 
     def _holds_invocation(self, scope: Scope) -> bool:
         """Whether it waits for an asynchronous invocation. An execution that is ended from outside says so for all."""
@@ -302,11 +302,11 @@ class Turn:
             self.commands.append(ReportCallback(execution.callback_token, result))
 
 
-def idempotency_key(execution: Execution, scope: Scope) -> str:
+def idempotency_key(execution_id: str, scope: Scope) -> str:
     """What all calls of one entry of a step go by."""
-    return f"{execution.execution_id}-{scope.entered_event_id}"
+    return f"{execution_id}-{scope.entered_event_id}"
 
 
-def submission_key(execution: Execution, scope: Scope) -> str:
+def submission_key(execution_id: str, scope: Scope) -> str:
     """What one attempt of it submits goes by."""
-    return f"{idempotency_key(execution, scope)}-{scope.wait_id}"
+    return f"{idempotency_key(execution_id, scope)}-{scope.wait_id}"

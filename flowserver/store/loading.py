@@ -153,6 +153,33 @@ def _load_scope(row: Any, stored: StoredExecution, broken: dict[str, str]) -> No
         broken[row.execution_id] = f"scope {row.scope_id} cannot be read: {damage}"
 
 
+class WaitingCall(NamedTuple):
+    """A scope that waits for the call of its step, with whom the call is made for."""
+
+    flow_name: str
+    execution_name: str
+    definition_id: str
+    scope: Scope
+
+
+def find_waiting_call(
+    connection: Connection, node_id: str, execution_id: str, scope_id: int, wait_id: int
+) -> WaitingCall | None:
+    """The scope that waits for this attempt's call, if the call is leased to the node; raises ValueError if the row
+    makes no sense.
+    """
+    given = {"b_id": execution_id, "b_scope": scope_id, "b_wait": wait_id, "b_node": node_id}
+    rows = fetch_rows(connection, _FIND_WAITING_CALL, given)
+    if not rows:
+        return None
+    row = rows[0]
+    columns = len(_SCOPE_CHECKS)
+    damage = damage_in(row[:columns], _SCOPE_CHECKS)
+    if damage is not None:
+        raise ValueError(f"scope {scope_id}: {damage}")
+    return WaitingCall(row.flow_name, row.name, row.definition_id, _scope(row))
+
+
 def lock_versions(connection: Connection, execution_ids: Iterable[str]) -> dict[str, int]:
     """Lock the headers until the transaction ends, in the order in which everybody locks them; their versions."""
     ids = sorted(filter(is_text, set(execution_ids)))
@@ -189,6 +216,12 @@ _LOAD_CALLS = (
     select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id)
     .where(among(scopes.c.execution_id, bindparam("ids")), TASK)
     .order_by(scopes.c.execution_id, scopes.c.scope_id)
+)
+_FIND_WAITING_CALL = (
+    select(scopes, executions.c.flow_name, executions.c.name, executions.c.definition_id)
+    .join(executions, executions.c.execution_id == scopes.c.execution_id)
+    .where(scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope"), TASK)
+    .where(scopes.c.wait_id == bindparam("b_wait"), scopes.c.node_id == bindparam("b_node"))
 )
 _HEADER_CHECKS = checks_of(_HEADER)
 _SCOPE_CHECKS = checks_of(scopes.c)

@@ -21,6 +21,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
+from flowserver.engine.invocation_lines import Line
 from flowserver.engine.invocation_stops import stop_all
 from flowserver.engine.invocations import NewInvocation
 from flowserver.engine.pace import ROW_BYTES, ROWS_MAX
@@ -539,7 +540,7 @@ async def test_a_lost_one_is_found_among_very_many(
         await node.engine.invocations.submit(new(str(number)))
     held = await functions.next_call("shop/pay")
     node.engine.invocations._in_hand.discard("3")  # as if this node had forgotten it
-    node.engine.invocations._lines.drop(("shop", "", "pay"), "3")
+    node.engine.invocations._lines.drop(Line.of(("shop", "", "pay")), "3")
     for _ in range(6):
         await node.engine.sweeper.sweep()
     assert node.engine.invocations.is_in_hand("3")

@@ -356,7 +356,7 @@ async def test_a_node_that_joins_takes_its_share_of_the_calls_that_wait(
         under_way = [await functions.next_call("shop/pay") for _ in range(2)]
         async with running_node(open_database(), clock, node_id="two", limits=limits) as two:
             under_way += [await functions.next_call("shop/pay") for _ in range(2)]
-            waiting = [one.engine.dispatcher.places.wanted, two.engine.dispatcher.places.wanted]
+            waiting = [one.engine.dispatcher.waiting, two.engine.dispatcher.waiting]
             for call in under_way:
                 call.reply({})
             for _ in names[4:]:

@@ -114,7 +114,19 @@ class Outside:
         starter = _HandStarter(nobody, asking, nobody, self._limits)
         places = Places(self._limits.invocations_in_flight_max)
         return Dispatcher(
-            asking, nobody, nobody, starter, nobody, nobody, places, self._clock, self._limits, lease, nobody, nobody
+            asking,
+            nobody,
+            nobody,
+            starter,
+            nobody,
+            nobody,
+            nobody,
+            places,
+            self._clock,
+            self._limits,
+            lease,
+            nobody,
+            nobody,
         )
 
     def call(self, node: Node, caller: Caller, command: InvokeTask) -> Parcel:
@@ -160,7 +172,7 @@ class Outside:
 
     def _call_child(self, node: Node, caller: Caller, command: InvokeTask, key: CallKey) -> Parcel:
         """The dispatcher's own way of starting a sub-flow, taken by hand from commit to commit."""
-        call = node.dispatcher._call(caller, command)
+        call = node.dispatcher._call(key, (caller, command), cast(Any, _NoPlace()))
         order = Parcel(None, call=key, order=node.calls[key])
         return self._next(node, order, call, call.send(None), command)
 
@@ -193,6 +205,13 @@ class Outside:
 
 SUBMITTED = Success({})
 """What a step that does not wait for its invocation learns of it."""
+
+
+class _NoPlace:
+    """Every call has a place here."""
+
+    def give_back(self) -> None:
+        pass
 
 
 class _Asking:

@@ -30,7 +30,7 @@ def quiet() -> Iterator[None]:
 
 
 def test_disorder_changes_no_result() -> None:
-    summary = run_worlds(1, range(2), share=0.3)
+    summary = run_worlds(6, range(2), share=0.3)
     assert summary.failure is None, summary.failure
     assert summary.executions > CASES_PER_WORLD / 2
     cut_short = summary.ends["Stopped"] + summary.ends["TimedOut"]

@@ -179,7 +179,11 @@ class Witness:
                 self._register(run, command)
         stopped = {each.submission_key for each in commands if isinstance(each, StopInvocation)}
         assert (None in stopped) == (execution.status in (Status.STOPPED, Status.TIMED_OUT))
-        held = {submission_key(execution, each) for each in scopes if each.wait in (WaitKind.TASK, WaitKind.TOKEN)}
+        held = {
+            submission_key(execution.execution_id, each)
+            for each in scopes
+            if each.wait in (WaitKind.TASK, WaitKind.TOKEN)
+        }
         assert not held & stopped, "an invocation that is waited for is stopped"
         reports = sum(isinstance(command, ReportCallback) for command in commands)
         assert reports == int(not execution.is_running and execution.callback_token is not None)

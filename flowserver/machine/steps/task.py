@@ -11,7 +11,7 @@ from flowserver.language.graph import ActionTarget, FlowTarget, Pattern, TaskSte
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.events import EventType
 from flowserver.machine.failures import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
-from flowserver.machine.mappings import RUNTIME_ERROR, evaluate_params, fuel_for
+from flowserver.machine.mappings import RUNTIME_ERROR, TokenMaker, evaluate_params, fuel_for
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.parameters import is_asynchronous, refusal
 from flowserver.machine.progress import (
@@ -21,7 +21,6 @@ from flowserver.machine.progress import (
     fail_step,
     leave_step,
     step_context,
-    step_token,
 )
 from flowserver.machine.sizes import fits
 from flowserver.machine.state import Scope, WaitKind
@@ -133,33 +132,38 @@ def _attempt(turn: Turn, scope: Scope, step: TaskStep) -> None:
 
 
 def _order(turn: Turn, scope: Scope, step: TaskStep) -> None:
-    params = _params(scope, step)
-    assert not isinstance(params, Failure)
     scope.attempt += 1
     turn.touched.add(scope.scope_id)
-    turn.commands.append(
-        InvokeTask(
-            scope_id=scope.scope_id,
-            wait_id=scope.wait_id,
-            attempt=scope.attempt,
-            step_name=step.name,
-            target=step.target,
-            pattern=step.pattern,
-            input=_input(scope),
-            params=params,
-            token=_token(turn, scope, step),
-            idempotency_key=idempotency_key(turn.execution, scope),
-            submission_key=submission_key(turn.execution, scope),
-            deadline_at=scope.wake_at,
-            asynchronous=is_asynchronous(step, _input(scope)),
-        )
+    turn.commands.append(order_of(turn.execution.execution_id, scope, step, turn.environment.token_for))
+
+
+def order_of(execution_id: str, scope: Scope, step: TaskStep, token_for: TokenMaker) -> InvokeTask:
+    """What a scope that waits for the call of its step has ordered: the same whenever it is worked out."""
+    params = _params(scope, step)
+    assert not isinstance(params, Failure)
+    return InvokeTask(
+        scope_id=scope.scope_id,
+        wait_id=scope.wait_id,
+        attempt=scope.attempt,
+        step_name=step.name,
+        target=step.target,
+        pattern=step.pattern,
+        input=_input(scope),
+        params=params,
+        token=_token(execution_id, scope, step, token_for),
+        idempotency_key=idempotency_key(execution_id, scope),
+        submission_key=submission_key(execution_id, scope),
+        deadline_at=scope.wake_at,
+        asynchronous=is_asynchronous(step, _input(scope)),
     )
 
 
-def _token(turn: Turn, scope: Scope, step: TaskStep) -> str | None:
+def _token(execution_id: str, scope: Scope, step: TaskStep, token_for: TokenMaker) -> str | None:
     if step.pattern is Pattern.WAIT_FOR_CALLBACK:
-        return step_token(turn, scope)
-    return step_token(turn, scope, scope.wait_id) if _submits(scope, step) else None
+        return token_for(execution_id, scope.scope_id, scope.entered_event_id, None)
+    if not _submits(scope, step):
+        return None
+    return token_for(execution_id, scope.scope_id, scope.entered_event_id, scope.wait_id)
 
 
 def _failure_event(failure: Failure, *, submits: bool) -> EventType:
