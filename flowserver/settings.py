@@ -37,6 +37,11 @@ class Settings(BaseSettings):
         "sqlite:///data/flowserver.db",
         description="Where all data is: sqlite:///FILE or postgresql://USER@HOST/NAME.",
     )
+    migrate: bool | None = Field(
+        None,
+        description="Whether a start migrates a database of an older version first. Unless it is set, a start only "
+        "creates the tables of a new SQLite database; false does not create them either.",
+    )
     limits: Literal["default", "cloud"] = Field(
         "default", description="Profile of limits: generous ones, or those the cloud service documents."
     )

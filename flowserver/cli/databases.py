@@ -9,7 +9,7 @@ from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import read_settings
 from flowserver.server import sole_use
 from flowserver.store.database import Database
-from flowserver.store.schema import check_schema, is_up_to_date
+from flowserver.store.schema import check_schema, is_up_to_date, revision_of
 
 
 @contextmanager
@@ -37,6 +37,13 @@ def bring_up_to_date(database: Database) -> list[str]:
             return []
         migrate: Callable[[Database], list[str]] = load("flowserver.store.migrating:migrate")
         return migrate(database)
+
+
+def is_new(database: Database) -> bool:
+    """Whether it is a SQLite database without tables: one that nothing has been kept in."""
+    if database.sqlite_file is None:
+        return False
+    return not database.sqlite_file.exists() or database.run_read(revision_of) is None
 
 
 def require_up_to_date(database: Database) -> None:

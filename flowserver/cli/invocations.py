@@ -17,7 +17,7 @@ InvocationId = Annotated[str, typer.Argument(metavar="ID", help="The invocation'
 
 @invocations.callback()
 def _invocations() -> None:
-    """Restart or stop asynchronous invocations that a server has parked."""
+    """Restart or stop parked asynchronous invocations."""
 
 
 @invocations.command()

@@ -74,6 +74,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with _load_uncollected("flowserver.cli.failures:ending_well")():
+            _load_uncollected("flowserver.cli.options:require_known_variables")()
             return super().invoke(ctx)
 
 

@@ -3,16 +3,25 @@
 import inspect
 import os
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from pydantic import ValidationError
 
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
 from flowserver.settings import Settings, SettingsFileInvalid, read_settings_file
 
 SERVER_DEFAULT = "http://127.0.0.1:8080"
+
+PREFIX = str(Settings.model_config["env_prefix"])
+URL_VARIABLE = f"{PREFIX}URL"
+TOKEN_VARIABLE = f"{PREFIX}TOKEN"
+_OF_COMMANDS = (URL_VARIABLE, TOKEN_VARIABLE)
+"""Variables that are no settings of the server, but options of commands that talk to one."""
 
 
 def flag_of(name: str) -> str:
@@ -22,7 +31,7 @@ def flag_of(name: str) -> str:
 
 def variable_of(name: str) -> str:
     """The environment variable of a setting: `FLOWSERVER_DATABASE_URL`."""
-    return f"{Settings.model_config['env_prefix']}{name}".upper()
+    return f"{PREFIX}{name}".upper()
 
 
 def read_settings(flags: Mapping[str, Any]) -> Settings:
@@ -54,6 +63,16 @@ def _source(place: tuple[int | str, ...], given: Mapping[str, Any]) -> str:
 
 def _origin(name: str, given: Mapping[str, Any]) -> str:
     return flag_of(name) if name in given else variable_of(name)
+
+
+def require_known_variables() -> None:
+    """Raises CommandFailed for a variable FLOWSERVER_… that no command reads: a misspelt one would be ignored."""
+    known = {*map(variable_of, Settings.model_fields), *_OF_COMMANDS}
+    for name in sorted(os.environ):
+        if name.upper().startswith(PREFIX) and name.upper() not in known:
+            near = get_close_matches(name.upper()[len(PREFIX) :], [each[len(PREFIX) :] for each in sorted(known)], n=1)
+            hint = f"; did you mean {PREFIX}{near[0]}?" if near else ""
+            raise CommandFailed(f"there is no environment variable {name}{hint}", ExitCode.USAGE)
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -88,8 +107,12 @@ def _option(name: str) -> Any:
     elif default is not None:
         notes += f"; default: {str(default).lower() if isinstance(default, bool) else default}"
     repeated = " May be given several times." if metavar else ""
-    flag = f"{flag_of(name)}/--no-{name.replace('_', '-')}" if isinstance(default, bool) else flag_of(name)
+    flag = f"{flag_of(name)}/--no-{flag_of(name)[2:]}" if _is_yes_or_no(name) else flag_of(name)
     return typer.Option(flag, help=f"{field.description}{repeated} [{notes}]", metavar=metavar)
+
+
+def _is_yes_or_no(name: str) -> bool:
+    return bool in (Settings.model_fields[name].annotation, *get_args(Settings.model_fields[name].annotation))
 
 
 def _is_of_pairs(name: str) -> bool:
@@ -105,14 +128,14 @@ LimitsFlag = Annotated[Literal["default", "cloud"] | None, _option("limits")]
 OutputFormat = Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people, JSON for programs.")]
 
 ServerUrl = Annotated[
-    str, typer.Option("--server", envvar="FLOWSERVER_URL", show_envvar=True, help="Address of the running server.")
+    str, typer.Option("--server", envvar=URL_VARIABLE, show_envvar=True, help="Address of the running server.")
 ]
 
 Token = Annotated[
     str | None,
     typer.Option(
         "--token",
-        envvar="FLOWSERVER_TOKEN",
+        envvar=TOKEN_VARIABLE,
         show_envvar=True,
         help="Bearer token, where the server has access keys; the variable hides it from the list of processes.",
     ),

@@ -1,7 +1,7 @@
 """The command `flowserver serve`: settings, database, port, and then the server until it is told to stop."""
 
 import gc
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
@@ -9,7 +9,7 @@ from flowserver import __version__
 from flowserver.api.accepting import raise_file_limit
 from flowserver.api.guard import is_loopback
 from flowserver.base.urls import base_url
-from flowserver.cli.databases import bring_up_to_date, open_database, place_of, require_up_to_date
+from flowserver.cli.databases import bring_up_to_date, is_new, open_database, place_of, require_up_to_date
 from flowserver.cli.listening import listening
 from flowserver.cli.logs import set_up_logs
 from flowserver.cli.options import with_settings
@@ -23,16 +23,6 @@ from flowserver.store.keys import Admission, read_admission
 GARBAGE_THRESHOLD = 20_000
 """New containers between two looks at the youngest; some megabytes at most, should all be cycles."""
 
-Migrate = Annotated[
-    bool | None,
-    typer.Option(
-        "--migrate/--no-migrate",
-        help="Whether to migrate the database first. By default SQLite is migrated, which only this server uses, and "
-        "PostgreSQL is not, which several servers may share.",
-        show_default=False,
-    ),
-]
-
 
 _ACCESS: Final = {
     Admission.OPEN: "open to every program on this machine; to close it: flowserver keys create",
@@ -42,7 +32,7 @@ _ACCESS: Final = {
 
 
 @with_settings
-def serve(settings: Settings, *, migrate: Migrate = None) -> None:
+def serve(settings: Settings) -> None:
     """Run the server until Ctrl-C or SIGTERM.
 
     Every setting is a flag, the environment variable that its description names, or a line of the settings file;
@@ -59,7 +49,7 @@ def serve(settings: Settings, *, migrate: Migrate = None) -> None:
     app = create_app(settings)
     raise_file_limit(app.state.limits)
     with open_database(settings.database_url) as database:
-        admission = _prepare(database, migrate)
+        admission = _prepare(database, settings.migrate)
         place = place_of(database)
     _collect_garbage_seldom()
     with listening(settings.host, settings.port, admission is not Admission.OPEN) as listeners:
@@ -70,9 +60,11 @@ def serve(settings: Settings, *, migrate: Migrate = None) -> None:
 
 
 def _prepare(database: Database, migrate: bool | None) -> Admission:
-    """Make sure of the tables; returns who may call."""
-    if database.is_sqlite if migrate is None else migrate:
-        bring_up_to_date(database)
+    """Make sure of the tables; returns who may call. What it changes, it says."""
+    if is_new(database) if migrate is None else migrate:
+        applied = bring_up_to_date(database)
+        if applied:
+            typer.echo(f"migrated {place_of(database)} to revision {applied[-1]} ({len(applied)} applied)")
     require_up_to_date(database)
     return database.run_read(read_admission)
 

@@ -38,7 +38,17 @@ def seconds(duration: str) -> int:
 
 def settings_of(service: dict[str, Any]) -> Settings:
     names = {variable_of(name): name for name in Settings.model_fields}
-    return Settings(**{names[variable]: value for variable, value in service["environment"].items()})
+    given = {variable: value for variable, value in service["environment"].items() if variable != "PGPASSWORD"}
+    return Settings(**{names[variable]: value for variable, value in given.items()})
+
+
+def test_a_password_may_hold_any_characters() -> None:
+    """None of it is in a URL; PostgreSQL's client library takes the variable as it is."""
+    raw = yaml.safe_load(TEXT)["services"]
+    password = raw["postgres"]["environment"]["POSTGRES_PASSWORD"]
+    for service in (raw["migrate"], raw["flowserver-1"], raw["flowserver-2"]):
+        assert service["environment"]["PGPASSWORD"] == password
+        assert "$" not in service["environment"]["FLOWSERVER_DATABASE_URL"]
 
 
 def test_two_nodes_differ_in_nothing_but_their_names() -> None:
@@ -77,7 +87,7 @@ def test_nodes_use_the_database_of_this_file() -> None:
     url = make_url(settings.database_url)
     database = SERVICES["postgres"]["environment"]
     assert url.host in SERVICES
-    assert (url.username, url.password, url.database) == tuple(
+    assert (url.username, NODE["environment"]["PGPASSWORD"], url.database) == tuple(
         database[f"POSTGRES_{name}"] for name in ("USER", "PASSWORD", "DB")
     )
 

@@ -31,6 +31,7 @@ def test_module_is_the_program():
 def test_commands_are_those_that_are_documented():
     assert {" ".join(names) for names in COMMANDS} == {
         "serve", "migrate", "restore", "validate", "doctor", "executions restart",
+        "invocations restart", "invocations stop",
         "keys create", "keys list", "keys disable", "keys open",
         "functions list", "functions put", "functions get", "functions delete", "functions serve",
     }  # fmt: skip

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from flowserver import __version__
+from flowserver.store.database import Database
+from flowserver.store.schema import REVISIONS
 from tests.cli.conftest import one_line
 from tests.support.server import PATIENCE_SECONDS, ServerProcess
 
@@ -39,12 +42,14 @@ def test_comes_up_on_an_empty_machine_and_ends_cleanly(new_url, processes):
         assert answer.status_code == 200
         assert "server" not in answer.headers
         server.stop(signal.SIGINT)
-    announcement, log = server.log.splitlines()[:5], server.log.splitlines()[5:]
+    file = new_url.removeprefix("sqlite:///")
+    announcement, log = server.log.splitlines()[:6], server.log.splitlines()[6:]
     assert announcement == [
+        f"migrated {file} to revision {REVISIONS[-1]} ({len(REVISIONS)} applied)",
         f"flowserver {__version__} is ready (Ctrl-C stops it)",
         f"  API     {server.url}  (for SDKs; REST is under /v1)",
         f"  Docs    {server.url}/docs",
-        f"  Data    {new_url.removeprefix('sqlite:///')}",
+        f"  Data    {file}",
         "  Access  open to every program on this machine; to close it: flowserver keys create",
     ]
     assert log[-1].endswith(": stopped")
@@ -193,6 +198,31 @@ def test_no_migration_when_told_so(run, new_url, tmp_path):
     result = run("serve", "--no-migrate", "--database-url", new_url)
     assert result.exit_code == 5
     assert one_line(result) == "flowserver: the database is not up to date; run: flowserver migrate"
+
+
+def test_an_older_database_is_not_migrated_unless_told_so(run, database_url):
+    """Going back one revision and forth again changes nothing but the number."""
+    before, newest = REVISIONS[-2:]
+    database = Database(database_url)
+    with database.write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = :before"), {"before": before})
+    result = run("serve", "--database-url", database_url, "--port", "0")
+    with database.write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = :newest"), {"newest": newest})
+    database.close()
+    assert result.exit_code == 5
+    assert one_line(result) == "flowserver: the database is not up to date; run: flowserver migrate"
+
+
+@pytest.mark.parametrize("given", ["flag", "variable", "file"])
+def test_a_start_that_migrates_says_so(postgres_url, tmp_path, given):
+    (tmp_path / "settings.yaml").write_text("migrate: true\n")
+    arguments = {"flag": ["--migrate"], "file": ["--settings", str(tmp_path / "settings.yaml")]}.get(given, [])
+    environment = {"FLOWSERVER_MIGRATE": "true"} if given == "variable" else {}
+    with ServerProcess(postgres_url, *arguments, environment=environment) as server:
+        assert f"to revision {REVISIONS[-1]} ({len(REVISIONS)} applied)\n" in server.log
+    with ServerProcess(postgres_url, *arguments, environment=environment) as server:
+        assert "to revision" not in server.log
 
 
 def test_postgresql_is_migrated_only_when_told_so(run, postgres_url):

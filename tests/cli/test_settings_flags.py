@@ -7,6 +7,7 @@ import typer
 
 from flowserver.cli.options import flag_of, read_settings, variable_of
 from flowserver.settings import Settings
+from tests.cli.conftest import one_line
 
 FILE = Path(__file__).parent / "settings.yaml"
 
@@ -15,6 +16,7 @@ EXAMPLES = {
     "host": ("0.0.0.0", "0.0.0.0"),
     "port": ("9000", 9000),
     "database_url": ("sqlite:///x.db", "sqlite:///x.db"),
+    "migrate": ("true", True),
     "limits": ("cloud", "cloud"),
     "lenient": ("true", True),
     "missing_source": ("fail", "fail"),
@@ -29,6 +31,7 @@ EXAMPLES = {
 }
 OTHERS = {
     "settings": (FILE.parent / ".." / "cli" / FILE.name,) * 2,
+    "migrate": (False, False),
     "allowed_hosts": (["c"], ["c"]),
     "queues": (["c=d"], {"c": "d"}),
 }
@@ -38,7 +41,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_every_setting_is_in_the_help(run, name):
     text = " ".join(run("serve", "--help").stdout.split())
-    follows = " / --no-" if isinstance(Settings.model_fields[name].default, bool) else " <"
+    follows = " / --no-" if name in ("migrate", "lenient") else " <"
     assert f" {flag_of(name)}{follows}" in text
     assert Settings.model_fields[name].description in text
     assert f"[env: {variable_of(name)}" in text
@@ -90,3 +93,26 @@ def test_a_flag_beside_a_wrong_variable(monkeypatch):
     with pytest.raises(typer.BadParameter) as raised:
         read_settings({"port": 1})
     assert raised.value.param_hint == "FLOWSERVER_LOG_LEVEL"
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["serve"], ["functions", "list"], ["validate", "-"]])
+@pytest.mark.parametrize(
+    ("variable", "hint"),
+    [
+        ("FLOWSERVER_DATABSE_URL", "; did you mean FLOWSERVER_DATABASE_URL?"),
+        ("FLOWSERVER_TOEKN", "; did you mean FLOWSERVER_TOKEN?"),
+        ("flowserver_limit", "; did you mean FLOWSERVER_LIMITS?"),
+        ("FLOWSERVER_QQQQQQQQ", ""),
+    ],
+)
+def test_a_misspelt_variable_is_refused_by_every_command(run, monkeypatch, command, variable, hint):
+    monkeypatch.setenv(variable, "x")
+    result = run(*command)
+    assert result.exit_code == 2
+    assert one_line(result) == f"flowserver: there is no environment variable {variable}{hint}"
+
+
+def test_variables_of_commands_and_of_others_are_known(run, monkeypatch):
+    for name in ("FLOWSERVER_URL", "FLOWSERVER_TOKEN", "_FLOWSERVER_COMPLETE_ARGS", "MY_FLOWSERVER_X"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert run("validate", "-", stdin="version: v1\ntype: flow\nsteps: [{type: pass, name: p}]").exit_code == 0
