@@ -20,9 +20,9 @@ async def invoke(operations: Operations, request: FcRequest, names: dict[str, st
     if kind == "Async":
         return await _submit(operations, request, names)
     began_at = time.monotonic()
-    result = await operations.invocations.invoke(
-        **names, payload=await request.body(), request_id=request.request_id, wants_log=log_type == "Tail"
-    )
+    payload, wants_log = await request.body(), log_type == "Tail"
+    work = operations.invocations.invoke(**names, payload=payload, request_id=request.request_id, wants_log=wants_log)
+    result = await request.unless_abandoned(work)
     if not isinstance(result, Returned):
         return refusal(result.status, result.code, result.message)
     return _returned(result, names["qualifier"], round((time.monotonic() - began_at) * 1000))

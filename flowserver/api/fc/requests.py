@@ -1,8 +1,10 @@
 """A request of a Function Compute client, taken apart. Checks nothing but that it can be read."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect
@@ -11,6 +13,8 @@ from starlette.types import Receive, Scope
 from flowserver.api.rpc.signature import check_body
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
+
+T = TypeVar("T")
 
 PARAMETERS_MAX = 50
 """Parameters of one query; real ones have at most eight."""
@@ -70,6 +74,27 @@ class FcRequest:
         if self.is_body_signed:
             check_body(body, self.headers)
         return body
+
+    async def unless_abandoned(self, work: Coroutine[Any, Any, T]) -> T:
+        """What the work returns; call it after `body`. Work whose client closes its connection is cancelled.
+
+        Raises ClientDisconnect then, once the work has ended.
+        """
+        working = asyncio.create_task(work)
+        leaving = asyncio.create_task(self._closed())
+        try:
+            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+        finally:
+            leaving.cancel()
+            if working.cancel():
+                await asyncio.wait((working,))
+        raise ClientDisconnect
+
+    async def _closed(self) -> None:
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
 
     async def _read(self) -> bytes:
         parts: list[bytes] = []
