@@ -8,7 +8,7 @@ Decides only; reads no settings and answers no request.
 
 import re
 import socket
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, ip_address
@@ -22,6 +22,7 @@ _LOCAL_NAMES = ("localhost", "*.localhost")
 _LOOPBACK_V4 = IPv4Network("127.0.0.0/8")
 _LOOPBACK_V6 = IPv6Address("::1")
 _AUTHORITY = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[A-Za-z0-9._-]{1,253}))(?::[0-9]{1,5})?\Z")
+_OF_BROWSERS = ("sec-fetch-site", "origin", "referer")
 _SCHEME = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -49,6 +50,17 @@ def check_open_request(
         raise _denied("Origin", origin_header)
     if fetch_site is not None and fetch_site.strip().lower() == "cross-site":
         raise _denied("Sec-Fetch-Site", fetch_site)
+
+
+def check_change_by_get(headers: Mapping[str, str]) -> None:
+    """Refuse a GET that changes something if a browser sends it; header names are in lower case.
+
+    A page needs no script to have a browser send a GET, and no browser marks every such request: Sec-Fetch-Site goes to
+    trustworthy origins only, Origin not with images, and a page can suppress Referer. But all name themselves Mozilla,
+    which no SDK does. Raises AccessDenied.
+    """
+    if headers.get("user-agent", "").startswith("Mozilla/") or any(name in headers for name in _OF_BROWSERS):
+        raise AccessDenied("A browser cannot change anything by GET; send a POST.")
 
 
 def resolve(host: str) -> list[str]:

@@ -62,6 +62,11 @@ class AccessOperations:
             raise AccessDenied(KEYS_LOST)
         return self._admission is Admission.OPEN
 
+    async def check_open(self) -> None:
+        """Raises AccessDenied unless callers need no key."""
+        if not await self.is_open():
+            raise AccessDenied("the server has access keys now; send one")
+
     async def _look(self) -> None:
         try:
             found, before = await self._keys.admission(), self._admission
@@ -83,6 +88,11 @@ class AccessOperations:
         if key is None:
             raise UnknownAccessKey(f"access key {access_key_id} is unknown or disabled")
         return key.secret
+
+    async def check_key(self, access_key_id: str) -> None:
+        """Raises AccessDenied unless there is an enabled key of this id."""
+        if await self._find("id", access_key_id) is None:
+            raise AccessDenied(f"access key {access_key_id} was disabled")
 
     async def check_bearer(self, token: str) -> None:
         """Raises AccessDenied unless an enabled key has this bearer token."""

@@ -1,7 +1,7 @@
 """Starting, stopping, reading and awaiting executions, and their histories."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -196,15 +196,25 @@ class ExecutionOperations:
         events, following = await self._engine.lists.ask(read)
         return Page(events, None if following is None else str(following))
 
-    async def follow(self, flow_name: str, name: str, *, after_event_id: int = 0) -> AsyncGenerator[Event, None]:
+    async def follow(
+        self,
+        flow_name: str,
+        name: str,
+        *,
+        after_event_id: int = 0,
+        check: Callable[[], Awaitable[object]] | None = None,
+    ) -> AsyncGenerator[Event, None]:
         """Events as they happen, from the one after `after_event_id` to the execution's last; raises as `history`.
 
-        Ends early, between two events, when the server stops.
+        Ends early, between two events, when the server stops. `check` is called before each look, at least every
+        LOOK_AGAIN_SECONDS; what it raises ends the events.
         """
         row = await self._find(flow_name, name, bounded=True)
         with self._engine.watchers.watch_changes(row.execution_id) as changed:
             while True:
                 changed.happened.clear()
+                if check is not None:
+                    await check()
                 # By its id: when its flow is deleted meanwhile, it is stopped, and that is still news.
                 over, events = await self._engine.lists.ask(
                     partial(_news, execution_id=row.execution_id, after_event_id=after_event_id)

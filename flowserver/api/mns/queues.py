@@ -70,12 +70,17 @@ async def send(operations: Operations, call: Call) -> Answer:
     return answered(201, "Message", fields[0])
 
 
+def is_peek(call: Call) -> bool:
+    """Whether a receive only looks, and changes nothing."""
+    return call.query.get("peekonly", "").lower() == "true"
+
+
 async def receive(operations: Operations, call: Call) -> Answer:
     """ReceiveMessage, BatchReceiveMessage, PeekMessage or BatchPeekMessage."""
     query = call.query
     is_batch = "numofmessages" in query
     count = integer("numOfMessages", query["numofmessages"]) if is_batch else 1
-    if query.get("peekonly", "").lower() == "true":
+    if is_peek(call):
         messages = await operations.queues.peek(call.names[0], count=count)
         return _messages([_peeked_fields(message) for message in messages], is_batch=is_batch)
     wait = query.get("waitseconds")

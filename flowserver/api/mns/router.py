@@ -5,18 +5,20 @@ A plain ASGI application: what a framework does around one route costs several t
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from flowserver.api.faults import as_fault
-from flowserver.api.guard import check_open_request
+from flowserver.api.guard import check_change_by_get, check_open_request
 from flowserver.api.mns import account, queues, topics
 from flowserver.api.mns.answers import Answer, fault_answer, send_answer
 from flowserver.api.mns.calls import Call, read_query
 from flowserver.api.mns.faults import InvalidRequestUrl
 from flowserver.api.mns.signature import SignedRequest, check_digest, read_claim, verify
+from flowserver.api.permission import Check, WhileAllowed
 from flowserver.base.errors import FlowServerError
 from flowserver.engine.engine import Engine
 from flowserver.operations.operations import Operations
@@ -68,10 +70,14 @@ class MnsRoute:
         try:
             body = await _body(receive)
             serve, names = _call_of(scope["method"], scope["path"])
-            await self._check_caller(SignedRequest(scope["method"], _resource(scope), headers, body))
             call = Call(names, read_query(scope["query_string"].decode("latin-1")), headers, body)
-            serving = serve(self._operations, call)
-            answer = await (_unless_gone(serving, receive) if serve in MAY_WAIT else serving)
+            changes = serve in MAY_WAIT and not queues.is_peek(call)
+            check = await self._check_caller(SignedRequest(scope["method"], _resource(scope), headers, body), changes)
+            if serve in MAY_WAIT:
+                async with WhileAllowed(check):
+                    answer = await _unless_gone(serve(self._operations, call), receive)
+            else:
+                answer = await serve(self._operations, call)
         except ClientDisconnect:
             return  # nobody is left to answer
         except FlowServerError as error:
@@ -80,21 +86,26 @@ class MnsRoute:
             answer = fault_answer(as_fault(error, f"request {request_id}"), headers.get("host", ""), request_id)
         await send_answer(send, answer, request_id)
 
-    async def _check_caller(self, request: SignedRequest) -> None:
+    async def _check_caller(self, request: SignedRequest, changes_by_get: bool) -> Check:
+        """Raises a refusal, or returns how to ask once more whether the caller is allowed."""
         access = self._operations.access
         headers = request.headers
         if await access.is_open():
             host, origin = headers.get("host"), headers.get("origin")
             check_open_request(host, origin, self._allowed_hosts, headers.get("sec-fetch-site"))
+            if changes_by_get:
+                check_change_by_get(headers)
             check_digest(request)
-            return
+            return access.check_open
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            await access.check_bearer(token.strip())
+            check = partial(access.check_bearer, token.strip())
+            await check()
             check_digest(request)
-            return
+            return check
         claim = read_claim(headers)
         verify(request, claim, await access.secret_of(claim.access_key_id), self._clock.now_ms())
+        return partial(access.check_key, claim.access_key_id)
 
 
 def _call_of(method: str, path: str) -> tuple[Serve, tuple[str, ...]]:

@@ -1,5 +1,6 @@
 """Who may use REST: bearers of a token, or, while the server has no access keys, programs on this machine."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends
@@ -33,17 +34,22 @@ class Unauthenticated(AccessDenied):
 async def authorise(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> None:
-    """Raises Unauthenticated, or AccessDenied when a server without keys is called from elsewhere."""
+    """Raises Unauthenticated, or AccessDenied when a server without keys is called from elsewhere.
+
+    `request.state.check` asks once more, and raises AccessDenied.
+    """
     state: Any = request.app.state
     access = state.operations.access
     if await access.is_open():
         headers = request.headers
         site = headers.get("sec-fetch-site")
         check_open_request(headers.get("host"), headers.get("origin"), state.settings.allowed_hosts, site)
+        request.state.check = access.check_open
         return
     if credentials is None:
         raise Unauthenticated
+    check = request.state.check = partial(access.check_bearer, credentials.credentials)
     try:
-        await access.check_bearer(credentials.credentials)
+        await check()
     except AccessDenied as error:
         raise Unauthenticated(error.message, 'Bearer error="invalid_token"') from None

@@ -1,11 +1,13 @@
 """/v1/flows/{flow}/executions/{execution}/events: histories, in pages and live."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Annotated
 
 from fastapi import Header, Query
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer
@@ -13,9 +15,9 @@ from flowserver.api.rest.models.events import EVENT_ID_MAX, Event, EventPage, Ev
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.routing import Ops, rest_router
-from flowserver.base.errors import ExecutionNotExists, FlowNotExists
+from flowserver.base.errors import AccessDenied, ExecutionNotExists, FlowNotExists
 from flowserver.base.json_values import dump_json
-from flowserver.operations.executions import ExecutionOperations
+from flowserver.machine.events import Event as HistoryEvent
 
 router = rest_router("/flows/{flow}/executions/{execution}/events", "executions")
 
@@ -75,6 +77,7 @@ async def stream_events(
     execution: ExecutionName,
     operations: Ops,
     query: Annotated[StreamQuery, Query()],
+    request: Request,
     last_event_id: LastEventId = None,
 ) -> Response:
     """The history as server-sent events: past ones at once, further ones as they happen.
@@ -89,15 +92,14 @@ async def stream_events(
     rest = await executions.history(flow, execution, next_token=str(after + 1), limit=1)
     if row.stopped_at is not None and not rest.items:
         return Response(status_code=204)
-    return EventSourceResponse(_messages(executions, flow, execution, after))
+    follow = partial(executions.follow, flow, execution, after_event_id=after, check=request.state.check)
+    return EventSourceResponse(_messages(follow))
 
 
-async def _messages(
-    executions: ExecutionOperations, flow: str, execution: str, after: int
-) -> AsyncIterator[ServerSentEvent]:
+async def _messages(follow: Callable[[], AsyncGenerator[HistoryEvent, None]]) -> AsyncIterator[ServerSentEvent]:
     try:
-        async with aclosing(executions.follow(flow, execution, after_event_id=after)) as events:
+        async with aclosing(follow()) as events:
             async for event in events:
                 yield ServerSentEvent(dump_json(Event.of(event).model_dump()), id=str(event.event_id))
-    except (FlowNotExists, ExecutionNotExists):
-        return  # deleted meanwhile; the reply has begun, so that it can only end
+    except (AccessDenied, FlowNotExists, ExecutionNotExists):
+        return  # deleted meanwhile, or the caller's key was; the reply has begun, so that it can only end

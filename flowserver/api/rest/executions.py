@@ -17,7 +17,7 @@ from flowserver.api.rest.models.executions import (
 )
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.routing import Allowed, Ops, rest_router
 from flowserver.base.clock import parse_instant
 from flowserver.base.errors import (
     ExecutionAlreadyCompleted,
@@ -49,6 +49,7 @@ async def start_execution(
     operations: Ops,
     start: Annotated[StartExecution, Depends(json_body(StartExecution))],
     query: Annotated[WaitQuery, Query()],
+    allowed: Allowed,
 ) -> Response:
     """Start an execution of a flow; with `?wait=` seconds the reply comes when it has ended.
 
@@ -63,7 +64,8 @@ async def start_execution(
         callback_token=start.callback_task_token,
     )
     if query.wait:
-        row = await operations.executions.describe(flow, row.name, wait_seconds=query.wait)
+        async with allowed:
+            row = await operations.executions.describe(flow, row.name, wait_seconds=query.wait)
     location = f"/v1/flows/{flow}/executions/{row.name}"
     return answer(Execution.of(row), 201 if is_new else 200, {"Location": location})
 
@@ -95,10 +97,15 @@ async def list_executions(flow: FlowName, operations: Ops, query: Annotated[Exec
     responses=problems(FlowNotExists, ExecutionNotExists),
 )
 async def get_execution(
-    flow: FlowName, execution: ExecutionName, operations: Ops, query: Annotated[WaitQuery, Query()]
+    flow: FlowName,
+    execution: ExecutionName,
+    operations: Ops,
+    query: Annotated[WaitQuery, Query()],
+    allowed: Allowed,
 ) -> Response:
     """The execution as it is, or, with `?wait=` seconds, as it is when it has ended or the time is over."""
-    return answer(Execution.of(await operations.executions.describe(flow, execution, wait_seconds=query.wait)))
+    async with allowed:
+        return answer(Execution.of(await operations.executions.describe(flow, execution, wait_seconds=query.wait)))
 
 
 @router.post(

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from flowserver.api.faults import as_fault
+from flowserver.api.permission import WhileAllowed
 from flowserver.api.rest.answers import ExactJson
 from flowserver.api.rest.auth import authorise
 from flowserver.api.rest.problems import problem_response
@@ -25,6 +26,14 @@ def _operations(request: Request) -> Operations:
 
 Ops = Annotated[Operations, Depends(_operations)]
 """The operations, as a route's parameter."""
+
+
+def _allowed(request: Request) -> WhileAllowed:
+    return WhileAllowed(request.state.check)
+
+
+Allowed = Annotated[WhileAllowed, Depends(_allowed)]
+"""A block for what may take long: it ends when the caller's key does."""
 
 
 class RestRoute(APIRoute):

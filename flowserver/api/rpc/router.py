@@ -7,14 +7,16 @@ A plain ASGI application: what a framework does around one route costs several t
 """
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from flowserver.api.faults import as_fault
-from flowserver.api.guard import check_open_request
+from flowserver.api.guard import check_change_by_get, check_open_request
 from flowserver.api.middleware import is_request_id
+from flowserver.api.permission import Check, WhileAllowed
 from flowserver.api.rpc.acting import Act, written
 from flowserver.api.rpc.actions import ACTIONS
 from flowserver.api.rpc.parameters import given
@@ -31,6 +33,12 @@ from flowserver.base.errors import (
     VersionNotSupported,
 )
 from flowserver.operations.access import AccessOperations
+
+READING = ("Describe", "List", "Get")
+"""How the names of those actions begin that change nothing."""
+
+WAITING = ("DescribeExecution", "StartSyncExecution")
+"""Actions that may take minutes, in which a key can be disabled."""
 
 VERSION = "2019-03-15"
 FORM = "application/x-www-form-urlencoded"
@@ -77,26 +85,34 @@ class RpcRoute:
         version = given(parameters, "Version") or received.headers.get("x-acs-version") or VERSION
         if version != VERSION:
             raise VersionNotSupported(f"API version {version[:40]} is not supported; use {VERSION}")
-        await self._check_caller(received)
-        return await self._act(name, parameters, request_id)
+        check = await self._check_caller(received, changes=not name.startswith(READING))
+        if name not in WAITING:
+            return await self._act(name, parameters, request_id)
+        async with WhileAllowed(check):
+            return await self._act(name, parameters, request_id)
 
-    async def _check_caller(self, received: SignedRequest) -> None:
+    async def _check_caller(self, received: SignedRequest, *, changes: bool) -> Check:
+        """Raises a refusal, or returns how to ask once more whether the caller is allowed."""
         access = self._access
         headers = received.headers
         if await access.is_open():
             host, origin = headers.get("host"), headers.get("origin")
             check_open_request(host, origin, self._allowed_hosts, headers.get("sec-fetch-site"))
-            return
+            if changes and received.method != "POST":
+                check_change_by_get(headers)
+            return access.check_open
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            await access.check_bearer(token.strip())
-            return
+            check = partial(access.check_bearer, token.strip())
+            await check()
+            return check
         claim = read_claim(received)
         if claim is None:
             raise MissingParameter("the request is not signed: AccessKeyId and Signature are missing")
         secret = await access.secret_of(claim.access_key_id)
         verify(received, claim, secret, self._clock.now_ms())
         await access.use_nonce(claim.access_key_id, claim.nonce, NONCE_KEPT_MS)
+        return partial(access.check_key, claim.access_key_id)
 
 
 async def _receive(scope: Scope, headers: Mapping[str, str], receive: Receive) -> SignedRequest:
