@@ -10,7 +10,7 @@ from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.cli.options import SERVER_DEFAULT, OutputFormat, ServerUrl, Token
 from flowserver.cli.rest_client import RestClient
 from flowserver.cli.tables import aligned
-from flowserver.hosting.serving import run
+from flowserver.hosting.serving import Choices, run
 from flowserver.operations.function_names import WITHOUT_SERVICE
 
 functions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -41,6 +41,16 @@ WaitingMax = Annotated[int | None, typer.Option("--waiting-max", help="Calls tha
 HostFile = Annotated[Path, typer.Argument(metavar="FILE", help="YAML that maps service/function to file.py:handler.")]
 Listen = Annotated[
     str | None, typer.Option("--listen", metavar="HOST:PORT", help="Where to host; wins over the file. Port 0: any.")
+]
+Advertise = Annotated[
+    str | None,
+    typer.Option("--advertise", metavar="URL", help="Where the server reaches this program; wins over the file."),
+]
+Secret = Annotated[
+    str | None,
+    typer.Option(
+        "--secret", envvar="FUNCTIONS_SECRET", show_envvar=True, help="What callers must send as their bearer token."
+    ),
 ]
 RegisterWith = Annotated[
     str | None,
@@ -141,10 +151,18 @@ def delete(name: Name, server: ServerUrl = SERVER_DEFAULT, token: Token = None) 
 
 
 @functions.command()
-def serve(file: HostFile, server: RegisterWith = None, listen: Listen = None, token: Token = None) -> None:
+def serve(
+    file: HostFile,
+    server: RegisterWith = None,
+    listen: Listen = None,
+    advertise: Advertise = None,
+    secret: Secret = None,
+    token: Token = None,
+) -> None:
     """Host Python functions and register them.
 
-    For tutorials and development: handlers are called as the cloud's Python runtime calls them.
+    For tutorials and development: handlers are called as the cloud's Python runtime calls them. Beyond loopback it
+    needs a secret, which is registered with the functions, so that the server sends it with each call.
 
     \b
     The file:
@@ -157,7 +175,7 @@ def serve(file: HostFile, server: RegisterWith = None, listen: Listen = None, to
     Example:
       flowserver functions serve functions.yaml
     """
-    raise typer.Exit(run(file, server, listen, token))
+    raise typer.Exit(run(file, Choices(server, listen, advertise, token, secret)))
 
 
 def _path(name: str) -> str:

@@ -8,19 +8,22 @@ runtime.
 
 import asyncio
 import base64
+import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
-from uuid import uuid4
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
-from flowserver.api.guard import check_open_request
+from flowserver.api.fc.answers import fault_response
+from flowserver.api.guard import check_change_by_get, check_open_request
+from flowserver.api.middleware import RequestFrame, is_request_id
 from flowserver.base.errors import AccessDenied
+from flowserver.base.limits import Limits
 from flowserver.hosting.context import make_context
 from flowserver.hosting.functions import HostedFunctions
 from flowserver.hosting.instances import Instance
@@ -38,12 +41,39 @@ Act = Callable[[Instance, Request, str], Awaitable[Response]]
 """What an address does with a function; the last argument is the request's id."""
 
 
-def build_app(hosted: HostedFunctions, *, for_local_programs: bool = False) -> ASGIApp:
-    """An ASGI application that answers POST on both addresses of every hosted function, and its hooks' addresses.
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Whose calls are answered. By default, everybody's."""
 
-    With `for_local_programs` it refuses what a browser sends on behalf of a page, by the rules of a server without
-    access keys: else any web page could run the functions of whoever looks at it.
-    """
+    for_local_programs: bool = False
+    """Refuse what a browser sends on behalf of a page, by the rules of a server without access keys: else any web page
+    could run the functions of whoever looks at it."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Host names that local programs may use for this one."""
+    secret: str | None = None
+    """What callers must send as their bearer token, if there is such a secret."""
+
+    def check(self, request: Request) -> None:
+        """Raises AccessDenied."""
+        headers = request.headers
+        if self.for_local_programs:
+            site = headers.get("sec-fetch-site")
+            check_open_request(headers.get("host"), headers.get("origin"), self.allowed_hosts, site)
+            if request.method != "POST":
+                check_change_by_get(headers)
+        if self.secret is not None:
+            given = headers.get("authorization", "").encode("latin-1")
+            if not hmac.compare_digest(given, bearer(self.secret).encode()):
+                raise AccessDenied("the Authorization header does not hold the secret of this program")
+
+
+def bearer(secret: str) -> str:
+    """The Authorization header of those who know the secret."""
+    return f"Bearer {secret}"
+
+
+def build_app(hosted: HostedFunctions, admission: Admission = Admission()) -> Starlette:
+    """An ASGI application that answers POST on both addresses of every hosted function, and its hooks' addresses."""
     instances = {title: Instance(function) for title, function in hosted.items()}
 
     @asynccontextmanager
@@ -57,21 +87,31 @@ def build_app(hosted: HostedFunctions, *, for_local_programs: bool = False) -> A
         ("POST", f"{PLAIN_PATH}/{INITIALIZE}", _initialize),
         ("GET", f"{PLAIN_PATH}/{PRE_STOP}", _pre_stop),
     )
-    routes = [
-        Route(path, _answering(act, instances, for_local_programs), methods=[method]) for method, path, act in addresses
-    ]
-    return Starlette(routes=routes, lifespan=lifespan)
+    routes = [Route(path, _answering(act, instances, admission), methods=[method]) for method, path, act in addresses]
+    app = Starlette(routes=routes, lifespan=lifespan)
+    app.add_middleware(
+        RequestFrame,
+        body_bytes_max=Limits().invocation_payload_bytes_max,
+        is_leaving=lambda: False,
+        fault_response=fault_response,
+    )
+    return app
 
 
 def _answering(
-    act: Act, instances: Mapping[str, Instance], for_local_programs: bool
+    act: Act, instances: Mapping[str, Instance], admission: Admission
 ) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         service, _, _ = request.path_params["service"].partition(".")
         name = request.path_params["function"]
-        request_id = request.headers.get("x-fc-request-id") or str(uuid4())
-        if for_local_programs and _is_foreign(request):
-            return _refused(request_id)
+        given = request.headers.get("x-fc-request-id", "")
+        if is_request_id(given):
+            request.state.request_id = given
+        request_id = str(request.state.request_id)
+        try:
+            admission.check(request)
+        except AccessDenied as error:
+            return _error(403, "AccessDenied", error.message, request_id)
         instance = instances.get(f"{service}/{name}")
         if instance is None:
             return _not_found(service, name, request_id)
@@ -117,15 +157,6 @@ def _hook_response(reply: HandlerReply, request_id: str) -> Response:
     return Response(headers=headers)
 
 
-def _is_foreign(request: Request) -> bool:
-    host, origin, site = (request.headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
-    try:
-        check_open_request(host, origin, (), site)
-    except AccessDenied:
-        return True
-    return False
-
-
 def _render(reply: HandlerReply, request_id: str) -> Response:
     headers = {"X-Fc-Request-Id": request_id}
     if reply.failed:
@@ -137,11 +168,6 @@ def _render(reply: HandlerReply, request_id: str) -> Response:
 def _not_found(service: str, name: str, request_id: str) -> Response:
     message = f"function '{name}' does not exist in service '{service}'"
     return _error(404, "FunctionNotFound", message, request_id)
-
-
-def _refused(request_id: str) -> Response:
-    message = "functions on loopback answer local programs only; Host, Origin or Sec-Fetch-Site names a foreign site"
-    return _error(403, "AccessDenied", message, request_id)
 
 
 def _error(status: int, code: str, message: str, request_id: str) -> Response:

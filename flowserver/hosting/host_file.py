@@ -2,6 +2,7 @@
 
 server: http://127.0.0.1:8080          # optional: where to register the functions
 listen: 127.0.0.1:9100                 # optional
+advertise: http://functions:9100       # optional: where the server reaches this program, if not where it listens
 functions:
   fnf-demo/StartJob: start_job.py:handler
   fnf-demo/GetJobStatus: {handler: get_job_status.py:handler, timeoutSeconds: 30}
@@ -73,6 +74,7 @@ class HostFile(BaseModel):
 
     server: str | None = None
     listen: str = "127.0.0.1:9100"
+    advertise: str | None = None
     functions: dict[
         Annotated[str, AfterValidator(_check_function)],
         Annotated[FunctionEntry, BeforeValidator(_expand_short_form)],

@@ -2,7 +2,7 @@
 
 import httpx
 
-from flowserver.hosting.app import INITIALIZE, PRE_STOP
+from flowserver.hosting.app import INITIALIZE, PRE_STOP, bearer
 from flowserver.hosting.errors import KEY_WANTED, HostingError
 from flowserver.hosting.functions import HostedFunction, HostedFunctions
 
@@ -17,10 +17,12 @@ async def register(
     hosted_at: str,
     server_url: str,
     token: str | None = None,
+    secret: str | None = None,
     connect_retries: int = CONNECT_RETRIES,
 ) -> None:
     """Register every function with the server; `hosted_at` is this program's base URL without a final slash.
 
+    The server sends the `secret`, if there is one, with each call, as a bearer token.
     Waits a bounded time for a server that is not up yet. Raises HostingError if it stays away or refuses.
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -30,15 +32,16 @@ async def register(
             base_url=server_url, headers=headers, transport=transport, timeout=REPLY_SECONDS, trust_env=False
         ) as client:
             for title, function in hosted.items():
-                await _put(client, f"/v1/functions/{title}", _registration(function, f"{hosted_at}/{title}"))
+                await _put(client, f"/v1/functions/{title}", _registration(function, f"{hosted_at}/{title}", secret))
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         reason = str(error) or type(error).__name__
         raise HostingError(f"the server at {server_url} cannot be reached: {reason}") from None
 
 
-def _registration(function: HostedFunction, url: str) -> dict[str, object]:
+def _registration(function: HostedFunction, url: str, secret: str | None) -> dict[str, object]:
     wanted: dict[str, object] = {
         "url": url,
+        "headers": None if secret is None else {"Authorization": bearer(secret)},
         "timeoutSeconds": function.timeout_seconds,
         "concurrencyMax": function.concurrency_max,
         "waitingMax": function.waiting_max,

@@ -22,9 +22,9 @@ from tests.support.threading_server import ThreadingServer
 PROGRAM = """
 import sys
 from pathlib import Path
-from flowserver.hosting.serving import run
-server, token = (argument or None for argument in sys.argv[2:])
-sys.exit(run(Path(sys.argv[1]), server, "127.0.0.1:0", token))
+from flowserver.hosting.serving import Choices, run
+server, token, listen, advertise, secret = (argument or None for argument in sys.argv[2:])
+sys.exit(run(Path(sys.argv[1]), Choices(server, listen, advertise, token, secret)))
 """
 WAIT_SECONDS = 30
 
@@ -73,8 +73,8 @@ def host_file(tmp_path):
 def start(host_file):
     processes = []
 
-    def start_program(server="", token=""):
-        command = [sys.executable, "-c", PROGRAM, str(host_file), server, token]
+    def start_program(server="", token="", listen="127.0.0.1:0", advertise="", secret=""):
+        command = [sys.executable, "-c", PROGRAM, str(host_file), server, token, listen, advertise, secret]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         processes.append(process)
         return process
@@ -117,6 +117,57 @@ def test_no_web_page_can_run_a_function(start):
     for foreign in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
         reply = httpx.post(url, content=b"x", headers=foreign, trust_env=False)
         assert (reply.status_code, reply.json()["ErrorCode"]) == (403, "AccessDenied")
+    process.terminate()
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
+    assert "FC Invoke Start" not in output
+
+
+WIDE = "0.0.0.0:0"
+ADVERTISED = "http://functions.example:9100"
+
+
+def test_beyond_loopback_a_secret_is_needed(start, registry):
+    for process in (start(registry.url, listen=WIDE), start(registry.url, listen=WIDE, advertise=ADVERTISED)):
+        output, _ = process.communicate(timeout=WAIT_SECONDS)
+        assert process.returncode == 1
+        assert "refusing to listen on 0.0.0.0 without a secret" in output
+        assert "FUNCTIONS_SECRET" in output
+    assert registry.registered.empty()
+
+
+def test_on_every_address_it_must_be_said_which_to_register(start, registry):
+    output, _ = start(registry.url, listen=WIDE, secret="s" * 20).communicate(timeout=WAIT_SECONDS)
+    assert "say where the server reaches this program, with --advertise" in output
+    assert registry.registered.empty()
+
+
+def test_beyond_loopback_only_those_who_know_the_secret_run_functions(start, registry):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = start(registry.url, listen=f"0.0.0.0:{port}", advertise=f"{ADVERTISED}/", secret="s" * 20)
+    _, body, _ = registry.registered.get(timeout=WAIT_SECONDS)
+    assert body["url"] == f"{ADVERTISED}/fnf-demo/echo"
+    assert body["headers"] == {"Authorization": f"Bearer {'s' * 20}"}
+    url = f"http://127.0.0.1:{port}/fnf-demo/echo"
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "s" * 20}):
+        for path in ("", "/initialize"):
+            reply = httpx.post(url + path, content=b"x", headers=headers, trust_env=False)
+            assert (reply.status_code, reply.json()["ErrorCode"]) == (403, "AccessDenied")
+    assert httpx.post(url, content=b"x", headers=body["headers"], trust_env=False).content == b"x"
+    process.terminate()
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
+    assert output.count("FC Invoke Start") == 1
+    assert "s" * 20 not in output
+
+
+def test_a_body_has_a_bound(start):
+    process = start()
+    url = process.stdout.readline().split()[1]
+    reply = httpx.post(url, content=b"x" * 6_291_457, trust_env=False)
+    assert (reply.status_code, "EntityTooLarge" in reply.text) == (400, True), reply.text
+    with socket.create_connection(("127.0.0.1", httpx.URL(url).port), WAIT_SECONDS) as client:
+        client.sendall(b"POST / HTTP/1.1\r\nx: " + b"v" * 70_000 + b"\r\n\r\n")
+        assert client.recv(65_536).startswith(b"HTTP/1.1 431 ")
     process.terminate()
     output, _ = process.communicate(timeout=WAIT_SECONDS)
     assert "FC Invoke Start" not in output
