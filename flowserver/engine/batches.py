@@ -143,6 +143,8 @@ class BatchResult:
     parked: list[str] = field(default_factory=list)
     seconds: float | None = None
     """How long the transaction took; None if there was none that was committed."""
+    held_bytes: int = 0
+    """Of documents that were read, and of documents and events that were made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ class Batch:
         self._taken: dict[tuple[str, str], tuple[str, Status]] = {}
         self._begun: dict[str, Status] = {}
         self._ending: set[str] = set()
-        self._grown = 0
+        self._held = 0
         self._may_divide = False
 
     def run(self, items: Sequence[Item]) -> BatchResult:
@@ -208,7 +210,7 @@ class Batch:
         )
         self._workshop.at_work.clear(self._connection, self._workshop.lease.node_id, self._stored)
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
-        return BatchResult(answers, changes, continuing, self._parked)
+        return BatchResult(answers, changes, continuing, self._parked, held_bytes=self._held)
 
     def settle(self) -> None:
         """The transaction is durable. What goes on at once, or waits for calls of this node, is kept for that."""
@@ -229,7 +231,8 @@ class Batch:
         self._stored, broken = load_headers(self._connection, cold, bare=self._headers_only)
         if not self._headers_only:
             limits = self._workshop.limits
-            load_lists(self._connection, self._stored, broken, self._ending, self._workshop.at_work, limits)
+            at_work = self._workshop.at_work
+            self._held = load_lists(self._connection, self._stored, broken, self._ending, at_work, limits)
         self._stored |= warm
         for execution_id, error in broken.items():
             stored = self._stored[execution_id]
@@ -342,8 +345,8 @@ class Batch:
 
     def _grow(self, size: int) -> None:
         """The batch holds so much more that is to be saved."""
-        self._grown += size
-        if self._grown > self._workshop.limits.execution_data_bytes_max and self._may_divide:
+        self._held += size
+        if self._held > self._workshop.limits.execution_data_bytes_max and self._may_divide:
             raise TooMuchAtOnce
 
     def _park(self, execution: Execution, error: str) -> None:

@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
+from flowserver.base.memory import give_back_memory
 from flowserver.base.sharing import give
 from flowserver.engine.at_work import NotMarked, TooMuchAtOnce
 from flowserver.engine.batches import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
@@ -42,9 +43,14 @@ CONFLICT_TRIES_MAX = 5
 IN_THE_WAY = ("40P01", "40001")
 """PostgreSQL's codes for a deadlock, which it has resolved by ending this transaction, and a failed serialization."""
 
+GIVE_BACK_BYTES = 8_388_608
+"""After a batch that held more, memory is given back when there is nothing to do: freed memory would stay with the
+process otherwise."""
+
 T = TypeVar("T")
 
-Queue = deque[tuple[Item, asyncio.Future[Any]]]
+Asked = tuple[Item, asyncio.Future[Any]]
+Queue = deque[Asked]
 
 
 class CommitListener(Protocol):
@@ -74,6 +80,8 @@ class Committer:
         self._stopping = False
         self._stopped = False
         self._has_rejoined = False
+        self._held_bytes = 0
+        """The most that a batch has held since memory was given back."""
 
     def start(self) -> None:
         """Begin to commit."""
@@ -122,18 +130,34 @@ class Committer:
             self._wake.clear()
             while self.pending:
                 taken = self._take()
-                items = [item for item, _ in taken]
-                results = await loop.run_in_executor(self._thread, self._commit, items)
-                if self._has_rejoined:
-                    self._has_rejoined = False
-                    self._listener.lease_lost()
-                futures = iter(future for _, future in taken)
-                for result in results:
-                    self._deliver(result, futures)
+                portion = len(taken)
+                while taken:
+                    answered = await self._commit_portion(taken[:portion])
+                    portion = min(portion, answered)  # what was too much at once will be again
+                    taken = taken[answered:]
+            if self._held_bytes > GIVE_BACK_BYTES:
+                self._held_bytes = 0
+                await loop.run_in_executor(self._thread, give_back_memory)
             if self._stopping:
                 return
 
-    def _take(self) -> list[tuple[Item, asyncio.Future[Any]]]:
+    async def _commit_portion(self, taken: Sequence[Asked]) -> int:
+        """Commit these, or the first of them if all are too much at once; returns how many are answered.
+
+        What was read and made for them is let go before the others are begun.
+        """
+        items = [item for item, _ in taken]
+        results = await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, items)
+        if self._has_rejoined:
+            self._has_rejoined = False
+            self._listener.lease_lost()
+        futures = iter(future for _, future in taken)
+        for result in results:
+            self._deliver(result, futures)
+            self._held_bytes = max(self._held_bytes, result.held_bytes)
+        return sum(len(result.answers) for result in results)
+
+    def _take(self) -> list[Asked]:
         """The next batch."""
         own = min(len(self._own), BATCH_MAX - min(len(self._asked), ASKED_SHARE))
         asked = min(len(self._asked), BATCH_MAX - own)
@@ -148,12 +172,14 @@ class Committer:
             give(next(futures), answer)
 
     def _commit(self, items: Sequence[Item]) -> list[BatchResult]:
-        """The items' results in order; if they cannot be committed together, each is tried alone."""
+        """The items' results in order; if they cannot be committed together, each is tried alone.
+
+        If they are too much at once, only the first of them are committed and have results.
+        """
         try:
             return [self._transact(items)]
         except TooMuchAtOnce:  # nothing was done: it is no failure of any of them
-            half = len(items) // 2
-            return [*self._commit(items[:half]), *self._commit(items[half:])]
+            return self._commit(items[: len(items) // 2])
         except Exception as error:
             if len(items) == 1:
                 return [self._commit_alone(_once_more(items[0]), error)]

@@ -16,10 +16,11 @@ def load_lists(
     ending: set[str],
     at_work: AtWork,
     limits: Limits,
-) -> None:
+) -> int:
     """Add the step lists of executions that go on, and of those that are `ending` only the names of their calls.
 
-    Notes in `broken` which cannot or must not be read. Raises NotMarked, TooMuchAtOnce.
+    Returns how many bytes of documents that are. Notes in `broken` which cannot or must not be read. Raises NotMarked,
+    TooMuchAtOnce.
     """
     running = {key: stored for key, stored in headers.items() if stored.execution.is_running and key not in broken}
     load_calls(connection, [running[key] for key in ending & running.keys()])
@@ -30,3 +31,4 @@ def load_lists(
     refused = at_work.admit(sizes)
     broken |= refused
     load_scopes(connection, [stored for key, stored in whole.items() if key not in refused], broken)
+    return sum(sizes.values())
