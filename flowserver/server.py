@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from flowserver.api import watching
 from flowserver.api.fc.answers import fault_response
-from flowserver.api.middleware import RequestFrame
+from flowserver.api.middleware import LargeAnswers, RequestFrame
 from flowserver.api.mns.answers import fault_response as mns_fault_response
 from flowserver.api.rpc.acting import Acting
 from flowserver.api.rpc.router import RpcRoute
@@ -81,7 +81,11 @@ class Application(Starlette):
         self.state.is_wide = False  # whether it listens beyond loopback, which is known before the start
         self.state.on_loss = lambda: None  # called once the database is deleted or replaced under the server
         self.state.invoker = None  # the engine's own, unless another is set before the start
-        self._frame: dict[str, Any] = {"body_bytes_max": limits.request_bytes_max, "is_leaving": self._is_leaving}
+        self._frame: dict[str, Any] = {
+            "body_bytes_max": limits.request_bytes_max,
+            "is_leaving": self._is_leaving,
+            "large_answers": LargeAnswers(limits),
+        }
         self.add_middleware(RequestFrame, **self._frame)
         self._rpc = RequestFrame(_Rpc(self.state), **self._frame)
         self._fc = RequestFrame(

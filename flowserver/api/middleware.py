@@ -1,5 +1,6 @@
 """Around every request: an id, a bound on the body, an answer even when our code fails, and goodbye when leaving."""
 
+import asyncio
 import logging
 import re
 from collections.abc import Callable
@@ -9,8 +10,15 @@ import uuid_utils
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from flowserver.base.errors import EntityTooLarge, FlowServerError, InternalServerError, InvalidArgument
+from flowserver.base.errors import (
+    EntityTooLarge,
+    FlowServerError,
+    InternalServerError,
+    InvalidArgument,
+    ResourceThrottled,
+)
 from flowserver.base.json_values import dump_json
+from flowserver.base.limits import Limits
 
 FaultResponse = Callable[[FlowServerError, str], ASGIApp]
 """How a fault is said, under the request's id, to clients of a protocol."""
@@ -20,6 +28,15 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}\Z")
 NUL_IN_URL = "the URL must not hold the character NUL"  # PostgreSQL cannot store it
 
 log = logging.getLogger(__name__)
+
+PIECE_BYTES = 65_536
+"""A body is handed to the connection in such pieces: as much as uvicorn takes before it lets a writer wait."""
+
+LARGE_BYTES = 262_144
+"""An answer of more bytes counts as large."""
+
+STALLED_SECONDS = 60.0
+"""A client that reads nothing of a large answer for so long is cut off, since the answer stays in memory meanwhile."""
 
 
 def fault_body(fault: FlowServerError, request_id: str) -> bytes:
@@ -39,6 +56,27 @@ def is_request_id(text: str) -> bool:
     return REQUEST_ID.match(text) is not None
 
 
+class LargeAnswers:
+    """Counts the large answers of a process that are under way: each is in memory until its client has read it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._left = limits.large_answers_max
+
+    def begin(self) -> None:
+        """Take a place; raises ResourceThrottled if all are taken."""
+        if self._left <= 0:
+            raise ResourceThrottled("too many large answers are being sent; try again later, or ask for smaller pages")
+        self._left -= 1
+
+    def end(self) -> None:
+        """Give the place back."""
+        self._left += 1
+
+
+class AnswerStalled(Exception):
+    """The client of a large answer has stopped reading it."""
+
+
 class RequestFrame:
     """ASGI middleware: sets `request.state.request_id`, refuses long bodies, turns our bugs into a plain 500."""
 
@@ -47,12 +85,15 @@ class RequestFrame:
         app: ASGIApp,
         body_bytes_max: int,
         is_leaving: Callable[[], bool],
+        large_answers: LargeAnswers | None = None,
         fault_response: FaultResponse = fault_response,
     ) -> None:
         self._app = app
         self._fault_response = fault_response
-        self._is_leaving = is_leaving
         self._body_bytes_max = body_bytes_max
+        self.is_leaving = is_leaving
+        self.large_answers = large_answers or LargeAnswers(Limits())
+        self.stalled_seconds = STALLED_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -61,13 +102,19 @@ class RequestFrame:
             return
         request_id = str(uuid_utils.uuid4())
         scope.setdefault("state", {})["request_id"] = request_id
-        answer = _Answer(send, scope, self._is_leaving)
+        answer = _Answer(send, scope, self)
         body = _BoundedBody(receive, self._body_bytes_max, asked_for_bytes=_asked_for_bytes(scope))
         try:
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:
                 await self._fault_response(InvalidArgument(NUL_IN_URL), request_id)(scope, receive, answer.send)
                 return
             await self._app(scope, body.receive, answer.send)
+        except AnswerStalled:
+            log.warning("a client has not read its answer for %d s: it is cut off", self.stalled_seconds)
+        except ResourceThrottled as error:
+            if answer.begun:
+                raise
+            await self._fault_response(error, scope["state"]["request_id"])(scope, receive, answer.send)
         except Exception as error:
             request_id = scope["state"]["request_id"]
             if not body.too_large:
@@ -77,6 +124,8 @@ class RequestFrame:
                 await self._fault_response(fault, request_id)(scope, receive, answer.send)
             elif not body.too_large:
                 raise error
+        finally:
+            answer.end()
 
 
 def _asked_for_bytes(scope: Scope) -> int:
@@ -88,27 +137,59 @@ def _asked_for_bytes(scope: Scope) -> int:
     return int(headers.get(b"content-length", 0)) if b"expect" in headers else 0
 
 
+def _length_of(start: Message) -> int:
+    """The length of the body that a response's start announces; 0 if it does not."""
+    return next((int(value) for name, value in start.get("headers", ()) if name.lower() == b"content-length"), 0)
+
+
 def _too_large(body_bytes_max: int) -> str:
     return f"the request body is larger than {body_bytes_max} bytes"
 
 
 class _Answer:
-    def __init__(self, send: Send, scope: Scope, is_leaving: Callable[[], bool]) -> None:
+    def __init__(self, send: Send, scope: Scope, frame: "RequestFrame") -> None:
         self._send = send
-        self._is_leaving = is_leaving
+        self._frame = frame
         self._state = scope["state"]
+        self._is_large = False
         self.begun = False
 
     async def send(self, message: Message) -> None:
+        """Send a message; a large body goes in pieces, and its next piece when the client has read the ones before."""
         if message["type"] == "http.response.start":
+            if _length_of(message) > LARGE_BYTES:
+                self._frame.large_answers.begin()
+                self._is_large = True
             self.begun = True
             request_id = self._state["request_id"].encode()  # the client's own, if it has named one
             headers = [*message.get("headers", []), (b"x-request-id", request_id)]
-            if self._is_leaving():  # so that no further request meets a closing connection
+            if self._frame.is_leaving():  # so that no further request meets a closing connection
                 headers = [(name, value) for name, value in headers if name != b"connection"]
                 headers.append((b"connection", b"close"))
             message = {**message, "headers": headers}
+        elif len(message.get("body", b"")) > PIECE_BYTES:
+            await self._send_in_pieces(message)
+            return
         await self._send(message)
+
+    def end(self) -> None:
+        """The request has been served, or nothing more comes of it."""
+        if self._is_large:
+            self._is_large = False
+            self._frame.large_answers.end()
+
+    async def _send_in_pieces(self, message: Message) -> None:
+        body = memoryview(message["body"])
+        for start in range(0, len(body), PIECE_BYTES):
+            is_last = start + PIECE_BYTES >= len(body)
+            piece: Message = {**message, "body": bytes(body[start : start + PIECE_BYTES])}
+            piece["more_body"] = message.get("more_body", False) or not is_last
+            try:
+                async with asyncio.timeout(self._frame.stalled_seconds):
+                    await self._send(piece)
+            except TimeoutError:
+                raise AnswerStalled from None
+            await asyncio.sleep(0)  # others come between, also when the client reads as fast as this writes
 
 
 class _BoundedBody:

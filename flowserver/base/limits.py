@@ -252,6 +252,13 @@ class Limits:
         "held in memory whole",
         error="none: the page ends early, after one item at least, and its token names the next",
     )
+    large_answers_max: int = _limit(
+        32,
+        unit="answers",
+        reason="answers of more than 256 KiB that one process is sending: each is in memory until its client has read "
+        "it, which it must do at 64 KiB a minute at least",
+        error="429 ResourceThrottled",
+    )
     executions_page_max: int = _limit(
         100,
         unit="items",

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from starlette.types import Receive, Scope, Send
 
-from flowserver.api.middleware import RequestFrame
+from flowserver.api.middleware import LargeAnswers, RequestFrame
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
@@ -49,7 +49,9 @@ class Front:
         self._relay.link = link
         access = AccessOperations(DistantKeys(link), is_wide=self._is_wide)
         route = RpcRoute(act, access, self._clock, self._allowed_hosts)
-        self._rpc = RequestFrame(route, self._limits.request_bytes_max, lambda: self.is_leaving)
+        self._rpc = RequestFrame(
+            route, self._limits.request_bytes_max, lambda: self.is_leaving, LargeAnswers(self._limits)
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from flowserver.base.threads import Threads
 from flowserver.engine.engine import Engine
 from flowserver.operations.access import AccessOperations
 from flowserver.operations.async_configs import AsyncConfigOperations
@@ -34,6 +35,8 @@ class Operations:
     subscriptions: SubscriptionOperations
     access: AccessOperations
     watching: WatchOperations
+    encoding: Threads
+    """Encodes pages of lists beside the event loop."""
 
     @staticmethod
     def of(engine: Engine, *, is_wide: bool = False, lenient: bool = False) -> "Operations":
@@ -53,4 +56,5 @@ class Operations:
             SubscriptionOperations(engine),
             AccessOperations(EngineKeys(engine), is_wide=is_wide),
             WatchOperations(engine, is_wide=is_wide),
+            Threads("encoding", waiting_max=engine.limits.pending_messages_max),
         )

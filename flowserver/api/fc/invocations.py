@@ -1,5 +1,7 @@
 """Asynchronous invocations, as Function Compute's clients look at them and stop them."""
 
+from functools import partial
+
 from flowserver.api.fc.answers import Answer, document
 from flowserver.api.fc.requests import FcRequest
 from flowserver.base.errors import InvalidArgument
@@ -8,6 +10,7 @@ from flowserver.machine.invocation_results import LATEST, UNHANDLED, UNKNOWN
 from flowserver.machine.invocation_states import InvocationStatus
 from flowserver.operations.async_invocations import Wanted
 from flowserver.operations.operations import Operations
+from flowserver.operations.paging import Page
 from flowserver.store.invocations import InvocationRow
 
 
@@ -37,8 +40,12 @@ async def list_invocations(operations: Operations, request: FcRequest, names: di
     page = await operations.async_invocations.list(
         **names, wanted=wanted, next_token=query.get("nextToken"), limit=request.number("limit")
     )
+    return await operations.encoding.run(partial(_invocations, page, with_payload=wanted.with_payload))
+
+
+def _invocations(page: Page[InvocationRow], *, with_payload: bool) -> Answer:
     shown = [_shown(row) for row in page.items]
-    if wanted.with_payload:
+    if with_payload:
         for one, row in zip(shown, page.items, strict=True):
             one["invocationPayload"] = _text(row.payload)
     return _page("invocations", shown, page.next_token)

@@ -10,7 +10,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 
-from flowserver.api.rest.answers import answer
+from flowserver.api.rest.answers import page_answer
 from flowserver.api.rest.models.events import EVENT_ID_MAX, Event, EventPage, EventQuery, StreamQuery
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems
@@ -58,7 +58,7 @@ async def list_events(
     """The history of an execution, in order."""
     token = query.next_token or str(query.after + 1)
     page = await operations.executions.history(flow, execution, next_token=token, limit=query.limit)
-    return answer(EventPage.of(page))
+    return await page_answer(operations, page, "events", Event.of)
 
 
 @router.get(

@@ -5,12 +5,13 @@ from typing import Annotated
 from fastapi import Depends, Query
 from starlette.responses import Response
 
-from flowserver.api.rest.answers import answer
+from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body, json_request
 from flowserver.api.rest.models.executions import (
     Execution,
     ExecutionPage,
     ExecutionQuery,
+    ExecutionSummary,
     StartExecution,
     StopExecution,
     WaitQuery,
@@ -87,7 +88,7 @@ async def list_executions(flow: FlowName, operations: Ops, query: Annotated[Exec
     page = await operations.executions.list(
         flow, wanted, next_token=query.next_token, limit=query.limit, documents=False
     )
-    return answer(ExecutionPage.of(page))
+    return await page_answer(operations, page, "executions", ExecutionSummary.of)
 
 
 @router.get(

@@ -6,7 +6,7 @@ from fastapi import Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from flowserver.api.rest.answers import answer
+from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import definition_request, json_body, json_request, read_definition
 from flowserver.api.rest.models.base import PageQuery
 from flowserver.api.rest.models.flows import (
@@ -14,6 +14,7 @@ from flowserver.api.rest.models.flows import (
     Flow,
     FlowPage,
     FlowQuery,
+    FlowSummary,
     NewFlowQuery,
     PutFlow,
     UpdateFlow,
@@ -37,7 +38,7 @@ router = rest_router("/flows", "flows")
 async def list_flows(operations: Ops, page: Annotated[PageQuery, Query()]) -> Response:
     """All flows by name, without their definitions."""
     found = await operations.flows.list(next_token=page.next_token, limit=page.limit, documents=False)
-    return answer(FlowPage.of(found))
+    return await page_answer(operations, found, "flows", FlowSummary.of)
 
 
 @router.post(

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Query
 from starlette.responses import Response
 
-from flowserver.api.rest.answers import answer
+from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body, json_request
 from flowserver.api.rest.models.base import PageQuery
 from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction
@@ -20,7 +20,8 @@ router = rest_router("/functions", "functions")
 @router.get("", summary="List functions", response_model=FunctionPage, responses=problems())
 async def list_functions(operations: Ops, page: Annotated[PageQuery, Query()]) -> Response:
     """All registered functions, by service and name."""
-    return answer(FunctionPage.of(await operations.functions.list(next_token=page.next_token, limit=page.limit)))
+    found = await operations.functions.list(next_token=page.next_token, limit=page.limit)
+    return await page_answer(operations, found, "functions", Function.of)
 
 
 @router.put(

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query
 from starlette.responses import Response
 
-from flowserver.api.rest.answers import answer
+from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.models.invocations import Invocation, InvocationPage, ParkedQuery
 from flowserver.api.rest.parameters import FunctionName, InvocationId, ServiceName
 from flowserver.api.rest.problems import problems
@@ -23,7 +23,7 @@ _INVOCATION = "/functions/{service}/{function}/invocations/{invocation}"
 async def list_parked_invocations(operations: Ops, page: Annotated[ParkedQuery, Query()]) -> Response:
     """Asynchronous invocations of all functions that the server could not go on with, and has set aside."""
     parked = await operations.async_invocations.list_parked(next_token=page.next_token, limit=page.limit)
-    return answer(InvocationPage.of(parked))
+    return await page_answer(operations, parked, "invocations", Invocation.of)
 
 
 @router.get(

@@ -167,6 +167,10 @@ ACTIONS: dict[str, Action] = {
 }
 
 
+LISTS = ("ListFlows", "ListExecutions", "GetExecutionHistory")
+"""Those whose answers may be large."""
+
+
 def _with_token(body: JsonObject, next_token: str | None) -> JsonObject:
     """Clients page on until the token is absent."""
     return body if next_token is None else {**body, "NextToken": next_token}

@@ -9,7 +9,6 @@ from flowserver.base.clock import format_instant
 from flowserver.base.json_values import DEPTH_MAX, JsonObject, load_json
 from flowserver.machine.events import Event as HistoryEvent
 from flowserver.machine.events import EventType
-from flowserver.operations.paging import Page
 
 EVENT_ID_MAX = 2_147_483_646
 """Event ids are 32-bit numbers, and one more must still be one."""
@@ -77,8 +76,3 @@ class EventPage(Resource):
 
     events: list[Event]
     next_token: NextToken
-
-    @classmethod
-    def of(cls, page: Page[HistoryEvent]) -> Self:
-        """A page of events."""
-        return cls(events=[Event.of(event) for event in page.items], next_token=page.next_token)

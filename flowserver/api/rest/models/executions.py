@@ -20,7 +20,6 @@ from flowserver.api.rest.models.flows import DEFINITION
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
 from flowserver.machine.state import Status
-from flowserver.operations.paging import Page
 from flowserver.store.executions import ExecutionRow
 
 Document = Annotated[dict[str, Any], Field(description="Any JSON object; integers keep all their digits.")]
@@ -138,11 +137,6 @@ class ExecutionPage(Resource):
 
     executions: list[ExecutionSummary]
     next_token: NextToken
-
-    @classmethod
-    def of(cls, page: Page[ExecutionRow]) -> Self:
-        """A page of summaries."""
-        return cls(executions=[ExecutionSummary.of(row) for row in page.items], next_token=page.next_token)
 
 
 class StartExecution(RequestBody):

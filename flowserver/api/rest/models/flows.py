@@ -17,7 +17,6 @@ from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.base.limits import RETENTION_DAYS_MAX
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX, Kept
-from flowserver.operations.paging import Page
 from flowserver.store.flows import FlowRow
 
 DEFINITION = """\
@@ -119,11 +118,6 @@ class FlowPage(Resource):
 
     flows: list[FlowSummary]
     next_token: NextToken
-
-    @classmethod
-    def of(cls, page: Page[FlowRow]) -> Self:
-        """A page of summaries."""
-        return cls(flows=[FlowSummary.of(row) for row in page.items], next_token=page.next_token)
 
 
 class CreateFlow(RequestBody):

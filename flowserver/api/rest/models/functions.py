@@ -9,7 +9,6 @@ from flowserver.base.clock import format_instant
 from flowserver.invokers.endpoints import HOOK_SECONDS_DEFAULT, HOOK_SECONDS_MAX, TIMEOUT_SECONDS_MAX
 from flowserver.operations.function_names import WITHOUT_SERVICE
 from flowserver.operations.functions import PLACES_MAX, TIMEOUT_SECONDS_DEFAULT
-from flowserver.operations.paging import Page
 from flowserver.store.functions import FunctionRow
 
 _PUT = {
@@ -126,8 +125,3 @@ class FunctionPage(Resource):
 
     functions: list[Function]
     next_token: NextToken
-
-    @classmethod
-    def of(cls, page: Page[FunctionRow]) -> Self:
-        """A page of registrations."""
-        return cls(functions=[Function.of(row) for row in page.items], next_token=page.next_token)

@@ -8,7 +8,6 @@ from flowserver.api.rest.models.base import Instant, NextToken, QueryParameters,
 from flowserver.base.clock import format_instant
 from flowserver.operations.async_invocations import LIMIT_DEFAULT, LIMIT_MAX
 from flowserver.operations.function_names import WITHOUT_SERVICE
-from flowserver.operations.paging import Page
 from flowserver.store.parked_invocations import InvocationHeader
 
 _INVOCATION = {
@@ -82,8 +81,3 @@ class InvocationPage(Resource):
 
     invocations: list[Invocation]
     next_token: NextToken
-
-    @classmethod
-    def of(cls, page: Page[InvocationHeader]) -> Self:
-        """A page of invocations."""
-        return cls(invocations=[Invocation.of(each) for each in page.items], next_token=page.next_token)

@@ -1,0 +1,159 @@
+"""Large answers: made beside the event loop, sent in pieces, so many at once, and none for a client that has gone."""
+
+import asyncio
+import json
+import threading
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from flowserver.api.fc import invocations
+from flowserver.api.middleware import PIECE_BYTES, LargeAnswers, RequestFrame
+from flowserver.api.rest import answers
+from flowserver.api.rpc import acting
+from flowserver.base.limits import Limits
+from tests.engine.nodes import definition
+
+LARGE = bytes(range(256)) * 8_000
+SCOPE: Scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+
+
+async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+    await Response(LARGE if scope["path"] == "/" else b"small")(scope, receive, send)
+
+
+class Client:
+    """What a connection is to an application: takes messages, and while `is_reading` is cleared, no body."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.is_reading = asyncio.Event()
+        self.is_reading.set()
+        self.begun = asyncio.Event()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.body":
+            self.begun.set()
+            await self.is_reading.wait()
+        self.messages.append(message)
+
+    async def receive(self) -> Message:
+        return {"type": "http.request", "body": b""}
+
+    @property
+    def status(self) -> int:
+        return int(self.messages[0]["status"])
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(message.get("body", b"") for message in self.messages)
+
+
+def frame(large_answers_max: int = 9) -> RequestFrame:
+    large = LargeAnswers(replace(Limits(), large_answers_max=large_answers_max))
+    return RequestFrame(answer, 1_000, lambda: False, large)
+
+
+async def test_a_large_body_is_sent_in_pieces_and_others_come_between() -> None:
+    client, turns = Client(), 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count_turns())
+    await frame()(SCOPE, client.receive, client.send)
+    counting.cancel()
+    pieces = client.messages[1:]
+    assert client.body == LARGE
+    assert {len(piece["body"]) for piece in pieces[:-1]} == {PIECE_BYTES}
+    assert [piece["more_body"] for piece in pieces] == [True] * (len(pieces) - 1) + [False]
+    assert turns >= len(pieces)
+
+
+async def test_no_more_than_a_piece_is_written_for_a_client_that_does_not_read() -> None:
+    client = Client()
+    client.is_reading.clear()
+    serving = asyncio.create_task(frame()(SCOPE, client.receive, client.send))
+    await client.begun.wait()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert len(client.messages) == 1
+    client.is_reading.set()
+    await serving
+    assert client.body == LARGE
+
+
+async def test_large_answers_under_way_are_bounded_and_small_ones_are_not() -> None:
+    served, clients = frame(large_answers_max=2), [Client() for _ in range(2)]
+    for client in clients:
+        client.is_reading.clear()
+    serving = [asyncio.create_task(served(SCOPE, client.receive, client.send)) for client in clients]
+    await asyncio.gather(*(client.begun.wait() for client in clients))
+    refused, small = Client(), Client()
+    await served(SCOPE, refused.receive, refused.send)
+    assert (refused.status, json.loads(refused.body)["Code"]) == (429, "ResourceThrottled")
+    await served({**SCOPE, "path": "/small"}, small.receive, small.send)
+    assert (small.status, small.body) == (200, b"small")
+    clients[0].is_reading.set()
+    await serving[0]
+    last = Client()
+    await served(SCOPE, last.receive, last.send)
+    assert last.body == LARGE
+    clients[1].is_reading.set()
+    await serving[1]
+
+
+async def test_a_client_that_stops_reading_is_cut_off_and_its_place_is_free() -> None:
+    served, client = frame(large_answers_max=1), Client()
+    client.is_reading.clear()
+    served.stalled_seconds = 0
+    await served(SCOPE, client.receive, client.send)
+    assert client.body == b""
+    client = Client()
+    await served(SCOPE, client.receive, client.send)
+    assert client.body == LARGE
+
+
+@pytest.fixture
+def encoders(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of the threads that have made pages."""
+    names: set[str] = set()
+    for module, function in ((acting, "written_page"), (answers, "_written"), (invocations, "_invocations")):
+        monkeypatch.setattr(module, function, _noted(getattr(module, function), names))
+    return names
+
+
+def _noted(make: Any, names: set[str]) -> Any:
+    def noted(*arguments: Any, **named: Any) -> Any:
+        names.add(threading.current_thread().name)
+        return make(*arguments, **named)
+
+    return noted
+
+
+async def test_pages_are_made_beside_the_event_loop(client: httpx.AsyncClient, encoders: set[str]) -> None:
+    """And a page of flows ends before it holds too many bytes; over REST it has no definitions."""
+    for number in range(20):
+        text = definition("- {type: pass, name: p}") + "#" * 250_000
+        created = await client.post("/v1/flows", json={"name": f"f{number:02}", "definition": text})
+        assert created.status_code == 201
+    page = (await client.post("/", data={"Action": "ListFlows"})).json()
+    assert [flow["Name"] for flow in page["Flows"]] == [f"f{number:02}" for number in range(16)]
+    rest = (await client.post("/", data={"Action": "ListFlows", "NextToken": page["NextToken"]})).json()
+    assert [flow["Name"] for flow in rest["Flows"]] == [f"f{number}" for number in range(16, 20)]
+    assert "NextToken" not in rest
+    flows = (await client.get("/v1/flows")).json()
+    assert (len(flows["flows"]), flows["nextToken"]) == (20, None)
+    await client.post("/v1/flows/f00/executions", json={"name": "e"})
+    for path in ("/v1/functions", "/v1/flows/f00/executions", "/v1/flows/f00/executions/e/events"):
+        assert (await client.get(path)).status_code == 200
+    path = "/2016-08-15/services/s/functions/f/stateful-async-invocations"
+    assert (await client.get(path)).status_code == 200
+    assert {name.rpartition("_")[0] for name in encoders} == {"encoding"}
