@@ -2,6 +2,10 @@
 
 A frame is its length, four bytes, and a MessagePack array. What is called is named; arguments and answers are texts,
 bytes, numbers, None, and lists and mappings of such. Errors of `base.errors` arrive as what they were.
+
+A call and an answer wait while this end has more than `UNSENT_BYTES_MAX` to send, so that an end that reads slowly does
+not fill the memory of the other. Both ends always read: if they stopped while they cannot write, each could wait for
+the other. What is under way is bounded by those who call: connections of clients, and places for calls.
 """
 
 import asyncio
@@ -27,6 +31,12 @@ ANSWER: Final = 1
 FAULT: Final = 2
 CANCEL: Final = 3
 
+UNSENT_BYTES_MAX: Final = 1_048_576
+"""Bytes that wait to be sent, and so much more as one frame holds, before calls and answers wait."""
+
+_WRITTEN_AT_ONCE_BYTES: Final = 65_536
+"""So much does not wait for the turn's end, so that the transport can say in time that it has enough."""
+
 _LENGTH_BYTES: Final = 4
 
 
@@ -49,6 +59,11 @@ class Link(asyncio.Protocol):
         self._serving: dict[int, asyncio.Task[None]] = {}
         self._received = bytearray()
         self._pieces: list[bytes] = []
+        self._bytes = 0
+        self._is_full = False
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._turn = asyncio.Lock()
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder().decode
 
@@ -64,6 +79,8 @@ class Link(asyncio.Protocol):
 
         Raises the FlowServerError that comes of it, LinkLost, and UnicodeEncodeError for a text that cannot be sent.
         """
+        if self._is_full:
+            await self._room()
         if self.lost.done():
             raise LinkLost
         number = next(self._numbers)
@@ -86,10 +103,28 @@ class Link(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The socket can be written to."""
         self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's has all of it, but is none
+        self._transport.set_write_buffer_limits(high=UNSENT_BYTES_MAX)
+
+    def pause_writing(self) -> None:
+        """The other end does not read as fast as this one writes."""
+        self._is_full = True
+        self._has_room.clear()
+
+    def resume_writing(self) -> None:
+        """Most of what was written has been sent."""
+        self._is_full = False
+        self._has_room.set()
+
+    async def _room(self) -> None:
+        """Wait until something may be written, in the order of asking: each writes before the next one looks."""
+        async with self._turn:
+            while self._is_full:
+                await self._has_room.wait()
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """Nothing more comes: end whatever waits for the other end, and whatever is done for it."""
         self._transport = None
+        self.resume_writing()
         self.lost.set_result(None)
         for answer in self._asked.values():
             if not answer.done():
@@ -125,7 +160,10 @@ class Link(asyncio.Protocol):
 
     async def _serve(self, number: int, name: str, arguments: list[Any]) -> None:
         try:
-            self._write((ANSWER, number, await self._handlers[name](*arguments)))
+            answer = await self._handlers[name](*arguments)
+            if self._is_full:
+                await self._room()
+            self._write((ANSWER, number, answer))
         except FlowServerError as error:
             self._refuse(number, error)
         except asyncio.CancelledError:
@@ -143,11 +181,15 @@ class Link(asyncio.Protocol):
         if not self._pieces:
             self._loop.call_soon(self._flush)
         self._pieces += (len(encoded).to_bytes(_LENGTH_BYTES), encoded)
+        self._bytes += len(encoded)
+        if self._bytes >= _WRITTEN_AT_ONCE_BYTES:
+            self._flush()
 
     def _flush(self) -> None:
         if self._pieces and self._transport is not None:
             self._transport.write(b"".join(self._pieces))
         self._pieces.clear()
+        self._bytes = 0
 
 
 def _name_of(error: FlowServerError) -> str:

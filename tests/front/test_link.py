@@ -14,7 +14,7 @@ from flowserver.base.errors import (
     ResourceThrottled,
     ServiceUnavailable,
 )
-from flowserver.front.link import Handler, Link, LinkLost
+from flowserver.front.link import UNSENT_BYTES_MAX, Handler, Link, LinkLost
 from flowserver.language.diagnostics import DefinitionRejected
 
 PATIENCE_SECONDS = 20
@@ -135,6 +135,9 @@ class Written(asyncio.WriteTransport):
         super().__init__()
         self.write = write  # type: ignore[assignment, method-assign]
 
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """It keeps nothing."""
+
 
 @pytest.mark.parametrize(
     ("raised", "arrives"),
@@ -241,3 +244,70 @@ async def test_what_was_said_before_the_end_arrives(ends: tuple[Link, Link, dict
     await far.lost
     await asyncio.gather(*calls, return_exceptions=True)
     assert heard == [0, 1, 2]
+
+
+MUCH = b"x" * 1_000_000
+CALLS = 60
+
+
+def unsent(link: Link) -> int:
+    assert link._transport is not None
+    return link._transport.get_write_buffer_size()
+
+
+def stop_reading(link: Link) -> Callable[[], None]:
+    """As a process does that has no time; returns what lets it go on."""
+    transport: Any = link._transport
+    transport.pause_reading()
+    resume: Callable[[], None] = transport.resume_reading
+    return resume
+
+
+async def a_while() -> None:
+    for _ in range(200):
+        await asyncio.sleep(0)
+
+
+async def test_calls_wait_for_an_end_that_does_not_read(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
+    near, far, handlers = ends
+    handlers["echo"] = echo
+    resume = stop_reading(far)
+    calls = [asyncio.create_task(near.call("echo", index, MUCH)) for index in range(CALLS)]
+    await a_while()
+    assert unsent(near) <= UNSENT_BYTES_MAX + len(MUCH) + 1_000
+    resume()
+    assert await asyncio.gather(*calls) == [[index, MUCH] for index in range(CALLS)]
+
+
+async def test_answers_wait_for_an_end_that_does_not_read(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
+    near, far, handlers = ends
+
+    async def give_much() -> bytes:
+        return MUCH
+
+    handlers["much"] = give_much
+    resume = stop_reading(near)
+    calls = [asyncio.create_task(near.call("much")) for _ in range(CALLS)]
+    await a_while()
+    assert 0 < unsent(far) <= UNSENT_BYTES_MAX + len(MUCH) + 1_000
+    resume()
+    assert await asyncio.gather(*calls) == [MUCH] * CALLS
+
+
+async def test_both_ends_may_have_much_to_say(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
+    near, far, handlers = ends
+    handlers["echo"] = near._handlers["echo"] = echo  # type: ignore[index]
+    calls = [end.call("echo", MUCH) for _ in range(CALLS) for end in (near, far)]
+    assert await asyncio.gather(*calls) == [[MUCH]] * (2 * CALLS)
+
+
+async def test_whoever_waits_for_room_hears_that_the_link_is_lost(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
+    near, far, handlers = ends
+    handlers["echo"] = echo
+    stop_reading(far)
+    calls = [asyncio.create_task(near.call("echo", MUCH)) for _ in range(CALLS)]
+    await a_while()
+    assert far._transport is not None
+    far._transport.abort()
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(each) for each in results] == [LinkLost] * CALLS
