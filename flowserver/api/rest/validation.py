@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from flowserver.api.rest.models.base import NAME_PATTERN, TOKEN_PATTERN, RequestBody
-from flowserver.api.rest.parameters import EXECUTION_PATTERN, SERVICE_PATTERN
+from flowserver.api.rest.parameters import EXECUTION_PATTERN, INVOCATION_PATTERN, SERVICE_PATTERN
 from flowserver.base.errors import FlowServerError, InvalidArgument, MissingParameter
 from flowserver.base.json_values import JsonObject
 from flowserver.base.names import NAME_RULE
@@ -29,6 +29,7 @@ KINDS = {
 RULES = {
     NAME_PATTERN: NAME_RULE,
     EXECUTION_PATTERN: "must be 1-165 letters, digits, '_', '-' or ':'",
+    INVOCATION_PATTERN: "must be 1-128 letters, digits, '_' or '-'",
     SERVICE_PATTERN: f"{NAME_RULE}; '.qualifier' may follow, and '-' alone stands for none",
     TOKEN_PATTERN: "must be letters, digits, '_', ':', '.', '/' or '-'",
 }

@@ -62,3 +62,8 @@ async def test_what_is_not_there(client: httpx.AsyncClient) -> None:
     for method, path in (("GET", f"{OF}/x"), ("POST", f"{OF}/x/stop"), ("POST", f"{OF}/x/restart")):
         assert_problem(await client.request(method, path), 404, "StatefulAsyncInvocationNotFound")
     assert_problem(await client.get("/v1/invocations/parked", params={"nextToken": "\0"}), 400, "InvalidArgument")
+
+
+async def test_an_impossible_id_is_refused(client: httpx.AsyncClient) -> None:
+    problem = assert_problem(await client.get(f"{OF}/%C2%84"), 400, "InvalidArgument")
+    assert "must be 1-128 letters, digits, '_' or '-'" in problem["detail"]
