@@ -19,7 +19,7 @@ from flowserver.base.clock import Clock
 from flowserver.base.errors import FlowServerError
 from flowserver.base.limits import Limits
 from flowserver.engine.committer import Committer
-from flowserver.engine.outward import Outward
+from flowserver.engine.outward import NotSent, Outward
 from flowserver.engine.persisting import persist
 from flowserver.engine.reader import Reader
 from flowserver.engine.rounds import Rounds
@@ -41,6 +41,9 @@ log = logging.getLogger(__name__)
 
 CLAIM_MS = 10_000
 """By then an attempt has long ended, unless its node has died."""
+
+NOT_SENT_MS = 1_000
+"""When to try again what the server could not send."""
 
 LEFT_SECONDS = 1.0
 """When to look again at what is due but could not be claimed: others are at it, or a row is damaged."""
@@ -195,6 +198,9 @@ class Deliveries(Rounds):
     async def _bring(self, delivery: Delivery) -> None:
         try:
             failure = await self._attempt(delivery, read_destination(delivery.target))
+        except NotSent as error:
+            await self._put_back(delivery, str(error))
+            return
         except SQLAlchemyError as error:  # if it was handed in after all, there is nothing to put off
             failure = reason_of(error)
         except Exception as error:  # a damaged row, or our bug
@@ -235,6 +241,13 @@ class Deliveries(Rounds):
         if is_new and delivery.invocation_key is not None:
             self._told(connection, delivery.invocation_key, status)
         return is_new
+
+    async def _put_back(self, delivery: Delivery, reason: str) -> None:
+        """There was no attempt: it is tried again soon, with the same number."""
+        again_at = self._clock.now_ms() + NOT_SENT_MS
+        log.warning("%s waits: %s", _title(delivery), reason)
+        await persist(lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at, counts=False)))
+        self.note_due(again_at)
 
     async def _put_off(self, delivery: Delivery, failure: str) -> None:
         now = self._clock.now_ms()

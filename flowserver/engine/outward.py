@@ -22,6 +22,10 @@ BROKER_SECONDS = 8.0
 TAG_HEADER = "Flowserver-Tag"
 
 
+class NotSent(Exception):
+    """The server could send nothing, so there was no attempt."""
+
+
 class WebSender(Protocol):
     """Who makes requests to the outside."""
 
@@ -44,7 +48,7 @@ class Outward:
         )
 
     async def bring(self, delivery: Delivery, destination: Destination) -> str | None:
-        """Bring it there; None if it has arrived, else why it has not, or perhaps has not."""
+        """Bring it there; None if it has arrived, else why it has not, or perhaps has not. Raises NotSent."""
         if isinstance(destination, WebAddress):
             return await self._post(delivery, destination)
         assert isinstance(destination, QueueAddress)
@@ -65,5 +69,7 @@ class Outward:
         request = WebRequest("POST", address.url, WEB_SECONDS, headers, written(delivery).encode())
         reply = await self._sender.send(request)
         if isinstance(reply, Failed):
+            if reply.is_own:
+                raise NotSent(reply.cause)
             return reply.cause
         return None if 200 <= reply.status < 300 else f"it answered {reply.status}"

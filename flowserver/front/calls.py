@@ -109,15 +109,15 @@ def _not_made(title: str, limits: Limits) -> Failed:
 
 def _write_reply(reply: Reply | Failed) -> list[Any]:
     if isinstance(reply, Failed):
-        return [reply.error, reply.cause]
+        return [[reply.error, reply.cause, reply.is_own]]
     # Names may be of a class of their own, and values hold bytes that are no UTF-8, as surrogates.
     headers = [(str(name), value.encode("utf-8", "surrogateescape")) for name, value in reply.headers.items()]
     return [reply.status, headers, reply.body]
 
 
 def _told_reply(told: list[Any]) -> Reply | Failed:
-    if len(told) == 2:
-        return Failed(*told)
+    if len(told) == 1:
+        return Failed(*told[0])
     status, headers, body = told
     return Reply(
         status, CIMultiDict([(name, value.decode("utf-8", "surrogateescape")) for name, value in headers]), body

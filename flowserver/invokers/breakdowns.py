@@ -4,7 +4,10 @@ Causes are made of our own words and the operating system's, never of the except
 URL's query or header values, and causes are shown to everybody who may read a history.
 """
 
+import errno
+import ipaddress
 import os
+import socket
 
 from aiohttp import (
     ClientConnectorDNSError,
@@ -20,6 +23,41 @@ from flowserver.invokers.addresses import AddressRefused
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation
 from flowserver.invokers.replies import failed
+
+NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""What the system says when this process, or the machine, can open no further socket."""
+
+
+def is_own_trouble(error: ClientConnectorError) -> bool:
+    """Whether no connection came about because the server ran out of descriptors, memory or local ports."""
+    if isinstance(error, ClientConnectorDNSError):
+        return not _can_open()  # a look-up that can open no socket does not say so
+    if error.os_error.errno == errno.EADDRNOTAVAIL:
+        return _has_way_to(error.host)
+    return error.os_error.errno in NO_DESCRIPTOR
+
+
+def _can_open() -> bool:
+    try:
+        socket.socket().close()
+    except OSError as error:
+        return error.errno not in NO_DESCRIPTOR
+    return True
+
+
+def _has_way_to(host: str | None) -> bool:
+    """Whether the machine has an address to call from: without one, it is not ports that are missing."""
+    try:
+        address = ipaddress.ip_address(host or "")
+    except ValueError:  # a name, which was resolved to addresses that this machine can use
+        return True
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # of the Internet Protocol
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((str(address), 9))  # which sends nothing
+    except OSError as error:
+        return error.errno in NO_DESCRIPTOR
+    return True
 
 
 def call_seconds(invocation: Invocation, endpoint: Endpoint) -> float:

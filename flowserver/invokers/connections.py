@@ -137,14 +137,18 @@ class Wires:
                 raise DeadlinePassed(connected=False) from error
             raise ConnectionTimeoutError from error
 
-    async def close(self) -> None:
-        """Close all connections, also those in use."""
-        if self._closing is not None:
-            self._closing.cancel()
+    def close_idle(self) -> None:
+        """Close what is not in use: each holds a descriptor."""
         for idle in self._idle.values():
             for wire, _ in idle:
                 wire.close()
         self._idle.clear()
+
+    async def close(self) -> None:
+        """Close all connections, also those in use."""
+        if self._closing is not None:
+            self._closing.cancel()
+        self.close_idle()
         await self._connector.close()
 
     def _close_idle(self) -> None:

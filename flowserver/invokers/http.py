@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 
 from aiohttp import ClientConnectionError, ClientConnectorError, ClientError, ConnectionTimeoutError
@@ -10,7 +11,7 @@ from aiohttp.http import HttpProcessingError
 
 from flowserver.base.limits import Limits
 from flowserver.base.names import is_name
-from flowserver.invokers.breakdowns import broken_off, call_seconds, explain, timed_out
+from flowserver.invokers.breakdowns import broken_off, call_seconds, explain, is_own_trouble, timed_out
 from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, Route, Routes, Wires
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.exchanges import DeadlinePassed, ReplyTooLarge, TooManyInterimReplies, Wire
@@ -25,6 +26,35 @@ log = logging.getLogger(__name__)
 STALE_SECONDS = 1.0
 """See `HttpInvoker`."""
 
+AGAIN_SECONDS = 0.05
+AGAIN_SECONDS_MAX = 1.0
+"""The first pause before a connection is tried again for which the server had no socket, and the longest; each is twice
+the one before."""
+
+OUT_OF_SOCKETS = "could not be called: the server has no descriptor or local port left"
+
+
+class OutOfSockets(Exception):
+    """The server could open no connection for as long as there was time."""
+
+
+class TimeLeft:
+    """How long a call may take, and when it must be over, by the event loop's clock."""
+
+    __slots__ = ("_ends_at", "_seconds", "deadline")
+
+    def __init__(self, now: float, seconds: float, ends_at: float) -> None:
+        """`seconds` is what the function has, from when the server can call it; `ends_at` bounds that."""
+        self._seconds = seconds
+        self._ends_at = ends_at
+        self.deadline = min(now + seconds, ends_at)
+
+    def begin_again(self, now: float) -> None:
+        """The server could not call: the function's time begins now. Raises OutOfSockets if there is none left."""
+        if now >= self._ends_at:
+            raise OutOfSockets
+        self.deadline = min(now + self._seconds, self._ends_at)
+
 
 class HttpInvoker:
     """Posts events to functions over pooled keep-alive connections; make it inside a running event loop.
@@ -33,6 +63,7 @@ class HttpInvoker:
     `addresses` refuses are not called. A call is sent once, with one exception: a server may close an idle pooled
     connection at the moment the next request is written to it. If a reused connection ends without a byte of reply
     within `stale_seconds`, the request is sent once more, on a new connection and with the same idempotency key.
+    A connection for which the server itself has no descriptor or local port is tried again until there is one.
     """
 
     def __init__(
@@ -41,9 +72,11 @@ class HttpInvoker:
         resolver: AbstractResolver | None = None,
         stale_seconds: float = STALE_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
+        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._limits = limits
         self._stale_seconds = stale_seconds
+        self._rest = rest
         self._resolver = resolver or OwnThreadsResolver()
         self._routes = Routes()
         self._wires = Wires(self._resolver, limits.interim_replies_max, idle_seconds)
@@ -60,6 +93,8 @@ class HttpInvoker:
             return failed(ErrorName.INVALID_ARGUMENT, cause, self._limits)
         try:
             return await self._call(invocation, endpoint)
+        except OutOfSockets:  # until the step's time was up
+            return failed(ErrorName.TASK_TIMEOUT, f"{invocation.title} {OUT_OF_SOCKETS}.", self._limits)
         except ReplyTooLarge:
             return body_too_large(invocation, self._limits)
         except TooManyInterimReplies:
@@ -74,10 +109,12 @@ class HttpInvoker:
 
     async def send(self, request: WebRequest) -> Reply | Failed:
         """Make the request; Failed only if no reply came. Raises nothing but CancelledError, which ends it."""
-        deadline = self._loop.time() + request.seconds
+        time = TimeLeft(self._loop.time(), request.seconds, self._loop.time() + request.seconds)
         try:
             route = self._routes.find(_endpoint(request.url))
-            return await self._exchange(route, write_web_request(request), deadline, REPLY_BYTES_MAX)
+            return await self._exchange(route, write_web_request(request), time, REPLY_BYTES_MAX)
+        except OutOfSockets:
+            return Failed(ErrorName.SERVER_ERROR, f"{request.title} {OUT_OF_SOCKETS}.", is_own=True)
         except ReplyTooLarge:
             name, reason = ErrorName.INVALID_LOCAL, f"answered with more than {REPLY_BYTES_MAX} bytes"
         except TooManyInterimReplies:
@@ -101,32 +138,48 @@ class HttpInvoker:
         await self._resolver.close()
 
     async def _call(self, invocation: Invocation, endpoint: Endpoint) -> Reply:
-        deadline = self._loop.time() + call_seconds(invocation, endpoint)
+        now = self._loop.time()
+        time = TimeLeft(now, call_seconds(invocation, endpoint), now + invocation.timeout_ms / 1000)
         route = self._routes.find(endpoint)
         request = write_request(route.head, invocation)
-        return await self._exchange(route, request, deadline, self._limits.function_response_bytes_max)
+        return await self._exchange(route, request, time, self._limits.function_response_bytes_max)
 
-    async def _exchange(self, route: Route, request: bytes, deadline: float, bytes_max: int) -> Reply:
+    async def _exchange(self, route: Route, request: bytes, time: TimeLeft, bytes_max: int) -> Reply:
         began_at = self._loop.time()
         wire = self._wires.take(route)
         if wire is None:
-            return await self._send(await self._wires.open(route, deadline), route, request, deadline, bytes_max)
+            return await self._send(await self._open(route, time), route, request, time, bytes_max)
         try:
-            return await self._send(wire, route, request, deadline, bytes_max)
+            return await self._send(wire, route, request, time, bytes_max)
         except ClientConnectionError as error:
             if wire.answered or self._loop.time() - began_at >= self._stale_seconds:
                 raise
             lost = error
         try:
-            wire = await self._wires.open(route, deadline)
+            wire = await self._open(route, time)
         except (ClientConnectorError, ConnectionTimeoutError):
             raise lost from None  # the function's server has gone, perhaps while it worked on the first sending
         except DeadlinePassed:
             raise DeadlinePassed(connected=True) from lost
-        return await self._send(wire, route, request, deadline, bytes_max)
+        return await self._send(wire, route, request, time, bytes_max)
 
-    async def _send(self, wire: Wire, route: Route, request: bytes, deadline: float, bytes_max: int) -> Reply:
-        reply = await wire.call(request, deadline, bytes_max)
+    async def _open(self, route: Route, time: TimeLeft) -> Wire:
+        pause = AGAIN_SECONDS
+        while True:
+            try:
+                return await self._wires.open(route, time.deadline)
+            except ClientConnectorError as error:
+                if not is_own_trouble(error):
+                    raise
+                if pause == AGAIN_SECONDS:
+                    log.warning("no connection can be opened, which is tried again: %s", error.os_error)
+            self._wires.close_idle()
+            await self._rest(pause)
+            time.begin_again(self._loop.time())
+            pause = min(2 * pause, AGAIN_SECONDS_MAX)
+
+    async def _send(self, wire: Wire, route: Route, request: bytes, time: TimeLeft, bytes_max: int) -> Reply:
+        reply = await wire.call(request, time.deadline, bytes_max)
         self._wires.give_back(route, wire)
         return reply
 

@@ -88,6 +88,8 @@ class Failed(msgspec.Struct, frozen=True):
     error: str
     """An error name of `error_names`, or the exception's name that the function reported."""
     cause: str
+    is_own: bool = False
+    """The server ran out of descriptors or ports, so nothing was sent: no failure of what was to be called."""
 
 
 class Invoker(Protocol):

@@ -146,10 +146,10 @@ def delete_delivery(connection: Connection, delivery_id: str) -> bool:
     return execute_many(connection, _DELETE, [{"b_id": delivery_id}]) > 0
 
 
-def put_off_delivery(connection: Connection, delivery: Delivery, wake_at: int) -> None:
-    """Try it again at that instant (ms), unless somebody has claimed it since."""
+def put_off_delivery(connection: Connection, delivery: Delivery, wake_at: int, *, counts: bool = True) -> None:
+    """Try it again at that instant (ms), unless somebody has claimed it since; unless it `counts`, as no attempt."""
     row = {"b_id": delivery.delivery_id, "b_attempt": delivery.attempt, "wake_at": wake_at}
-    execute_many(connection, _PUT_OFF, [row])
+    execute_many(connection, _PUT_OFF, [row | {"attempt": delivery.attempt - (not counts)}])
 
 
 def delete_deliveries_of(connection: Connection, topic: str, subscription: str | None, limit: int) -> int:

@@ -10,6 +10,8 @@ from flowserver.base.errors import FlowNotExists, FlowServerError
 from flowserver.base.limits import Limits
 from flowserver.engine import outward
 from flowserver.engine.deliveries import CLAIM_MS
+from flowserver.invokers.invocation import Failed
+from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.delivering import ContentFormat, Strategy
 from flowserver.machine.destinations import QueueAddress
 from flowserver.store.deliveries import Delivery
@@ -42,6 +44,31 @@ async def test_an_endpoint_is_sent_what_its_subscription_says(node: Node, subscr
     push = await subscriber.next()
     assert push.headers["Content-Type"] == "text/xml;charset=utf-8"
     assert "<Message>body 2</Message>" in push.body
+    assert await settled(node) == {}
+
+
+async def test_what_the_server_could_not_send_was_no_attempt(
+    node: Node, subscriber: Subscriber, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ran out of descriptors, more often than the subscription's strategy would try again."""
+    out = Failed("FC.ServerError", "the server has no descriptor left", is_own=True)
+
+    async def send_nothing(_: WebRequest) -> Failed:
+        return out
+
+    with monkeypatch.context() as patched:
+        patched.setattr(node.engine.invoker, "send", send_nothing)
+        for _ in range(5):
+            ended = asyncio.create_task(attempted(node))
+            await asyncio.sleep(0)
+            if not (await settled(node)):
+                await deliver(node, subscriber.url("hook"), "1", strategy=Strategy.BACKOFF, topic="n", subscription="s")
+            await ended
+            assert await settled(node) == {"1": 0}
+            assert not node.engine.deliveries._targets.failing
+            advance(node, clock, 1.1)
+    advance(node, clock, 1.1)
+    assert (await subscriber.next()).body == "body 1"
     assert await settled(node) == {}
 
 

@@ -1,14 +1,20 @@
 """Calls over real connections to 127.0.0.1: what is sent, and what comes of every way a server can misbehave."""
 
 import asyncio
+import errno
 import gzip
 import json
+import os
+import resource
 import socket
 import threading
 from uuid import UUID
 
 import pytest
+from aiohttp import ClientConnectorError
+from aiohttp.client_reqrep import ConnectionKey
 
+from flowserver.invokers.breakdowns import is_own_trouble
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.invocation import Endpoint, Failed, Replied
 from flowserver.invokers.resolving import THREADS_MAX, OwnThreadsResolver
@@ -246,6 +252,105 @@ async def test_function_slower_than_the_step(invoker, invocation, endpoint, serv
     assert result.error == "FnF.TaskTimeout"
     assert "50 ms" in result.cause
     await server.disconnected.wait()
+
+
+# The server's own trouble
+
+
+@pytest.fixture
+def descriptors():
+    """Takes all descriptors that this process may still open, and gives them back."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    class Descriptors:
+        def take(self):
+            free = os.dup(0)
+            os.close(free)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))
+
+        def give_back(self):
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+    descriptors = Descriptors()
+    yield descriptors
+    descriptors.give_back()
+
+
+def resting(descriptors, pauses, *, give_back_after):
+    """Notes the pauses instead of waiting; after so many there are descriptors again."""
+
+    async def rest(seconds):
+        pauses.append(seconds)
+        if len(pauses) == give_back_after:
+            descriptors.give_back()
+
+    return rest
+
+
+async def test_running_out_of_descriptors_fails_no_call(limits, invocation, endpoint, server, descriptors):
+    pauses = []
+    invoker = HttpInvoker(limits, rest=resting(descriptors, pauses, give_back_after=7))
+    descriptors.take()
+    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    assert pauses == [0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
+    assert len(server.requests) == 1
+    await invoker.close()
+
+
+async def test_a_request_for_which_no_descriptor_came_free_in_time_was_not_made(limits, server, descriptors):
+    loop, pauses = asyncio.get_running_loop(), []
+
+    async def rest(seconds):
+        pauses.append(seconds)
+        await asyncio.sleep(0)
+
+    invoker = HttpInvoker(limits, rest=rest)
+    descriptors.take()
+    failed = await invoker.send(WebRequest("POST", server.url, 0.01, {}))
+    descriptors.give_back()
+    assert (failed.is_own, server.requests) == (True, [])
+    assert pauses
+    assert loop.is_running()
+    await invoker.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "number", "is_own"),
+    [
+        ("127.0.0.1", errno.EMFILE, True),
+        ("127.0.0.1", errno.ENFILE, True),
+        ("127.0.0.1", errno.EADDRNOTAVAIL, True),
+        ("name.example", errno.EADDRNOTAVAIL, True),
+        ("203.0.113.1.", errno.ECONNREFUSED, False),
+        ("127.0.0.1", errno.ECONNREFUSED, False),
+    ],
+)
+def test_whose_trouble_it_is(host, number, is_own):
+    key = ConnectionKey(host, 80, False, True, None, None, None)
+    assert is_own_trouble(ClientConnectorError(key, OSError(number, "as the test wants it"))) is is_own
+
+
+def test_an_address_that_this_machine_cannot_call_is_no_lack_of_ports():
+    """As ::1 where there is no IPv6; a multicast address of no link stands for it here."""
+    key = ConnectionKey("ff02::1", 80, False, True, None, None, None)
+    error = ClientConnectorError(key, OSError(errno.EADDRNOTAVAIL, "as the test wants it"))
+    assert not is_own_trouble(error)
+
+
+async def test_a_name_that_cannot_be_looked_up_for_want_of_descriptors(limits, invocation, server, descriptors):
+    class Wanting(FixedResolver):
+        async def resolve(self, host, port=0, family=0):
+            if not pauses:
+                raise OSError(socket.EAI_SYSTEM, "System error")
+            return await super().resolve(host, port, family)
+
+    pauses = []
+    invoker = HttpInvoker(limits, Wanting(["127.0.0.1"]), rest=resting(descriptors, pauses, give_back_after=1))
+    descriptors.take()
+    url = f"http://name.example:{server.port}/"
+    assert await invoker.invoke(invocation(), Endpoint(url, {}, 5)) == Replied({})
+    assert pauses == [0.05]
+    await invoker.close()
 
 
 async def test_step_without_time_left(invoker, invocation, endpoint):
