@@ -120,7 +120,7 @@ class Application(Starlette):
 
     def _load_rest(self) -> Starlette:
         rest: Starlette = load("flowserver.api.rest.router:rest_application")(self.state)
-        rest.add_middleware(RequestFrame, **self._frame)
+        rest.add_middleware(RequestFrame, **self._frame, refuses_nul=False)
         rest.router.routes[:0] = [Route(RPC_PATH, _Rpc(self.state), methods=RPC_METHODS), *watching.ROUTES]
         return rest
 

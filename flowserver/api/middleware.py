@@ -78,7 +78,10 @@ class AnswerStalled(Exception):
 
 
 class RequestFrame:
-    """ASGI middleware: sets `request.state.request_id`, refuses long bodies, turns our bugs into a plain 500."""
+    """ASGI middleware: sets `request.state.request_id`, refuses long bodies, turns our bugs into a plain 500.
+
+    It refuses the character NUL in a URL, too, unless the application says itself which parameter holds it.
+    """
 
     def __init__(
         self,
@@ -87,7 +90,10 @@ class RequestFrame:
         is_leaving: Callable[[], bool],
         large_answers: LargeAnswers | None = None,
         fault_response: FaultResponse = fault_response,
+        *,
+        refuses_nul: bool = True,
     ) -> None:
+        self._refuses_nul = refuses_nul
         self._app = app
         self._fault_response = fault_response
         self._body_bytes_max = body_bytes_max
@@ -105,7 +111,7 @@ class RequestFrame:
         answer = _Answer(send, scope, self)
         body = _BoundedBody(receive, self._body_bytes_max, asked_for_bytes=_asked_for_bytes(scope))
         try:
-            if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            if self._refuses_nul and ("\0" in scope["path"] or b"%00" in scope["query_string"]):
                 await self._fault_response(InvalidArgument(NUL_IN_URL), request_id)(scope, receive, answer.send)
                 return
             await self._app(scope, body.receive, answer.send)
