@@ -22,9 +22,9 @@ from flowserver.engine.definitions import Definitions
 from flowserver.engine.lease import Lease
 from flowserver.engine.reading import load_lists
 from flowserver.engine.tokens import TaskTokens
+from flowserver.engine.turns import make_turns
 from flowserver.engine.warm import WarmExecutions
 from flowserver.language.graph import Flow
-from flowserver.machine.advance import advance
 from flowserver.machine.mappings import Environment, MissingSource
 from flowserver.machine.messages import Continue, DeadlineReached, Message, Stop, TaskReplied
 from flowserver.machine.state import Execution, Status
@@ -213,14 +213,15 @@ class Batch:
         return BatchResult(answers, changes, continuing, self._parked, held_bytes=self._held)
 
     def settle(self) -> None:
-        """The transaction is durable. What goes on at once, or waits for calls of this node, is kept for that."""
+        """The transaction is durable. What goes on at once, or is to be loaded often or at much cost, is kept."""
         self._workshop.at_work.cleared(self._stored)
         for changes in self._changes.values():
             changes.stored.version += changes.is_saved
         for execution_id, stored in self._stored.items():
-            if not stored.execution.is_running or stored.parked_error is not None:
+            if stored.parked_error is not None or not stored.execution.is_running:
                 continue
-            if execution_id in self._more or self._workshop.lease.node_id in stored.leases.values():
+            has_calls = self._workshop.lease.node_id in stored.leases.values()
+            if has_calls or execution_id in self._more or stored.is_worth_keeping:
                 self._workshop.warm.keep(stored)
 
     def _load(self, execution_ids: list[str]) -> None:
@@ -255,9 +256,9 @@ class Batch:
         return isinstance(item, Envelope) and isinstance(item.message, Stop) and item.execution_id in self._ending
 
     def _do(self, item: Item) -> Any:
-        if isinstance(item, Write):
-            return self._write(item)
-        return self._tell(item) if item.new is None else self._start(item, item.new)
+        if isinstance(item, Envelope):
+            return self._tell(item) if item.new is None else self._start(item, item.new)
+        return self._write(item)
 
     def _look_up_starts(self, news: list[NewExecution]) -> None:
         """The flows to start and the executions that hold the names already, in one statement each."""
@@ -334,14 +335,15 @@ class Batch:
         if stored.execution.is_running and not isinstance(message, ENDING):
             flow = self._workshop.definitions.get(self._connection, stored.definition_id)
         execution_id, bytes_before = stored.execution.execution_id, stored.execution.document_bytes
-        turn = advance(flow, stored.execution, message, self._environment)
-        self._grow(stored.execution.document_bytes - bytes_before + sum(len(event.detail) for event in turn.events))
-        self._changes.setdefault(execution_id, Changes(stored)).add(turn)
-        if turn.more:
+        turns = make_turns(self._connection, flow, stored, message, self._environment)
+        self._changes.setdefault(execution_id, Changes(stored)).add(*turns)
+        events = sum(len(event.detail) for turn in turns for event in turn.events)
+        self._grow(stored.execution.document_bytes - bytes_before + events)
+        if turns[-1].more:
             self._more.add(execution_id)
-        elif isinstance(message, Continue) or not stored.execution.is_running:  # it went on with all that was ready
-            self._more.discard(execution_id)
-        return Receipt(_KINDS[turn.outcome.kind], turn.outcome.event_id)
+        elif len(turns) > 1 or isinstance(message, Continue) or not stored.execution.is_running:
+            self._more.discard(execution_id)  # it went on with all that was ready
+        return Receipt(_KINDS[turns[0].outcome.kind], turns[0].outcome.event_id)
 
     def _grow(self, size: int) -> None:
         """The batch holds so much more that is to be saved."""

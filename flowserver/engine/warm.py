@@ -1,8 +1,9 @@
 """Executions kept in memory between two turns, because this node is making a call for them.
 
 Most messages are the replies of calls, and their executions need not be read again. What waits for anything else is
-not kept: a waiting execution costs no memory. A copy is used only if its version is the stored one, since other nodes
-and `flowserver doctor` write, too; and every save is fenced by the version once more.
+kept only if a foreach or parallel is open and there is much to load: other waiting executions cost no memory. A copy is
+used only if its version is the stored one, since other nodes and `flowserver doctor` write, too; and every save is
+fenced by the version once more.
 """
 
 from collections import OrderedDict

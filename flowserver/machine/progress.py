@@ -132,10 +132,7 @@ def exit_item(turn: Turn, parent: Scope, child: Scope) -> None:
     """A branch or iteration has finished: record it and keep its local for the join."""
     _exit_item(turn, parent, child)
     parent.last_event_id = child.last_event_id
-    turn.change_wait(child, WaitKind.DONE, None)
-    child.step_input = None
-    parent.open_items -= 1
-    turn.touched.add(parent.scope_id)
+    turn.finish_scope(parent, child)
 
 
 def _exit_item(turn: Turn, parent: Scope, child: Scope, **extra: Json) -> None:

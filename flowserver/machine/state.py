@@ -7,7 +7,7 @@ Documents (`local`, `step_input`) are replaced, never edited in place, so events
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from flowserver.base.json_values import JsonObject
 from flowserver.machine.sizes import Sizes
@@ -39,11 +39,19 @@ class WaitKind(StrEnum):
     JOIN = "join"
     """The scopes it opened (branches, iterations, a choice's steps)."""
     DONE = "done"
-    """Nothing any more: a finished branch or iteration whose `local` the join still needs."""
+    """Nothing any more: it has failed, and this turn ends the execution. No turn leaves such a scope."""
 
 
 EMPTY_BYTES: Final = 2
 """What an empty object takes."""
+
+
+class Finished(NamedTuple):
+    """What a finished branch or iteration leaves for the join."""
+
+    local: JsonObject
+    document_bytes: int
+    """Of `local` as compact JSON."""
 
 
 @dataclass(slots=True)
@@ -78,6 +86,14 @@ class Scope:
     """How many branches or iterations still run."""
     document_bytes: int = EMPTY_BYTES
     """Of `local` and `step_input` as compact JSON."""
+    finished: dict[int, Finished] = field(default_factory=dict, compare=False)
+    """Finished branches and iterations of the current step by item number, those that are in memory: a loaded execution
+    has only those that finished since, until a turn asks for the others."""
+
+    @property
+    def has_all_finished(self) -> bool:
+        """Whether all of them are in memory."""
+        return len(self.finished) == self.next_item - self.open_items
 
     @property
     def started_event_id(self) -> int:
@@ -105,10 +121,12 @@ class Execution:
     error: str | None = None
     cause: str | None = None
     document_bytes: int = 0
-    """Of the documents of all its scopes, finished branches and iterations that wait for the join included."""
+    """Of the documents of all its scopes, and of finished branches and iterations that wait for the join."""
     scopes: dict[int, Scope] = field(default_factory=dict)
     _opened: dict[int, dict[int, None]] | None = field(default=None, init=False, repr=False, compare=False)
     """By scope id the scopes that its current step opened, in order; made when somebody first asks."""
+    _finished_count: int | None = field(default=None, init=False, repr=False, compare=False)
+    """How many branches and iterations wait for their join; counted when somebody first asks."""
     sizes: Sizes | None = field(default=None, init=False, repr=False, compare=False)
     """What the last turn has measured, if another one goes on at once: an execution that waits holds no such values."""
 
@@ -116,6 +134,30 @@ class Execution:
     def is_running(self) -> bool:
         """Whether the execution has not ended."""
         return self.status is Status.RUNNING
+
+    @property
+    def finished_count(self) -> int:
+        """How many branches and iterations are finished and wait for their join, in memory or not."""
+        if self._finished_count is None:
+            joining = [scope for scope in self.scopes.values() if scope.wait is WaitKind.JOIN]
+            self._finished_count = sum(scope.next_item - scope.open_items for scope in joining)
+        return self._finished_count
+
+    def finish_scope(self, parent: Scope, scope: Scope) -> None:
+        """Keep what a branch or iteration leaves for the join of its parent, and let go of the scope."""
+        count = self.finished_count
+        self.drop_scope(scope)
+        parent.finished[scope.item] = Finished(scope.local, scope.document_bytes)
+        parent.open_items -= 1
+        self.document_bytes += scope.document_bytes
+        self._finished_count = count + 1
+
+    def take_finished(self, scope: Scope) -> list[JsonObject]:
+        """What all branches or iterations of the scope's step have left, by item number; kept no longer."""
+        finished, scope.finished = scope.finished, {}
+        self._finished_count = self.finished_count - len(finished)
+        self.document_bytes -= sum(each.document_bytes for each in finished.values())
+        return [finished[item].local for item in range(len(finished))]
 
     def open_scope(self, scope: Scope) -> None:
         """Take in a new scope."""

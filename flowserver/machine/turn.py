@@ -70,8 +70,9 @@ class Turn:
     """The changes one message makes to one execution.
 
     `events` and `commands` in order; `touched` and `removed` scope ids, disjoint (a scope that came and went within
-    the turn is in neither); `outcome`; `more` says that it has left ready scopes for another turn; `sizes` is what has
-    been measured.
+    the turn is in neither); `joined`, the scopes whose finished items were taken, and after that `finished`, the items
+    that were added, by scope id; `outcome`; `more` says that it has left ready scopes for another turn; `wanted`, the
+    scopes whose finished items that turn needs in memory; `sizes` is what has been measured.
     """
 
     def __init__(self, flow: Flow, execution: Execution, environment: Environment) -> None:
@@ -82,6 +83,9 @@ class Turn:
         self.commands: list[Command] = []
         self.touched: set[int] = set()
         self.removed: set[int] = set()
+        self.joined: set[int] = set()
+        self.finished: dict[int, list[int]] = {}
+        self.wanted: set[int] = set()
         self.outcome = APPLIED
         self.more = False
         self.steps_left = environment.limits.turn_steps_max
@@ -185,9 +189,32 @@ class Turn:
         for child in self.execution.opened_by(scope):
             self._drop(child)
 
+    def finish_scope(self, parent: Scope, scope: Scope) -> None:
+        """A branch or iteration is done: what it leaves is kept for the join of its parent, the scope is not."""
+        self.execution.finish_scope(parent, scope)
+        self.finished.setdefault(parent.scope_id, []).append(scope.item)
+        self.touched.add(parent.scope_id)
+        self._note_gone(scope)
+
+    def take_finished(self, scope: Scope) -> list[JsonObject]:
+        """What all branches or iterations of the scope's step have left, in order."""
+        self.finished.pop(scope.scope_id, None)
+        self.joined.add(scope.scope_id)
+        return self.execution.take_finished(scope)
+
+    def await_finished(self, scope: Scope) -> bool:
+        """Whether finished items of the scope are not in memory. If so, a further turn does what this one cannot."""
+        if scope.has_all_finished:
+            return False
+        self.wanted.add(scope.scope_id)
+        return True
+
     def _drop(self, scope: Scope) -> None:
         self.cancel_call(scope)
         self.execution.drop_scope(scope)
+        self._note_gone(scope)
+
+    def _note_gone(self, scope: Scope) -> None:
         self.touched.discard(scope.scope_id)
         if scope.scope_id < self._first_new_id:
             self.removed.add(scope.scope_id)
@@ -197,7 +224,7 @@ class Turn:
         while self.ready and self.steps_left > 0:
             self.steps_left -= 1
             yield self.execution.scopes[self.ready.popleft()]
-        self.more = bool(self.ready)
+        self.more = bool(self.ready or self.wanted)
 
     # Documents
 
@@ -294,6 +321,7 @@ class Turn:
         for scope in list(execution.scopes.values()):
             self._drop(scope)
         execution.document_bytes = 0
+        self.finished.clear()
         if status in STOPS_ALL:
             self.commands.append(StopInvocation())
         self.ready.clear()

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Update, delete, false, select, update
 from flowserver.machine.state import Status
 from flowserver.store.damage import legible
 from flowserver.store.invariant import RULES, Repair, Rule, violations
-from flowserver.store.tables import PARKED, RUNNING, executions, scopes
+from flowserver.store.tables import PARKED, RUNNING, executions, finished_items, scopes
 
 RULE_BY_NAME: Final = {rule.name: rule for rule in RULES}
 
@@ -98,7 +98,8 @@ def _delete_scopes(connection: Connection, execution_id: str) -> bool:
     header = select(executions.c.status).where(executions.c.execution_id == execution_id).with_for_update()
     if connection.execute(header).scalar_one_or_none() == Status.RUNNING:
         return False
-    return connection.execute(delete(scopes).where(scopes.c.execution_id == execution_id)).rowcount > 0
+    own = [delete(table).where(table.c.execution_id == execution_id) for table in (scopes, finished_items)]
+    return sum(connection.execute(each).rowcount for each in own) > 0
 
 
 def unpark_execution(connection: Connection, execution_id: str) -> bool:

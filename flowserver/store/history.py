@@ -7,18 +7,18 @@ A fifth element, `[[document, name, event_id, number], …]`, tells where the la
 
 import logging
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, bindparam, insert, select
+from sqlalchemy import Connection, Row, Select, bindparam, insert, literal_column, select
 
 from flowserver.base.json_values import dump_json, load_stored_json, text_bytes
 from flowserver.machine.events import Event, EventType
 from flowserver.store.damage import checks_of, damage_in, legible
-from flowserver.store.direct import execute_many
+from flowserver.store.direct import execute_many, fetch_rows
 from flowserver.store.parts import INSERT_PART, KnownParts, PartId, PartReader, part_row
 from flowserver.store.tables import histories
 
@@ -146,6 +146,17 @@ def events_of(row: Row[Any], parts: PartReader) -> list[Event]:
     return events
 
 
+def find_parts(connection: Connection, execution_id: str, event_id: int, document: str) -> dict[str, PartId]:
+    """By name the parts of a document that an event shows; none if its row is damaged."""
+    rows = fetch_rows(connection, _SELECT_ROW_OF, {"b_id": execution_id, "b_from": event_id})
+    for row in rows:
+        if damage_in(row, _CHECKS) is None:
+            with suppress(msgspec.MsgspecError, IndexError):
+                shown = _DECODER.decode(row.events)[event_id - row.first_event_id].parts
+                return {name: PartId(*part_id) for shown_in, name, *part_id in shown if shown_in == document}
+    return {}
+
+
 def _event(row: Row[Any], event_id: int, kept: "_Kept", parts: PartReader) -> Event:
     detail = bytes(kept.detail).decode()
     if not detail.startswith("{"):
@@ -188,4 +199,11 @@ _SELECT: Select[Any] = (
     .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_from"))
     .order_by(histories.c.last_event_id)
     .execution_options(yield_per=ROWS_AT_ONCE)
+)
+_SELECT_ROW_OF: Select[Any] = (
+    select(histories)
+    .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_from"))
+    .order_by(histories.c.last_event_id)
+    .limit(literal_column("1"))
+    .offset(literal_column("0"))  # or SQLAlchemy adds one for SQLite, as a parameter
 )

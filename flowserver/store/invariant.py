@@ -5,9 +5,9 @@ breaches of single rows; they are stated all the same, for the view is the state
 call leased to a node that is gone are no breaches: both are stored reasons, on which the sweeper acts.
 
 Plain SQL that SQLite and PostgreSQL understand alike. What it costs: five passes over the scopes of running
-executions (one with an aggregate) and three over the headers of running executions, by their partial indexes; ended
-executions and their histories are never read. That is about a second for 100,000 live scopes, so nothing on the
-hot path reads it.
+executions (one with an aggregate), three over their finished items, and three over the headers of running executions,
+by their partial indexes; ended executions and their histories are never read. That is about a second for 100,000 live
+scopes, so nothing on the hot path reads it.
 
 A migration that rebuilds a table which the view reads must drop the view first and make it again.
 """
@@ -27,7 +27,7 @@ class Repair(StrEnum):
     PARK = auto()
     """Set the execution aside with a clear error, so that it is seen, and can be restarted or stopped."""
     DELETE = auto()
-    """Delete the scope rows, which belong to no running execution."""
+    """Delete the rows of scopes and finished items, which belong to no running execution."""
     CLEAR = auto()
     """Forget the callback, which nobody can be told."""
 
@@ -67,7 +67,7 @@ RULES: Final = (
         "'it has no live scope'",
         _EXECUTIONS,
         """ AND NOT EXISTS (
-  SELECT 1 FROM scopes s WHERE s.execution_id = e.execution_id AND s.wait <> 'done')""",
+  SELECT 1 FROM scopes s WHERE s.execution_id = e.execution_id)""",
         of_scope=False,
     ),
     Rule(
@@ -102,9 +102,9 @@ RULES: Final = (
   AND (s.wait = 'child') = (s.child_execution_id IS NOT NULL)
   AND (s.wait <> 'timer' OR s.wake_at IS NOT NULL)
   AND (s.wake_at IS NULL OR s.wait IN ('timer', 'task', 'token', 'child'))
-  AND (s.wait IN ('ready', 'done') OR (s.step_input IS NOT NULL AND s.wait_id > 0))
+  AND (s.wait = 'ready' OR (s.step_input IS NOT NULL AND s.wait_id > 0))
   AND (s.wait <> 'ready' OR s.step_input IS NULL)
-  AND s.wait IN ('ready', 'timer', 'task', 'token', 'child', 'join', 'done'))""",
+  AND s.wait IN ('ready', 'timer', 'task', 'token', 'child', 'join'))""",
     ),
     Rule(
         "counters",
@@ -120,12 +120,12 @@ RULES: Final = (
         "parent",
         "Nobody waits for the end of the step list, or there are two outermost ones.",
         Repair.PARK,
-        "CASE WHEN s.parent_id IS NULL THEN 'it is not the only outermost scope, or is done'\n"
+        "CASE WHEN s.parent_id IS NULL THEN 'it is not the only outermost scope'\n"
         "  ELSE 'its parent ' || CAST(s.parent_id AS TEXT) || ' is missing or waits for no scopes' END",
         _SCOPES,
         """ AND (
-  (s.parent_id IS NULL AND (s.wait = 'done' OR EXISTS (
-    SELECT 1 FROM scopes o WHERE o.execution_id = s.execution_id AND o.scope_id < s.scope_id)))
+  (s.parent_id IS NULL AND EXISTS (
+    SELECT 1 FROM scopes o WHERE o.execution_id = s.execution_id AND o.scope_id < s.scope_id))
   OR (s.parent_id IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM scopes p
     WHERE p.execution_id = s.execution_id AND p.scope_id = s.parent_id
@@ -135,18 +135,35 @@ RULES: Final = (
         "join",
         "The step list waits for others that it opened, and none of them runs, or they are not as many as it counts.",
         Repair.PARK,
-        "CAST(COALESCE(c.live, 0) AS TEXT) || ' scopes run of ' || CAST(COALESCE(c.opened, 0) AS TEXT)\n"
-        "  || ' opened; it counts ' || CAST(s.open_items AS TEXT) || ' of ' || CAST(s.next_item AS TEXT)",
-        # A choice opens one scope and counts none; branches and iterations are counted, and stay until the join.
+        "CAST(COALESCE(c.live, 0) AS TEXT) || ' scopes run, ' || CAST(COALESCE(f.items, 0) AS TEXT)\n"
+        "  || ' are finished; it counts ' || CAST(s.open_items AS TEXT) || ' of ' || CAST(s.next_item AS TEXT)",
+        # A choice opens one scope and counts none; branches and iterations are counted, and kept until the join.
         """FROM executions e JOIN scopes s ON s.execution_id = e.execution_id LEFT JOIN (
-  SELECT execution_id, parent_id, COUNT(*) AS opened, SUM(CASE WHEN wait = 'done' THEN 0 ELSE 1 END) AS live
+  SELECT execution_id, parent_id, COUNT(*) AS live
   FROM scopes WHERE parent_id IS NOT NULL GROUP BY execution_id, parent_id
-) c ON c.execution_id = s.execution_id AND c.parent_id = s.scope_id
+) c ON c.execution_id = s.execution_id AND c.parent_id = s.scope_id LEFT JOIN (
+  SELECT execution_id, scope_id, COUNT(*) AS items, MAX(item) AS last_item
+  FROM finished_items GROUP BY execution_id, scope_id
+) f ON f.execution_id = s.execution_id AND f.scope_id = s.scope_id
 WHERE e.status = 'Running' AND e.parked_error IS NULL AND s.wait = 'join'""",
         """ AND (
   COALESCE(c.live, 0) = 0
-  OR (s.option IS NULL AND (c.live <> s.open_items OR c.opened <> s.next_item))
-  OR (s.option IS NOT NULL AND (c.opened <> 1 OR s.open_items <> 0 OR s.next_item <> 0)))""",
+  OR (s.option IS NULL AND (
+    c.live <> s.open_items OR c.live + COALESCE(f.items, 0) <> s.next_item OR f.last_item >= s.next_item))
+  OR (s.option IS NOT NULL AND (c.live <> 1 OR f.items > 0 OR s.open_items <> 0 OR s.next_item <> 0)))""",
+    ),
+    Rule(
+        "finished",
+        "What a finished branch or iteration has left is kept, and no step list waits for it.",
+        Repair.PARK,
+        "'nothing waits for its finished items'",
+        """FROM executions e JOIN (
+  SELECT DISTINCT execution_id, scope_id FROM finished_items
+) s ON s.execution_id = e.execution_id
+WHERE e.status = 'Running' AND e.parked_error IS NULL""",
+        """ AND NOT EXISTS (
+  SELECT 1 FROM scopes p
+  WHERE p.execution_id = s.execution_id AND p.scope_id = s.scope_id AND p.wait = 'join')""",
     ),
     Rule(
         "child",
@@ -164,7 +181,11 @@ AND NOT EXISTS (
         "The step list belongs to an execution that has ended or does not exist.",
         Repair.DELETE,
         "'execution ' || COALESCE('has ended: ' || e.status, 'does not exist')",
-        "FROM scopes s LEFT JOIN executions e ON e.execution_id = s.execution_id\n",
+        """FROM (
+  SELECT execution_id, scope_id FROM scopes
+  UNION ALL SELECT DISTINCT execution_id, scope_id FROM finished_items
+) s LEFT JOIN executions e ON e.execution_id = s.execution_id
+""",
         "WHERE e.execution_id IS NULL OR e.status <> 'Running'",
     ),
     Rule(

@@ -6,16 +6,24 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Boolean, Connection, bindparam, literal_column, select
 
-from flowserver.base.json_values import InvalidJson, JsonObject, load_stored_json, text_bytes
-from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, load_stored_json, text_bytes
+from flowserver.machine.events import cut
+from flowserver.machine.state import Execution, Finished, Scope, Status, WaitKind
 from flowserver.store.among import among, texts
 from flowserver.store.damage import checks_of, damage_in, is_text
 from flowserver.store.direct import fetch_all, fetch_rows
+from flowserver.store.history import find_parts
 from flowserver.store.parts import KnownParts
-from flowserver.store.tables import TASK, execution_documents, executions, scopes
+from flowserver.store.tables import TASK, execution_documents, executions, finished_items, scopes
 
 SCOPE_BYTES: Final = 1_000
 """What a scope takes in memory, roughly, besides its documents."""
+
+FINISHED_BYTES: Final = 300
+"""The same of a finished branch or iteration."""
+
+COSTLY_BYTES: Final = 16_384
+"""Of what an execution keeps in memory: from here on it costs much to load."""
 
 
 class SavedScope(NamedTuple):
@@ -43,6 +51,8 @@ class StoredExecution:
     """Which node makes the call of a scope, by scope id; as stored."""
     saved: dict[int, SavedScope] = field(default_factory=dict, compare=False)
     """The rows of its scopes, by scope id."""
+    joining: set[int] | None = field(default_factory=set, compare=False)
+    """Scopes of which finished items are stored; None if that is not known, as long as no scopes are loaded."""
     parts: KnownParts = field(default_factory=KnownParts, compare=False)
     """Large values that its history has already."""
 
@@ -53,8 +63,16 @@ class StoredExecution:
         The input is kept as a text and as an object. Objects take as much memory as their JSON, if it is mostly texts,
         and up to some thirty times as much.
         """
-        documents = 2 * len(self.input_text) + self.execution.document_bytes + self.parts.held_bytes
-        return documents + SCOPE_BYTES * len(self.saved)
+        execution = self.execution
+        documents = 2 * len(self.input_text) + execution.document_bytes + self.parts.held_bytes
+        return documents + SCOPE_BYTES * len(self.saved) + FINISHED_BYTES * execution.finished_count
+
+    @property
+    def is_worth_keeping(self) -> bool:
+        """Whether it waits for many messages, and to load it for each would cost more than they do."""
+        if self.joining is None or self.held_bytes < COSTLY_BYTES:
+            return False
+        return any(scope.wait is WaitKind.JOIN and scope.option is None for scope in self.execution.scopes.values())
 
     def note_saved(self, scope_id: int, saved: SavedScope) -> None:
         """The scope's row is now this."""
@@ -74,6 +92,8 @@ def load_executions(
     connection: Connection, execution_ids: Iterable[str], *, headers_only: bool = False
 ) -> tuple[dict[str, StoredExecution], dict[str, str]]:
     """The executions with all their scopes, locked until the transaction ends; unknown ids are left out.
+
+    What finished branches and iterations have left is not loaded: `load_finished` does that when a turn wants it.
 
     Second, those whose rows make no sense, with what is wrong: they must not keep the others from going on. Their
     header is loaded without scopes, which is enough to end them. With `headers_only` nothing else is even asked for,
@@ -99,14 +119,22 @@ def load_headers(
 
 
 def load_scopes(connection: Connection, batch: Sequence[StoredExecution], broken: dict[str, str]) -> None:
-    """Add all their scopes to executions; those that are or prove to be `broken` get none."""
+    """Add all their scopes to executions; those that are or prove to be `broken` get none.
+
+    What finished branches and iterations have left is not loaded: `load_finished` does that when a turn wants it.
+    """
     found = {stored.execution.execution_id: stored for stored in batch}
     if not found:
         return
+    for stored in batch:
+        stored.joining = set()
     for row in fetch_rows(connection, _LOAD_SCOPES, {"ids": texts(connection, list(found))}):
         _load_scope(row, found[row.execution_id], broken)
     for execution_id in broken.keys() & found.keys():
         found[execution_id].execution.scopes.clear()
+        found[execution_id].joining = None
+    for stored in batch:
+        _note_parts(connection, stored)
 
 
 def load_calls(connection: Connection, batch: Sequence[StoredExecution]) -> None:
@@ -121,6 +149,37 @@ def load_calls(connection: Connection, batch: Sequence[StoredExecution]) -> None
         if isinstance(row.scope_id, int) and isinstance(row.wait_id, int):  # a damaged row keeps nothing from ending
             scope = Scope(row.scope_id, None, 0, 0, 0, wait=WaitKind.TASK, wait_id=row.wait_id)
             found[row.execution_id].execution.scopes[row.scope_id] = scope
+
+
+def _note_parts(connection: Connection, stored: StoredExecution) -> None:
+    """Large values that go to each iteration are in the history since the foreach began: not stored once more."""
+    execution = stored.execution
+    for scope in execution.scopes.values():
+        if scope.wait is WaitKind.JOIN and scope.next_item > 0:
+            _, large = cut({"input": scope.step_input})
+            if large:
+                stored_as = find_parts(connection, execution.execution_id, scope.started_event_id, "input")
+                for part in large:
+                    if part.name in stored_as:
+                        stored.parts.note(part.value, stored_as[part.name], json_bytes(part.value))
+
+
+def load_finished(connection: Connection, stored: StoredExecution, scope_ids: Iterable[int]) -> None:
+    """Bring all finished branches and iterations of these scopes into memory; raises ValueError if one is damaged."""
+    execution = stored.execution
+    for scope_id in scope_ids:
+        finished = execution.scopes[scope_id].finished
+        for row in fetch_rows(connection, _LOAD_FINISHED, {"b_id": execution.execution_id, "b_scope": scope_id}):
+            damage = damage_in(row, _FINISHED_CHECKS)
+            try:
+                if damage is None and row.item not in finished:
+                    finished[row.item] = Finished(_document(row.local), text_bytes(row.local))
+            except InvalidJson as error:
+                damage = str(error)
+            if damage is not None:
+                raise ValueError(f"finished item {row.item} of scope {scope_id} cannot be read: {damage}")
+        if not execution.scopes[scope_id].has_all_finished:
+            raise ValueError(f"finished items of scope {scope_id} are missing")
 
 
 def _load_headers(rows: Iterable[Any], found: dict[str, StoredExecution], broken: dict[str, str]) -> None:
@@ -149,6 +208,8 @@ def _load_scope(row: Any, stored: StoredExecution, broken: dict[str, str]) -> No
             stored.execution.scopes[row.scope_id] = scope
             saved = SavedScope(scope.wait, scope.wake_at, row.node_id, scope.local, scope.step_input)
             stored.note_saved(row.scope_id, saved)
+            if stored.joining is not None and scope.wait is WaitKind.JOIN and scope.next_item > scope.open_items:
+                stored.joining.add(scope.scope_id)
     if damage is not None:
         broken[row.execution_id] = f"scope {row.scope_id} cannot be read: {damage}"
 
@@ -223,6 +284,10 @@ _FIND_WAITING_CALL = (
     .where(scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope"), TASK)
     .where(scopes.c.wait_id == bindparam("b_wait"), scopes.c.node_id == bindparam("b_node"))
 )
+_LOAD_FINISHED = select(finished_items.c.item, finished_items.c.local).where(
+    finished_items.c.execution_id == bindparam("b_id"), finished_items.c.scope_id == bindparam("b_scope")
+)
+_FINISHED_CHECKS = checks_of((finished_items.c.item, finished_items.c.local))
 _HEADER_CHECKS = checks_of(_HEADER)
 _SCOPE_CHECKS = checks_of(scopes.c)
 
@@ -256,7 +321,9 @@ def _stored_execution(row: Any, execution_input: JsonObject) -> StoredExecution:
         stopped_at=row.stopped_at,
         document_bytes=row.document_bytes,
     )
-    return StoredExecution(execution, row.flow_id, row.definition_id, row.version, row.input, row.parked_error)
+    return StoredExecution(
+        execution, row.flow_id, row.definition_id, row.version, row.input, row.parked_error, joining=None
+    )
 
 
 def _scope(row: Any) -> Scope:

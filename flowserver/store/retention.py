@@ -18,6 +18,7 @@ from flowserver.store.tables import (
     definitions,
     execution_documents,
     executions,
+    finished_items,
     flows,
     histories,
     history_parts,
@@ -82,7 +83,7 @@ def delete_ended(connection: Connection, execution_ids: Sequence[str]) -> int:
     mine = select(header.execution_id).where(header.execution_id.in_(execution_ids), ENDED)
     ids = connection.execute(mine.order_by(header.execution_id).with_for_update(skip_locked=True)).scalars().all()
     if ids:
-        for table in (histories, history_parts, execution_documents, scopes, executions):
+        for table in (histories, history_parts, execution_documents, scopes, finished_items, executions):
             connection.execute(delete(table).where(table.c.execution_id.in_(ids)))
     return len(ids)
 

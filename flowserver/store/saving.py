@@ -1,7 +1,7 @@
 """What turns changed, into the database: a few set-based statements per batch, fenced by version."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from flowserver.store.direct import execute_many
 from flowserver.store.history import save_events
 from flowserver.store.invocation_leases import mark_unwanted, mark_unwanted_of
 from flowserver.store.loading import SavedScope, StoredExecution, lock_versions
-from flowserver.store.tables import NOT_ENDED, execution_documents, executions, scopes
+from flowserver.store.tables import NOT_ENDED, execution_documents, executions, finished_items, scopes
 
 
 class VersionConflict(Exception):
@@ -34,6 +34,8 @@ class Changes:
     commands: list[Command] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
     removed: set[int] = field(default_factory=set)
+    joined: set[int] = field(default_factory=set)
+    finished: dict[int, list[int]] = field(default_factory=dict)
     unwanted: list[str] = field(default_factory=list)
     """Keys of the asynchronous invocations that the turns want stopped; known once the changes are saved."""
     is_new: bool = field(init=False)
@@ -47,12 +49,21 @@ class Changes:
         """Whether there is anything to save."""
         return bool(self.events or self.touched or self.removed)
 
-    def add(self, turn: Turn) -> None:
-        """Take in another turn; calls drop out that an earlier turn ordered and this one settled."""
+    def add(self, *turns: Turn) -> None:
+        """Take in further turns; calls drop out that an earlier turn ordered and a later one settled."""
+        for turn in turns:
+            self._add(turn)
+
+    def _add(self, turn: Turn) -> None:
         self.events += turn.events
         self.commands = [each for each in (*self.commands, *turn.commands) if self._stands(each)]
         self.removed |= turn.removed
         self.touched = (self.touched | turn.touched) - self.removed
+        for scope_id in turn.joined:
+            self.finished.pop(scope_id, None)
+        self.joined |= turn.joined
+        for scope_id, items in turn.finished.items():
+            self.finished.setdefault(scope_id, []).extend(items)
 
     def _stands(self, command: Command) -> bool:
         """Whether the command is still wanted; a call is, as long as its attempt waits for it."""
@@ -69,6 +80,7 @@ def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str)
     """
     _save_headers(connection, batch)
     _save_scopes(connection, batch, node_id)
+    _save_finished(connection, batch)
     save_events(
         connection,
         ((changes.stored.execution.execution_id, changes.events, changes.stored.parts) for changes in batch),
@@ -173,6 +185,40 @@ def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str)
     for change, changed in rows.items():
         if execute_many(connection, _UPDATE_SCOPE[change], changed) != len(changed):
             raise VersionConflict
+
+
+def _save_finished(connection: Connection, batch: Sequence[Changes]) -> None:
+    """Add what branches and iterations have left for joins; delete what joins have taken."""
+    over: list[dict[str, Any]] = []
+    taken: list[dict[str, Any]] = []
+    left: list[dict[str, Any]] = []
+    for changes in batch:
+        stored = changes.stored
+        key = {"b_id": stored.execution.execution_id}
+        if not stored.execution.is_running:
+            if stored.joining is None or stored.joining:
+                over.append(key)
+            continue
+        assert stored.joining is not None, "an execution without its scopes can only end"
+        taken.extend({**key, "b_scope": scope_id} for scope_id in changes.joined & stored.joining)
+        stored.joining -= changes.joined
+        stored.joining |= changes.finished.keys()
+        left.extend(_finished_rows(stored.execution, changes.finished))
+    execute_many(connection, _DELETE_ALL_FINISHED, over)
+    execute_many(connection, _DELETE_FINISHED, taken)
+    execute_many(connection, _INSERT_FINISHED, left)
+
+
+def _finished_rows(execution: Execution, finished: dict[int, list[int]]) -> Iterator[dict[str, Any]]:
+    for scope_id, items in finished.items():
+        key = {"execution_id": execution.execution_id, "scope_id": scope_id}
+        kept = execution.scopes[scope_id].finished
+        yield from ({**key, "item": item, "local": dump_json(kept[item].local)} for item in items)
+
+
+_INSERT_FINISHED = insert(finished_items)
+_DELETE_ALL_FINISHED = delete(finished_items).where(finished_items.c.execution_id == bindparam("b_id"))
+_DELETE_FINISHED = _DELETE_ALL_FINISHED.where(finished_items.c.scope_id == bindparam("b_scope"))
 
 
 class ScopeChange(NamedTuple):

@@ -25,6 +25,7 @@ REVISIONS: Final = (
     "0013",
     "0014",
     "0015",
+    "0016",
 )
 """The revision of every migration, oldest first."""
 

@@ -192,6 +192,20 @@ Index(
 )
 Index("ix_scopes_ready", scopes.c.execution_id, sqlite_where=READY, postgresql_where=READY)
 
+finished_items = Table(
+    "finished_items",
+    metadata,
+    Column("execution_id", Text, primary_key=True),
+    Column("scope_id", Integer, primary_key=True),
+    Column("item", Integer, primary_key=True),
+    Column("local", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""What finished branches and iterations leave for the join of the scope that opened them.
+
+Written once and read at the join. They are not rows of `scopes`, all of which are read to load an execution.
+"""
+
 histories = Table(
     "histories",
     metadata,

@@ -1,5 +1,7 @@
 """Executions kept between two turns: bounded, and never used when the database has moved on."""
 
+from typing import Any
+
 import pytest
 from sqlalchemy import update
 
@@ -15,7 +17,7 @@ from flowserver.machine.messages import Message, Start, Success, TaskReplied
 from flowserver.machine.state import WaitKind
 from flowserver.store.database import Database
 from flowserver.store.flows import insert_flow
-from flowserver.store.loading import SCOPE_BYTES, StoredExecution
+from flowserver.store.loading import COSTLY_BYTES, SCOPE_BYTES, StoredExecution
 from flowserver.store.nodes import register_node
 from flowserver.store.parts import REMEMBERED_BYTES_MAX
 from flowserver.store.tables import executions
@@ -91,6 +93,20 @@ def test_what_is_held_follows_the_rows(sqlite_database: Database) -> None:
     assert execution.leases == {1: NODE}
     execution.note_removed(1)
     assert (execution.held_bytes, execution.leases, execution.saved) == (111, {}, {})
+
+
+def test_what_waits_for_many_messages_is_kept_if_loading_it_costs_much(sqlite_database: Database) -> None:
+    def kept(number: int, size: int, **of_root: Any) -> bool:
+        execution = new_execution(f"e{number}")
+        root = scope(1, local={"text": "x" * size}, step_input={}, **of_root)
+        with sqlite_database.write() as connection:
+            saved = save_new(connection, execution, root, scope(2, WaitKind.TOKEN, parent_id=1, step_input={}))
+        saved.execution.document_bytes = size + 17
+        return saved.is_worth_keeping
+
+    assert kept(1, COSTLY_BYTES, next_item=1, open_items=1)
+    assert not kept(2, 100, next_item=1, open_items=1), "little to load"
+    assert not kept(3, COSTLY_BYTES, option=0), "one list, and so one message"
 
 
 def test_clearing_forgets_all(sqlite_database: Database) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from flowserver.base.limits import Limits
-from flowserver.machine.messages import Failure, Success
+from flowserver.machine.events import EventType
+from flowserver.machine.messages import Continue, Failure, Success
 from flowserver.machine.state import Status, WaitKind
 from tests.conformance.cases import Reply
 from tests.support.flows import flow
@@ -171,3 +172,57 @@ def test_loops_nest_and_may_reuse_names() -> None:
     )
     world.run()
     assert world.execution.output == {"flat": [1, 2, 3], "ats": [[0, 1], [], [0]]}
+
+
+# Finished iterations that are not in memory
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
+def test_a_loaded_execution_asks_for_finished_iterations_at_the_join_only(order: list[int]) -> None:
+    world = World(flow(EACH), input={"list": ["a", "b", "c", "d"]})
+    world.start()
+    calls = world.calls[:]
+    wanted = []
+    for item in order:
+        world.reload()
+        wanted.append(world.reply(Success({"r": item}), calls[item]).wanted)
+    assert wanted == [set(), set(), set(), {1}]
+    assert world.execution.is_running
+    world.tell(Continue())
+    assert world.execution.output == {"all": [{"r": 0}, {"r": 1}, {"r": 2}, {"r": 3}]}
+
+
+def test_a_join_that_waits_for_its_finished_iterations_goes_on_once_they_are_there() -> None:
+    world = World(flow(EACH), input={"list": ["a", "b"]})
+    world.start()
+    first, second = world.calls
+    world.reply(Success({"r": 0}), first)
+    world.reload()
+    turn = world.reply(Success({"r": 1}), second)
+    assert (turn.more, turn.wanted, turn.events[-1].type) == (True, {1}, EventType.STEP_EXITED)
+    world.reload()
+    assert world.tell(Continue()).wanted == {1}, "asked for again"
+    assert world.tell(Continue()).wanted == set()
+    assert world.execution.output == {"all": [{"r": 0}, {"r": 1}]}
+
+
+def test_a_window_of_one_asks_once() -> None:
+    world = World(flow(EACH), input={"list": list(range(5))}, limits=Limits(foreach_concurrency_max=1))
+    world.start()
+    asked = 0
+    while world.execution.is_running:
+        world.reload()
+        turn = world.tell(Continue()) if world.more else world.reply(Success({"r": 1}))
+        asked += len(turn.wanted)
+        if turn.wanted:
+            world.tell(Continue())
+    assert (asked, world.execution.output) == (1, {"all": [{"r": 1}] * 5})
+
+
+def test_finished_iterations_count_as_lists_of_the_execution() -> None:
+    world = World(flow(EACH), input={"list": [1, 2, 3]}, limits=Limits(live_scopes_max=3, foreach_concurrency_max=1))
+    world.start()
+    world.reload()
+    world.reply(Success({}))
+    world.reply(Success({}))
+    assert world.execution.cause == "more than 3 step lists are open at once"

@@ -3,7 +3,7 @@
 from flowserver.base.json_values import load_json
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.events import EventType
-from flowserver.machine.messages import Failure, Success, TaskReplied, TimerFired
+from flowserver.machine.messages import Continue, Failure, Success, TaskReplied, TimerFired
 from flowserver.machine.state import Status, WaitKind
 from flowserver.machine.turn import OutcomeKind
 from tests.support.flows import flow
@@ -63,7 +63,7 @@ def test_the_joined_array_follows_the_definition_not_the_clock() -> None:
     world.start()
     first, second = world.calls
     world.reply(Success({"r": 2}), second)
-    assert world.execution.scopes[3].wait is WaitKind.DONE
+    assert 3 not in world.execution.scopes
     world.reply(Success({"r": 1}), first)
     assert world.execution.output == {"all": [{"r": 1}, {"r": 2}]}
 
@@ -155,3 +155,14 @@ def test_a_branch_that_has_not_begun_is_closed_without_a_step() -> None:
     world.run()
     assert world.entered == ["both", "f"]
     assert (world.execution.status, world.execution.error) == (Status.FAILED, "E")
+
+
+def test_a_loaded_execution_asks_for_finished_branches_at_the_join() -> None:
+    world = World(flow(TWO_TASKS))
+    world.start()
+    first, second = world.calls
+    world.reply(Success({"r": 2}), second)
+    world.reload()
+    assert world.reply(Success({"r": 1}), first).wanted == {1}
+    world.tell(Continue())
+    assert world.execution.output == {"all": [{"r": 1}, {"r": 2}]}

@@ -20,7 +20,7 @@ from flowserver.store.invariant import violations
 from flowserver.store.loading import load_executions
 from flowserver.store.parts import PartReader
 from flowserver.store.saving import Changes
-from flowserver.store.tables import executions, histories, scopes
+from flowserver.store.tables import executions, finished_items, histories, scopes
 from flowserver.store.wakeups import due_callbacks
 from tests.simulation.case import Case
 from tests.simulation.disk import Disk
@@ -283,7 +283,9 @@ class Witness:
             in_order = select(histories).order_by(histories.c.execution_id, histories.c.last_event_id)
             for row in connection.execute(in_order):
                 told.setdefault(row.execution_id, []).extend(events_of(row, PartReader(connection)))
-            assert connection.execute(select(func.count()).select_from(scopes)).scalar_one() == 0, "scopes are left"
+            for table in (scopes, finished_items):
+                left = connection.execute(select(func.count()).select_from(table)).scalar_one()
+                assert left == 0, f"{table.name} are left"
         return kept, told
 
 

@@ -9,7 +9,7 @@ from flowserver.base.names import child_execution_id
 from flowserver.machine.state import Status, WaitKind
 from flowserver.store.database import Database
 from flowserver.store.saving import park_execution
-from flowserver.store.tables import execution_documents, executions, flows, scopes
+from flowserver.store.tables import execution_documents, executions, finished_items, flows, scopes
 from tests.store.rows import end, keep_flow, new_execution, save_new, scope
 
 WAITING = {"step_input": {}, "wait_id": 1}
@@ -35,13 +35,17 @@ def keep_one_of_each(database: Database) -> None:
         keep(connection, "waits-for-child", scope(1, WaitKind.CHILD, **WAITING))
         keep(connection, child, scope(1, WaitKind.READY), callback_token="token")
         fan_out = scope(1, next_item=2, open_items=1, **WAITING)
-        branches = scope(2, WaitKind.DONE, parent_id=1), scope(3, WaitKind.READY, parent_id=1, item=1)
-        keep(connection, "joins", fan_out, *branches)
+        keep(connection, "joins", fan_out, scope(3, WaitKind.READY, parent_id=1, item=1))
+        connection.execute(insert(finished_items), finished("joins", 1, 0))
         keep(connection, "chooses", scope(1, option=0, **WAITING), scope(2, WaitKind.READY, parent_id=1))
         keep(connection, "parked")
         park_execution(connection, "parked", "a bug")
         stored = keep(connection, "ended", callback_token="token", status=Status.FAILED, stopped_at=9)
         end(stored, Status.FAILED)
+
+
+def finished(execution_id: str, scope_id: int, item: int) -> dict[str, Any]:
+    return {"execution_id": execution_id, "scope_id": scope_id, "item": item, "local": "{}"}
 
 
 def change(table: Any, execution_id: str, **values: Any) -> Any:
@@ -82,7 +86,16 @@ BREACHES: list[tuple[str, str, int | None, Callable[[Connection], Any]]] = [
     ("parent", "token", 2, lambda c: another(c, "token", "token", scope_id=2, parent_id=1)),
     ("parent", "chooses", 2, lambda c: c.execute(of_scope("chooses", 2, parent_id=7))),
     ("parent", "chooses", 1, lambda c: c.execute(of_scope("chooses", 1, parent_id=2))),
-    ("join", "joins", 1, lambda c: c.execute(of_scope("joins", 3, wait="done"))),
+    ("wait", "joins", 3, lambda c: c.execute(of_scope("joins", 3, wait="done"))),
+    ("join", "joins", 1, lambda c: c.execute(delete(scopes).where(scopes.c.scope_id == 3))),
+    ("join", "joins", 1, lambda c: c.execute(delete(finished_items))),
+    ("join", "joins", 1, lambda c: c.execute(insert(finished_items), finished("joins", 1, 1))),
+    ("join", "joins", 1, lambda c: c.execute(change(finished_items, "joins", item=2))),
+    ("join", "chooses", 1, lambda c: c.execute(insert(finished_items), finished("chooses", 1, 0))),
+    ("finished", "joins", 3, lambda c: c.execute(insert(finished_items), finished("joins", 3, 0))),
+    ("finished", "joins", 7, lambda c: c.execute(change(finished_items, "joins", scope_id=7))),
+    ("orphan", "ended", 1, lambda c: c.execute(insert(finished_items), finished("ended", 1, 0))),
+    ("orphan", "none", 4, lambda c: c.execute(insert(finished_items), finished("none", 4, 0))),
     ("join", "joins", 1, lambda c: c.execute(of_scope("joins", 1, open_items=2))),
     ("join", "joins", 1, lambda c: c.execute(of_scope("joins", 1, next_item=3))),
     ("join", "chooses", 1, lambda c: another(c, "chooses", "ready", scope_id=3, parent_id=1)),

@@ -45,7 +45,7 @@ def test_every_rule_is_tested() -> None:
 
 def test_a_parked_execution_breaks_no_rule(healthy: Database) -> None:
     with healthy.write() as connection:
-        connection.execute(of_scope("joins", 3, wait="done"))
+        connection.execute(of_scope("joins", 1, open_items=2))
         connection.execute(delete(definitions))
         assert broken_rules(connection) == {"join", "flow-missing"}
         connection.execute(update(executions).values(parked_error="a bug"))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic import command
@@ -22,7 +23,7 @@ from flowserver.store.invariant import violations
 from flowserver.store.metadata import metadata
 from flowserver.store.migrating import migrate
 from flowserver.store.schema import REVISIONS, SchemaOutdated, SchemaTooNew, check_schema
-from flowserver.store.tables import executions, histories, scopes
+from flowserver.store.tables import executions, finished_items, histories, scopes
 from tests.store.rows import event
 
 SQLITE_OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE tbl_name <> 'alembic_version'"
@@ -178,6 +179,45 @@ def test_the_data_of_running_executions_is_measured(empty_database: Database) ->
     with empty_database.read() as connection:
         found = connection.execute(select(executions.c.execution_id, executions.c.document_bytes)).all()
     assert dict(map(tuple, found)) == {"runs": 7 + 8 + 8, "bare": 0, "over": 0}
+
+
+def test_finished_iterations_are_moved_out_of_the_scopes_and_back(empty_database: Database) -> None:
+    migrate(empty_database)
+    _alembic(empty_database, command.downgrade, "0015")
+    counts = {"version": 1, "next_event_id": 50, "next_scope_id": 9, "next_wait_id": 5, "started_at": 1}
+    header = {"execution_id": "e", "flow_id": "f", "flow_name": "f", "name": "e", "definition_id": "d", **counts}
+    scope = {
+        "execution_id": "e",
+        "list_id": 1,
+        "last_event_id": 7,
+        "step_index": 0,
+        "entered_event_id": 6,
+        "attempt": 0,
+    }
+    rest = {"retries": "{}", "next_item": 0, "open_items": 0, "wait_id": 0, "step_input": None}
+    with empty_database.write() as connection:
+        old = MetaData()
+        old.reflect(connection, only=["executions", "scopes"])
+        row = {**header, "status": "Running", "deadline_at": 9, "callback_due": False, "document_bytes": 30}
+        connection.execute(insert(old.tables["executions"]), row)
+        rows: list[dict[str, Any]] = [
+            {"scope_id": 1, "parent_id": None, "item": 0, "wait": "join", "local": "{}"},
+            {"scope_id": 2, "parent_id": 1, "item": 0, "wait": "done", "local": '{"r":0}'},
+            {"scope_id": 3, "parent_id": 1, "item": 1, "wait": "ready", "local": "{}"},
+            {"scope_id": 5, "parent_id": 1, "item": 2, "wait": "done", "local": '{"r":2}'},
+        ]
+        connection.execute(insert(old.tables["scopes"]), [{**scope, **rest, **row} for row in rows])
+    migrate(empty_database)
+    with empty_database.read() as connection:
+        moved = connection.execute(select(finished_items)).all()
+        left = connection.execute(select(scopes.c.scope_id).order_by(scopes.c.scope_id)).scalars().all()
+    assert (sorted(map(tuple, moved)), left) == ([("e", 1, 0, '{"r":0}'), ("e", 1, 2, '{"r":2}')], [1, 3])
+    _alembic(empty_database, command.downgrade, "0015")
+    with empty_database.read() as connection:
+        table = old.tables["scopes"].c
+        done = select(table.scope_id, table.parent_id, table.item, table.local).where(table.wait == "done")
+        assert sorted(map(tuple, connection.execute(done))) == [(9, 1, 0, '{"r":0}'), (10, 1, 2, '{"r":2}')]
+        assert connection.execute(select(executions.c.next_scope_id)).scalar_one() == 11
 
 
 def test_events_are_carried_over_into_rows_of_many(empty_database: Database) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
-from flowserver.base.json_values import json_bytes
+from flowserver.base.json_values import dump_json, json_bytes, load_stored_json, text_bytes
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback
 from flowserver.machine.events import Event, EventType
-from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from flowserver.machine.state import Execution, Finished, Scope, Status, WaitKind
 from flowserver.machine.turn import OutcomeKind, Turn
 from flowserver.store.loading import _scope
 from flowserver.store.saving import _scope_row
@@ -74,13 +74,16 @@ class Watch:
 
     def __init__(self) -> None:
         self.rows: dict[int, Row] = {}
+        self._finished: dict[int, dict[int, str]] = {}
+        """By scope id the finished items that are stored."""
         self._header = (1, 1, 1)
         self._history = History()
 
     def check(self, execution: Execution, turn: Turn, *, deeply: bool = True) -> None:
         """After a turn; `deeply` also looks at every scope that the turn says it left alone."""
         if turn.outcome.kind is not OutcomeKind.APPLIED:
-            assert not (turn.events or turn.commands or turn.touched or turn.removed), "a turn of no effect has some"
+            changed = turn.touched | turn.removed | turn.joined | turn.finished.keys()
+            assert not (turn.events or turn.commands or changed), "a turn of no effect has some"
             assert _counters(execution) == self._header
         self._check_events(execution, turn.events)
         self._check_rows(execution, turn)
@@ -92,6 +95,7 @@ class Watch:
                 check_wait(execution, scope)
         _check_commands(execution, turn)
         if turn.more:
+            assert turn.wanted <= execution.scopes.keys()
             assert any(scope.wait is WaitKind.READY for scope in execution.scopes.values())
         if not execution.is_running:
             check_end(execution, self._history)
@@ -100,6 +104,18 @@ class Watch:
         """The execution as it comes back from its rows."""
         scopes = {scope_id: _scope(cast(Any, SimpleNamespace(**self.rows[scope_id]))) for scope_id in sorted(self.rows)}
         return replace(execution, scopes=scopes)
+
+    def forget_finished(self, execution: Execution) -> None:
+        """Leave in memory what a load would."""
+        for scope in execution.scopes.values():
+            scope.finished = {}
+
+    def load_finished(self, execution: Execution, scope_id: int) -> None:
+        """Bring what a turn has asked for."""
+        scope = execution.scopes[scope_id]
+        assert not scope.has_all_finished, "what is there is asked for"
+        scope.finished = {item: _finished(text) for item, text in self._finished[scope_id].items()}
+        assert scope.has_all_finished
 
     def _check_events(self, execution: Execution, events: Sequence[Event]) -> None:
         self._history.add(events)
@@ -115,6 +131,24 @@ class Watch:
             assert row != self.rows.get(scope_id), f"scope {scope_id} is touched but not changed"
             self.rows[scope_id] = row
         assert self.rows.keys() == execution.scopes.keys()
+        self._check_finished(execution, turn)
+
+    def _check_finished(self, execution: Execution, turn: Turn) -> None:
+        for scope_id in turn.joined:
+            self._finished.pop(scope_id, None)
+        for scope_id, items in turn.finished.items():
+            stored = self._finished.setdefault(scope_id, {})
+            for item in items:
+                assert item not in stored, "an item finished twice"
+                stored[item] = dump_json(execution.scopes[scope_id].finished[item].local)
+        if not execution.is_running:
+            self._finished.clear()
+        counts = {scope_id: len(stored) for scope_id, stored in self._finished.items()}
+        assert counts == _finished_counts(execution), "what joins wait for is not what is stored"
+        assert sum(counts.values()) == execution.finished_count or not execution.is_running
+        for scope_id, stored in self._finished.items():
+            for item, finished in execution.scopes[scope_id].finished.items():
+                assert _finished(stored[item]) == finished
 
     def _check_counters(self, execution: Execution) -> None:
         self._header = check_counters(execution, self._header)
@@ -136,7 +170,14 @@ def check_document_bytes(execution: Execution) -> None:
     for scope in execution.scopes.values():
         step_bytes = 0 if scope.step_input is None else json_bytes(scope.step_input)
         assert scope.document_bytes == json_bytes(scope.local) + step_bytes, f"{scope} is counted wrongly"
-    assert execution.document_bytes == sum(scope.document_bytes for scope in execution.scopes.values())
+        assert all(each.document_bytes == json_bytes(each.local) for each in scope.finished.values())
+    in_memory = [scope for scope in execution.scopes.values() if scope.wait is WaitKind.JOIN]
+    finished = sum(each.document_bytes for scope in in_memory for each in scope.finished.values())
+    together = finished + sum(scope.document_bytes for scope in execution.scopes.values())
+    if all(scope.has_all_finished for scope in in_memory):
+        assert execution.document_bytes == together
+    else:
+        assert execution.document_bytes > together
 
 
 def check_end(execution: Execution, history: History) -> None:
@@ -147,6 +188,17 @@ def check_end(execution: Execution, history: History) -> None:
     assert (execution.error is None) == (execution.status is Status.SUCCEEDED)
     if execution.status in (Status.SUCCEEDED, Status.FAILED) and not _used_up(execution):
         assert history.still_open == {}, "entered and never exited"
+
+
+def _finished(text: str) -> Finished:
+    return Finished(load_stored_json(text), text_bytes(text))
+
+
+def _finished_counts(execution: Execution) -> dict[int, int]:
+    """By scope id how many finished items its join waits with."""
+    joining = [scope for scope in execution.scopes.values() if scope.wait is WaitKind.JOIN]
+    counts = {scope.scope_id: scope.next_item - scope.open_items for scope in joining}
+    return {scope_id: count for scope_id, count in counts.items() if count}
 
 
 def _counters(execution: Execution) -> tuple[int, int, int]:
@@ -160,15 +212,12 @@ def _used_up(execution: Execution) -> bool:
 def check_wait(execution: Execution, scope: Scope) -> None:
     """The scope has one reason to go on, and only that one."""
     children = [child for child in execution.scopes.values() if child.parent_id == scope.scope_id]
-    still_run = [child for child in children if child.wait is not WaitKind.DONE]
-    assert bool(still_run) == (scope.wait is WaitKind.JOIN), "a join waits for open children, and nothing else has any"
-    assert not children or scope.wait is WaitKind.JOIN
+    assert bool(children) == (scope.wait is WaitKind.JOIN), "a join waits for open children, and nothing else has any"
+    assert scope.wait is not WaitKind.JOIN or scope.option is not None or scope.open_items == len(children)
     assert (scope.wake_at is None) or scope.wait in TIMED
     assert scope.wait is not WaitKind.TIMER or scope.wake_at is not None
     assert scope.wait not in NUMBERED or (scope.step_input is not None and scope.wait_id > 0)
-    if scope.wait is WaitKind.DONE:
-        assert scope.parent_id is not None
-        assert execution.scopes[scope.parent_id].wait is WaitKind.JOIN
+    assert scope.wait is not WaitKind.DONE, "what is over is kept"
     if scope.wait is WaitKind.READY:
         assert scope.step_input is None
 

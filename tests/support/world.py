@@ -148,6 +148,8 @@ class World:
         for command in turn.commands:
             self._carry_out(command)
         self._note_pauses(turn)
+        for scope_id in turn.wanted:
+            self._watch.load_finished(self.execution, scope_id)
         return turn
 
     def start(self) -> Turn:
@@ -180,6 +182,10 @@ class World:
         """The node that makes a call is gone."""
         call = call or self.calls[-1]
         return self.tell(Redeliver(call.scope_id, call.wait_id, call.attempt))
+
+    def reload(self) -> None:
+        """Go on as if the execution had been loaded."""
+        self._watch.forget_finished(self.execution)
 
     def ignores(self, message: Message, kind: OutcomeKind = OutcomeKind.STALE) -> bool:
         """Whether the message changes nothing and is answered so."""

@@ -20,6 +20,8 @@ def enter_parallel(turn: Turn, scope: Scope, step: ParallelStep) -> None:
 
 def finish_branch(turn: Turn, scope: Scope, child: Scope) -> None:
     """A branch is done; after the last one the step is."""
+    if scope.open_items == 1 and turn.await_finished(scope):
+        return
     exit_item(turn, scope, child)
     if scope.open_items == 0:
         _join(turn, scope)
@@ -39,9 +41,11 @@ def enter_foreach(turn: Turn, scope: Scope, step: ForeachStep) -> None:
 
 def finish_iteration(turn: Turn, scope: Scope, step: ForeachStep, child: Scope) -> None:
     """An iteration is done: the next one takes its place; after the last one the step is done."""
-    exit_item(turn, scope, child)
     size = _collection_size(turn, scope, step)
     assert isinstance(size, int)
+    if scope.open_items == 1 and scope.next_item == size and turn.await_finished(scope):
+        return
+    exit_item(turn, scope, child)
     _open_iterations(turn, scope, step, size)
     if turn.execution.is_running and scope.open_items == 0:
         _join(turn, scope)
@@ -70,7 +74,7 @@ def _open_iterations(turn: Turn, scope: Scope, step: ForeachStep, size: int) -> 
 def _open_item(turn: Turn, scope: Scope, list_id: int, entered: EventType) -> bool:
     """Open the next branch or iteration; False if that ended the execution for want of room."""
     scopes_max = turn.environment.limits.live_scopes_max
-    if len(turn.execution.scopes) >= scopes_max:
+    if len(turn.execution.scopes) + turn.execution.finished_count >= scopes_max:
         failure = Failure(RUNTIME_ERROR, f"more than {scopes_max} step lists are open at once")
         fail_step(turn, scope, failure)
         return False
@@ -84,6 +88,4 @@ def _open_item(turn: Turn, scope: Scope, list_id: int, entered: EventType) -> bo
 
 
 def _join(turn: Turn, scope: Scope) -> None:
-    local = [child.local for child in turn.execution.opened_by(scope)]
-    turn.remove_opened_by(scope)
-    complete_step(turn, scope, local, {})
+    complete_step(turn, scope, turn.take_finished(scope), {})
