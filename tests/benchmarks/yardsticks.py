@@ -56,6 +56,10 @@ YARDSTICKS = (
     Yardstick("foreach", "seconds_ratio", "time for ten times the items, times", allowed=12),
     Yardstick("foreach", "cpu_ms_ratio", "engine CPU for ten times the items, times", allowed=12),
     Yardstick("foreach", "written_kib_ratio", "written for ten times the items, times", allowed=12),
+    *(
+        Yardstick(f"growth {kind}", "cpu_ms_ratio", "engine CPU for ten times the items, times", allowed=12)
+        for kind in ("passes", "objects", "tasks", "callbacks")
+    ),
     Yardstick("loop", "cpu_ms_ratio", "engine CPU of a late turn to an early one, times", allowed=1.2),
     Yardstick("loop", "written_kib_ratio", "written by a late turn to an early one, times", allowed=1.2),
     Yardstick("timers", "not_fired", "timers that did not fire", allowed=0),

@@ -10,8 +10,9 @@ from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject, depth_excee
 from flowserver.base.limits import Limits
 from flowserver.expressions.paths import Path, find
 from flowserver.machine.advance import advance
+from flowserver.machine.commands import InvokeTask
 from flowserver.machine.mappings import Environment
-from flowserver.machine.messages import Continue, Message, Start
+from flowserver.machine.messages import Continue, Message, Start, Success, TaskReplied
 from flowserver.machine.sizes import LARGE_BYTES, PIECE, PLAIN_BYTES, REMEMBERED_MAX, Excess, Sizes, measure_plain
 from flowserver.machine.state import Execution, Status
 from tests.support.flows import flow
@@ -141,6 +142,31 @@ def test_ten_times_the_items_are_ten_times_the_bytes_to_measure(
 ) -> None:
     few = _measured_bytes(written, collection, {"items": [item] * FEW})
     many = _measured_bytes(written, collection, {"items": [item] * MANY})
+    assert many <= TIMES_AT_MOST * few, f"{few} bytes for {FEW} items, {many} for {MANY}"
+
+
+TASK = """{type: task, name: s, resourceArn: 'acs:fc:::services/s/functions/f',
+        inputMappings: [{target: it, source: $input.it}], outputMappings: [{target: ok, source: $local.ok}]}"""
+
+
+def _bytes_of_calls(written: list[int], count: int) -> int:
+    """What is written out to measure a foreach over so many calls, each answered in a turn of its own."""
+    written.clear()
+    each = flow((EACH % "$.items").replace("{type: pass, name: s}", TASK))
+    execution = Execution("id1", "conf", "exec1", {"items": list(range(count))}, 0, 0)
+    turn = advance(each, execution, Start(), ENVIRONMENT)
+    waiting = list(turn.commands)
+    while execution.is_running:
+        call = waiting.pop(0)
+        assert isinstance(call, InvokeTask)
+        reply = TaskReplied(call.scope_id, call.wait_id, Success({"ok": True}))
+        waiting += advance(each, execution, reply, ENVIRONMENT).commands
+    assert (execution.status, execution.sizes) == (Status.SUCCEEDED, None)
+    return sum(written)
+
+
+def test_each_turn_of_a_foreach_measures_only_what_is_new(written: list[int]) -> None:
+    few, many = _bytes_of_calls(written, FEW), _bytes_of_calls(written, MANY)
     assert many <= TIMES_AT_MOST * few, f"{few} bytes for {FEW} items, {many} for {MANY}"
 
 
