@@ -59,6 +59,8 @@ class Functions:
             return Answer({"n": (event.get("n") or 0) + 1})
         if callee == "make":
             return Answer({"items": [(dice >> shift) % 5 for shift in range(dice % 4)]})
+        if callee == "many":
+            return Answer({"items": [(dice + number) % 5 for number in range(32 + dice % 16)]})
         if callee == "calc" or luck >= 35:
             return calculated
         return _mischief(callee, dice)

@@ -181,6 +181,8 @@ class Generator:
         mapping = {"collection": path, "item": self._random.choice(["it", "a"])}
         if self._chance(0.5):
             mapping["index"] = "b"
+        if path == "$.items" and depth == 0 and self._chance(0.2):
+            return self._many_callbacks(mapping)
         each = self._step(
             "foreach", iterationMapping=mapping, steps=self._steps(depth + 1), outputMappings=self._joined()
         )
@@ -188,6 +190,15 @@ class Generator:
             each.pop("inputMappings", None)  # they seldom keep the collection
         made = {"type": "task", "name": self._name(), "resourceArn": _function("make")}
         return [made, each] if path == "$.items" else [each]
+
+    def _many_callbacks(self, mapping: JsonObject) -> list[JsonObject]:
+        """So many that the history keeps the collection apart, and the execution is kept while it waits."""
+        made = {"type": "task", "name": self._name(), "resourceArn": _function("many")}
+        each = self._step("foreach", iterationMapping=mapping, steps=self._callback(0), outputMappings=self._joined())
+        each.pop("inputMappings", None)
+        for step in each["steps"]:
+            self._aim(step, [])
+        return [made, each]
 
     def _loop(self, depth: int) -> list[JsonObject]:
         counter = f"n{self._count}"
