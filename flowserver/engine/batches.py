@@ -35,7 +35,7 @@ from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.invocation_leases import clear_invocation_callbacks
 from flowserver.store.loading import StoredExecution, load_headers
 from flowserver.store.nodes import hold_lease
-from flowserver.store.saving import Changes, clear_callback, park_execution, save_changes
+from flowserver.store.saving import Changes, VersionConflict, clear_callback, park_execution, save_changes
 
 log = logging.getLogger(__name__)
 
@@ -316,7 +316,7 @@ class Batch:
             return Receipt(ReceiptKind.STALE)
         try:
             return self._advance(stored, envelope.message)
-        except (DBAPIError, TooMuchAtOnce):  # the transaction is lost, and with it what came before in this batch
+        except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, and what came before in it
             raise
         except Exception as error:  # our bug or a damaged record: this execution stops here, the others go on
             log.exception("execution %s is parked", envelope.execution_id)
