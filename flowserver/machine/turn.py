@@ -324,6 +324,7 @@ class Turn:
             self._drop(scope)
         execution.document_bytes = 0
         self.finished.clear()
+        self.wanted.clear()
         if status in STOPS_ALL:
             self.commands.append(StopInvocation())
         self.ready.clear()

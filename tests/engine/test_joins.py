@@ -1,15 +1,17 @@
 """What finished branches and iterations leave: rows of their own, read at the join, gone with it."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import func, select, update
 
 from flowserver.base.json_values import JsonObject, dump_json
+from flowserver.base.limits import Limits
 from flowserver.engine.batches import Batch, Envelope, ReceiptKind
 from flowserver.machine.commands import InvokeTask
-from flowserver.machine.messages import Failure, Message, Stop, Success, TaskReplied, TaskReported
+from flowserver.machine.messages import Continue, Failure, Message, Stop, Success, TaskReplied, TaskReported
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
 from flowserver.store.invariant import violations
@@ -66,6 +68,25 @@ BOTH = f"""
       outputMappings: [{{target: all, source: "$local[*].r"}}]
 """
 
+RACE = f"""
+    - type: parallel
+      name: both
+      branches:
+        - steps:
+            - type: foreach
+              name: each
+              iterationMapping: {{collection: $.list, item: it}}
+              steps:
+                - {ASK}
+        - steps:
+            - type: foreach
+              name: bad
+              iterationMapping: {{collection: $.bad, item: it}}
+              steps:
+                - {ASK.replace("name: ask", "name: ask2")}
+                - {{type: fail, name: broken, error: Broken}}
+"""
+
 
 class Joins(Bench):
     """Runs batches that load every execution anew, and knows the tokens that are waited for."""
@@ -75,7 +96,7 @@ class Joins(Bench):
         self.tokens: list[tuple[Any, str]] = []
         """The iteration's item and the token, as they were given out."""
         with database.write() as connection:
-            for name, steps in {"each": EACH, "nested": NESTED, "both": BOTH, "twice": TWICE}.items():
+            for name, steps in {"each": EACH, "nested": NESTED, "both": BOTH, "twice": TWICE, "race": RACE}.items():
                 insert_flow(connection, flow_row(name, definition=definition(steps)))
 
     def begin(self, flow: str, given: JsonObject) -> str:
@@ -185,6 +206,21 @@ def test_an_end_takes_what_was_finished_along(joins: Joins, message: Message | N
     joins.go_on(joins.report(name, joins.tokens[0][1], 1))
     joins.go_on(joins.report(name, joins.tokens[1][1], None) if message is None else tell(name, message))
     assert joins.end_of(name)[0] in (Status.STOPPED, Status.FAILED)
+    assert (joins.count(scopes), joins.count(finished_items)) == (0, 0)
+
+
+def test_an_end_in_the_turn_that_wants_results_for_a_join_needs_them_no_more(joins: Joins) -> None:
+    name = joins.begin("race", {"list": [1, 2], "bad": [3]})
+    tokens = dict(joins.tokens)
+    joins.go_on(joins.report(name, tokens[1], 1))
+    workshop = joins.workshop
+    joins.workshop = replace(workshop, limits=Limits(turn_steps_max=0))  # what becomes ready waits for another turn
+    joins.go_on(joins.report(name, tokens[2], 2))
+    joins.go_on(joins.report(name, tokens[3], 3))
+    joins.workshop = workshop
+    assert joins.go_on(tell(name, Continue())) == [ReceiptKind.APPLIED]
+    assert joins.parked(name) is None
+    assert joins.end_of(name)[0] is Status.FAILED
     assert (joins.count(scopes), joins.count(finished_items)) == (0, 0)
 
 
