@@ -14,16 +14,19 @@ def any_was_at_work(connection: Connection, execution_ids: Collection[str]) -> b
 
 
 def mark_at_work(connection: Connection, node_id: str, execution_ids: Collection[str]) -> dict[str, int]:
-    """Note that the node is about to work on these executions, of which it has no mark.
+    """Note that the node is about to work on these executions.
 
-    Returns how many unclean ends in a row each was at work at. The marks of nodes that are gone are taken over.
+    Returns how many unclean ends in a row each was at work at. The marks of nodes that are gone are taken over. The
+    node's own stay: they are of a first try, whose commit came through although its answer was lost.
     """
     ids = {"ids": texts(connection, list(execution_ids))}
     before = {row.execution_id: int(row.ends) for row in connection.execute(_COUNT_LEFT, ids)}
     connection.execute(_DELETE_LEFT, ids)
-    ends = {execution_id: before.get(execution_id, 0) for execution_id in sorted(execution_ids)}
-    rows = [{"execution_id": key, "node_id": node_id, "unclean_ends": number} for key, number in ends.items()]
-    connection.execute(insert(at_work), rows)
+    own = {row.execution_id: row.unclean_ends for row in connection.execute(_OWN, ids | {"b_node": node_id})}
+    ends = {execution_id: before.get(execution_id, 0) for execution_id in sorted(execution_ids)} | own
+    rows = [{"execution_id": key, "node_id": node_id, "unclean_ends": ends[key]} for key in ends if key not in own]
+    if rows:
+        connection.execute(insert(at_work), rows)
     return ends
 
 
@@ -46,3 +49,6 @@ _COUNT_LEFT = (
     .group_by(at_work.c.execution_id)
 )
 _DELETE_LEFT = delete(at_work).where(_LEFT)
+_OWN = select(at_work.c.execution_id, at_work.c.unclean_ends).where(
+    among(at_work.c.execution_id, bindparam("ids")), at_work.c.node_id == bindparam("b_node")
+)

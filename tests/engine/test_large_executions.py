@@ -21,6 +21,7 @@ from flowserver.engine.lease import Lease
 from flowserver.engine.warm import WarmExecutions
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.messages import DeadlineReached, Message, Start, Stop, Success, TaskReplied, TimerFired
+from flowserver.store.at_work import mark_at_work
 from flowserver.store.breaches import unpark_execution
 from flowserver.store.database import Database
 from flowserver.store.flows import insert_flow
@@ -315,6 +316,19 @@ def test_a_failed_batch_is_no_unclean_end(process: Process, clock: ManualClock, 
     assert marks(process.database) == [("e", "node-1", 0)]
     assert process.kinds(tell(WOKEN)) == [ReceiptKind.APPLIED]
     assert marks(process.database) == []
+
+
+def test_a_mark_whose_commit_was_not_answered_is_met_again(process: Process, clock: ManualClock, large: None) -> None:
+    """It still says at how many unclean ends the execution was at work."""
+    process.commit(start("wait"))
+    clock.advance(seconds=60)
+    with process.database.write() as connection:
+        connection.execute(at_work.insert().values(execution_id="e", node_id="gone", unclean_ends=1))
+    with process.database.write() as connection:
+        mark_at_work(connection, process.node_id, ["e"])
+    assert marks(process.database) == [("e", process.node_id, 2)]
+    assert process.kinds(tell(WOKEN)) == [ReceiptKind.APPLIED]
+    assert (parked(process.database), marks(process.database)) == (None, [])
 
 
 def test_a_mark_of_a_node_that_is_there_is_left_alone(process: Process, clock: ManualClock, large: None) -> None:
