@@ -251,20 +251,20 @@ class Invocations:
 
         It is parked again if what it met is still there.
         """
-        has_tried = False
+        was_parked = False
 
-        def unpark(connection: Connection) -> tuple[HeldInvocation | None, bool]:
-            nonlocal has_tried
-            # Tried again, it may have been committed by the first try after all.
-            has_tried, may_be_done = True, has_tried
-            return unpark_invocation(connection, service, function, invocation_id, self._lease.holder), may_be_done
+        def unpark(connection: Connection) -> HeldInvocation | None:
+            nonlocal was_parked
+            held = unpark_invocation(connection, service, function, invocation_id, self._lease.holder)
+            was_parked |= held is not None
+            return held
 
-        held, may_be_done = await self._committer.write(unpark, bounded=True)
+        held = await self._committer.write(unpark, bounded=True)
         if held is not None and not self._lease.is_leaving:
             self.take_over([held])
         else:
             self._news.left_to_others()
-        return held is not None or may_be_done
+        return was_parked  # perhaps at a first try, whose commit came through although its answer was lost
 
     # What the sweeper asks for
 

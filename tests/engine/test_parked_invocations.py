@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from flowserver.base.errors import InvocationNotExists, InvocationNotParked
 from flowserver.machine.invocation_states import InvocationStatus
@@ -17,6 +17,7 @@ from flowserver.store.parked_invocations import InvocationHeader
 from tests.engine.functions import PATIENCE_SECONDS, Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.engine.test_invocations import ended, new, reached, row_of
+from tests.engine.test_lost_answers import tried_twice
 from tests.engine.test_submitting import SYNC
 from tests.support.clock import ManualClock
 from tests.support.postgres import lose_wide_values
@@ -96,6 +97,20 @@ async def test_one_that_fails_in_our_own_code_is_called_once(
     assert functions.called("shop/pay") == [("bad", 1), ("bad", 2)]
     with pytest.raises(InvocationNotParked):
         await node.operations.async_invocations.restart("shop", "pay", "request-bad")
+
+
+async def test_a_restart_that_is_tried_again_is_reported_once(node: Node, functions: Functions) -> None:
+    await submit_spoilt(node, functions, "bad", events="nonsense")
+    await parked(node, "bad")
+    restart = node.operations.async_invocations.restart
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(node.engine.invocations, "take_over", lambda _: None)  # or it would be parked once more
+        first, second = await tried_twice(
+            node,
+            select(invocations).where(invocations.c.invocation_key == "bad", invocations.c.node_id != PARKED),
+            *(restart("shop", "pay", "request-bad") for _ in range(2)),
+        )
+    assert (first.parked_error, type(second)) == (None, InvocationNotParked)
 
 
 async def test_one_that_cannot_be_read_waits_until_it_is_put_right(node: Node, functions: Functions) -> None:
