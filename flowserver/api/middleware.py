@@ -29,6 +29,9 @@ NUL_IN_URL = "the URL must not hold the character NUL"  # PostgreSQL cannot stor
 
 log = logging.getLogger(__name__)
 
+READING_METHODS = ("GET", "HEAD")
+"""Of requests that change nothing, unless the application says in `scope["state"]["changes"]` whether it does."""
+
 PIECE_BYTES = 65_536
 """A body is handed to the connection in such pieces: as much as uvicorn takes before it lets a writer wait."""
 
@@ -62,9 +65,12 @@ class LargeAnswers:
     def __init__(self, limits: Limits) -> None:
         self._left = limits.large_answers_max
 
-    def begin(self) -> None:
-        """Take a place; raises ResourceThrottled if all are taken."""
-        if self._left <= 0:
+    def begin(self, *, changed: bool) -> None:
+        """Take a place; raises ResourceThrottled if all are taken.
+
+        The answer to a request that has changed something is not refused: the client would do it once more.
+        """
+        if self._left <= 0 and not changed:
             raise ResourceThrottled("too many large answers are being sent; try again later, or ask for smaller pages")
         self._left -= 1
 
@@ -157,6 +163,7 @@ class _Answer:
         self._send = send
         self._frame = frame
         self._state = scope["state"]
+        self._is_change = scope["method"] not in READING_METHODS
         self._is_large = False
         self.begun = False
 
@@ -164,7 +171,7 @@ class _Answer:
         """Send a message; a large body goes in pieces, and its next piece when the client has read the ones before."""
         if message["type"] == "http.response.start":
             if _length_of(message) > LARGE_BYTES:
-                self._frame.large_answers.begin()
+                self._frame.large_answers.begin(changed=self._state.get("changes", self._is_change))
                 self._is_large = True
             self.begun = True
             request_id = self._state["request_id"].encode()  # the client's own, if it has named one

@@ -257,7 +257,7 @@ class Limits:
         unit="answers",
         reason="answers of more than 256 KiB that one process is sending: each is in memory until its client has read "
         "it, which it must do at 64 KiB a minute at least",
-        error="429 ResourceThrottled",
+        error="429 ResourceThrottled; none for a request that has changed something, whose answer is sent all the same",
     )
     executions_page_max: int = _limit(
         100,

@@ -21,7 +21,7 @@ from flowserver.store.sqlite_files import SqliteFiles
 
 READERS_MAX = 9
 """One for each thread that reads, so that none waits for another's: three for lists, one each for timers, the sweeper,
-retention, the count before starts, the census of the metrics, and readiness."""
+the sweep of invocations, retention, the count before starts, and the census of the metrics."""
 
 LOOKERS_MAX = 1
 """A connection for small questions alone: lists that take long may hold all the readers."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,10 @@ from flowserver.api.fc import invocations
 from flowserver.api.middleware import PIECE_BYTES, LargeAnswers, RequestFrame
 from flowserver.api.rest import answers
 from flowserver.api.rpc import acting
+from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.limits import Limits
 from tests.engine.nodes import definition
+from tests.support.clock import ManualClock
 
 LARGE = bytes(range(256)) * 8_000
 SCOPE: Scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
@@ -110,6 +113,19 @@ async def test_large_answers_under_way_are_bounded_and_small_ones_are_not() -> N
     await serving[1]
 
 
+@pytest.mark.parametrize(
+    ("method", "said", "is_refused"),
+    [("GET", None, True), ("POST", None, False), ("GET", True, False), ("POST", False, True)],
+)
+async def test_what_has_changed_something_is_answered_all_the_same(
+    method: str, said: bool | None, is_refused: bool
+) -> None:
+    """A refusal would have the client do it once more."""
+    client, state = Client(), {} if said is None else {"changes": said}
+    await frame(large_answers_max=0)({**SCOPE, "method": method, "state": state}, client.receive, client.send)
+    assert (client.status == 429) == is_refused
+
+
 async def test_a_client_that_stops_reading_is_cut_off_and_its_place_is_free() -> None:
     served, client = frame(large_answers_max=1), Client()
     client.is_reading.clear()
@@ -119,6 +135,32 @@ async def test_a_client_that_stops_reading_is_cut_off_and_its_place_is_free() ->
     client = Client()
     await served(SCOPE, client.receive, client.send)
     assert client.body == LARGE
+
+
+async def test_actions_say_whether_they_change_something() -> None:
+    """Old SDKs send every action by GET, others by POST."""
+
+    async def act(action: str, _parameters: Mapping[str, str], _request_id: str) -> bytes:
+        return LARGE
+
+    access: Any = OpenAccess()
+    served = frame(large_answers_max=0)
+    served._app = RpcRoute(act, access, ManualClock(), ())
+    for action, status in (("StartSyncExecution", 200), ("ListFlows", 429)):
+        for method in ("GET", "POST"):
+            client = Client()
+            query = f"Action={action}".encode()
+            headers = [(b"host", b"127.0.0.1")]
+            scope = {**SCOPE, "method": method, "query_string": query, "headers": headers}
+            await served(scope, client.receive, client.send)
+            assert (action, method, client.status) == (action, method, status)
+
+
+class OpenAccess:
+    async def is_open(self) -> bool:
+        return True
+
+    async def check_open(self) -> None: ...
 
 
 @pytest.fixture

@@ -72,6 +72,8 @@ class MnsRoute:
             serve, names = _call_of(scope["method"], scope["path"])
             call = Call(names, read_query(scope["query_string"].decode("latin-1")), headers, body)
             changes = serve in MAY_WAIT and not queues.is_peek(call)
+            if changes:
+                scope["state"]["changes"] = True
             check = await self._check_caller(SignedRequest(scope["method"], _resource(scope), headers, body), changes)
             if serve in MAY_WAIT:
                 async with WhileAllowed(check):

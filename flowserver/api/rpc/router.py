@@ -8,6 +8,7 @@ A plain ASGI application: what a framework does around one route costs several t
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect
@@ -65,7 +66,7 @@ class RpcRoute:
         try:
             received = await _receive(scope, headers, receive)
             request_id = scope["state"]["request_id"] = _own_request_id(received) or request_id
-            body = await self._answer(received, request_id)
+            body = await self._answer(received, request_id, scope["state"])
         except ClientDisconnect:
             return  # nobody is left to answer
         except FlowServerError as error:
@@ -75,7 +76,7 @@ class RpcRoute:
         else:
             await _send(send, 200, body)
 
-    async def _answer(self, received: SignedRequest, request_id: str) -> bytes:
+    async def _answer(self, received: SignedRequest, request_id: str, state: dict[str, Any]) -> bytes:
         parameters = received.parameters
         name = given(parameters, "Action") or received.headers.get("x-acs-action")
         if not name:
@@ -85,7 +86,8 @@ class RpcRoute:
         version = given(parameters, "Version") or received.headers.get("x-acs-version") or VERSION
         if version != VERSION:
             raise VersionNotSupported(f"API version {version[:40]} is not supported; use {VERSION}")
-        check = await self._check_caller(received, changes=not name.startswith(READING))
+        changes = state["changes"] = not name.startswith(READING)
+        check = await self._check_caller(received, changes=changes)
         if name not in WAITING:
             return await self._act(name, parameters, request_id)
         async with WhileAllowed(check):
