@@ -287,8 +287,9 @@ class Limits:
     in_flight_share_percent: int = _limit(
         75,
         unit="percent",
-        reason="of these places, how many one function or one flow gets while no other is busy; several get less each, "
-        "so that functions that hang never take all",
+        reason="of these places less a sixteenth, how many one function or one flow gets while no other is busy; "
+        "several get less each, and the sixteenth is for functions and flows that have no place, so that a few that "
+        "hang never take all",
         error="none: calls wait their turn",
     )
     queue_message_bytes_max: int = _limit(

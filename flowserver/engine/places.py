@@ -3,8 +3,11 @@
 A function that hangs keeps its places until its time is up. So a function, and likewise a flow, may take a further
 place only while it would then have at most so many times as many as are left free: three times, at a share of 75
 percent. One that is alone gets 75 percent of the places; of several, each gets less, and the more there are, the less
-is kept free. Whatever has no place at all gets the first that is free. This is the dynamic threshold by which network
-switches divide their buffers.
+is kept free. This is the dynamic threshold by which network switches divide their buffers.
+
+A sixteenth of the places is a reserve, which does not count as free there: it is for functions and flows that have no
+place at all, which get the first that is free. So functions that hang hold all places only when there are more of them,
+in as many flows, than the reserve has places.
 
 A call that waits is held back by its function, by its flow, or because no place is free. When a place is given back,
 functions take turns, and among the calls of one function the flows do.
@@ -29,6 +32,7 @@ class Places:
         self._places_max = places_max
         self._share = share_percent
         self._rest = 100 - share_percent
+        self._reserve = places_max // 16 if share_percent < 100 else 0
         self._waiting: OrderedDict[Callee, Turns] = OrderedDict()
         self._of_flows: Counter[str] = Counter()
         self._of_callees: Counter[Callee] = Counter()
@@ -80,7 +84,10 @@ class Places:
     def _may_take(self, held: int) -> bool:
         """Whether a flow or a function that holds so many may take one more."""
         free = self._places_max - self.taken
-        return free > 0 and (held == 0 or self._rest * (held + 1) <= self._share * (free - 1))
+        if held == 0:
+            return free > 0
+        left = free - self._reserve - 1
+        return left >= 0 and self._rest * (held + 1) <= self._share * left
 
     def _hold(self, flow_name: str, callee: Callee) -> None:
         self.taken += 1

@@ -119,7 +119,8 @@ class Turn:
         rest, parts = cut(detail)
         text = dump_json(rest)
         self.events.append(Event(event_id, cause, type, step_name, self.environment.now_ms, text, parts))
-        self._count(text, parts)
+        if parts or len(text) >= STEP_BYTES:
+            self._count(text, parts)
         return event_id
 
     def _count(self, text: str, parts: tuple[Part, ...]) -> None:

@@ -174,6 +174,7 @@ class SqliteFiles:
 
     def __init__(self, file: Path, seconds: Callable[[], float] = time.monotonic) -> None:
         self._file = file
+        self._name = str(file)
         self._seconds = seconds
         self._lock = threading.Lock()
         self._identity: tuple[int, int] | None = None
@@ -219,8 +220,7 @@ class SqliteFiles:
                 return
             if os.fstat(self._log).st_nlink == 0:
                 self._lose(f"{log_of(self._file)} was deleted or replaced under the running server")
-            os.lseek(self._log, SALT.start, os.SEEK_SET)
-            salt = os.read(self._log, 8)
+            salt = os.pread(self._log, 8, SALT.start)
             if salt != self._salt:
                 self._salt = salt
                 self._note_origin(salt.hex())
@@ -240,7 +240,7 @@ class SqliteFiles:
     def _require_same(self) -> None:
         self.require()
         try:
-            status = self._file.stat()
+            status = os.stat(self._name)  # noqa: PTH116 - every commit pays, and a Path costs as much again
         except FileNotFoundError:
             self._lose(f"{self._file} was deleted under the running server")
         if (status.st_dev, status.st_ino) != self._identity:
