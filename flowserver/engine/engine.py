@@ -346,19 +346,19 @@ class Engine:
         caller = Caller.of(execution)
         for command in changes.commands:
             match command:
-                case InvokeTask():
-                    self.dispatcher.dispatch(caller, command, execution.scopes[command.scope_id].document_bytes)
+                case InvokeTask(scope_id=scope_id) if scope_id in execution.scopes:
+                    self.dispatcher.dispatch(caller, command, execution.scopes[scope_id].document_bytes)
                 case CancelInvocation(scope_id, wait_id):
                     key = execution.execution_id, scope_id, wait_id
                     if not self.dispatcher.cancel(key) and not self.membership.is_alone:
                         self.membership.announce().dropped.append(key)
-                case StopInvocation():
-                    pass  # done below, for those that the commit has found
+                case InvokeTask() | StopInvocation():
+                    pass  # a call whose wait a later commit has ended; stops are done below, for those that were found
                 case ReportCallback(token, result):
                     self._report(execution.execution_id, token, result)
         if changes.unwanted:
             self.follow(self.invocations.stop_all(changes.unwanted))
-        for scope_id in changes.touched:
+        for scope_id in changes.touched & execution.scopes.keys():
             wake_at = execution.scopes[scope_id].wake_at
             if wake_at is not None:
                 self._note_due(wake_at)

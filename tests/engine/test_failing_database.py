@@ -1,5 +1,6 @@
 """A database that fails for a while: nobody is told a lie, nothing is lost, and all goes on when it is back."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -8,14 +9,18 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import FlowNotExists
 from flowserver.base.limits import Limits
+from flowserver.engine.batches import ReceiptKind
 from flowserver.engine.starting import StartRequest
 from flowserver.machine.events import EventType
+from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status
 from flowserver.store.invocation_tables import invocations
 from flowserver.store.listing import ExecutionFilter
 from flowserver.store.tables import executions
 from tests.engine.functions import Functions
+from tests.engine.gates import Gate
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
+from tests.engine.test_batches import start, tell
 from tests.support.clock import ManualClock
 
 PAY = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
@@ -163,3 +168,28 @@ def _ended(connection: Connection) -> int:
 
 def _count_now(node: Node, table: Table) -> int:
     return node.database.run_read(lambda connection: _count(connection, table))
+
+
+async def test_commits_of_a_divided_batch_are_acted_on_although_a_later_one_ended_the_execution(
+    node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    await node.create_flow("calls", PAY)
+    tries: list[int] = []
+
+    def fail_once(_: Connection) -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            raise OperationalError("a statement", None, Exception("the database fails"))
+
+    gate, committer = Gate(), node.engine.committer
+    gated = asyncio.create_task(committer.write(gate))
+    await gate.reached.wait()
+    begun = start("calls")
+    items = [committer.submit(begun), committer.submit(tell(begun.execution_id, Stop())), committer.write(fail_once)]
+    tasks = [asyncio.create_task(item) for item in items]
+    await asyncio.sleep(0)
+    gate.open()
+    first, second, _ = await asyncio.gather(*tasks)
+    await gated
+    assert (first.kind, second.kind, len(tries)) == (ReceiptKind.APPLIED, ReceiptKind.APPLIED, 2)
+    assert "acting on a commit failed" not in caplog.text
