@@ -220,7 +220,8 @@ class SqliteFiles:
                 return
             if os.fstat(self._log).st_nlink == 0:
                 self._lose(f"{log_of(self._file)} was deleted or replaced under the running server")
-            salt = os.pread(self._log, 8, SALT.start)
+            os.lseek(self._log, SALT.start, os.SEEK_SET)  # Windows has no pread
+            salt = os.read(self._log, 8)
             if salt != self._salt:
                 self._salt = salt
                 self._note_origin(salt.hex())
