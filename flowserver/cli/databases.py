@@ -1,15 +1,18 @@
 """How commands open the database, and bring it up to date."""
 
+import os
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from flowserver.base.loading import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.options import read_settings
+from flowserver.cli.options import flag_of, read_settings, variable_of
 from flowserver.server import sole_use
-from flowserver.store.database import Database
-from flowserver.store.schema import check_schema, is_up_to_date, revision_of
+from flowserver.settings import Settings
+from flowserver.store.database import Database, parse_url
+from flowserver.store.schema import is_up_to_date, revision_of
 
 
 @contextmanager
@@ -47,16 +50,36 @@ def is_new(database: Database) -> bool:
 
 
 def require_up_to_date(database: Database) -> None:
-    """Raises CommandFailed when there is no SQLite file, which looking would create; SchemaOutdated, SchemaTooNew."""
+    """Raises CommandFailed, which names the command that helps, if there is no SQLite file (looking would create it) or
+    migrations are missing; SchemaTooNew.
+    """
     if database.sqlite_file is not None and not database.sqlite_file.exists():
         raise CommandFailed(
-            f"there is no database {place_of(database)}; create it: flowserver migrate", ExitCode.NOT_FOUND
+            f"there is no database {place_of(database)}; create it: {migrate_command(database)}", ExitCode.NOT_FOUND
         )
-    check_schema(database)
+    if not is_up_to_date(database):
+        raise CommandFailed(
+            f"the database {place_of(database)} is not up to date; run: {migrate_command(database)}", ExitCode.CONFLICT
+        )
 
 
 def place_of(database: Database) -> str:
     """Where the data is, for people: the file in full, or the URL without its password."""
     if database.sqlite_file is not None:
         return str(database.sqlite_file.resolve())
-    return database.url.set(drivername="postgresql").render_as_string()
+    return _without_password(database)
+
+
+def migrate_command(database: Database) -> str:
+    """The command for people that migrates this database: it names one that is not the default, without a password."""
+    default = parse_url(str(Settings.model_fields["database_url"].default))
+    elsewhere = any(variable_of(name) in os.environ for name in ("database_url", "settings"))
+    if database.url == default and not elsewhere:
+        return "flowserver migrate"
+    return f"flowserver migrate {flag_of('database_url')} {shlex.quote(_without_password(database))}"
+
+
+def _without_password(database: Database) -> str:
+    """The URL, its password as ***; one among its parameters, which SQLAlchemy would show, is left out."""
+    url = database.url.difference_update_query(["password", "sslpassword"])
+    return (url if database.is_sqlite else url.set(drivername="postgresql")).render_as_string(hide_password=True)

@@ -73,7 +73,7 @@ def test_labels_that_would_spoil_the_listing(keys, label):
 def test_without_a_database_nothing_is_created(run, new_url, tmp_path, command):
     result = run("keys", *command, "--database-url", new_url)
     assert result.exit_code == 3
-    assert one_line(result).endswith("create it: flowserver migrate")
+    assert one_line(result).endswith(f"create it: flowserver migrate --database-url {new_url}")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,6 +3,7 @@
 import http.client
 import json
 import re
+import shlex
 import signal
 import socket
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import pytest
 from sqlalchemy import text
 
 from flowserver import __version__
+from flowserver.cli.databases import migrate_command, place_of
 from flowserver.store.database import Database
 from flowserver.store.schema import REVISIONS
 from tests.cli.conftest import one_line
@@ -28,6 +30,15 @@ PROCESSES = pytest.mark.parametrize("processes", ["1", "2"])
 
 def _client(server, **options):
     return httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS, **options)
+
+
+def _shown(url):
+    """How messages name a database, and the command that migrates it."""
+    database = Database(url)
+    try:
+        return place_of(database), migrate_command(database)
+    finally:
+        database.close()
 
 
 def _start_execution(client, definition):
@@ -192,12 +203,37 @@ def test_databases_that_cannot_be_used(run, url, words, exit_code):
 def test_no_migration_when_told_so(run, new_url, tmp_path):
     result = run("serve", "--no-migrate", "--database-url", new_url)
     assert result.exit_code == 3
-    assert one_line(result).endswith("create it: flowserver migrate")
-    Path(new_url.removeprefix("sqlite:///")).parent.mkdir()
-    Path(new_url.removeprefix("sqlite:///")).touch()
+    file = new_url.removeprefix("sqlite:///")
+    command = f"flowserver migrate --database-url {new_url}"
+    assert one_line(result) == f"flowserver: there is no database {file}; create it: {command}"
+    Path(file).parent.mkdir()
+    Path(file).touch()
     result = run("serve", "--no-migrate", "--database-url", new_url)
     assert result.exit_code == 5
-    assert one_line(result) == "flowserver: the database is not up to date; run: flowserver migrate"
+    assert one_line(result) == f"flowserver: the database {file} is not up to date; run: {command}"
+
+
+def test_the_command_that_migrates_the_default_database(run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "data" / "flowserver.db"
+    file.parent.mkdir()
+    file.touch()
+    message = f"flowserver: the database {file} is not up to date; run: flowserver migrate"
+    assert one_line(run("serve", "--no-migrate")) == message
+    monkeypatch.setenv("FLOWSERVER_DATABASE_URL", "sqlite:///other.db")
+    result = run("serve", "--no-migrate", "--database-url", "sqlite:///data/flowserver.db")
+    assert one_line(result) == f"{message} --database-url sqlite:///data/flowserver.db"
+
+
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("postgresql://user:verysecret@db:1/flows?sslmode=require", "postgresql://user:***@db:1/flows?sslmode=require"),
+        ("postgresql://user@db/flows?password=verysecret&sslpassword=verysecret", "postgresql://user@db/flows"),
+    ],
+)
+def test_no_password_is_shown(place, shown):
+    assert _shown(place) == (shown, f"flowserver migrate --database-url {shlex.quote(shown)}")
 
 
 def test_an_older_database_is_not_migrated_unless_told_so(run, database_url):
@@ -211,7 +247,8 @@ def test_an_older_database_is_not_migrated_unless_told_so(run, database_url):
         connection.execute(text("UPDATE alembic_version SET version_num = :newest"), {"newest": newest})
     database.close()
     assert result.exit_code == 5
-    assert one_line(result) == "flowserver: the database is not up to date; run: flowserver migrate"
+    place, command = _shown(database_url)
+    assert one_line(result) == f"flowserver: the database {place} is not up to date; run: {command}"
 
 
 @pytest.mark.parametrize("given", ["flag", "variable", "file"])
@@ -228,6 +265,7 @@ def test_a_start_that_migrates_says_so(postgres_url, tmp_path, given):
 def test_postgresql_is_migrated_only_when_told_so(run, postgres_url):
     result = run("serve", "--database-url", postgres_url)
     assert result.exit_code == 5
-    assert one_line(result) == "flowserver: the database is not up to date; run: flowserver migrate"
+    place, command = _shown(postgres_url)
+    assert one_line(result) == f"flowserver: the database {place} is not up to date; run: {command}"
     with ServerProcess(postgres_url, "--migrate") as server, _client(server) as client:
         assert client.get("/healthz").status_code == 200
