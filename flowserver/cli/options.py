@@ -72,7 +72,7 @@ def require_known_variables() -> None:
         if name.upper().startswith(PREFIX) and name.upper() not in known:
             near = get_close_matches(name.upper()[len(PREFIX) :], [each[len(PREFIX) :] for each in sorted(known)], n=1)
             hint = f"; did you mean {PREFIX}{near[0]}?" if near else ""
-            raise CommandFailed(f"there is no environment variable {name}{hint}", ExitCode.USAGE)
+            raise CommandFailed(f"{name} is no setting of flowserver; unset it{hint}", ExitCode.USAGE)
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:

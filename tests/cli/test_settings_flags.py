@@ -109,7 +109,7 @@ def test_a_misspelt_variable_is_refused_by_every_command(run, monkeypatch, comma
     monkeypatch.setenv(variable, "x")
     result = run(*command)
     assert result.exit_code == 2
-    assert one_line(result) == f"flowserver: there is no environment variable {variable}{hint}"
+    assert one_line(result) == f"flowserver: {variable} is no setting of flowserver; unset it{hint}"
 
 
 def test_variables_of_commands_and_of_others_are_known(run, monkeypatch):
