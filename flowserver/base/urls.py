@@ -1,6 +1,19 @@
-"""URLs of this machine's own sockets."""
+"""URLs of servers: of this machine's own sockets, and those that people give."""
 
 from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+
+def host_of(url: str) -> str | None:
+    """The host of a base URL such as http://HOST:PORT; None if the text is not such a URL."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises ValueError for one that cannot be
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or parts.query or parts.fragment:
+        return None
+    return parts.hostname
 
 
 def base_url(host: str, port: int) -> str:

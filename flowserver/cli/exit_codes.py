@@ -24,10 +24,11 @@ _MEANINGS = {
     ExitCode.DONE: "The command did what it was asked.",
     ExitCode.FAILED: "It looked and found something wrong, or was refused for what it was given: violations, errors in "
     "a definition, an execution that is parked again.",
-    ExitCode.USAGE: "The command, a setting or a variable cannot be understood.",
-    ExitCode.NOT_FOUND: "There is no such file, database, key, flow, execution or function.",
-    ExitCode.UNREACHABLE: "The server or the database cannot be reached, or does not let the caller in; or the "
-    "database was taken away from a server that runs.",
+    ExitCode.USAGE: "The command, a setting, a variable or a functions file cannot be understood, or lacks something.",
+    ExitCode.NOT_FOUND: "There is no such file, address, database, key, flow, execution or function.",
+    ExitCode.UNREACHABLE: "The server or the database cannot be reached, does not let the caller in, or refuses the "
+    "functions of `functions serve`; the address to listen on needs keys; or the database was taken away from a "
+    "server that runs.",
     ExitCode.CONFLICT: "What is there stands in the way: another server, a port in use, a schema of another version, "
     "a name that is taken, parked executions.",
     ExitCode.CRASHED: "A bug: the command ended with a traceback.",

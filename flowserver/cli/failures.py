@@ -14,6 +14,13 @@ from typer.exceptions import TyperException
 
 from flowserver.api.guard import UnsafeBind
 from flowserver.cli.exit_codes import ExitCode
+from flowserver.hosting.errors import (
+    HandlerFailed,
+    HostingConflict,
+    HostingMissing,
+    HostingMistake,
+    HostingUnreachable,
+)
 from flowserver.invokers.brokers import OutletInvalid
 from flowserver.server import DatabaseInUse
 from flowserver.store.database import DatabaseUrlInvalid
@@ -33,6 +40,11 @@ class CommandFailed(Exception):
 _CODES: Final[dict[type[Exception], ExitCode]] = {
     DatabaseInUse: ExitCode.CONFLICT,
     DatabaseUrlInvalid: ExitCode.USAGE,
+    HandlerFailed: ExitCode.FAILED,
+    HostingConflict: ExitCode.CONFLICT,
+    HostingMissing: ExitCode.NOT_FOUND,
+    HostingMistake: ExitCode.USAGE,
+    HostingUnreachable: ExitCode.UNREACHABLE,
     LogOfAnotherFile: ExitCode.CONFLICT,
     OutletInvalid: ExitCode.USAGE,
     SchemaOutdated: ExitCode.CONFLICT,

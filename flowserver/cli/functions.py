@@ -175,7 +175,7 @@ def serve(
     Example:
       flowserver functions serve functions.yaml
     """
-    raise typer.Exit(run(file, Choices(server, listen, advertise, token, secret)))
+    run(file, Choices(server, listen, advertise, token, secret))
 
 
 def _path(name: str) -> str:

@@ -7,9 +7,10 @@ from typing import Any, Final, Self
 import httpx
 
 from flowserver.base.json_values import JsonObject
+from flowserver.base.urls import host_of
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-from flowserver.hosting.errors import KEY_WANTED
+from flowserver.hosting.refusals import reason_of
 
 REPLY_SECONDS = 30
 
@@ -21,6 +22,10 @@ class RestClient:
     """A connection to the server at `url`, with the bearer token if there is one. Every method raises CommandFailed."""
 
     def __init__(self, url: str, token: str | None) -> None:
+        if host_of(url) is None:
+            raise CommandFailed(
+                f"the address of the server must be a URL such as http://HOST:PORT, not {url!r}", ExitCode.USAGE
+            )
         self._url = url
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
@@ -60,7 +65,7 @@ class RestClient:
         answer = _object_of(response)
         if not response.is_success:
             code = _CODES.get(response.status_code, ExitCode.UNREACHABLE)
-            raise CommandFailed(_problem(response, answer or {}), code)
+            raise CommandFailed(reason_of(response), code)
         if answer is None:
             raise CommandFailed(f"what answers at {self._url} is not a flowserver", ExitCode.UNREACHABLE)
         return answer
@@ -74,10 +79,3 @@ def _object_of(response: httpx.Response) -> JsonObject | None:
     except ValueError:
         return None
     return answer if isinstance(answer, dict) else None
-
-
-def _problem(response: httpx.Response, problem: JsonObject) -> str:
-    if response.status_code == httpx.codes.UNAUTHORIZED and "Authorization" not in response.request.headers:
-        return KEY_WANTED
-    code, detail = problem.get("code"), problem.get("detail")
-    return f"{detail} ({code})" if code and detail else f"the server answered {response.status_code}"

@@ -1,4 +1,4 @@
-"""The one error of the hosting program, and what it says to whoever has no token."""
+"""Why functions cannot be hosted: an error for each kind of reason, so that the program can end with a code for it."""
 
 from typing import Final
 
@@ -9,4 +9,24 @@ KEY_WANTED: Final = (
 
 
 class HostingError(Exception):
-    """The functions cannot be hosted; the message says why, in words for whoever started the program."""
+    """The functions cannot be hosted; the message says why, for the person who started the program."""
+
+
+class HandlerFailed(HostingError):
+    """A handler's file raises an error when it is loaded."""
+
+
+class HostingMistake(HostingError):
+    """The functions file or an option cannot be understood, or something is missing from it."""
+
+
+class HostingMissing(HostingError):
+    """A file or an address that the program needs does not exist on this machine."""
+
+
+class HostingUnreachable(HostingError):
+    """The server cannot be reached or refuses the registration, or the system refuses a file or a port."""
+
+
+class HostingConflict(HostingError):
+    """Something else stands in the way: the port is in use, or the server says so of a registration."""

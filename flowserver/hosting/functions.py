@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from flowserver.hosting.errors import HostingError
+from flowserver.hosting.errors import HandlerFailed, HostingMissing, HostingMistake
 from flowserver.hosting.host_file import HOOK_SECONDS_DEFAULT, FunctionEntry, HostFile
 
 Handler = Callable[[bytes, Any], Any]
@@ -88,7 +88,7 @@ class _Code:
             self._modules[file] = _load_module(name, self._folder / file, self._title)
         found = getattr(self._modules[file], attribute, None)
         if not callable(found):
-            raise HostingError(f"{self._title}: {self._folder / file} defines no function {attribute}")
+            raise HostingMistake(f"{self._title}: {self._folder / file} defines no function {attribute}")
         return found
 
     def find_hook(self, handler: str | None) -> Hook | None:
@@ -102,7 +102,7 @@ _numbers = count()
 
 def _load_module(module_name: str, file: Path, title: str) -> ModuleType:
     if not file.is_file():
-        raise HostingError(f"{title}: there is no file {file}")
+        raise HostingMissing(f"{title}: there is no file {file}")
     _make_importable(file.resolve().parent)
     spec = importlib.util.spec_from_file_location(module_name, file.resolve())
     assert spec is not None and spec.loader is not None  # the host file only takes names that end in .py
@@ -111,7 +111,7 @@ def _load_module(module_name: str, file: Path, title: str) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise HostingError(f"{title}: {file} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise HandlerFailed(f"{title}: {file} cannot be loaded: {type(error).__name__}: {error}") from error
     return module
 
 

@@ -23,7 +23,7 @@ from pydantic.alias_generators import to_camel
 
 from flowserver.base.names import is_name
 from flowserver.base.yaml_files import YamlFileInvalid, read_yaml
-from flowserver.hosting.errors import HostingError
+from flowserver.hosting.errors import HostingMissing, HostingMistake, HostingUnreachable
 
 TIMEOUT_SECONDS_DEFAULT = 60
 
@@ -82,16 +82,20 @@ class HostFile(BaseModel):
 
 
 def read_host_file(path: Path) -> HostFile:
-    """Read and check the file; raises HostingError that names every mistake."""
+    """Read and check the file.
+
+    Raises HostingMistake that names every mistake; HostingMissing or HostingUnreachable if there is nothing to read.
+    """
     try:
         return HostFile.model_validate(read_yaml(path).content)
     except OSError as error:
-        raise HostingError(f"{path} cannot be read: {error.strerror}") from None
+        kind = HostingMissing if isinstance(error, FileNotFoundError) else HostingUnreachable
+        raise kind(f"{path} cannot be read: {error.strerror}") from None
     except ValidationError as error:
-        mistakes = "\n".join(f"  {_describe(mistake)}" for mistake in error.errors())
-        raise HostingError(f"{path} is not valid:\n{mistakes}") from None
+        mistakes = "; ".join(map(_describe, error.errors()))
+        raise HostingMistake(f"{path} is not valid: {mistakes}") from None
     except YamlFileInvalid as error:
-        raise HostingError(str(error)) from None
+        raise HostingMistake(str(error)) from None
 
 
 def _describe(mistake: Any) -> str:

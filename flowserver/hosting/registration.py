@@ -2,9 +2,11 @@
 
 import httpx
 
+from flowserver.base.urls import host_of
 from flowserver.hosting.app import INITIALIZE, PRE_STOP, bearer
-from flowserver.hosting.errors import KEY_WANTED, HostingError
+from flowserver.hosting.errors import HostingConflict, HostingMistake, HostingUnreachable
 from flowserver.hosting.functions import HostedFunction, HostedFunctions
+from flowserver.hosting.refusals import reason_of
 
 CONNECT_RETRIES = 7
 """With httpx's pauses of 0, 0.5, 1, 2, 4, … seconds a server may take half a minute to come up."""
@@ -23,8 +25,10 @@ async def register(
     """Register every function with the server; `hosted_at` is this program's base URL without a final slash.
 
     The server sends the `secret`, if there is one, with each call, as a bearer token.
-    Waits a bounded time for a server that is not up yet. Raises HostingError if it stays away or refuses.
+    Waits a bounded time for a server that is not up yet. Raises HostingUnreachable if it stays away or refuses,
+    HostingConflict if it answers 409, HostingMistake if the URL or the token cannot be used.
     """
+    check_server_url(server_url)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     transport = httpx.AsyncHTTPTransport(retries=connect_retries)
     try:
@@ -33,9 +37,17 @@ async def register(
         ) as client:
             for title, function in hosted.items():
                 await _put(client, f"/v1/functions/{title}", _registration(function, f"{hosted_at}/{title}", secret))
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.InvalidURL, UnicodeError):
+        raise HostingMistake(f"{server_url!r} with this token is not the address of a server") from None
+    except httpx.HTTPError as error:
         reason = str(error) or type(error).__name__
-        raise HostingError(f"the server at {server_url} cannot be reached: {reason}") from None
+        raise HostingUnreachable(f"the server at {server_url} cannot be reached: {reason}") from None
+
+
+def check_server_url(url: str) -> None:
+    """Raises HostingMistake if it cannot be the address of a server."""
+    if host_of(url) is None:
+        raise HostingMistake(f"--server must be a URL such as http://HOST:PORT, not {url!r}")
 
 
 def _registration(function: HostedFunction, url: str, secret: str | None) -> dict[str, object]:
@@ -57,7 +69,6 @@ def _registration(function: HostedFunction, url: str, secret: str | None) -> dic
 
 async def _put(client: httpx.AsyncClient, path: str, body: dict[str, object]) -> None:
     response = await client.put(path, json=body)
-    if response.status_code == httpx.codes.UNAUTHORIZED:
-        raise HostingError(KEY_WANTED)
     if not response.is_success:
-        raise HostingError(f"the server refused PUT {path}: {response.status_code} {response.text[:500]}")
+        kind = HostingConflict if response.status_code == httpx.codes.CONFLICT else HostingUnreachable
+        raise kind(f"the server refused PUT {path}: {reason_of(response)}")

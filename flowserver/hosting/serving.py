@@ -10,22 +10,27 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 import uvicorn
 
 from flowserver.api.accepting import BoundedServer, raise_file_limit
 from flowserver.api.connections import BoundedProtocol
+from flowserver.api.guard import resolve
 from flowserver.base.limits import Limits
-from flowserver.base.urls import base_url
+from flowserver.base.urls import base_url, host_of
 from flowserver.hosting.app import Admission, build_app
-from flowserver.hosting.errors import HostingError
+from flowserver.hosting.errors import HostingConflict, HostingMissing, HostingMistake, HostingUnreachable
 from flowserver.hosting.functions import HostedFunctions, load_functions
 from flowserver.hosting.host_file import read_host_file
 from flowserver.hosting.logs import plain, set_up_logs
-from flowserver.hosting.registration import register
+from flowserver.hosting.registration import check_server_url, register
 
 LIMITS = Limits()
+
+ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+"""What the system says of an address that this machine does not have."""
 
 STOP_SECONDS = 5
 """How long calls under way may take to end once the program is told to stop."""
@@ -42,36 +47,30 @@ class Choices:
     secret: str | None = None
 
 
-def run(file: Path, choices: Choices) -> int:
+def run(file: Path, choices: Choices) -> None:
     """Host the functions of `file` until SIGTERM or Ctrl-C.
 
-    Binds the port, then registers the functions with the server if one is named. Returns the exit code: 0 after a
-    clean stop, 1 if the functions cannot be hosted or registered.
+    Binds the port, then registers the functions with the server if one is named. Raises a HostingError, of the class
+    that says why, if the functions cannot be hosted or registered.
     """
     set_up_logs()
     raise_file_limit(LIMITS)
-    try:
-        host_file = read_host_file(file)
-        hosted = load_functions(host_file, file.parent)
-        chosen = replace(
-            choices,
-            server=choices.server or host_file.server,
-            listen=choices.listen or host_file.listen,
-            advertise=choices.advertise or host_file.advertise,
-        )
-        with bind(chosen.listen or "") as listener:
-            asyncio.run(serve(hosted, listener, chosen))
-    except HostingError as error:
-        plain.error("%s", error)
-        return 1
-    return 0
+    host_file = read_host_file(file)
+    chosen = replace(
+        choices,
+        server=choices.server or host_file.server,
+        listen=choices.listen or host_file.listen,
+        advertise=choices.advertise or host_file.advertise,
+    )
+    if chosen.server is not None:
+        check_server_url(chosen.server)
+    hosted = load_functions(host_file, file.parent)
+    with bind(chosen.listen or "") as listener:
+        asyncio.run(serve(hosted, listener, chosen))
 
 
 async def serve(hosted: HostedFunctions, listener: socket.socket, choices: Choices) -> None:
-    """Serve on a bound socket and register, until a signal comes; raises HostingError if registering fails.
-
-    Raises HostingError, too, if others could run the functions, or if the server could not reach them.
-    """
+    """Serve on a bound socket and register, until a signal comes; raises what `register` and `admit` raise."""
     host, port = listener.getsockname()[:2]
     admission = admit(host, choices)
     hosted_at = (choices.advertise or base_url(host, port)).rstrip("/")
@@ -100,29 +99,23 @@ async def serve(hosted: HostedFunctions, listener: socket.socket, choices: Choic
 
 
 def admit(host: str, choices: Choices) -> Admission:
-    """Whose calls to answer on this address; raises HostingError if it cannot be told from others'."""
+    """Whose calls to answer on this address; raises HostingMistake if it cannot be told from others'."""
     address = ip_address(host)
     if not address.is_loopback and choices.secret is None:
-        raise HostingError(
+        raise HostingMistake(
             f"refusing to listen on {host} without a secret: anybody who can reach it could run the functions. "
             "Listen on 127.0.0.1, or set FUNCTIONS_SECRET (or --secret), which is registered with the functions"
         )
     if address.is_unspecified and choices.server is not None and choices.advertise is None:
-        raise HostingError(
+        raise HostingMistake(
             f"{host} is every address: say where the server reaches this program, with --advertise http://HOST:PORT"
         )
-    name = None if choices.advertise is None else _host_of(choices.advertise)
-    return Admission(address.is_loopback, () if name is None else (name,), choices.secret)
-
-
-def _host_of(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        if parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment:
-            return parts.hostname
-    except ValueError:
-        pass
-    raise HostingError(f"--advertise must be a URL such as http://HOST:PORT, not {url!r}")
+    if choices.advertise is None:
+        return Admission(address.is_loopback, (), choices.secret)
+    name = host_of(choices.advertise)
+    if name is None:
+        raise HostingMistake(f"--advertise must be a URL such as http://HOST:PORT, not {choices.advertise!r}")
+    return Admission(address.is_loopback, (name,), choices.secret)
 
 
 async def _announce(hosted: HostedFunctions, hosted_at: str, choices: Choices) -> None:
@@ -136,21 +129,34 @@ async def _announce(hosted: HostedFunctions, hosted_at: str, choices: Choices) -
 
 
 def bind(listen: str) -> socket.socket:
-    """Listen on `host:port` (port 0: any free one); raises HostingError if that is not possible."""
+    """Listen on `host:port` (port 0: any free one).
+
+    Raises HostingMistake for another form, HostingMissing if this machine does not have the address, HostingConflict
+    if the port is in use, HostingUnreachable if the system refuses it.
+    """
     try:
         address = urlsplit(f"//{listen}")
         host, port = address.hostname, address.port
     except ValueError:
         host, port = None, None
     if host is None or port is None:
-        raise HostingError(f"listen must be host:port, not {listen!r}")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        raise HostingMistake(f"listen must be host:port, not {listen!r}")
     try:
-        return socket.create_server((host, port), family=family)
+        addresses = resolve(host)
+    except UnicodeError:
+        raise HostingMistake(f"listen must be host:port, not {listen!r}") from None
+    except OSError as error:
+        raise HostingMissing(f"cannot listen on {listen}: {error.strerror}") from None
+    chosen = next((address for address in addresses if ":" not in address), addresses[0])
+    try:
+        return socket.create_server((chosen, port), family=socket.AF_INET6 if ":" in chosen else socket.AF_INET)
     except OSError as error:
         reason = os.strerror(error.errno or 0)  # the error's own text names the address once more
-        advice = "; choose another with --listen, or any with port 0" if error.errno == errno.EADDRINUSE else ""
-        raise HostingError(f"cannot listen on {listen}: {reason}{advice}") from None
+        if error.errno == errno.EADDRINUSE:
+            advice = "choose another with --listen, or any with port 0"
+            raise HostingConflict(f"cannot listen on {listen}: {reason}; {advice}") from None
+        kind = HostingMissing if error.errno in ABSENT else HostingUnreachable
+        raise kind(f"cannot listen on {listen}: {reason}") from None
 
 
 @contextmanager

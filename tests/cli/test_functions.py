@@ -127,16 +127,28 @@ def test_something_else_answers(run, answering, status, content_type, body, word
     ("url", "exit_code"),
     [
         ("http://127.0.0.1:1", 4),
-        ("127.0.0.1:8080", 4),
+        ("nonsense", 2),
+        ("127.0.0.1:8080", 2),
         ("http://[::1", 2),
-        ("ftp://127.0.0.1", 4),
-        ("http://", 4),
+        ("ftp://127.0.0.1", 2),
+        ("http://", 2),
+        ("http://127.0.0.1:99999", 2),
     ],
 )
 def test_nobody_answers(run, url, exit_code):
     result = run("functions", "list", "--server", url)
     assert result.exit_code == exit_code
     assert url in one_line(result)
+
+
+@pytest.mark.parametrize("command", [["list"], ["get", "a/b"], ["serve", "functions.yaml"]])
+def test_a_variable_that_is_no_url(run, monkeypatch, tmp_path, command):
+    (tmp_path / "functions.yaml").write_text("functions: {a/b: index.py:handler}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FLOWSERVER_URL", "nonsense")
+    result = run("functions", *command)
+    assert result.exit_code == 2
+    assert one_line(result).endswith("must be a URL such as http://HOST:PORT, not 'nonsense'")
 
 
 def test_token_that_no_header_can_hold(run, server):
@@ -164,5 +176,6 @@ def test_hosting_a_file(functions, server, tmp_path):
 def test_hosting_a_file_that_is_not_there(tmp_path):
     command = [sys.executable, "-m", "flowserver", "functions", "serve", str(tmp_path / "absent.yaml")]
     result = subprocess.run(command, capture_output=True, encoding="utf-8", env=clean_environment())
-    assert result.returncode == 1
-    assert result.stdout + result.stderr == f"{tmp_path / 'absent.yaml'} cannot be read: No such file or directory\n"
+    assert result.returncode == 3
+    message = f"flowserver: {tmp_path / 'absent.yaml'} cannot be read: No such file or directory\n"
+    assert (result.stdout, result.stderr) == ("", message)

@@ -13,19 +13,14 @@ import httpx
 import pytest
 
 from flowserver.base.urls import base_url
-from flowserver.hosting.errors import HostingError
+from flowserver.hosting.errors import HostingConflict, HostingMissing, HostingMistake, HostingUnreachable
 from flowserver.hosting.registration import register
 from flowserver.hosting.serving import bind
 from tests.hosting.tutorial_handlers import ECHO
+from tests.support.server import clean_environment
 from tests.support.threading_server import ThreadingServer
 
-PROGRAM = """
-import sys
-from pathlib import Path
-from flowserver.hosting.serving import Choices, run
-server, token, listen, advertise, secret = (argument or None for argument in sys.argv[2:])
-sys.exit(run(Path(sys.argv[1]), Choices(server, listen, advertise, token, secret)))
-"""
+PROGRAM = [sys.executable, "-m", "flowserver", "functions", "serve"]
 WAIT_SECONDS = 30
 
 
@@ -35,6 +30,7 @@ class Registry:
     def __init__(self):
         self.registered = queue.Queue()
         self.status = 200
+        self.answer = b'{"detail": "the reason", "code": "TheCode"}'
         registry = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -43,7 +39,7 @@ class Registry:
                 registry.registered.put((self.path, body, self.headers.get("Authorization")))
                 self.send_response(registry.status)
                 self.end_headers()
-                self.wfile.write(b'{"detail": "the reason"}')
+                self.wfile.write(registry.answer)
 
             def log_message(self, *_):
                 pass
@@ -74,8 +70,15 @@ def start(host_file):
     processes = []
 
     def start_program(server="", token="", listen="127.0.0.1:0", advertise="", secret=""):
-        command = [sys.executable, "-c", PROGRAM, str(host_file), server, token, listen, advertise, secret]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        given = {"server": server, "token": token, "listen": listen, "advertise": advertise, "secret": secret}
+        options = [part for name, value in given.items() if value for part in (f"--{name}", value)]
+        process = subprocess.Popen(
+            [*PROGRAM, str(host_file), *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=clean_environment() | {"PYTHONUNBUFFERED": "1"},
+        )
         processes.append(process)
         return process
 
@@ -83,6 +86,14 @@ def start(host_file):
     for process in processes:
         process.kill()
         process.communicate()
+
+
+def last_line(process, returncode):
+    """What a program that ended with this code said last."""
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
+    assert process.returncode == returncode, output
+    assert "Traceback" not in output
+    return output.splitlines()[-1]
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
@@ -128,16 +139,23 @@ ADVERTISED = "http://functions.example:9100"
 
 def test_beyond_loopback_a_secret_is_needed(start, registry):
     for process in (start(registry.url, listen=WIDE), start(registry.url, listen=WIDE, advertise=ADVERTISED)):
-        output, _ = process.communicate(timeout=WAIT_SECONDS)
-        assert process.returncode == 1
-        assert "refusing to listen on 0.0.0.0 without a secret" in output
-        assert "FUNCTIONS_SECRET" in output
+        said = last_line(process, 2)
+        assert said.startswith("flowserver: refusing to listen on 0.0.0.0 without a secret")
+        assert "FUNCTIONS_SECRET" in said
     assert registry.registered.empty()
 
 
 def test_on_every_address_it_must_be_said_which_to_register(start, registry):
-    output, _ = start(registry.url, listen=WIDE, secret="s" * 20).communicate(timeout=WAIT_SECONDS)
-    assert "say where the server reaches this program, with --advertise" in output
+    said = last_line(start(registry.url, listen=WIDE, secret="s" * 20), 2)
+    assert said.startswith("flowserver: 0.0.0.0 is every address: say where")
+    assert said.endswith("with --advertise http://HOST:PORT")
+    assert registry.registered.empty()
+
+
+@pytest.mark.parametrize("advertise", ["functions:9100", "ftp://functions", "http://", "http://[::1", "http://f:99999"])
+def test_what_is_advertised_must_be_a_url(start, registry, advertise):
+    said = last_line(start(registry.url, advertise=advertise), 2)
+    assert said == f"flowserver: --advertise must be a URL such as http://HOST:PORT, not {advertise!r}"
     assert registry.registered.empty()
 
 
@@ -183,35 +201,65 @@ def test_stops_while_the_server_does_not_answer(start):
     assert "Traceback" not in output
 
 
-def test_server_that_refuses(start, registry):
-    registry.status = 403
-    process = start(registry.url)
-    output, _ = process.communicate(timeout=WAIT_SECONDS)
-    assert process.returncode == 1
-    assert 'the server refused PUT /v1/functions/fnf-demo/echo: 403 {"detail": "the reason"}' in output
-    assert "Traceback" not in output
+@pytest.mark.parametrize(
+    ("status", "answer", "returncode", "reason"),
+    [
+        (403, b'{"detail": "the reason", "code": "TheCode"}', 4, "the reason (TheCode)"),
+        (400, b'{"message": "the reason"}', 4, "the reason"),
+        (409, b'{"detail": "the reason", "code": "TheCode"}', 5, "the reason (TheCode)"),
+        (502, b"<html>", 4, "the server answered 502"),
+        (500, b"[1]", 4, "the server answered 500"),
+    ],
+)
+def test_server_that_refuses(start, registry, status, answer, returncode, reason):
+    registry.status, registry.answer = status, answer
+    said = last_line(start(registry.url), returncode)
+    assert said == f"flowserver: the server refused PUT /v1/functions/fnf-demo/echo: {reason}"
+
+
+def test_server_that_breaks_off(start):
+    """Unlike one that is not up yet, it is not tried again."""
+    with socket.create_server(("127.0.0.1", 0)) as breaking:
+        url = base_url(*breaking.getsockname())
+        process = start(url)
+        breaking.accept()[0].close()
+        assert last_line(process, 4).startswith(f"flowserver: the server at {url} cannot be reached: ")
 
 
 def test_server_with_keys_that_is_given_no_token(start, registry):
     registry.status = 401
-    process = start(registry.url)
-    output, _ = process.communicate(timeout=WAIT_SECONDS)
-    assert process.returncode == 1
-    assert "set FLOWSERVER_TOKEN or --token" in output
+    assert "set FLOWSERVER_TOKEN or --token" in last_line(start(registry.url), 4)
+    assert last_line(start(registry.url, token="old"), 4).endswith(": the reason (TheCode)")
 
 
 def test_mistake_in_the_file(start, host_file):
     host_file.write_text("function: {}")
-    process = start()
-    output, _ = process.communicate(timeout=WAIT_SECONDS)
-    assert process.returncode == 1
-    assert "function: unknown key" in output
-    assert "Traceback" not in output
+    said = last_line(start(), 2)
+    assert said.startswith(f"flowserver: {host_file} is not valid: ")
+    assert "function: unknown key" in said
 
 
-@pytest.mark.parametrize("listen", ["9100", "localhost:", ":", "localhost:x", "a:99999", "[::1"])
+def test_handler_that_cannot_be_used(start, host_file):
+    (host_file.parent / "index.py").write_text("def other(event, context): ...")
+    assert last_line(start(), 2).endswith("index.py defines no function handler")
+    (host_file.parent / "index.py").write_text("1 / 0")
+    assert last_line(start(), 1).endswith("index.py cannot be loaded: ZeroDivisionError: division by zero")
+    (host_file.parent / "index.py").unlink()
+    assert last_line(start(), 3).startswith("flowserver: fnf-demo/echo: there is no file ")
+
+
+def test_port_that_is_in_use(start):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        said = last_line(start(listen=listen), 5)
+    assert said.startswith(f"flowserver: cannot listen on {listen}: Address already in use; choose another")
+
+
+@pytest.mark.parametrize(
+    "listen", ["9100", "localhost:", ":", "localhost:x", "a:99999", "[::1", "\N{SNOWMAN}" * 64 + ":1"]
+)
 def test_listen_of_the_wrong_form(listen):
-    with pytest.raises(HostingError, match="listen must be host:port"):
+    with pytest.raises(HostingMistake, match="listen must be host:port"):
         bind(listen)
 
 
@@ -232,15 +280,34 @@ def test_address_that_is_registered(host, url):
 def test_port_in_use():
     with bind("127.0.0.1:0") as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(HostingError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
+        with pytest.raises(HostingConflict, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
             bind(f"127.0.0.1:{port}")
 
 
-@pytest.mark.parametrize("server", ["http://127.0.0.1:1", "127.0.0.1:1", "http://[::1", "ftp://127.0.0.1"])
-async def test_server_that_cannot_be_reached(host, server):
+@pytest.mark.parametrize("listen", ["192.0.2.1:0", "nosuch.invalid:0"])
+def test_address_that_this_machine_does_not_have(listen):
+    with pytest.raises(HostingMissing, match=f"cannot listen on {listen}: (?!Unknown error)"):
+        bind(listen)
+
+
+async def test_server_that_cannot_be_reached(host):
     hosted = host({"index.py": ECHO}, {"s/f": "index.py:handler"})
-    with pytest.raises(HostingError, match="cannot be reached"):
+    with pytest.raises(HostingUnreachable, match="cannot be reached"):
+        await register(hosted, "http://127.0.0.1:9100", "http://127.0.0.1:1", connect_retries=0)
+
+
+@pytest.mark.parametrize("server", ["nonsense", "127.0.0.1:1", "http://[::1", "ftp://127.0.0.1"])
+async def test_server_that_is_no_url(host, server):
+    hosted = host({"index.py": ECHO}, {"s/f": "index.py:handler"})
+    with pytest.raises(HostingMistake, match="--server must be a URL"):
         await register(hosted, "http://127.0.0.1:9100", server, connect_retries=0)
+
+
+async def test_token_that_no_header_can_hold(host):
+    hosted = host({"index.py": ECHO}, {"s/f": "index.py:handler"})
+    with pytest.raises(HostingMistake) as refusal:
+        await register(hosted, "http://127.0.0.1:9100", "http://127.0.0.1:1", "fls_\N{EURO SIGN}", connect_retries=0)
+    assert "\N{EURO SIGN}" not in str(refusal.value)
 
 
 async def test_hooks_and_places_are_registered(host, registry):
