@@ -1,5 +1,6 @@
 """The commands `flowserver keys …`: access keys, straight in the database, whether or not a server runs on it."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -111,13 +112,15 @@ def open_again(yes: Yes = False, database_url: DatabaseUrl = None) -> None:
     """Delete every access key, so that the server needs none.
 
     From its next start the server is open to every program on its machine, and listens on loopback only. A server that
-    runs stays closed until then.
+    runs stays closed until then. Without a terminal to ask at, it needs --yes.
 
     \b
     Example:
       flowserver keys open --yes
     """
     if not yes:
+        if not sys.stdin.isatty():
+            raise CommandFailed("there is no terminal to ask at: `keys open` needs --yes there", ExitCode.USAGE)
         typer.confirm("Delete every access key, and let every program on the server's machine in?", abort=True)
     with open_ready_database(database_url) as database, database.write() as connection:
         deleted = delete_keys(connection)

@@ -1,5 +1,6 @@
 """The command `flowserver restore`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +11,18 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import DatabaseUrl, read_settings
 from flowserver.server import sole_use
-from flowserver.store.restoring import BackupUnusable, restore_file
+from flowserver.store.keys import Admission
+from flowserver.store.restoring import BackupUnusable, Restored, restore_file
 from flowserver.store.schema import is_up_to_date
 
 Backup = Annotated[Path, typer.Argument(metavar="FILE", help="The backup: a SQLite database file.")]
 Damaged = Annotated[
-    bool, typer.Option("--damaged", help="Restore it although checks find damage or violations, which are shown.")
+    bool,
+    typer.Option(
+        "--damaged",
+        help="Restore it although checks find damage or violations, which are shown. "
+        "Not a file that SQLite cannot open: see what `sqlite3 FILE .recover` can save of it.",
+    ),
 ]
 
 
@@ -23,8 +30,11 @@ def restore(backup: Backup, damaged: Damaged = False, database_url: DatabaseUrl 
     """Put a backup in the place of the SQLite database.
 
     Stop the server first. The backup is copied beside the database, every row of it is checked, and only then does the
-    copy take the database's place, in one step, readable by its owner only; the `-wal` and `-shm` of the old file are
-    deleted. Then the database is checked once more. An interruption leaves the old database or the new one, whole.
+    copy take the database's place, in one step, readable by its owner only. Then the database is checked once more. An
+    interruption leaves the old database or the new one, whole.
+
+    The old database is kept beside the new one, as `NAME.before-restore`, until the next restore; you may delete it.
+    A server that needed access keys does not open: if the backup has none, it lets no caller in until you create one.
 
     After a file was replaced by hand while a `-wal` waited, FILE may be the database file itself.
 
@@ -45,11 +55,30 @@ def restore(backup: Backup, damaged: Damaged = False, database_url: DatabaseUrl 
             raise CommandFailed(f"there is no file {backup}", ExitCode.NOT_FOUND)
         with sole_use(database):
             try:
-                found = restore_file(backup, file.resolve(), accepts_damage=damaged)
+                restored = restore_file(backup, file.resolve(), accepts_damage=damaged)
             except BackupUnusable as error:
                 raise CommandFailed(str(error)) from None
             typer.echo(f"restored {place_of(database)} from {backup}")
-            for finding in found:
-                typer.echo(f"  damaged: {finding}")
+            for line in _described(restored):
+                typer.echo(line)
             if not is_up_to_date(database):
                 typer.echo("its tables are of an older version; next: flowserver migrate")
+
+
+def _described(restored: Restored) -> Iterator[str]:
+    for finding in restored.findings:
+        yield f"  damaged: {finding}"
+    if restored.kept is not None:
+        yield f"the database before it is {restored.kept}; delete it when you do not need it"
+    if restored.not_kept is not None:
+        yield f"the database before it could not be kept: {restored.not_kept}"
+    if restored.admission is Admission.LOST:
+        yield (
+            "it has no access keys, but there were some: the server stays closed until `flowserver keys create`, "
+            "or `flowserver keys open` to let every program on its machine in"
+        )
+    if restored.admission is Admission.OPEN and restored.keys_unknown:
+        yield (
+            "the database before it, or its -wal, could not be read; if it had access keys, create one before you "
+            "start the server, which is open otherwise: flowserver keys create"
+        )

@@ -1,6 +1,10 @@
 """`flowserver keys`: shown once, kept as the server looks them up, disabled for good."""
 
 import json
+import os
+import pty
+import subprocess
+import sys
 
 import pytest
 from sqlalchemy import delete
@@ -59,9 +63,24 @@ def test_keys_that_are_lost_leave_it_closed_until_it_is_opened_again(keys, sqlit
         connection.execute(delete(access_keys))
     assert "There were keys, and all are gone" in keys("list").stderr
     assert "first key" not in keys("create").stderr
-    assert keys("open").exit_code == 1  # it asks, and has no answer
+    without_terminal = keys("open")
+    assert (without_terminal.exit_code, "needs --yes" in one_line(without_terminal)) == (2, True)
     assert "deleted 1 access keys" in keys("open", "--yes").stdout
     assert "There are no keys: the server is open" in keys("list").stderr
+
+
+@pytest.mark.parametrize(("answer", "code"), [(b"n\n", 1), (b"y\n", 0)])
+def test_at_a_terminal_open_asks(sqlite_url, answer, code):
+    ours, theirs = pty.openpty()
+    program = [sys.executable, "-m", "flowserver", "keys", "open", "--database-url", sqlite_url]
+    os.write(ours, answer)
+    try:
+        asked = subprocess.run(program, stdin=theirs, capture_output=True, check=False)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert asked.returncode == code
+    assert b"Delete every access key" in asked.stdout
 
 
 @pytest.mark.parametrize("label", ["x" * 101, "two\nlines", "\x1b[31m"])

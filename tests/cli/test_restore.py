@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import pytest
 from sqlalchemy import text
 
@@ -51,4 +52,33 @@ def test_refusals(run, sqlite_url, tmp_path, backup):
     assert "pg_restore --dbname URL --clean --if-exists FILE" in one_line(postgres)
     backup.write_bytes(b"no database at all" * 100)
     broken = run("restore", backup, "--database-url", sqlite_url)
-    assert (broken.exit_code, "file is not a database" in one_line(broken)) == (1, True)
+    assert (broken.exit_code, one_line(broken)) == (1, f"flowserver: {backup}: file is not a database")
+
+
+def test_a_file_of_a_newer_version_is_named(run, sqlite_url, backup):
+    database = Database(f"sqlite:///{backup}")
+    with database.write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    database.close()
+    newer = run("restore", backup, "--database-url", sqlite_url)
+    assert (newer.exit_code, one_line(newer).startswith(f"flowserver: {backup}: ")) == (5, True)
+
+
+def test_a_backup_from_before_the_first_key_does_not_open_the_server(run, sqlite_url, backup):
+    file = Path(sqlite_url.removeprefix("sqlite:///"))
+    assert run("keys", "create", "--database-url", sqlite_url).exit_code == 0
+    said = run("restore", backup, "--database-url", sqlite_url).stdout
+    assert "the server stays closed until `flowserver keys create`, or `flowserver keys open`" in said
+    assert f"the database before it is {file}.before-restore; delete it when you do not need it" in said
+    with ServerProcess(sqlite_url) as server:
+        assert "AccessDenied" in httpx.get(f"{server.url}/v1/flows").text
+
+
+def test_a_database_that_cannot_be_read_may_have_had_keys(run, sqlite_url, backup):
+    Path(sqlite_url.removeprefix("sqlite:///")).write_bytes(b"no database at all" * 100)
+    said = run("restore", backup, "--database-url", sqlite_url).stdout
+    assert "could not be read; if it had access keys, create one before you start the server" in said
+
+
+def test_help_says_what_damaged_cannot_do(run):
+    assert "sqlite3 FILE .recover" in " ".join(run("restore", "--help").stdout.split())

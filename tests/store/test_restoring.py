@@ -1,5 +1,6 @@
 """Restoring: the old database or the new one, whole, wherever it is interrupted."""
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -11,10 +12,13 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, insert, select, text
 
+from flowserver.operations.access import make_access_key
+from flowserver.store import restoring
 from flowserver.store.database import Database
-from flowserver.store.restoring import BackupUnusable, restore_file
-from flowserver.store.sqlite_files import LogOfAnotherFile
-from flowserver.store.tables import execution_documents, secrets
+from flowserver.store.keys import Admission, insert_access_key, read_admission
+from flowserver.store.restoring import BackupUnusable, kept_of, restore_file
+from flowserver.store.sqlite_files import LogOfAnotherFile, log_of
+from flowserver.store.tables import access_keys, execution_documents, secrets
 from tests.store.spoiling import keep_one_of_each
 from tests.store.test_sqlite_files import crash
 
@@ -66,8 +70,8 @@ def files_beside(file: Path) -> set[str]:
 
 def test_the_backup_takes_the_place_and_the_log_is_gone(file: Path, backup: Path) -> None:
     kept = backup.read_bytes()
-    assert restore_file(backup, file) == []
-    assert files_beside(file) == {file.name}
+    assert restore_file(backup, file).findings == []
+    assert files_beside(file) == {file.name, f"{file.name}.before-restore"}
     assert file.stat().st_mode & 0o777 == 0o600
     assert "new" in names_of(file)
     assert backup.read_bytes() == kept
@@ -77,7 +81,7 @@ def test_a_file_that_was_copied_there_by_hand_is_restored_from_itself(file: Path
     shutil.copyfile(backup, file)
     with pytest.raises(LogOfAnotherFile):
         names_of(file)
-    assert restore_file(file, file) == []
+    assert restore_file(file, file).findings == []
     assert names_of(file) == names_of(backup)
 
 
@@ -87,12 +91,12 @@ def test_a_backup_with_a_log_of_its_own_is_taken_with_it(file: Path, tmp_path: P
         shutil.copyfile(f"{file}{suffix}", f"{other}{suffix}")
     before = names_of(file)
     add(file, "later")
-    assert restore_file(other, file) == []
+    assert restore_file(other, file).findings == []
     assert names_of(file) == before
 
 
 def test_a_database_that_does_not_exist_yet(backup: Path, tmp_path: Path) -> None:
-    assert restore_file(backup, tmp_path / "fresh.db") == []
+    assert restore_file(backup, tmp_path / "fresh.db").findings == []
     assert "new" in names_of(tmp_path / "fresh.db")
 
 
@@ -107,35 +111,158 @@ def test_what_is_damaged_is_refused_unless_it_is_accepted(file: Path, backup: Pa
         restore_file(backup, file)
     assert names_of(file) == before
     assert "-restoring" not in str(files_beside(file))
-    found = restore_file(backup, file, accepts_damage=True)
-    assert "execution timer: it has no row in execution_documents" in found
+    restored = restore_file(backup, file, accepts_damage=True)
+    assert "execution timer: it has no row in execution_documents" in restored.findings
 
 
 @pytest.mark.parametrize("content", [b"", b"no database" * 100])
 def test_what_is_no_database_is_refused(file: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad").write_bytes(content)
     before = names_of(file)
-    with pytest.raises(BackupUnusable):
+    with pytest.raises(BackupUnusable, match=f"^{tmp_path / 'bad'}"):
         restore_file(tmp_path / "bad", file)
     assert names_of(file) == before
 
 
 def test_an_older_schema_is_restored_as_it_is(file: Path, backup: Path) -> None:
     change(backup, text("UPDATE alembic_version SET version_num = '0001'"))
-    assert restore_file(backup, file) == []
+    assert restore_file(backup, file).findings == []
+
+
+class TestKeys:
+    """A restore does not open a server that needed a key."""
+
+    @pytest.mark.parametrize("lost", [False, True])
+    def test_are_remembered_from_the_log_of_the_old_database(self, file: Path, backup: Path, lost: bool) -> None:
+        add_key(file)
+        if lost:
+            change(file, delete(access_keys))
+        crash(file)
+        restored = restore_file(backup, file)
+        assert (restored.admission, restored.keys_unknown) == (Admission.LOST, False)
+        assert admission_of(file) is Admission.LOST
+
+    def test_those_of_a_version_that_noted_nothing(self, file: Path, backup: Path) -> None:
+        add_key(file)
+        change(file, delete(secrets))
+        assert restore_file(backup, file).admission is Admission.LOST
+
+    def test_into_a_backup_of_an_older_schema(self, file: Path, backup: Path) -> None:
+        add_key(file)
+        change(backup, text("UPDATE alembic_version SET version_num = '0001'"))
+        assert restore_file(backup, file).admission is Admission.LOST
+
+    def test_those_of_the_backup_count(self, file: Path, backup: Path) -> None:
+        add_key(backup)
+        add_key(file)
+        assert restore_file(backup, file).admission is Admission.KEYED
+
+    def test_where_there_was_never_one_it_stays_open(self, file: Path, backup: Path) -> None:
+        restored = restore_file(backup, file)
+        assert (restored.admission, restored.keys_unknown) == (Admission.OPEN, False)
+
+    @pytest.mark.parametrize("content", [b"no database" * 100, None])
+    def test_of_a_database_that_cannot_be_read_are_not_known(
+        self, file: Path, backup: Path, content: bytes | None
+    ) -> None:
+        if content is None:
+            file.unlink()
+        else:
+            log_of(file).unlink()
+            file.write_bytes(content)
+        restored = restore_file(backup, file)
+        assert (restored.admission, restored.keys_unknown) == (Admission.OPEN, True)
+
+    @pytest.mark.parametrize("had_keys", [False, True])
+    def test_of_a_file_beside_a_foreign_log(self, file: Path, backup: Path, had_keys: bool) -> None:
+        shutil.copyfile(backup, file.parent / "keyed.db")
+        if had_keys:
+            add_key(file.parent / "keyed.db")
+        shutil.copyfile(file.parent / "keyed.db", file)
+        restored = restore_file(backup, file)
+        assert restored.admission is (Admission.LOST if had_keys else Admission.OPEN)
+        assert restored.keys_unknown
+
+
+def add_key(file: Path) -> None:
+    database = Database(f"sqlite:///{file}")
+    with database.write() as connection:
+        insert_access_key(connection, make_access_key("", 0).key)
+    database.close()
+
+
+def admission_of(file: Path) -> Admission:
+    database = Database(f"sqlite:///{file}")
+    try:
+        return database.run_read(read_admission)
+    finally:
+        database.close()
+
+
+class TestTheOldDatabase:
+    def test_is_kept_with_what_its_log_held(self, file: Path, backup: Path) -> None:
+        file.chmod(0o644)
+        old, place = names_of_copy(file), file.stat().st_ino
+        assert restore_file(backup, file).kept == kept_of(file)
+        assert (kept_of(file).stat().st_mode & 0o777, kept_of(file).stat().st_ino) == (0o600, place)
+        assert names_of(kept_of(file)) == old
+
+    def test_takes_the_place_of_the_one_before_it(self, file: Path, backup: Path) -> None:
+        log_of(kept_of(file)).write_bytes(b"of another one")
+        restore_file(backup, file)
+        add(file, "later")
+        restore_file(backup, file)
+        assert "later" in names_of(kept_of(file))
+        assert files_beside(file) == {file.name, kept_of(file).name}
+
+    def test_can_be_put_back(self, file: Path, backup: Path) -> None:
+        old, new = names_of_copy(file), names_of(backup)
+        restore_file(backup, file)
+        restore_file(kept_of(file), file)
+        assert (names_of(file), names_of(kept_of(file))) == (old, new)
+
+    def test_keeps_its_log_where_that_cannot_be_brought_into_it(self, file: Path, backup: Path) -> None:
+        """Another program reads it, from before the last change."""
+        old = names_of_copy(file)
+        with closing(sqlite3.connect(file)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT 1 FROM secrets").fetchone()
+            crash(file)
+            later = names_of_copy(file, "later")
+            restore_file(backup, file)
+        assert log_of(kept_of(file)).stat().st_mode & 0o777 == 0o600
+        assert old < later == names_of(kept_of(file))
+
+    def test_never_gets_a_foreign_log(self, file: Path, backup: Path) -> None:
+        shutil.copyfile(backup, file)
+        restore_file(backup, file)
+        assert not log_of(kept_of(file)).exists()
+        assert names_of(kept_of(file)) == names_of(backup)
+
+    def test_is_not_kept_where_there_are_no_hard_links(
+        self, file: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: Any) -> None:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+        monkeypatch.setattr(os, "link", refuse)
+        restored = restore_file(backup, file)
+        assert (restored.kept, restored.not_kept) == (None, "Operation not permitted")
+        assert files_beside(file) == {file.name}
 
 
 class Killed(BaseException):
     """Stands for the end of the process: nothing of ours runs after it."""
 
 
-@pytest.mark.parametrize("by_hand", [False, True])
-@pytest.mark.parametrize("step", range(30))
+@pytest.mark.parametrize("log", ["is brought in", "stays", "is foreign"])
+@pytest.mark.parametrize("step", range(40))
 def test_killed_anywhere_it_is_the_old_database_or_the_new_one(
-    file: Path, backup: Path, monkeypatch: pytest.MonkeyPatch, step: int, by_hand: bool
+    file: Path, backup: Path, monkeypatch: pytest.MonkeyPatch, step: int, log: str
 ) -> None:
     """Each call that changes the folder is a place to be killed at."""
     old, new = names_of_copy(file), names_of(backup)
+    by_hand = log == "is foreign"
     if by_hand:
         shutil.copyfile(backup, file)
     left = [step]
@@ -150,22 +277,33 @@ def test_killed_anywhere_it_is_the_old_database_or_the_new_one(
         return may_die
 
     with monkeypatch.context() as patch:
-        for place, name in ((Path, "unlink"), (Path, "replace"), (os, "fsync"), (os, "chown"), (os, "open")):
+        changes = [(Path, "unlink"), (Path, "replace"), (Path, "chmod")]
+        changes += [(os, name) for name in ("fsync", "chown", "open", "link")]
+        for place, name in changes:
             patch.setattr(place, name, dying(getattr(place, name)))
+        if log == "stays":
+            patch.setattr(restoring, "_settle", lambda _: restoring._Old(Admission.OPEN, log_is_own=True))
         with suppress(Killed):
             restore_file(backup, file)
+    kept = kept_of(file)
+    assert not kept.exists() or not kept.samefile(file)
     try:
-        assert names_of(file) in ([new] if by_hand else [old, new])
+        found = names_of(file)
+        assert found in ([new] if by_hand else [old, new])
     except LogOfAnotherFile:
         assert by_hand  # as before
-    assert restore_file(backup, file) == []
+        found = new
+    if kept.exists():
+        assert names_of(kept) == (new if by_hand else old)
+    assert restore_file(backup, file).findings == []
     assert names_of(file) == new
-    assert files_beside(file) == {file.name}
+    assert files_beside(file) == {file.name, kept.name}
+    assert names_of(kept) == found
 
 
-def names_of_copy(file: Path) -> set[str]:
+def names_of_copy(file: Path, name: str = "copy") -> set[str]:
     """What a database with its log holds, which reading would bring into the file."""
-    folder = file.parent / "copy"
+    folder = file.parent / name
     folder.mkdir()
     for path in file.parent.glob(f"{file.name}*"):
         shutil.copyfile(path, folder / path.name)
