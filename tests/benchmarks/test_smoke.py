@@ -8,7 +8,7 @@ import pytest
 from tests.benchmarks import calls
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
-from tests.benchmarks.running import CHECKS, SERVICES, WORKLOADS
+from tests.benchmarks.running import CHECKS, NEIGHBOURS, SERVICES, WORKLOADS
 from tests.benchmarks.table import HELD_COLUMNS, _held, number
 from tests.benchmarks.timers import lateness_figures
 from tests.benchmarks.yardsticks import YARDSTICKS, Yardstick
@@ -34,6 +34,14 @@ def test_the_services_have_their_rows(capsys: pytest.CaptureFixture[str]) -> Non
     text = capsys.readouterr().out
     for row in ("queue sent", "queue received", "queue deleted", "long poll", "tasks"):
         assert f"\n| {row} | " in text or f"\n- {row}: " in text
+
+
+@pytest.mark.slow
+def test_every_neighbour_has_its_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "neighbours", "--quick", "--scale", "0.02"]) == 0
+    text = capsys.readouterr().out
+    for name in NEIGHBOURS:
+        assert f"\n| neighbour of {name.removeprefix('neighbour-')} | " in text
 
 
 def test_clients_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
