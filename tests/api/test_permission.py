@@ -45,6 +45,9 @@ async def test_a_poll_ends_with_its_key(live: httpx.AsyncClient, app: Applicatio
     made = make_access_key("tests", 0)
     with app.state.engine.database.write() as connection:
         insert_access_key(connection, made.key)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (await live.get("/v1/flows")).status_code == 200:  # the server has not looked yet
+            pass
     poll = asyncio.create_task(live.get(url, headers={"Authorization": f"Bearer {made.token}"}))
     done, _ = await asyncio.wait([poll], timeout=0.3)
     assert not done
