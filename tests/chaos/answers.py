@@ -10,7 +10,7 @@ from flowserver.base.json_values import JsonObject, dump_json
 from tests.simulation.functions import SILENCE, Answer, Functions
 
 ACTION = "ocr:Read"
-CALLEES = ("echo", "calc", "make", "bump", "odd", "slow", "flaky", "ask", "slow_ask", "child")
+CALLEES = ("echo", "calc", "make", "many", "bump", "odd", "slow", "flaky", "ask", "slow_ask", "child")
 SERVICE = "sim"
 TITLES = {**{f"{SERVICE}/{name}": name for name in CALLEES}, "ocr/Read": ACTION}
 """Functions as they are registered, and their names in the simulation."""

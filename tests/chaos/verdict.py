@@ -17,6 +17,9 @@ may still send a call that it had in hand."""
 TIMEOUT = "FnF.TaskTimeout"
 """Its cause says how long the call had, which depends on faults."""
 
+ID_CHARACTERS = 36
+"""Of an execution's id, with which keys of calls begin; what follows names the entry of the step, then the attempt."""
+
 Key = tuple[str, str]
 """Flow and execution name."""
 
@@ -124,14 +127,19 @@ class Verdict:
 
 
 def _check_keys(calls: Sequence[Call], events: Sequence[Event]) -> Iterator[str]:
-    """Every entry of a step calls under one key."""
-    keys = defaultdict(set)
+    """Every entry of a step calls under one key; what it submits asynchronously, under one for each attempt."""
+    entries, keys = defaultdict(set), defaultdict(set)
     for call in calls:
+        execution_id, entry, *_ = call.key[:ID_CHARACTERS], *call.key[ID_CHARACTERS + 1 :].split("-")
+        entries[call.step].add((execution_id, entry))
         keys[call.step].add(call.key)
     entered = Counter(event["stepName"] for event in events if event["type"] == "StepEntered")
-    for step, its_keys in keys.items():
-        if len(its_keys) > entered[step]:
-            yield f"step {step} was entered {entered[step]} times and called under {len(its_keys)} keys"
+    scheduled = Counter(event["stepName"] for event in events if event["type"] == "TaskScheduled")
+    for step, its_entries in entries.items():
+        if len(its_entries) > entered[step]:
+            yield f"step {step} was entered {entered[step]} times and called under {len(its_entries)} keys"
+        elif len(keys[step]) > scheduled[step]:
+            yield f"step {step} was scheduled {scheduled[step]} times and called under {len(keys[step])} keys"
 
 
 def _check_end(document: dict[str, Any], expected: Expected) -> Iterator[str]:
