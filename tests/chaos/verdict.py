@@ -130,8 +130,7 @@ def _check_keys(calls: Sequence[Call], events: Sequence[Event]) -> Iterator[str]
     """Every entry of a step calls under one key; what it submits asynchronously, under one for each attempt."""
     entries, keys = defaultdict(set), defaultdict(set)
     for call in calls:
-        execution_id, entry, *_ = call.key[:ID_CHARACTERS], *call.key[ID_CHARACTERS + 1 :].split("-")
-        entries[call.step].add((execution_id, entry))
+        entries[call.step].add(_entry_of(call))
         keys[call.step].add(call.key)
     entered = Counter(event["stepName"] for event in events if event["type"] == "StepEntered")
     scheduled = Counter(event["stepName"] for event in events if event["type"] == "TaskScheduled")
@@ -140,6 +139,11 @@ def _check_keys(calls: Sequence[Call], events: Sequence[Event]) -> Iterator[str]
             yield f"step {step} was entered {entered[step]} times and called under {len(its_entries)} keys"
         elif len(keys[step]) > scheduled[step]:
             yield f"step {step} was scheduled {scheduled[step]} times and called under {len(keys[step])} keys"
+
+
+def _entry_of(call: Call) -> tuple[str, str]:
+    """The execution, and the entry of the step that calls, whichever attempt it is."""
+    return call.key[:ID_CHARACTERS], call.key[ID_CHARACTERS + 1 :].partition("-")[0]
 
 
 def _check_end(document: dict[str, Any], expected: Expected) -> Iterator[str]:
@@ -160,7 +164,7 @@ def _check_work(flow: str, calls: Sequence[Call], events: Sequence[Event], expec
     entered = Counter(event["stepName"] for event in events if event["type"] == "StepEntered")
     if entered != expected.entered:
         yield f"it entered {entered}; the oracle says {expected.entered}"
-    made = Counter({call.key: (call.callee, call.event_text) for call in calls}.values())
+    made = Counter({_entry_of(call): (call.callee, call.event_text) for call in calls}.values())
     due: Counter[tuple[str, str]] = Counter()
     for (callee, event, retry), count in expected.calls.items():
         is_function = flow == CHILD or callee != CHILD  # the function of that name is called by the sub-flow
