@@ -187,6 +187,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         )
         app.state.engine = engine
         app.state.operations = Operations.of(engine, is_wide=app.state.is_wide, lenient=settings.lenient)
+        stack.callback(app.state.operations.close)
         access = app.state.operations.access
         app.state.rpc = RpcRoute(Acting(app.state.operations), access, engine.clock, settings.allowed_hosts)
         async with engine.running(settings.drain_seconds):

@@ -128,8 +128,7 @@ class Committer:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self.pending:
-                taken = self._take()
+            while taken := self._take():
                 portion = len(taken)
                 while taken:
                     answered = await self._commit_portion(taken[:portion])

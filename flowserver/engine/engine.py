@@ -180,8 +180,8 @@ class Engine:
     async def running(self, drain_seconds: float) -> AsyncIterator[None]:
         """The engine at work; on leaving it finishes calls under way for `drain_seconds` and gives the rest away."""
         async with contextlib.AsyncExitStack() as leaving:
-            leaving.callback(self.lists.close)
-            leaving.callback(self.checks.close)
+            for threads in (self.lists, self.checks, self.starter, self.sweeper, self.membership):
+                leaving.callback(threads.close)
             leaving.push_async_callback(self.reader.close)
             leaving.push_async_callback(self.invoker.close)
             leaving.push_async_callback(self.outlets.close)

@@ -77,6 +77,10 @@ class InvocationSweep:
         self._looked_to = ""
         self._told_to = 0
 
+    def close(self) -> None:
+        """End its thread; no sweep may follow."""
+        self._thread.close()
+
     async def sweep(self) -> tuple[int, bool]:
         """Look once and set going whatever was found; returns how many were taken over, and whether to look again."""
         released = await self._share_out()

@@ -119,6 +119,10 @@ class Membership:
         if self._thread is not None:
             await self._ended.wait()
 
+    def close(self) -> None:
+        """End the thread that sends notices; nothing may be announced any more."""
+        self._notices.close()
+
     async def sent(self) -> None:
         """Return when all that was announced has been sent, or could not be."""
         if self._sender is not None:

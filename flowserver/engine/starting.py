@@ -72,6 +72,10 @@ class Starter:
         self._counted_at = -math.inf
         self._counting: asyncio.Task[None] | None = None
 
+    def close(self) -> None:
+        """End the thread that counts; no start may follow."""
+        self._thread.close()
+
     def note_change(self, *, is_new: bool, is_running: bool) -> None:
         """This node has committed a change of an execution that was new or ran before."""
         self._running += is_new - (not is_running)

@@ -128,6 +128,10 @@ class Sweeper(Rounds):
         self._sweep_now.set()
         super().start()
 
+    def close(self) -> None:
+        """End the thread of its part that looks after invocations; no sweep may follow."""
+        self._invocations.close()
+
     def sweep_soon(self) -> None:
         """Something was left to the sweeper: do not wait for the next round."""
         self._sweep_now.set()

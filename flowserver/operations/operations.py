@@ -58,3 +58,8 @@ class Operations:
             WatchOperations(engine, is_wide=is_wide),
             Threads("encoding", waiting_max=engine.limits.pending_messages_max),
         )
+
+    def close(self) -> None:
+        """End their threads; no operation may follow."""
+        self.watching.close()
+        self.encoding.close()

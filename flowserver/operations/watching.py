@@ -52,6 +52,10 @@ class WatchOperations:
         )
         self._is_closed = is_wide
 
+    def close(self) -> None:
+        """End the thread that counts."""
+        self._thread.close()
+
     async def metrics(self) -> bytes:
         """Everything measured, in Prometheus text format; within some seconds, even while the database is away."""
         census = await self._census.get()

@@ -225,9 +225,10 @@ async def test_what_was_on_its_way_to_one_who_went_is_put_back(node: Node, is_wa
 
 
 async def test_waiting_takes_no_thread_and_no_connection(node: Node) -> None:
+    before = threading.active_count()
     polls = [poll(node) for _ in range(300)]
     await in_line(node, 300)
-    assert threading.active_count() < 30
+    assert threading.active_count() < before + 10, "the node's own threads may start meanwhile"
     assert node.engine.committer.pending == 0
     assert await receive(node) == [], "others are answered meanwhile"
     node.engine.queues.release()
