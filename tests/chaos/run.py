@@ -28,6 +28,9 @@ from tests.chaos.verdict import Breach, Found, Key, Verdict
 END_SECONDS = 60.0
 """Within this time after the last fault every execution must have ended."""
 
+GAUGE_SECONDS = 70.0
+"""A server that looked before that has looked again within this time, however long its looks take."""
+
 QUIET_SECONDS = 1.0
 READERS = 8
 
@@ -157,11 +160,20 @@ class Run:
             await asyncio.sleep(QUIET_SECONDS)
 
     async def _read_gauges(self) -> None:
-        """Complain of a server that believes an execution to be stuck."""
+        """Complain of a server that goes on believing an execution to be stuck.
+
+        A server remembers its look for some time, and one that it took under load or before its clock was set right may
+        have found work overdue that is done by now.
+        """
+        until = time.monotonic() + GAUGE_SECONDS
         for node in self._nodes:
-            gauge = await node.gauge(self._session, "flowserver_stuck_executions")
-            if gauge != 0:
-                self._journal.complaints.append(f"{node.name} says that {gauge} executions are stuck")
+            while gauge := await node.gauge(self._session, "flowserver_stuck_executions"):
+                if time.monotonic() > until:
+                    self._journal.complaints.append(f"{node.name} says that {gauge} executions are stuck")
+                    break
+                await asyncio.sleep(0.3)
+            if gauge is None:
+                self._journal.complaints.append(f"{node.name} does not say how many executions are stuck")
 
     # What servers say in the end
 
