@@ -8,7 +8,7 @@ import pytest
 
 from flowserver.api import permission
 from flowserver.operations import access
-from flowserver.operations.access import make_access_key
+from flowserver.operations.access import NewAccessKey, make_access_key
 from flowserver.server import Application
 from flowserver.store.keys import disable_access_key, insert_access_key
 from tests.api.rest.conftest import WAIT, LiveServer
@@ -33,6 +33,17 @@ async def live(app: Application, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     await serving
 
 
+async def closed(live: httpx.AsyncClient, app: Application) -> NewAccessKey:
+    """A key, once the server knows that there is one."""
+    made = make_access_key("tests", 0)
+    with app.state.engine.database.write() as connection:
+        insert_access_key(connection, made.key)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (await live.get("/v1/flows")).status_code == 200:  # it has not looked yet
+            pass
+    return made
+
+
 WAITING = [
     "/v1/flows/f/executions/e?wait=60",
     "/?Action=DescribeExecution&FlowName=f&ExecutionName=e&WaitTimeSeconds=60",
@@ -42,12 +53,7 @@ WAITING = [
 
 @pytest.mark.parametrize("url", WAITING)
 async def test_a_poll_ends_with_its_key(live: httpx.AsyncClient, app: Application, url: str) -> None:
-    made = make_access_key("tests", 0)
-    with app.state.engine.database.write() as connection:
-        insert_access_key(connection, made.key)
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while (await live.get("/v1/flows")).status_code == 200:  # the server has not looked yet
-            pass
+    made = await closed(live, app)
     poll = asyncio.create_task(live.get(url, headers={"Authorization": f"Bearer {made.token}"}))
     done, _ = await asyncio.wait([poll], timeout=0.3)
     assert not done
@@ -73,9 +79,7 @@ async def test_a_stream_ends_with_its_key(
     live: httpx.AsyncClient, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flowserver.operations.executions.LOOK_AGAIN_SECONDS", 0.05)
-    made = make_access_key("tests", 0)
-    with app.state.engine.database.write() as connection:
-        insert_access_key(connection, made.key)
+    made = await closed(live, app)
     headers = {"Authorization": f"Bearer {made.token}"}
     async with live.stream("GET", "/v1/flows/f/executions/e/events/stream", headers=headers) as response:
         lines = response.aiter_lines()
