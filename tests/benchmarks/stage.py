@@ -4,6 +4,7 @@ import asyncio
 import os
 import resource
 import sqlite3
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -194,15 +195,18 @@ class Stage:
 
 
 @contextmanager
-def staged(postgres_url: str | None, shape: Shape) -> Iterator[Stage]:
-    """Start everything, over this PostgreSQL database or a new SQLite file; stop it at the end."""
+def staged(postgres_url: str | None, shape: Shape, python: str = sys.executable) -> Iterator[Stage]:
+    """Start everything, over this PostgreSQL database or a new SQLite file; stop it at the end.
+
+    `python` runs the first server; it may be that of another checkout's environment.
+    """
     # A check holds thousands of connections open, and the servers inherit the limit.
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flowserver-bench-")))
         url = postgres_url or f"sqlite:///{folder}/bench.db"
         function = stack.enter_context(FunctionProcess(compiled()))
-        servers = [ServerProcess(url, "--migrate", *shape.flags, environment=compiled())]
+        servers = [ServerProcess(url, "--migrate", *shape.flags, environment=compiled(), python=python)]
         stack.callback(_stop_all, servers)  # those that run at the end; some workloads replace them
         servers += [ServerProcess(url, *shape.flags, environment=compiled()) for _ in range(1, shape.nodes)]
         primary = stack.enter_context(Primary(url)) if postgres_url else None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks import calls
+from tests.benchmarks import calls, pairs
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
 from tests.benchmarks.running import CHECKS, NEIGHBOURS, SERVICES, WORKLOADS
@@ -34,6 +34,14 @@ def test_the_services_have_their_rows(capsys: pytest.CaptureFixture[str]) -> Non
     text = capsys.readouterr().out
     for row in ("queue sent", "queue received", "queue deleted", "long poll", "tasks"):
         assert f"\n| {row} | " in text or f"\n- {row}: " in text
+
+
+def test_two_servers_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    checkout = Path(__file__).parents[2]
+    pairs.main([str(checkout), "--slices", "1", "--only", "W2,W4"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition("rate")[0].strip() for line in lines] == ["W2", "W4 suspended", "W4 completed"]
+    assert all(", CPU " in line and "; here " in line and ", there " in line for line in lines)
 
 
 @pytest.mark.slow

@@ -29,7 +29,8 @@ class ServerProcess:
 
     Without a `database_url` another setting names it. `arguments` are further flags of `serve`, `environment` further
     variables; FLOWSERVER_ variables and proxies of the tests' own environment do not reach it. `open_files_max` is the
-    system's limit on its open files. Raises AssertionError, with the log, if the server does not come up.
+    system's limit on its open files; `python` may be that of another checkout's environment.
+    Raises AssertionError, with the log, if the server does not come up.
     """
 
     def __init__(
@@ -40,11 +41,12 @@ class ServerProcess:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         open_files_max: int | None = None,
+        python: str = sys.executable,
     ) -> None:
         self._lines: list[str] = []
         self._news = threading.Condition()
         self._over = False
-        command = [sys.executable, "-m", "flowserver", "serve", "--port", str(port)]
+        command = [python, "-m", "flowserver", "serve", "--port", str(port)]
         if database_url is not None:
             command += ["--database-url", database_url]
         if open_files_max is not None:
