@@ -10,6 +10,8 @@ import uuid_utils
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from flowserver.api.pieces import PIECE_BYTES
+from flowserver.base.background import BACKGROUND
 from flowserver.base.errors import (
     EntityTooLarge,
     FlowServerError,
@@ -31,9 +33,6 @@ log = logging.getLogger(__name__)
 
 READING_METHODS = ("GET", "HEAD")
 """Of requests that change nothing, unless the application says in `scope["state"]["changes"]` whether it does."""
-
-PIECE_BYTES = 65_536
-"""A body is handed to the connection in such pieces: as much as uvicorn takes before it lets a writer wait."""
 
 LARGE_BYTES = 262_144
 """An answer of more bytes counts as large."""
@@ -180,7 +179,7 @@ class _Answer:
                 headers = [(name, value) for name, value in headers if name != b"connection"]
                 headers.append((b"connection", b"close"))
             message = {**message, "headers": headers}
-        elif len(message.get("body", b"")) > PIECE_BYTES:
+        elif self._is_large or len(message.get("body", b"")) > PIECE_BYTES:
             await self._send_in_pieces(message)
             return
         await self._send(message)
@@ -193,7 +192,7 @@ class _Answer:
 
     async def _send_in_pieces(self, message: Message) -> None:
         body = memoryview(message["body"])
-        for start in range(0, len(body), PIECE_BYTES):
+        for start in range(0, max(1, len(body)), PIECE_BYTES):
             is_last = start + PIECE_BYTES >= len(body)
             piece: Message = {**message, "body": bytes(body[start : start + PIECE_BYTES])}
             piece["more_body"] = message.get("more_body", False) or not is_last
@@ -202,7 +201,7 @@ class _Answer:
                     await self._send(piece)
             except TimeoutError:
                 raise AnswerStalled from None
-            await asyncio.sleep(0)  # others come between, also when the client reads as fast as this writes
+            await BACKGROUND.give_way_in_loop()  # also when the client reads as fast as this writes
 
 
 class _BoundedBody:

@@ -1,6 +1,7 @@
 """The command `flowserver serve`: settings, database, port, and then the server until it is told to stop."""
 
 import gc
+import sys
 from typing import Final
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from flowserver import __version__
 from flowserver.api.accepting import raise_file_limit
 from flowserver.api.guard import is_loopback
+from flowserver.base.background import SWITCH_SECONDS
 from flowserver.base.urls import base_url
 from flowserver.cli.databases import bring_up_to_date, is_new, open_database, place_of, require_up_to_date
 from flowserver.cli.listening import listening
@@ -52,6 +54,7 @@ def serve(settings: Settings) -> None:
         admission = _prepare(database, settings.migrate)
         place = place_of(database)
     _collect_garbage_seldom()
+    sys.setswitchinterval(SWITCH_SECONDS)
     with listening(settings.host, settings.port, admission is not Admission.OPEN) as listeners:
         app.state.is_wide = not all(is_loopback(listener.getsockname()[0]) for listener in listeners)
         url = base_url(*listeners[0].getsockname()[:2])

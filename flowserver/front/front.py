@@ -42,9 +42,9 @@ class Front:
     def attach(self, link: Link) -> None:
         """Serve for the engine at the other end; before the first request."""
 
-        async def act(action: str, parameters: Mapping[str, str], request_id: str) -> bytes:
-            body: bytes = await link.call(ACT, action, parameters, request_id)
-            return body
+        async def act(action: str, parameters: Mapping[str, str], request_id: str) -> list[bytes]:
+            pieces: list[bytes] = await link.call(ACT, action, parameters, request_id)
+            return pieces
 
         self._relay.link = link
         access = AccessOperations(DistantKeys(link), is_wide=self._is_wide)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import Final
 
-PAUSE_UNITS: Final = 250
-"""Units of work between two pauses; a unit takes about 10 µs, so a pause comes every few milliseconds."""
+PAUSE_UNITS: Final = 50
+"""Units of work between two pauses; a unit takes about 10 µs, so one may come twice in a millisecond."""
 
 UNIT_CHARACTERS: Final = 4
 """Characters of an expression that count as one unit when it is compiled."""

@@ -1,6 +1,5 @@
 """Creating, changing, reading and deleting flows; checking definitions."""
 
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -8,6 +7,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
+from flowserver.base.background import give_way
 from flowserver.base.errors import FlowAlreadyExists, FlowNotExists, InvalidArgument, ResourceThrottled
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
@@ -32,9 +32,6 @@ from flowserver.store.flows import (
 FLOW_TYPE = "FDL"
 EXECUTION_MODES = ("", "Standard", "Express")
 DESCRIPTION_CHARACTERS_MAX = 4_096
-
-PAUSE_SECONDS = 0.001
-"""How long a check sleeps at each of its pauses, so that the event loop and the writer get Python's lock."""
 
 T = TypeVar("T")
 
@@ -200,7 +197,7 @@ class FlowOperations:
 
         `lenient` is as the server's setting says if it is None.
         """
-        limits, work = self._engine.limits, Work(pause=_let_others_run)
+        limits, work = self._engine.limits, Work(pause=give_way)
         is_lenient = self._lenient if lenient is None else lenient
         return await self._engine.checks.run(lambda: parse(definition, limits, lenient=is_lenient, work=work).warnings)
 
@@ -210,10 +207,6 @@ class FlowOperations:
             return await self.validate(definition, lenient=lenient)
         except DefinitionRejected as error:
             return error.diagnostics
-
-
-def _let_others_run() -> None:
-    time.sleep(PAUSE_SECONDS)
 
 
 def require_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowRow:

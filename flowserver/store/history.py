@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, insert, literal_column, select
 
+from flowserver.base.background import give_way
 from flowserver.base.json_values import dump_json, load_stored_json, text_bytes
 from flowserver.machine.events import Event, EventType
 from flowserver.store.damage import checks_of, damage_in, legible
@@ -124,7 +125,7 @@ def list_events_page(
     page: list[Event] = []
     with closing(read_history(connection, execution_id, from_event_id=from_event_id)) as events:
         for event in events:
-            bytes_max -= len(event.detail.encode())
+            bytes_max -= text_bytes(event.detail)
             if len(page) == limit or (page and bytes_max < 0):
                 return page, event.event_id
             page.append(event)
@@ -163,6 +164,7 @@ def _event(row: Row[Any], event_id: int, kept: "_Kept", parts: PartReader) -> Ev
         raise UnreadableHistory("a detail is not a JSON object")
     if kept.parts:
         detail = _whole(row.execution_id, detail, kept.parts, parts)
+    give_way()
     return Event(event_id, kept.schedule_event_id, EventType(kept.type), kept.step_name, row.time, detail)
 
 

@@ -140,8 +140,8 @@ async def test_a_client_that_stops_reading_is_cut_off_and_its_place_is_free() ->
 async def test_actions_say_whether_they_change_something() -> None:
     """Old SDKs send every action by GET, others by POST."""
 
-    async def act(action: str, _parameters: Mapping[str, str], _request_id: str) -> bytes:
-        return LARGE
+    async def act(action: str, _parameters: Mapping[str, str], _request_id: str) -> list[bytes]:
+        return [LARGE]
 
     access: Any = OpenAccess()
     served = frame(large_answers_max=0)
@@ -167,7 +167,7 @@ class OpenAccess:
 def encoders(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of the threads that have made pages."""
     names: set[str] = set()
-    for module, function in ((acting, "written_page"), (answers, "_written"), (invocations, "_invocations")):
+    for module, function in ((acting, "page_in_pieces"), (answers, "page_in_pieces"), (invocations, "_invocations")):
         monkeypatch.setattr(module, function, _noted(getattr(module, function), names))
     return names
 

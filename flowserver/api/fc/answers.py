@@ -6,6 +6,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from flowserver.api.pieces import send_pieces
 from flowserver.base.errors import FlowServerError, MissingParameter, ResourceThrottled
 from flowserver.base.json_values import JsonObject, dump_json
 
@@ -22,7 +23,8 @@ class Answer:
     """A reply; an ASGI application that sends it, once it has been given its request id."""
 
     status: int
-    body: bytes = b""
+    body: bytes | list[bytes] = b""
+    """Pieces, if it may be large."""
     content_type: str = JSON_TYPE
     headers: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[str, str] | None = None
@@ -31,17 +33,15 @@ class Answer:
     async def send(self, send: Send, request_id: str, path: str) -> None:
         """Send it; every reply names its request. `path` is the request's, which begins with the API's version."""
         body = self.body if self.refused is None else _refusal_body(*self.refused, request_id, path)
-        fields = {
-            "content-type": self.content_type,
-            "content-length": str(len(body)),
-            "x-fc-request-id": request_id,
-            **self.headers,
-        }
+        fields = {"content-type": self.content_type, "x-fc-request-id": request_id, **self.headers}
         if self.status == 204:
-            del fields["content-type"], fields["content-length"]
+            del fields["content-type"]
         headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fields.items()]
-        await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        if self.status == 204:
+            await send({"type": "http.response.start", "status": self.status, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+        else:
+            await send_pieces(send, self.status, headers, body if isinstance(body, list) else [body])
 
 
 def _refusal_body(code: str, message: str, request_id: str, path: str) -> bytes:

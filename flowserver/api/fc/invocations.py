@@ -1,11 +1,13 @@
 """Asynchronous invocations, as Function Compute's clients look at them and stop them."""
 
+from collections.abc import Iterator
 from functools import partial
 
 from flowserver.api.fc.answers import Answer, document
 from flowserver.api.fc.requests import FcRequest
+from flowserver.api.pieces import page_in_pieces
 from flowserver.base.errors import InvalidArgument
-from flowserver.base.json_values import JsonObject, dump_json
+from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.machine.invocation_results import LATEST, UNHANDLED, UNKNOWN
 from flowserver.machine.invocation_states import InvocationStatus
 from flowserver.operations.async_invocations import Wanted
@@ -44,10 +46,7 @@ async def list_invocations(operations: Operations, request: FcRequest, names: di
 
 
 def _invocations(page: Page[InvocationRow], *, with_payload: bool) -> Answer:
-    shown = [_shown(row) for row in page.items]
-    if with_payload:
-        for one, row in zip(shown, page.items, strict=True):
-            one["invocationPayload"] = _text(row.payload)
+    shown = (_shown(row) | ({"invocationPayload": _text(row.payload)} if with_payload else {}) for row in page.items)
     return _page("invocations", shown, page.next_token)
 
 
@@ -62,13 +61,13 @@ async def list_functions(operations: Operations, request: FcRequest, _: dict[str
     page = await operations.async_invocations.list_functions(
         next_token=request.query.get("nextToken"), limit=request.number("limit")
     )
-    shown: list[JsonObject] = [{"serviceName": service, "functionName": function} for service, function in page.items]
+    shown: Iterator[Json] = ({"serviceName": service, "functionName": function} for service, function in page.items)
     return _page("data", shown, page.next_token)
 
 
-def _page(name: str, items: list[JsonObject], next_token: str | None) -> Answer:
-    shown: JsonObject = {name: items}
-    return document(shown if next_token is None else shown | {"nextToken": next_token})
+def _page(name: str, items: Iterator[Json], next_token: str | None) -> Answer:
+    page: dict[str, Json | Iterator[Json]] = {name: items}
+    return Answer(200, page_in_pieces(page if next_token is None else page | {"nextToken": next_token}))
 
 
 def _shown(row: InvocationRow) -> JsonObject:

@@ -1,13 +1,15 @@
 """Replies: resources as exact JSON, and how the OpenAPI document shows them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
+from flowserver.api.pieces import page_in_pieces, send_pieces
 from flowserver.api.rest.models.base import Resource
-from flowserver.base.json_values import dump_json_bytes
+from flowserver.base.json_values import Json, dump_json_bytes
 from flowserver.operations.operations import Operations
 from flowserver.operations.paging import Page
 
@@ -19,7 +21,21 @@ class ExactJson(JSONResponse):
 
     def render(self, content: Any) -> bytes:
         """The body."""
-        return content if isinstance(content, bytes) else dump_json_bytes(content)
+        return dump_json_bytes(content)
+
+
+class PageOfPieces(Response):
+    """A page of JSON as pieces."""
+
+    media_type = "application/json"
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        super().__init__()
+        self._pieces = pieces
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """Send it."""
+        await send_pieces(send, 200, [(b"content-type", b"application/json")], self._pieces)
 
 
 def answer(resource: Resource, status: int = 200, headers: Mapping[str, str] | None = None) -> ExactJson:
@@ -27,14 +43,11 @@ def answer(resource: Resource, status: int = 200, headers: Mapping[str, str] | N
     return ExactJson(resource.model_dump(), status, headers)
 
 
-async def page_answer(operations: Operations, page: Page[T], name: str, show: Callable[[T], Resource]) -> ExactJson:
+async def page_answer(operations: Operations, page: Page[T], name: str, show: Callable[[T], Resource]) -> Response:
     """A reply that shows a page: under `name` its items, each as `show` makes it, and `nextToken`.
 
-    It is made beside the event loop, item by item: no other thread runs while one document is written.
+    It is made beside the event loop, item by item.
     """
-    return ExactJson(await operations.encoding.run(partial(_written, page, name, show)))
-
-
-def _written(page: Page[T], name: str, show: Callable[[T], Resource]) -> bytes:
-    items = b",".join(dump_json_bytes(show(item).model_dump()) for item in page.items)
-    return b'{"%s":[%s],"nextToken":%s}' % (name.encode(), items, dump_json_bytes(page.next_token))
+    shown: Iterator[Json] = (show(item).model_dump() for item in page.items)
+    told = {name: shown, "nextToken": page.next_token}
+    return PageOfPieces(await operations.encoding.run(partial(page_in_pieces, told)))

@@ -6,7 +6,7 @@ JSON object with RequestId; every error has Code and a status of 400 or more; no
 A plain ASGI application: what a framework does around one route costs several times as much as the route.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
@@ -18,7 +18,8 @@ from flowserver.api.faults import as_fault
 from flowserver.api.guard import check_change_by_get, check_open_request
 from flowserver.api.middleware import is_request_id
 from flowserver.api.permission import Check, WhileAllowed
-from flowserver.api.rpc.acting import Act, written
+from flowserver.api.pieces import Header, send_pieces, written
+from flowserver.api.rpc.acting import Act
 from flowserver.api.rpc.actions import ACTIONS
 from flowserver.api.rpc.parameters import given
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify
@@ -76,7 +77,7 @@ class RpcRoute:
         else:
             await _send(send, 200, body)
 
-    async def _answer(self, received: SignedRequest, request_id: str, state: dict[str, Any]) -> bytes:
+    async def _answer(self, received: SignedRequest, request_id: str, state: dict[str, Any]) -> list[bytes]:
         parameters = received.parameters
         name = given(parameters, "Action") or received.headers.get("x-acs-action")
         if not name:
@@ -176,16 +177,10 @@ async def _send_fault(send: Send, error: FlowServerError, headers: Mapping[str, 
         "Recommend": "",
     }
     if isinstance(error, (ResourceThrottled, ServiceUnavailable)):
-        await _send(send, error.status, written(body), (b"x-acs-retry-after", str(RETRY_AFTER_MS).encode()))
+        await _send(send, error.status, [written(body)], (b"x-acs-retry-after", str(RETRY_AFTER_MS).encode()))
     else:
-        await _send(send, error.status, written(body))
+        await _send(send, error.status, [written(body)])
 
 
-async def _send(send: Send, status: int, body: bytes, *more_headers: tuple[bytes, bytes]) -> None:
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        *more_headers,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+async def _send(send: Send, status: int, pieces: Sequence[bytes], *more_headers: Header) -> None:
+    await send_pieces(send, status, [(b"content-type", b"application/json"), *more_headers], pieces)

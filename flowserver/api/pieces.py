@@ -1,0 +1,68 @@
+"""Bodies that may be large, as pieces: one text of some megabytes would take milliseconds to make, and again to send,
+in which no other thread of the process runs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from starlette.types import Send
+
+from flowserver.base.background import give_way
+from flowserver.base.json_values import Json, dump_json_bytes
+
+PIECE_BYTES: Final = 65_536
+"""As much as uvicorn takes of a body before it lets the sender wait."""
+
+Header = tuple[bytes, bytes]
+
+
+def written(value: Json) -> bytes:
+    """Compact JSON."""
+    return dump_json_bytes(value)
+
+
+def page_in_pieces(page: Mapping[str, Json | Iterator[Json]]) -> list[bytes]:
+    """A JSON object whose lists are made element by element, in the background.
+
+    A piece but the last has half of `PIECE_BYTES` at least, and is larger than that by an element at most.
+    """
+    pieces: list[bytes] = []
+    gathered: list[bytes] = []
+    size = 0
+    for text in _texts(page):
+        gathered.append(text)
+        size += len(text)
+        if size >= PIECE_BYTES // 2:
+            pieces.append(b"".join(gathered))
+            gathered, size = [], 0
+    return [*pieces, b"".join(gathered)]
+
+
+def _texts(page: Mapping[str, Json | Iterator[Json]]) -> Iterator[bytes]:
+    separator = b"{"
+    for name, value in page.items():
+        yield separator + written(name) + b":"
+        if isinstance(value, (list, Iterator)):
+            yield from _elements(value)
+        else:
+            yield written(value)
+        separator = b","
+    yield b"}" if separator == b"," else b"{}"
+
+
+def _elements(values: Iterable[Json]) -> Iterator[bytes]:
+    separator = b"["
+    for value in values:
+        yield separator + written(value)
+        separator = b","
+        give_way()
+    yield b"]" if separator == b"," else b"[]"
+
+
+async def send_pieces(send: Send, status: int, headers: Sequence[Header], pieces: Sequence[bytes]) -> None:
+    """Answer with a body whose length is said before it is sent."""
+    length = (b"content-length", b"%d" % sum(map(len, pieces)))
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    for piece in pieces[:-1]:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": pieces[-1]})

@@ -1,0 +1,82 @@
+"""Work that nobody waits for by the millisecond gives way to what must be on time.
+
+All Python threads of a process share one interpreter lock. A thread that computes keeps it until another has waited
+for the switch interval, and a call into C keeps it as long as the call lasts. One step of an execution takes the lock
+dozens of times, so a thread that only computes beside it costs that step dozens of such waits. Hence two rules: work
+in the background is done in pieces of well under a millisecond, and all such work together takes half of the time.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+SWITCH_SECONDS: Final = 0.0001
+"""How long a thread that computes may keep the lock while others want it; Python's own value is ten times that."""
+
+SLICE_SECONDS: Final = 0.0002
+"""Work done between two pauses."""
+
+PAUSE_SECONDS_MAX: Final = 0.02
+"""Work beyond this is not made up for: calls into C that took longer had mostly let go of the lock themselves."""
+
+
+WAIT_SLICES: Final = 4
+"""While something urgent goes on, a pause is so many times as long as the work before it, and no longer."""
+
+
+LOOP_PAUSE_SECONDS: Final = 0.001
+
+
+class Background:
+    """Shares the time for background work among the threads that have some."""
+
+    def __init__(
+        self,
+        used: Callable[[], float] = time.thread_time,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`used` is the processor time of the calling thread; all in seconds."""
+        self._used, self._now, self._sleep = used, now, sleep
+        self._own = threading.local()
+        self._lock = threading.Lock()
+        self._free_at = 0.0
+        self._is_quiet = threading.Event()
+        self._is_quiet.set()
+
+    @contextmanager
+    def held_up(self) -> Iterator[None]:
+        """Nothing is done in the background meanwhile that can wait: for what is short and must be on time."""
+        self._is_quiet.clear()
+        try:
+            yield
+        finally:
+            self._is_quiet.set()
+
+    async def give_way_in_loop(self) -> None:
+        """The same for the event loop's share of such work: others come between, and something urgent comes first."""
+        await asyncio.sleep(0 if self._is_quiet.is_set() else LOOP_PAUSE_SECONDS)
+
+    def give_way(self) -> None:
+        """Pause if this thread has worked for a while; to be called between pieces of background work only."""
+        used = self._used()
+        worked = used - getattr(self._own, "used", 0.0)
+        if worked < SLICE_SECONDS:
+            return
+        worked = min(worked, PAUSE_SECONDS_MAX)
+        now = self._now()
+        with self._lock:
+            resume_at = max(now, self._free_at) + worked
+            self._free_at = resume_at + worked  # until then this thread works again
+        self._sleep(min(resume_at - now, 2 * PAUSE_SECONDS_MAX))
+        self._is_quiet.wait(WAIT_SLICES * worked)
+        self._own.used = self._used()
+
+
+BACKGROUND: Final = Background()
+"""Of this process."""
+
+give_way = BACKGROUND.give_way

@@ -1,0 +1,68 @@
+"""Work in the background takes half of the time, whatever number of threads has some, and less beside urgent work."""
+
+import threading
+
+import pytest
+
+from flowserver.base.background import PAUSE_SECONDS_MAX, SLICE_SECONDS, WAIT_SLICES, Background
+
+
+class Thread:
+    """What a thread sees of time: a second that it works passes for all."""
+
+    def __init__(self) -> None:
+        self.now = self.used = 0.0
+        self.slept: list[float] = []
+        self.background = Background(lambda: self.used, lambda: self.now, self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def work(self, seconds: float) -> None:
+        self.now += seconds
+        self.used += seconds
+        self.background.give_way()
+
+
+@pytest.fixture
+def thread() -> Thread:
+    return Thread()
+
+
+def test_little_work_is_not_interrupted(thread: Thread) -> None:
+    thread.work(SLICE_SECONDS / 2)
+    assert thread.slept == []
+
+
+def test_half_of_the_time_is_left_to_others(thread: Thread) -> None:
+    for _ in range(50):
+        thread.work(2 * SLICE_SECONDS)
+    assert sum(thread.slept) == pytest.approx(thread.used)
+
+
+def test_threads_share_what_is_for_the_background(thread: Thread) -> None:
+    """The pause of the second one begins after the time that the first one was given to go on."""
+    thread.work(0.002)
+    thread.now -= 0.004
+    thread.used = 0.0
+    thread.background._own = threading.local()
+    thread.work(0.002)
+    assert thread.slept == [pytest.approx(0.002), pytest.approx(0.006)]
+
+
+def test_a_pause_has_an_end_whatever_the_work_was(thread: Thread) -> None:
+    for _ in range(5):
+        thread.work(3.0)
+    assert max(thread.slept) <= 2 * PAUSE_SECONDS_MAX
+
+
+def test_it_waits_for_what_is_urgent_but_not_for_ever(thread: Thread, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    is_quiet = thread.background._is_quiet
+    monkeypatch.setattr(is_quiet, "wait", lambda seconds: waits.append(0 if is_quiet.is_set() else seconds))
+    thread.work(SLICE_SECONDS)
+    with thread.background.held_up():
+        thread.work(SLICE_SECONDS)
+    thread.work(SLICE_SECONDS)
+    assert waits == [0, pytest.approx(WAIT_SLICES * SLICE_SECONDS), 0]
