@@ -224,7 +224,8 @@ class Limits:
         200,
         unit="steps",
         reason="steps one turn runs before it commits, so that a hot loop cannot hold the writer; each 16 KiB of an "
-        "event, and each 4 KiB of a large value that is new to the turn, count as one more",
+        "event, each 4 KiB of a large value that is new to the turn, and each iteration opened beyond those "
+        "of one loop count as one more",
         error="none: the next turn goes on",
     )
     describe_wait_seconds_max: int = _limit(
@@ -272,7 +273,7 @@ class Limits:
         error="429 ResourceThrottled",
     )
     cached_executions_bytes_max: int = _limit(
-        33_554_432,
+        50_331_648,
         unit="bytes",
         reason="executions that one node keeps in memory while it makes calls for them: their inputs, documents and "
         "what is remembered of their histories, as JSON; as objects they may take several times as much memory",

@@ -8,24 +8,19 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import takewhile
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from flowserver.base.clock import Clock
 from flowserver.base.json_values import JsonObject
-from flowserver.base.limits import Limits
-from flowserver.engine.at_work import AtWork, TooMuchAtOnce
-from flowserver.engine.definitions import Definitions
-from flowserver.engine.lease import Lease
+from flowserver.engine.at_work import TooMuchAtOnce
 from flowserver.engine.reading import load_lists
-from flowserver.engine.tokens import TaskTokens
 from flowserver.engine.turns import make_turns
-from flowserver.engine.warm import WarmExecutions
+from flowserver.engine.workshop import Workshop
 from flowserver.language.graph import Flow
-from flowserver.machine.mappings import Environment, MissingSource
 from flowserver.machine.messages import Continue, DeadlineReached, Message, Stop, TaskReplied
 from flowserver.machine.state import Execution, Status
 from flowserver.machine.turn import OutcomeKind
@@ -145,35 +140,30 @@ class BatchResult:
     """How long the transaction took; None if there was none that was committed."""
     held_bytes: int = 0
     """Of documents that were read, and of documents and events that were made."""
-
-
-@dataclass(frozen=True, slots=True)
-class Workshop:
-    """What every batch needs."""
-
-    clock: Clock
-    limits: Limits
-    missing_source: MissingSource
-    tokens: TaskTokens
-    lease: Lease
-    definitions: Definitions
-    warm: WarmExecutions
-    at_work: AtWork = field(default_factory=AtWork)
-
-    def environment(self) -> Environment:
-        """The machine's view of this moment."""
-        return Environment(self.clock.now_ms(), self.limits, self.missing_source, self.tokens.make)
+    steps_gone_on: int = 0
+    """Steps of executions that only went on with what was ready."""
 
 
 class Batch:
     """One transaction's worth of work over an open connection."""
 
-    def __init__(self, connection: Connection, workshop: Workshop, *, headers_only: bool = False) -> None:
-        """With `headers_only` executions are loaded without what only a message that does not end them needs."""
+    def __init__(
+        self,
+        connection: Connection,
+        workshop: Workshop,
+        *,
+        headers_only: bool = False,
+        is_shared: bool = False,
+    ) -> None:
+        """With `headers_only` executions are loaded without what only a message that does not end them needs.
+
+        Executions that go on make short turns if others share the writer.
+        """
         self._connection = connection
         self._headers_only = headers_only
         self._workshop = workshop
         self._environment = workshop.environment()
+        self._environment_to_go_on = workshop.environment_to_go_on() if is_shared else self._environment
         self._stored: dict[str, StoredExecution] = {}
         self._broken: dict[str, str] = {}
         self._parked: list[str] = []
@@ -184,6 +174,8 @@ class Batch:
         self._begun: dict[str, Status] = {}
         self._ending: set[str] = set()
         self._held = 0
+        self._made = 0
+        self._steps_gone_on = 0
         self._may_divide = False
 
     def run(self, items: Sequence[Item]) -> BatchResult:
@@ -200,6 +192,7 @@ class Batch:
         self._load([envelope.execution_id for envelope in envelopes if envelope.new is None])
         self._look_up_starts(news)
         answers = self._do_all(items)
+        items = items[: len(answers)]
         answers = [self._revise(item, answer) for item, answer in zip(items, answers, strict=True)]
         changes = [each for each in self._changes.values() if each.is_saved]
         save_changes(self._connection, changes, self._workshop.lease.holder)
@@ -210,7 +203,9 @@ class Batch:
         )
         self._workshop.at_work.clear(self._connection, self._workshop.lease.node_id, self._stored)
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
-        return BatchResult(answers, changes, continuing, self._parked, held_bytes=self._held)
+        return BatchResult(
+            answers, changes, continuing, self._parked, held_bytes=self._held, steps_gone_on=self._steps_gone_on
+        )
 
     def settle(self) -> None:
         """The transaction is durable. What goes on at once, or is to be loaded often or at much cost, is kept."""
@@ -247,7 +242,8 @@ class Batch:
     def _do_all(self, items: Sequence[Item]) -> list[Any]:
         """Answers in order. A stop goes before all else that is to happen to its execution, and so needs none of it."""
         if not self._ending:
-            return [self._do(item) for item in items]
+            made_bytes_max = self._workshop.made_bytes_max  # the items after that had better wait
+            return [self._do(item) for item in takewhile(lambda _: self._made <= made_bytes_max, items)]
         order = sorted(range(len(items)), key=lambda number: not self._stops(items[number]))
         answers = {number: self._do(items[number]) for number in order}
         return [answers[number] for number in range(len(items))]
@@ -335,10 +331,13 @@ class Batch:
         if stored.execution.is_running and not isinstance(message, ENDING):
             flow = self._workshop.definitions.get(self._connection, stored.definition_id)
         execution_id, bytes_before = stored.execution.execution_id, stored.execution.document_bytes
-        turns = make_turns(self._connection, flow, stored, message, self._environment)
+        environment = self._environment_to_go_on if isinstance(message, Continue) else self._environment
+        turns = make_turns(self._connection, flow, stored, message, environment)
         self._changes.setdefault(execution_id, Changes(stored)).add(*turns)
         events = sum(len(event.detail) for turn in turns for event in turn.events)
         self._grow(stored.execution.document_bytes - bytes_before + events)
+        if isinstance(message, Continue):
+            self._steps_gone_on += sum(turn.steps for turn in turns)
         if turns[-1].more:
             self._more.add(execution_id)
         elif len(turns) > 1 or isinstance(message, Continue) or not stored.execution.is_running:
@@ -348,6 +347,7 @@ class Batch:
     def _grow(self, size: int) -> None:
         """The batch holds so much more that is to be saved."""
         self._held += size
+        self._made += size
         if self._held > self._workshop.limits.execution_data_bytes_max and self._may_divide:
             raise TooMuchAtOnce
 

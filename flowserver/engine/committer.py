@@ -8,7 +8,6 @@ runs never waits behind what is only about to begin.
 import asyncio
 import logging
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
@@ -17,11 +16,14 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
+from flowserver.base.background import BACKGROUND
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.memory import give_back_memory
 from flowserver.base.sharing import give
 from flowserver.engine.at_work import NotMarked, TooMuchAtOnce
-from flowserver.engine.batches import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Workshop, Write
+from flowserver.engine.batches import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Write
+from flowserver.engine.intake import BATCH_MAX, Asked, Intake
+from flowserver.engine.workshop import Workshop
 from flowserver.store.at_work import clear_at_work_of
 from flowserver.store.damage import is_damage
 from flowserver.store.database import Database
@@ -30,12 +32,6 @@ from flowserver.store.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.saving import VersionConflict, park_execution
 
 log = logging.getLogger(__name__)
-
-BATCH_MAX = 200
-"""Items in one transaction; measured: a hundred already share the cost of an fsync so far that more gains little."""
-
-ASKED_SHARE = 50
-"""Places in a full batch that what callers ask for has in any case."""
 
 CONFLICT_TRIES_MAX = 5
 """How often an item that met another node's commit is tried again, alone."""
@@ -48,9 +44,6 @@ GIVE_BACK_BYTES = 8_388_608
 process otherwise."""
 
 T = TypeVar("T")
-
-Asked = tuple[Item, asyncio.Future[Any]]
-Queue = deque[Asked]
 
 
 class CommitListener(Protocol):
@@ -72,8 +65,9 @@ class Committer:
         self._database = database
         self._workshop = workshop
         self._listener = listener
-        self._own: Queue = deque()
-        self._asked: Queue = deque()
+        self._intake = Intake()
+        self._batch_max = BATCH_MAX
+        self._was_too_much = False
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._loop_task: asyncio.Task[None] | None = None
@@ -113,13 +107,13 @@ class Committer:
     @property
     def pending(self) -> int:
         """How many items wait for a later transaction."""
-        return len(self._own) + len(self._asked)
+        return len(self._intake)
 
     def _put(self, item: Item, *, bounded: bool) -> asyncio.Future[Any]:
-        if self._stopped or (bounded and len(self._asked) >= self._workshop.limits.pending_messages_max):
+        if self._stopped or (bounded and self._intake.asked >= self._workshop.limits.pending_messages_max):
             raise ResourceThrottled
         future = asyncio.get_running_loop().create_future()
-        (self._asked if bounded else self._own).append((item, future))
+        self._intake.put((item, future), by_caller=bounded)
         self._wake.set()
         return future
 
@@ -128,22 +122,23 @@ class Committer:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while taken := self._take():
-                portion = len(taken)
-                while taken:
-                    answered = await self._commit_portion(taken[:portion])
-                    portion = min(portion, answered)  # what was too much at once will be again
-                    taken = taken[answered:]
+            while taken := self._intake.take(self._batch_max):
+                answered = await self._commit_some(taken)
+                self._intake.put_back(taken[answered:])
+                if self._was_too_much:  # and will be again
+                    self._was_too_much, self._batch_max = False, answered
+                else:
+                    self._batch_max = min(BATCH_MAX, self._batch_max * 2)
             if self._held_bytes > GIVE_BACK_BYTES:
                 self._held_bytes = 0
                 await loop.run_in_executor(self._thread, give_back_memory)
             if self._stopping:
                 return
 
-    async def _commit_portion(self, taken: Sequence[Asked]) -> int:
+    async def _commit_some(self, taken: Sequence[Asked]) -> int:
         """Commit these, or the first of them if all are too much at once; returns how many are answered.
 
-        What was read and made for them is let go before the others are begun.
+        What was read and made for them is let go before others are begun.
         """
         items = [item for item, _ in taken]
         results = await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, items)
@@ -154,13 +149,8 @@ class Committer:
         for result in results:
             self._deliver(result, futures)
             self._held_bytes = max(self._held_bytes, result.held_bytes)
+        self._intake.went_on(sum(result.steps_gone_on for result in results))
         return sum(len(result.answers) for result in results)
-
-    def _take(self) -> list[Asked]:
-        """The next batch."""
-        own = min(len(self._own), BATCH_MAX - min(len(self._asked), ASKED_SHARE))
-        asked = min(len(self._asked), BATCH_MAX - own)
-        return [self._own.popleft() for _ in range(own)] + [self._asked.popleft() for _ in range(asked)]
 
     def _deliver(self, result: BatchResult, futures: Any) -> None:
         try:
@@ -176,8 +166,10 @@ class Committer:
         If they are too much at once, only the first of them are committed and have results.
         """
         try:
-            return [self._transact(items)]
+            with BACKGROUND.held_up():
+                return [self._transact(items)]
         except TooMuchAtOnce:  # nothing was done: it is no failure of any of them
+            self._was_too_much = True
             return self._commit(items[: len(items) // 2])
         except Exception as error:
             if len(items) == 1:
@@ -267,7 +259,7 @@ class Committer:
     def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
         began = time.perf_counter()
         with self._database.write() as connection:
-            batch = Batch(connection, self._workshop, headers_only=headers_only)
+            batch = Batch(connection, self._workshop, headers_only=headers_only, is_shared=self._intake.is_shared)
             result = batch.run(items)
         batch.settle()
         result.seconds = time.perf_counter() - began

@@ -13,7 +13,7 @@ from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
 from flowserver.base.threads import Threads, run_aside
 from flowserver.engine.backlog import Backlog
-from flowserver.engine.batches import BatchResult, Envelope, Workshop
+from flowserver.engine.batches import BatchResult, Envelope
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.caller import Caller
 from flowserver.engine.committer import Committer
@@ -50,6 +50,7 @@ from flowserver.engine.tokens import TaskTokens
 from flowserver.engine.topics import Topics
 from flowserver.engine.warm import WarmExecutions
 from flowserver.engine.watchers import Watchers
+from flowserver.engine.workshop import Workshop
 from flowserver.invokers.brokers import Outlet
 from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.invokers.invocation import Invoker

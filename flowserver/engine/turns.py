@@ -12,10 +12,13 @@ from flowserver.store.saving import VersionConflict
 
 
 def make_turns(
-    connection: Connection, flow: Flow, stored: StoredExecution, message: Message, environment: Environment
+    connection: Connection,
+    flow: Flow,
+    stored: StoredExecution,
+    message: Message,
+    environment: Environment,
 ) -> list[Turn]:
     """Tell an execution what happened; the first turn has the outcome, each further one makes a join that was next.
-
     Raises VersionConflict if somebody else has changed the execution since it was loaded.
     """
     turns = [advance(flow, stored.execution, message, environment)]

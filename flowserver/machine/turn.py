@@ -94,8 +94,14 @@ class Turn:
         self._first_new_id = execution.next_scope_id
         self._inputs: dict[int, JsonObject] = {}
         self._shown: set[int] = set()
+        self._opened = 0
         self._collections: dict[int, tuple[JsonObject | None, Json | Missing]] = {}
         """By scope id, with the input of the step that it was found in."""
+
+    @property
+    def steps(self) -> int:
+        """How many steps it has made, and what counts as such."""
+        return self.environment.limits.turn_steps_max - self.steps_left
 
     # Events
 
@@ -150,6 +156,9 @@ class Turn:
         scope = Scope(scope_id, parent_id, list_id, item, cause)
         self.execution.open_scope(scope)
         self.make_ready(scope)
+        self._opened += 1
+        if self._opened - self.steps > self.environment.limits.foreach_concurrency_max:
+            self.steps_left -= 1  # loops within loops may open thousands, each as much work as a step
         return scope
 
     def make_ready(self, scope: Scope) -> None:

@@ -9,20 +9,11 @@ from sqlalchemy import Connection, delete, event, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from flowserver.base.limits import Limits
-from flowserver.engine.batches import (
-    Batch,
-    BatchResult,
-    Envelope,
-    Item,
-    NewExecution,
-    Receipt,
-    ReceiptKind,
-    Workshop,
-    Write,
-)
+from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, NewExecution, Receipt, ReceiptKind, Write
 from flowserver.engine.definitions import CACHED_FLOWS_MAX, Definitions, DefinitionUnusable
 from flowserver.engine.lease import Lease
 from flowserver.engine.warm import WarmExecutions
+from flowserver.engine.workshop import SHARED_TURN_STEPS, Workshop
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import (
     Continue,
@@ -217,6 +208,32 @@ def test_a_long_run_is_cut_into_turns(bench: Bench) -> None:
         turns += 1
     assert turns == 3
     assert bench.load("long-e").execution.status is Status.SUCCEEDED
+
+
+def test_executions_go_on_in_short_turns_while_the_writer_is_shared(bench: Bench) -> None:
+    steps = "\n".join(f"- {{type: pass, name: p{number}}}" for number in range(300))
+    with bench.database.write() as connection:
+        insert_flow(connection, flow_row("longer", definition=definition(steps)))
+    bench.run(start("longer"))
+
+    def steps_made(*, is_shared: bool) -> int:
+        with bench.database.write() as connection:
+            batch = Batch(connection, bench.workshop, is_shared=is_shared)
+            return batch.run([tell("longer-e", Continue())]).steps_gone_on
+
+    assert steps_made(is_shared=True) == SHARED_TURN_STEPS
+    assert steps_made(is_shared=False) > SHARED_TURN_STEPS
+    assert bench.load("longer-e").execution.status is Status.SUCCEEDED
+
+
+def test_a_batch_that_has_made_much_leaves_the_rest_to_another(bench: Bench) -> None:
+    bench.workshop = replace(bench.workshop, made_bytes_max=1)
+    items = [start("pass", "a"), start("pass", "b"), start("pass", "c")]
+    assert [len(bench.run(*items[number:]).answers) for number in range(3)] == [1, 1, 1]
+    assert {bench.load(item.execution_id).version for item in items} == {1}
+    bench.run(start("wait"))
+    stopped = [start("pass", "d"), tell("wait-e", Stop("E", "C")), start("pass", "f")]
+    assert len(bench.run(*stopped).answers) == 3  # a stop is done first, and nothing is left behind it
 
 
 def test_a_run_that_is_stopped_in_the_same_batch_does_not_go_on(bench: Bench) -> None:

@@ -12,11 +12,12 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from flowserver.base.errors import FlowServerError, ResourceThrottled
 from flowserver.base.limits import Limits
-from flowserver.engine.batches import BatchResult, Envelope, NewExecution, ReceiptKind, Workshop
+from flowserver.engine.batches import BatchResult, Envelope, NewExecution, ReceiptKind
 from flowserver.engine.committer import Committer
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.lease import Lease
 from flowserver.engine.warm import WarmExecutions
+from flowserver.engine.workshop import Workshop
 from flowserver.machine.messages import Continue, Start, Stop
 from flowserver.machine.state import Status
 from flowserver.store.database import Database
@@ -74,12 +75,14 @@ async def committer(fragile: FragileDatabase, listener: Listener, clock: ManualC
 
 
 @asynccontextmanager
-async def committing(database: Database, listener: Listener, clock: ManualClock) -> AsyncIterator[Committer]:
+async def committing(
+    database: Database, listener: Listener, clock: ManualClock, **more: Any
+) -> AsyncIterator[Committer]:
     with database.write() as connection:
         insert_flow(connection, flow_row("f", definition=WAIT))
         register_node(connection, "node-1", "session", 0)
     warm = WarmExecutions(Limits().cached_executions_bytes_max)
-    workshop = Workshop(clock, LIMITS, "null", TOKENS, Lease("node-1"), Definitions(), warm)
+    workshop = Workshop(clock, LIMITS, "null", TOKENS, Lease("node-1"), Definitions(), warm, **more)
     started = Committer(database, workshop, listener)
     started.start()
     yield started
@@ -184,21 +187,17 @@ async def test_a_full_queue_turns_callers_away(committer: Committer) -> None:
     assert await committer.write(keep("x"), bounded=True) == "x"
 
 
-async def test_what_runs_goes_before_what_is_asked_for(
-    committer: Committer, listener: Listener, monkeypatch: pytest.MonkeyPatch
+async def test_what_a_batch_leaves_is_answered_by_later_ones(
+    database: Database, listener: Listener, clock: ManualClock
 ) -> None:
-    monkeypatch.setattr("flowserver.engine.committer.BATCH_MAX", 4)
-    monkeypatch.setattr("flowserver.engine.committer.ASKED_SHARE", 1)
-    gate, _ = await busy(committer)
-    order: list[str] = []
-    tasks = await queue(*(committer.write(keep(f"asked{number}"), bounded=True) for number in range(3)))
-    tasks += await queue(*(committer.write(keep(f"own{number}")) for number in range(5)))
-    for task in tasks:
-        task.add_done_callback(lambda done: order.append(done.result()))
-    gate.open()
-    await asyncio.gather(*tasks)
-    assert order == ["own0", "own1", "own2", "asked0", "own3", "own4", "asked1", "asked2"]
-    assert listener.sizes == [1, 4, 4]
+    async with committing(database, listener, clock, made_bytes_max=1) as committer:
+        gate, first = await busy(committer)
+        tasks = await queue(*(committer.submit(start(name)) for name in "abc"), committer.write(keep("d")))
+        gate.open()
+        receipts = await asyncio.gather(first, *tasks)
+    assert [receipt.kind for receipt in receipts[1:4]] == [ReceiptKind.APPLIED] * 3
+    assert receipts[4] == "d"
+    assert listener.sizes[1:] == [1, 1, 1, 1]
 
 
 async def test_stopping_commits_what_is_queued(committer: Committer, fragile: Database) -> None:

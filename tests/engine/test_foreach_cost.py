@@ -9,10 +9,11 @@ from sqlalchemy import Connection, func, select
 
 from flowserver.base.json_values import Json, dump_json
 from flowserver.base.limits import Limits
-from flowserver.engine.batches import Batch, BatchResult, Envelope, NewExecution, Workshop
+from flowserver.engine.batches import Batch, BatchResult, Envelope, NewExecution
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.lease import Lease
 from flowserver.engine.warm import WarmExecutions
+from flowserver.engine.workshop import Workshop
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Continue, Start, Success, TaskReplied, TaskReported
 from flowserver.machine.state import Status

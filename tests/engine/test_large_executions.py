@@ -14,11 +14,12 @@ from flowserver.base.memory import give_back_memory
 from flowserver.engine import at_work as marking
 from flowserver.engine import committer, reading
 from flowserver.engine.at_work import UNCLEAN_ENDS_MAX
-from flowserver.engine.batches import BatchResult, Envelope, Item, NewExecution, ReceiptKind, Workshop, Write
+from flowserver.engine.batches import BatchResult, Envelope, Item, NewExecution, ReceiptKind, Write
 from flowserver.engine.committer import Committer, all_of
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.lease import Lease
 from flowserver.engine.warm import WarmExecutions
+from flowserver.engine.workshop import Workshop
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.messages import DeadlineReached, Message, Start, Stop, Success, TaskReplied, TimerFired
 from flowserver.store.at_work import mark_at_work

@@ -8,10 +8,11 @@ from sqlalchemy import update
 from flowserver.base.json_values import json_bytes
 from flowserver.base.limits import Limits
 from flowserver.engine import warm
-from flowserver.engine.batches import Batch, Envelope, NewExecution, Workshop
+from flowserver.engine.batches import Batch, Envelope, NewExecution
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.lease import Lease
 from flowserver.engine.warm import WarmExecutions
+from flowserver.engine.workshop import Workshop
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Message, Start, Success, TaskReplied
 from flowserver.machine.state import WaitKind

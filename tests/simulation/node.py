@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Workshop, Write
+from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Write
 from flowserver.engine.caller import Caller
 from flowserver.engine.committer import Committer
 from flowserver.engine.definitions import Definitions
@@ -18,6 +18,7 @@ from flowserver.engine.lease import Lease
 from flowserver.engine.sweeper import Sweeper, _result
 from flowserver.engine.timekeeper import Timekeeper
 from flowserver.engine.tokens import TaskTokens
+from flowserver.engine.workshop import Workshop
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback
 from flowserver.machine.messages import Continue, Result, TaskReported

@@ -4,6 +4,7 @@ Its number and seed decide everything: which node works next, on what, and what 
 """
 
 from collections import Counter
+from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from random import Random
@@ -12,13 +13,14 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.base.json_values import dump_json
-from flowserver.engine.batches import Envelope, ReceiptKind, Workshop
+from flowserver.engine.batches import Envelope, ReceiptKind
 from flowserver.engine.caller import Caller
-from flowserver.engine.committer import BATCH_MAX
 from flowserver.engine.definitions import Definitions
 from flowserver.engine.dispatcher import Dispatcher
+from flowserver.engine.intake import BATCH_MAX
 from flowserver.engine.lease import Lease
 from flowserver.engine.warm import WarmExecutions
+from flowserver.engine.workshop import MADE_BYTES, Workshop
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import DeadlineReached
@@ -41,6 +43,9 @@ BUSY = 250
 
 TAKEN = (1, 8, 64, 200, 200, 200, 200, 200)
 """How many parcels a batch may take."""
+
+MADE_BYTES_MAX = (500, 5_000, MADE_BYTES)
+"""How much a node's batches make before what is left of their items waits for another."""
 
 SMALL = 8
 """How many parcels a batch takes at most if it will be taken apart."""
@@ -108,7 +113,11 @@ class World:
 
     def workshop(self, lease: Lease, definitions: Definitions) -> Workshop:
         warm = WarmExecutions(self.plan.limits.cached_executions_bytes_max)
-        return Workshop(self.clock, self.plan.limits, self.plan.missing_source, self._tokens, lease, definitions, warm)
+        workshop = Workshop(
+            self.clock, self.plan.limits, self.plan.missing_source, self._tokens, lease, definitions, warm
+        )
+        made_bytes_max = self._random.choice(MADE_BYTES_MAX) if self._disorder.faults else MADE_BYTES
+        return replace(workshop, made_bytes_max=made_bytes_max)
 
     def dispatcher(self, lease: Lease) -> Dispatcher:
         return self._outside.dispatcher(lease)
@@ -191,8 +200,11 @@ class World:
             answers += result.answers
         if len(results) > 1 or isinstance(answers[0], Exception):
             self._losses.shake(parcels)
-        for parcel, answer in zip(parcels, answers, strict=True):
+        for parcel, answer in zip(parcels, answers, strict=False):
             self._answer(node, parcel, answer)
+        left = parcels[len(answers) :]
+        self.counts["left for another batch"] += len(left)
+        node.inbox += left
 
     def _answer(self, node: Node, parcel: Parcel, answer: Any) -> None:
         item = parcel.item
