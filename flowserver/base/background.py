@@ -19,7 +19,7 @@ SWITCH_SECONDS: Final = 0.0001
 SLICE_SECONDS: Final = 0.0002
 """Work done between two pauses."""
 
-PAUSE_SECONDS_MAX: Final = 0.02
+PAUSE_SECONDS_MAX: Final = 0.005
 """Work beyond this is not made up for: calls into C that took longer had mostly let go of the lock themselves."""
 
 
@@ -70,7 +70,8 @@ class Background:
         now = self._now()
         with self._lock:
             resume_at = max(now, self._free_at) + worked
-            self._free_at = resume_at + worked  # until then this thread works again
+            # Until then this thread works again.
+            self._free_at = min(resume_at + worked, now + 4 * PAUSE_SECONDS_MAX)
         self._sleep(min(resume_at - now, 2 * PAUSE_SECONDS_MAX))
         self._is_quiet.wait(WAIT_SLICES * worked)
         self._own.used = self._used()

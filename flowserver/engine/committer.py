@@ -22,7 +22,7 @@ from flowserver.base.memory import give_back_memory
 from flowserver.base.sharing import give
 from flowserver.engine.at_work import NotMarked, TooMuchAtOnce
 from flowserver.engine.batches import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Write
-from flowserver.engine.intake import BATCH_MAX, Asked, Intake
+from flowserver.engine.intake import Asked, Intake
 from flowserver.engine.workshop import Workshop
 from flowserver.store.at_work import clear_at_work_of
 from flowserver.store.damage import is_damage
@@ -66,7 +66,6 @@ class Committer:
         self._workshop = workshop
         self._listener = listener
         self._intake = Intake()
-        self._batch_max = BATCH_MAX
         self._was_too_much = False
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
@@ -122,13 +121,13 @@ class Committer:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while taken := self._intake.take(self._batch_max):
-                answered = await self._commit_some(taken)
-                self._intake.put_back(taken[answered:])
-                if self._was_too_much:  # and will be again
-                    self._was_too_much, self._batch_max = False, answered
-                else:
-                    self._batch_max = min(BATCH_MAX, self._batch_max * 2)
+            while taken := self._intake.take():
+                portion = len(taken)
+                while taken:
+                    answered = await self._commit_some(taken[:portion])
+                    if self._was_too_much:  # and will be again
+                        self._was_too_much, portion = False, answered
+                    taken = taken[answered:]
             if self._held_bytes > GIVE_BACK_BYTES:
                 self._held_bytes = 0
                 await loop.run_in_executor(self._thread, give_back_memory)

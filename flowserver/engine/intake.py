@@ -7,7 +7,7 @@ waits, and fewer of them the more steps the last ones made.
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any, Final
 
 from flowserver.engine.batches import Envelope, Item
@@ -41,12 +41,6 @@ class _Lines:
     def append(self, asked: Asked) -> None:
         self._line_of(asked).append(asked)
         self._count += 1
-
-    def put_back(self, left: Sequence[Asked]) -> None:
-        lines = [self._line_of(asked) for asked in left]
-        for line, asked in zip(reversed(lines), reversed(left), strict=True):
-            line.appendleft(asked)
-        self._count += len(left)
 
     def pop(self) -> Asked:
         key, line = self._lines.popitem(last=False)
@@ -92,11 +86,6 @@ class Intake:
             self._going_on.append(asked)
         else:
             (self._asked if by_caller else self._own).append(asked)
-
-    def put_back(self, left: Sequence[Asked]) -> None:
-        """Let items wait that were taken and not done: before what waits for the same executions, behind others."""
-        self._own.put_back([asked for asked in left if not _goes_on(asked)])
-        self._going_on.extendleft(asked for asked in reversed(left) if _goes_on(asked))
 
     def take(self, count_max: int = BATCH_MAX) -> list[Asked]:
         """The items of the next batch; those of one execution in the order in which they came."""

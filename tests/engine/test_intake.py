@@ -51,20 +51,6 @@ def test_no_execution_is_served_twice_while_another_waits(intake: Intake) -> Non
     assert items(intake.take()) == [stop("much", number) for number in range(1, 5)]
 
 
-def test_what_was_left_is_behind_others_and_before_what_came_later_for_its_execution(intake: Intake) -> None:
-    put(intake, *(stop("much", number) for number in range(3)), going_on("loop"))
-    taken = intake.take()
-    put(intake, stop("much", 3), stop("little"), going_on("later"))
-    intake.put_back(taken[1:])
-    assert len(intake) == 6
-    order = items(intake.take())
-    assert [each for each in order if each in [stop("much", n) for n in range(4)]] == [
-        stop("much", n) for n in (1, 2, 3)
-    ]
-    assert stop("little") in order[:2]
-    assert items(intake.take()) == [going_on("loop"), going_on("later")]
-
-
 def test_of_two_batches_only_one_has_executions_that_go_on_while_others_wait(intake: Intake) -> None:
     kinds = []
     for _ in range(4):

@@ -62,7 +62,7 @@ async def list_functions(operations: Operations, request: FcRequest, _: dict[str
         next_token=request.query.get("nextToken"), limit=request.number("limit")
     )
     shown: Iterator[Json] = ({"serviceName": service, "functionName": function} for service, function in page.items)
-    return _page("data", shown, page.next_token)
+    return await operations.encoding.run(partial(_page, "data", shown, page.next_token))
 
 
 def _page(name: str, items: Iterator[Json], next_token: str | None) -> Answer:
