@@ -229,7 +229,7 @@ async def test_waiting_takes_no_thread_and_no_connection(node: Node) -> None:
     polls = [poll(node) for _ in range(300)]
     await in_line(node, 300)
     assert threading.active_count() < before + 10, "the node's own threads may start meanwhile"
-    assert node.engine.committer.pending == 0
+    assert node.engine.committer.pending < 10, "what the node itself writes may wait"
     assert await receive(node) == [], "others are answered meanwhile"
     node.engine.queues.release()
     assert await asyncio.gather(*polls) == [[]] * 300
