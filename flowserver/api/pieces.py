@@ -1,5 +1,6 @@
-"""Bodies that may be large, as pieces: one text of some megabytes would take milliseconds to make, and again to send,
-in which no other thread of the process runs.
+"""Large bodies are made and sent in pieces.
+
+To make or send one text of some megabytes takes milliseconds, and no other thread of the process runs meanwhile.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,11 +15,6 @@ PIECE_BYTES: Final = 65_536
 """As much as uvicorn takes of a body before it lets the sender wait."""
 
 Header = tuple[bytes, bytes]
-
-
-def written(value: Json) -> bytes:
-    """Compact JSON."""
-    return dump_json_bytes(value)
 
 
 def page_in_pieces(page: Mapping[str, Json | Iterator[Json]]) -> list[bytes]:
@@ -41,11 +37,11 @@ def page_in_pieces(page: Mapping[str, Json | Iterator[Json]]) -> list[bytes]:
 def _texts(page: Mapping[str, Json | Iterator[Json]]) -> Iterator[bytes]:
     separator = b"{"
     for name, value in page.items():
-        yield separator + written(name) + b":"
+        yield separator + dump_json_bytes(name) + b":"
         if isinstance(value, (list, Iterator)):
             yield from _elements(value)
         else:
-            yield written(value)
+            yield dump_json_bytes(value)
         separator = b","
     yield b"}" if separator == b"," else b"{}"
 
@@ -53,14 +49,14 @@ def _texts(page: Mapping[str, Json | Iterator[Json]]) -> Iterator[bytes]:
 def _elements(values: Iterable[Json]) -> Iterator[bytes]:
     separator = b"["
     for value in values:
-        yield separator + written(value)
+        yield separator + dump_json_bytes(value)
         separator = b","
         give_way()
     yield b"]" if separator == b"," else b"[]"
 
 
 async def send_pieces(send: Send, status: int, headers: Sequence[Header], pieces: Sequence[bytes]) -> None:
-    """Answer with a body whose length is said before it is sent."""
+    """Send a whole answer: the status, the headers with a content-length, and the pieces of the body (at least one)."""
     length = (b"content-length", b"%d" % sum(map(len, pieces)))
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     for piece in pieces[:-1]:

@@ -1,4 +1,4 @@
-"""Work that nobody waits for by the millisecond gives way to what must be on time.
+"""Background work, such as long pages and checks of definitions, yields to the work that must be on time.
 
 All Python threads of a process share one interpreter lock. A thread that computes keeps it until another has waited
 for the switch interval, and a call into C keeps it as long as the call lasts. One step of an execution takes the lock

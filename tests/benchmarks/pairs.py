@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks.pairs CHECKOUT`: this server beside that of another checkout, such as an earlier commit.
 
-Both run at the same time, and small slices of each workload go to one and the other in turn, so that whatever else the
-machine does meanwhile slows both alike. Measured one after the other, two runs of one commit differ by a fifth; so
+Both run at the same time, and small slices of each workload go to one and the other in turn, so that other
+load on the machine slows both alike. Measured one after the other, two runs of one commit differ by a fifth; so
 measured, two servers of one commit differ by two hundredths. The other checkout needs its environment (`make install`).
 """
 

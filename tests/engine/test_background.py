@@ -1,4 +1,4 @@
-"""Work in the background takes half of the time, whatever number of threads has some, and less beside urgent work."""
+"""Work in the background takes at most half of the time for any number of threads, and less beside urgent work."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What an execution knows of its scopes, whatever has happened to them."""
+"""An execution finds the scopes that a step has opened."""
 
 import pytest
 

@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from flowserver.api.faults import as_fault
-from flowserver.api.pieces import page_in_pieces, written
+from flowserver.api.pieces import page_in_pieces
 from flowserver.api.rpc.actions import ACTIONS, LISTS
 from flowserver.api.rpc.parameters import Parameters
 from flowserver.base.errors import FlowServerError
+from flowserver.base.json_values import dump_json_bytes
 from flowserver.operations.operations import Operations
 
 Act = Callable[[str, Mapping[str, str], str], Awaitable[list[bytes]]]
@@ -33,4 +34,4 @@ class Acting:
             raise
         except Exception as error:
             raise as_fault(error, f"request {request_id}") from error
-        return [written(shown)]
+        return [dump_json_bytes(shown)]

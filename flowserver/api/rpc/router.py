@@ -18,7 +18,7 @@ from flowserver.api.faults import as_fault
 from flowserver.api.guard import check_change_by_get, check_open_request
 from flowserver.api.middleware import is_request_id
 from flowserver.api.permission import Check, WhileAllowed
-from flowserver.api.pieces import Header, send_pieces, written
+from flowserver.api.pieces import Header, send_pieces
 from flowserver.api.rpc.acting import Act
 from flowserver.api.rpc.actions import ACTIONS
 from flowserver.api.rpc.parameters import given
@@ -34,6 +34,7 @@ from flowserver.base.errors import (
     ServiceUnavailable,
     VersionNotSupported,
 )
+from flowserver.base.json_values import dump_json_bytes
 from flowserver.operations.access import AccessOperations
 
 READING = ("Describe", "List", "Get")
@@ -177,9 +178,9 @@ async def _send_fault(send: Send, error: FlowServerError, headers: Mapping[str, 
         "Recommend": "",
     }
     if isinstance(error, (ResourceThrottled, ServiceUnavailable)):
-        await _send(send, error.status, [written(body)], (b"x-acs-retry-after", str(RETRY_AFTER_MS).encode()))
+        await _send(send, error.status, [dump_json_bytes(body)], (b"x-acs-retry-after", str(RETRY_AFTER_MS).encode()))
     else:
-        await _send(send, error.status, [written(body)])
+        await _send(send, error.status, [dump_json_bytes(body)])
 
 
 async def _send(send: Send, status: int, pieces: Sequence[bytes], *more_headers: Header) -> None:
