@@ -19,7 +19,7 @@ from flowserver.base.json_values import JsonObject
 from flowserver.engine.at_work import TooMuchAtOnce
 from flowserver.engine.reading import load_lists
 from flowserver.engine.turns import make_turns
-from flowserver.engine.workshop import Workshop
+from flowserver.engine.workshop import SHARED_BYTES, Workshop
 from flowserver.language.graph import Flow
 from flowserver.machine.messages import Continue, DeadlineReached, Message, Stop, TaskReplied
 from flowserver.machine.state import Execution, Status
@@ -148,22 +148,19 @@ class Batch:
     """One transaction's worth of work over an open connection."""
 
     def __init__(
-        self,
-        connection: Connection,
-        workshop: Workshop,
-        *,
-        headers_only: bool = False,
-        is_shared: bool = False,
+        self, connection: Connection, workshop: Workshop, *, headers_only: bool = False, is_shared: bool = False
     ) -> None:
         """With `headers_only` executions are loaded without what only a message that does not end them needs.
 
-        Executions that go on make short turns if others share the writer.
+        If others share the writer, executions that go on make short turns, and each execution has less of the batch.
         """
         self._connection = connection
         self._headers_only = headers_only
         self._workshop = workshop
         self._environment = workshop.environment()
         self._environment_to_go_on = workshop.environment_to_go_on() if is_shared else self._environment
+        self._made_max = workshop.made_bytes_max
+        self._again_max = min(SHARED_BYTES, self._made_max) if is_shared else self._made_max
         self._stored: dict[str, StoredExecution] = {}
         self._broken: dict[str, str] = {}
         self._parked: list[str] = []
@@ -216,7 +213,8 @@ class Batch:
             if stored.parked_error is not None or not stored.execution.is_running:
                 continue
             has_calls = self._workshop.lease.node_id in stored.leases.values()
-            if has_calls or execution_id in self._more or stored.is_worth_keeping:
+            has_to_wait = execution_id not in self._changes and execution_id not in self._ending
+            if has_calls or has_to_wait or execution_id in self._more or stored.is_worth_keeping:
                 self._workshop.warm.keep(stored)
 
     def _load(self, execution_ids: list[str]) -> None:
@@ -226,8 +224,7 @@ class Batch:
         cold = [execution_id for execution_id in execution_ids if execution_id not in warm]
         self._stored, broken = load_headers(self._connection, cold, bare=self._headers_only)
         if not self._headers_only:
-            limits = self._workshop.limits
-            at_work = self._workshop.at_work
+            limits, at_work = self._workshop.limits, self._workshop.at_work
             self._held = load_lists(self._connection, self._stored, broken, self._ending, at_work, limits)
         self._stored |= warm
         for execution_id, error in broken.items():
@@ -242,11 +239,14 @@ class Batch:
     def _do_all(self, items: Sequence[Item]) -> list[Any]:
         """Answers in order. A stop goes before all else that is to happen to its execution, and so needs none of it."""
         if not self._ending:
-            made_bytes_max = self._workshop.made_bytes_max  # the items after that had better wait
-            return [self._do(item) for item in takewhile(lambda _: self._made <= made_bytes_max, items)]
+            return [self._do(item) for item in takewhile(self._has_room, items)]
         order = sorted(range(len(items)), key=lambda number: not self._stops(items[number]))
         answers = {number: self._do(items[number]) for number in order}
         return [answers[number] for number in range(len(items))]
+
+    def _has_room(self, item: Item) -> bool:
+        is_again = isinstance(item, Envelope) and item.execution_id in self._changes
+        return self._made <= (self._again_max if is_again else self._made_max)
 
     def _stops(self, item: Item) -> bool:
         return isinstance(item, Envelope) and isinstance(item.message, Stop) and item.execution_id in self._ending

@@ -122,24 +122,17 @@ class Committer:
             await self._wake.wait()
             self._wake.clear()
             while taken := self._intake.take():
-                portion = len(taken)
-                while taken:
-                    answered = await self._commit_some(taken[:portion])
-                    if self._was_too_much:  # and will be again
-                        self._was_too_much, portion = False, answered
-                    taken = taken[answered:]
+                await self._commit_some(taken)
             if self._held_bytes > GIVE_BACK_BYTES:
                 self._held_bytes = 0
                 await loop.run_in_executor(self._thread, give_back_memory)
             if self._stopping:
                 return
 
-    async def _commit_some(self, taken: Sequence[Asked]) -> int:
-        """Commit these, or the first of them if all are too much at once; returns how many are answered.
-
-        What was read and made for them is let go before others are begun.
-        """
+    async def _commit_some(self, taken: Sequence[Asked]) -> None:
+        """Commit these, or the first of them if all are too much at once; the others wait again."""
         items = [item for item, _ in taken]
+        self._was_too_much = False
         results = await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, items)
         if self._has_rejoined:
             self._has_rejoined = False
@@ -148,8 +141,11 @@ class Committer:
         for result in results:
             self._deliver(result, futures)
             self._held_bytes = max(self._held_bytes, result.held_bytes)
-        self._intake.went_on(sum(result.steps_gone_on for result in results))
-        return sum(len(result.answers) for result in results)
+        self._intake.answered(
+            sum(len(result.answers) for result in results),
+            steps_gone_on=sum(result.steps_gone_on for result in results),
+            was_too_much=self._was_too_much,
+        )
 
     def _deliver(self, result: BatchResult, futures: Any) -> None:
         try:

@@ -18,6 +18,10 @@ MADE_BYTES = 262_144
 """Of documents and events that a batch makes, before what is left of its items waits for another: large results of
 one execution take so long that others come between."""
 
+SHARED_BYTES = 65_536
+"""The same for the second and further items of one execution while others have messages: to write 50 KB takes a
+millisecond, and each step of the others waits for what is written before it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workshop:

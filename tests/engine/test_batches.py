@@ -13,7 +13,7 @@ from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, NewExe
 from flowserver.engine.definitions import CACHED_FLOWS_MAX, Definitions, DefinitionUnusable
 from flowserver.engine.lease import Lease
 from flowserver.engine.warm import WarmExecutions
-from flowserver.engine.workshop import SHARED_TURN_STEPS, Workshop
+from flowserver.engine.workshop import SHARED_BYTES, SHARED_TURN_STEPS, Workshop
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import (
     Continue,
@@ -234,6 +234,39 @@ def test_a_batch_that_has_made_much_leaves_the_rest_to_another(bench: Bench) -> 
     bench.run(start("wait"))
     stopped = [start("pass", "d"), tell("wait-e", Stop("E", "C")), start("pass", "f")]
     assert len(bench.run(*stopped).answers) == 3  # a stop is done first, and nothing is left behind it
+
+
+def test_one_execution_makes_less_of_a_batch_while_the_writer_is_shared(bench: Bench) -> None:
+    input = {"text": "x" * SHARED_BYTES}
+    items = [
+        start("wait", "a", input=input),
+        tell("wait-a", TimerFired(*WAITS)),
+        start("pass", "b"),
+        start("pass", "c"),
+    ]
+
+    def answered(*items: Item, is_shared: bool) -> int:
+        with suppress(InterruptedError), bench.database.write() as connection:
+            count = len(Batch(connection, bench.workshop, is_shared=is_shared).run(items).answers)
+            raise InterruptedError  # it is only tried
+        return count
+
+    assert answered(*items, is_shared=False) == 4
+    assert answered(*items, is_shared=True) == 1
+    assert answered(items[0], *items[2:], is_shared=True) == 3  # others share the commit as ever
+
+
+def test_what_has_to_wait_for_another_batch_is_not_loaded_again(bench: Bench) -> None:
+    bench.run(start("ask", "a"), start("ask", "b"))
+    bench.workshop = replace(bench.workshop, made_bytes_max=1)
+    with bench.database.write() as connection:
+        batch = Batch(connection, bench.workshop)
+        reports = [tell(f"ask-{name}", TaskReported(1, 2, None, Success({}))) for name in "ab"]
+        assert len(batch.run(reports).answers) == 1
+    assert bench.warm.held_bytes == 0
+    batch.settle()
+    with bench.database.write() as connection:
+        assert list(bench.warm.take(connection, ["ask-a", "ask-b"])) == ["ask-b"]
 
 
 def test_a_run_that_is_stopped_in_the_same_batch_does_not_go_on(bench: Bench) -> None:
