@@ -26,16 +26,16 @@ from flowserver.base.limits import Limits
 from flowserver.base.loading import load
 from flowserver.base.sharing import shared
 from flowserver.base.threads import run_aside
+from flowserver.engine.cluster.lease import new_node_id
+from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
-from flowserver.engine.lease import new_node_id
-from flowserver.engine.retention import Rules
-from flowserver.engine.tokens import TaskTokens
+from flowserver.engine.executions.retention import Rules
 from flowserver.invokers.brokers import read_outlets
 from flowserver.operations.operations import Operations
 from flowserver.settings import Settings
-from flowserver.store.database import Database
 from flowserver.store.keys import keep_secret, remember_keys
-from flowserver.store.schema import check_schema
+from flowserver.store.schema.revision import check_schema
+from flowserver.store.sql.database import Database
 
 log = logging.getLogger(__name__)
 

@@ -1,11 +1,11 @@
-"""Alembic's entry: over the connection that `flowserver.store.migrating` hands in, or over `-x url=…` by hand."""
+"""Alembic's entry: over the connection that `store.schema.migrating` hands in, or over `-x url=…` by hand."""
 
 from alembic import context
 from sqlalchemy import Connection
 
-from flowserver.store import invocation_tables, queue_tables, tables  # noqa: F401 - so that the metadata has all tables
-from flowserver.store.database import Database
-from flowserver.store.metadata import metadata
+from flowserver.store.schema import invocation_tables, queue_tables, tables  # noqa: F401 - for the metadata
+from flowserver.store.schema.metadata import metadata
+from flowserver.store.sql.database import Database
 
 
 def run(connection: Connection) -> None:

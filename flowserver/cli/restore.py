@@ -13,7 +13,7 @@ from flowserver.cli.options import DatabaseUrl, read_settings
 from flowserver.server import sole_use
 from flowserver.store.keys import Admission
 from flowserver.store.restoring import BackupUnusable, Restored, restore_file
-from flowserver.store.schema import is_up_to_date
+from flowserver.store.schema.revision import is_up_to_date
 
 Backup = Annotated[Path, typer.Argument(metavar="FILE", help="The backup: a SQLite database file.")]
 Damaged = Annotated[

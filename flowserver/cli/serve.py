@@ -19,8 +19,8 @@ from flowserver.cli.process import serve_until_stopped
 from flowserver.cli.two_processes import serve_with_front
 from flowserver.server import create_app
 from flowserver.settings import Settings
-from flowserver.store.database import Database
 from flowserver.store.keys import Admission, read_admission
+from flowserver.store.sql.database import Database
 
 GARBAGE_THRESHOLD = 20_000
 """New containers between two looks at the youngest; some megabytes at most, should all be cycles."""

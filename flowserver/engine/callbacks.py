@@ -5,12 +5,12 @@ What has ended remembers until it has been told.
 
 from sqlalchemy import Connection
 
-from flowserver.engine.batches import Envelope
-from flowserver.engine.committer import Committer
-from flowserver.engine.tokens import TaskTokens
+from flowserver.engine.commit.batch import Envelope
+from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.machine.messages import Result, TaskReported
-from flowserver.store.invocation_leases import clear_invocation_callbacks
-from flowserver.store.saving import clear_callback
+from flowserver.store.executions.saving import clear_callback
+from flowserver.store.invocations.leases import clear_invocation_callbacks
 
 
 class Callbacks:

@@ -12,59 +12,59 @@ from sqlalchemy.exc import SQLAlchemyError
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
 from flowserver.base.threads import Threads, run_aside
-from flowserver.engine.backlog import Backlog
-from flowserver.engine.batches import BatchResult, Envelope
 from flowserver.engine.callbacks import Callbacks
-from flowserver.engine.caller import Caller
-from flowserver.engine.committer import Committer
-from flowserver.engine.cutting import Cutting
-from flowserver.engine.definitions import Definitions
-from flowserver.engine.deliveries import Deliveries
-from flowserver.engine.dispatcher import Dispatcher
-from flowserver.engine.expiry import Expiry
-from flowserver.engine.gates import Gates
-from flowserver.engine.hooks import Hooks
-from flowserver.engine.inlets import FunctionInlet, QueueInlet
-from flowserver.engine.invocation_pauses import Pauses
-from flowserver.engine.invocation_retention import InvocationRetention
-from flowserver.engine.invocation_sweep import InvocationSweep
-from flowserver.engine.invocations import Invocations
-from flowserver.engine.lease import Lease
-from flowserver.engine.lists import Lists
-from flowserver.engine.membership import Membership
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.cluster.membership import Membership
+from flowserver.engine.cluster.notices import Notice
+from flowserver.engine.commit.batch import BatchResult, Envelope
+from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.context import Workshop
+from flowserver.engine.commit.definition_cache import Definitions
+from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.engine.commit.reader import Reader
+from flowserver.engine.commit.slow_reads import Lists
+from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.engine.deliveries.receivers import FunctionInlet, QueueInlet
+from flowserver.engine.deliveries.senders import Outward
+from flowserver.engine.deliveries.topics import Topics
+from flowserver.engine.deliveries.worker import Deliveries
+from flowserver.engine.executions.dispatcher import Dispatcher
+from flowserver.engine.executions.invocation_submitter import Submitter
+from flowserver.engine.executions.message_sender import QueueBodies, Sender
+from flowserver.engine.executions.rebalancing import Backlog
+from flowserver.engine.executions.recovery import Sweeper
+from flowserver.engine.executions.retention import FOR_EVER, Retention, Rules
+from flowserver.engine.executions.starting import Starter
+from flowserver.engine.executions.timers import Timekeeper
+from flowserver.engine.executions.waiting_calls import Orders
+from flowserver.engine.executions.watchers import Watchers
+from flowserver.engine.functions.call_slots import Places
+from flowserver.engine.functions.caller import Caller
+from flowserver.engine.functions.concurrency import Gates
+from flowserver.engine.functions.hooks import Hooks
+from flowserver.engine.functions.registry import FunctionRegistry
+from flowserver.engine.invocations.recovery import InvocationSweep
+from flowserver.engine.invocations.retention import InvocationRetention
+from flowserver.engine.invocations.retry_timer import Pauses
+from flowserver.engine.invocations.service import Invocations
 from flowserver.engine.metrics import Metrics
-from flowserver.engine.notices import Notice
-from flowserver.engine.orders import Orders
-from flowserver.engine.outward import Outward
-from flowserver.engine.places import Places
-from flowserver.engine.queues import Queues
-from flowserver.engine.reader import Reader
-from flowserver.engine.registry import FunctionRegistry
-from flowserver.engine.retention import FOR_EVER, Retention, Rules
-from flowserver.engine.sending import QueueBodies, Sender
-from flowserver.engine.starting import Starter
-from flowserver.engine.submitting import Submitter
-from flowserver.engine.sweeper import Sweeper
-from flowserver.engine.timekeeper import Timekeeper
-from flowserver.engine.tokens import TaskTokens
-from flowserver.engine.topics import Topics
-from flowserver.engine.warm import WarmExecutions
-from flowserver.engine.watchers import Watchers
-from flowserver.engine.workshop import Workshop
+from flowserver.engine.queues.expiry import Expiry
+from flowserver.engine.queues.service import Queues
+from flowserver.engine.shutdown import Cutting
 from flowserver.invokers.brokers import Outlet
 from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.invokers.invocation import Invoker
 from flowserver.invokers.outlets import Outlets
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
-from flowserver.machine.destinations import FunctionAddress, QueueAddress, TopicAddress
+from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
-from flowserver.store.at_work import clear_at_work_of
-from flowserver.store.database import Database
-from flowserver.store.errors import reason_of
-from flowserver.store.invocation_leases import release_all_but, set_destination_status
-from flowserver.store.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
-from flowserver.store.saving import Changes
+from flowserver.store.cluster.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
+from flowserver.store.executions.crash_marks import clear_at_work_of
+from flowserver.store.executions.saving import Changes
+from flowserver.store.invocations.leases import release_all_but, set_destination_status
+from flowserver.store.sql.database import Database
+from flowserver.store.sql.errors import reason_of
 
 log = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ from flowserver.base.errors import AsyncConfigNotExists, InvalidArgument
 from flowserver.base.json_values import JsonObject
 from flowserver.engine.engine import Engine
 from flowserver.invokers.endpoints import check_url
-from flowserver.machine.destinations import NoDestination, WebAddress, read_destination
-from flowserver.machine.invocation_states import AGE_SECONDS_MAX, RETRIES_MAX
+from flowserver.machine.deliveries.destinations import NoDestination, WebAddress, read_destination
+from flowserver.machine.invocations.states import AGE_SECONDS_MAX, RETRIES_MAX
 from flowserver.machine.messages import Failure
 from flowserver.operations.function_names import check_function, not_found
 from flowserver.operations.paging import Page
-from flowserver.store.async_configs import (
+from flowserver.store.invocations.configs import (
     AsyncConfigRow,
     delete_async_config,
     find_async_config,

@@ -14,19 +14,19 @@ from flowserver.base.errors import (
 from flowserver.base.json_values import InvalidJson, dump_json_bytes, load_json
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
-from flowserver.engine.invocations import NewInvocation
-from flowserver.machine.invocation_states import InvocationStatus
+from flowserver.engine.invocations.service import NewInvocation
+from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.function_names import WITHOUT_SERVICE, check_function, service_key
 from flowserver.operations.paging import Page
-from flowserver.store.async_settings import LATEST
-from flowserver.store.invocation_listing import (
+from flowserver.store.invocations.changes import InvocationDamaged, InvocationRow, find_invocation
+from flowserver.store.invocations.listing import (
     InvocationFilter,
     Position,
     list_functions_invoked,
     list_invocations,
 )
-from flowserver.store.invocations import InvocationDamaged, InvocationRow, find_invocation
-from flowserver.store.parked_invocations import InvocationHeader, find_header, list_parked_invocations
+from flowserver.store.invocations.parked import InvocationHeader, find_header, list_parked_invocations
+from flowserver.store.invocations.settings import LATEST
 
 LIMIT_DEFAULT: Final = 50
 LIMIT_MAX: Final = 100

@@ -16,25 +16,25 @@ from flowserver.base.errors import (
     InternalServerError,
     InvalidArgument,
 )
-from flowserver.engine.batches import Envelope, ReceiptKind
+from flowserver.engine.commit.batch import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
-from flowserver.engine.starting import StartRequest, check_execution_name
-from flowserver.engine.watchers import EndWatch
+from flowserver.engine.executions.starting import StartRequest, check_execution_name
+from flowserver.engine.executions.watchers import EndWatch
 from flowserver.machine.events import Event
 from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status
 from flowserver.operations.flows import require_flow
 from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
-from flowserver.store.breaches import unpark_execution
-from flowserver.store.executions import (
+from flowserver.store.executions.history import list_events, list_events_page
+from flowserver.store.executions.listing import ExecutionFilter, Listed, Place, list_executions
+from flowserver.store.executions.reading import (
     ExecutionRow,
     find_execution,
     find_id,
     is_running,
 )
-from flowserver.store.history import list_events, list_events_page
-from flowserver.store.listing import ExecutionFilter, Listed, Place, list_executions
+from flowserver.store.integrity.violations import unpark_execution
 
 LOOK_AGAIN_SECONDS = 5.0
 """How often a waiter looks for itself, should another node's notice not be heard."""

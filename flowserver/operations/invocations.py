@@ -4,7 +4,7 @@ import asyncio
 
 from flowserver.base.errors import EntityTooLarge, FunctionNotStarted, ResourceExhausted
 from flowserver.engine.engine import Engine
-from flowserver.engine.gates import GateFull
+from flowserver.engine.functions.concurrency import GateFull
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Reply
 from flowserver.invokers.outcomes import Refused, Returned, outcome_of

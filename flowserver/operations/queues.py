@@ -21,11 +21,11 @@ from flowserver.base.errors import (
 from flowserver.base.limits import Limits
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.engine import Engine
-from flowserver.engine.queue_work import PRIORITY_DEFAULT, NewQueueMessage
-from flowserver.engine.queues import new_receipt
+from flowserver.engine.queues.operations import PRIORITY_DEFAULT, NewQueueMessage
+from flowserver.engine.queues.service import new_receipt
 from flowserver.operations.paging import Page
 from flowserver.operations.texts import check_no_nul
-from flowserver.store.queue_messages import (
+from flowserver.store.queues.messages import (
     Counts,
     QueueMessage,
     Receipt,
@@ -33,7 +33,7 @@ from flowserver.store.queue_messages import (
     delete_messages,
     peek_messages,
 )
-from flowserver.store.queues import QueueRow, delete_queue, find_queue, insert_queue, list_queues, update_queue
+from flowserver.store.queues.queues import QueueRow, delete_queue, find_queue, insert_queue, list_queues, update_queue
 
 MESSAGE_BYTES_MIN = 1_024
 RETENTION_SECONDS_MIN = 60

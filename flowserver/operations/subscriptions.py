@@ -16,14 +16,14 @@ from flowserver.base.errors import (
 from flowserver.base.limits import Limits
 from flowserver.engine.engine import Engine
 from flowserver.invokers.endpoints import check_url
-from flowserver.machine.delivering import ContentFormat, Strategy
-from flowserver.machine.destinations import (
+from flowserver.machine.deliveries.destinations import (
     SUBSCRIBER_FORMS,
     NoDestination,
     TopicAddress,
     WebAddress,
     read_destination,
 )
+from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
 from flowserver.operations.paging import Page
 from flowserver.operations.texts import check_no_nul
 from flowserver.operations.topics import (
@@ -34,7 +34,7 @@ from flowserver.operations.topics import (
     page_size,
     require_topic,
 )
-from flowserver.store.topics import (
+from flowserver.store.queues.topics import (
     SubscriptionRow,
     count_subscriptions,
     delete_subscription,

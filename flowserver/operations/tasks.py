@@ -1,9 +1,9 @@
 """Redeeming task tokens."""
 
 from flowserver.base.errors import InvalidArgument, TaskAlreadyCompleted, TaskInvalidState
-from flowserver.engine.batches import Envelope, ReceiptKind
+from flowserver.engine.commit.batch import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
-from flowserver.engine.starting import parse_input
+from flowserver.engine.executions.starting import parse_input
 from flowserver.machine.messages import Failure, Result, Success, TaskReported
 from flowserver.operations.texts import check_cause, check_error
 

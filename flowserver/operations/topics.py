@@ -16,12 +16,12 @@ from flowserver.base.errors import (
 )
 from flowserver.base.limits import Limits
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
+from flowserver.engine.deliveries.topics import NewTopicMessage
 from flowserver.engine.engine import Engine
-from flowserver.engine.topics import NewTopicMessage
 from flowserver.operations.paging import Page
 from flowserver.operations.texts import check_no_nul
-from flowserver.store.deliveries import count_messages, delete_deliveries_of
-from flowserver.store.topics import (
+from flowserver.store.queues.deliveries import count_messages, delete_deliveries_of
+from flowserver.store.queues.topics import (
     TopicRow,
     delete_topic,
     find_topic,

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from flowserver.base.threads import Threads
 from flowserver.engine.engine import Engine
-from flowserver.engine.overdue import Overdue
+from flowserver.engine.executions.overdue import Overdue
 from flowserver.operations.remembered import Remembered
-from flowserver.store.census import count_nodes, count_parked
-from flowserver.store.executions import count_running
+from flowserver.store.executions.reading import count_running
+from flowserver.store.integrity.counts import count_nodes, count_parked
+from flowserver.store.integrity.space import used_bytes
+from flowserver.store.invocations.parked import count_parked_invocations
 from flowserver.store.keys import Admission, read_admission, try_write
-from flowserver.store.parked_invocations import count_parked_invocations
-from flowserver.store.space import used_bytes
 
 CENSUS_SECONDS = 3.0
 """For so long a census is remembered: however often it is asked for, it costs nothing more."""

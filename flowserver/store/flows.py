@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, Text, bindparam, func, insert, literal_column, select, update
 from sqlalchemy.exc import IntegrityError
 
-from flowserver.store.among import among, texts
-from flowserver.store.damage import legible
-from flowserver.store.direct import fetch_rows
-from flowserver.store.pages import read_page
-from flowserver.store.tables import definitions, flows
-from flowserver.store.upserts import insert_of
+from flowserver.store.schema.tables import definitions, flows
+from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.page_bytes import read_page
+from flowserver.store.sql.prepared import fetch_rows
+from flowserver.store.sql.unreadable import legible
+from flowserver.store.sql.upserts import insert_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, select, tuple_
 
 from flowserver.base.json_values import InvalidJson, dump_json, load_stored_json
-from flowserver.store.damage import checks_of, damage_in, legible
-from flowserver.store.pages import read_page
-from flowserver.store.tables import functions
-from flowserver.store.upserts import insert_of
+from flowserver.store.schema.tables import functions
+from flowserver.store.sql.page_bytes import read_page
+from flowserver.store.sql.unreadable import checks_of, damage_in, legible
+from flowserver.store.sql.upserts import insert_of
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Row, delete, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import UpdateBase
 
-from flowserver.store.direct import execute_many
-from flowserver.store.tables import access_keys, nonces, secrets
-from flowserver.store.upserts import insert_of
+from flowserver.store.schema.tables import access_keys, nonces, secrets
+from flowserver.store.sql.prepared import execute_many
+from flowserver.store.sql.upserts import insert_of
 
 KEYS_SEEN = "keys-seen"
 """The row of `secrets` that says that there was a key once: a server whose keys are lost must not open itself."""

@@ -22,13 +22,13 @@ from urllib.parse import quote
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from flowserver.store.breaches import list_breaches
-from flowserver.store.database import Database
-from flowserver.store.deep_checks import find_damage
-from flowserver.store.errors import reason_of
+from flowserver.store.integrity.deep_checks import find_damage
+from flowserver.store.integrity.violations import list_breaches
 from flowserver.store.keys import KEYS_SEEN, Admission, keep_secret
-from flowserver.store.schema import REVISIONS, SchemaTooNew, revision_of
-from flowserver.store.sqlite_files import (
+from flowserver.store.schema.revision import REVISIONS, SchemaTooNew, revision_of
+from flowserver.store.sql.database import Database
+from flowserver.store.sql.errors import reason_of
+from flowserver.store.sql.sqlite_files import (
     LogOfAnotherFile,
     Origin,
     log_of,

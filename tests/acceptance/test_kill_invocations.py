@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 from sqlalchemy import select
 
-from flowserver.machine.invocation_states import ENDED, LEGAL
-from flowserver.store.database import Database
-from flowserver.store.invocation_tables import invocations
-from flowserver.store.invocations import InvocationRow, read_invocation
+from flowserver.machine.invocations.states import ENDED, LEGAL
+from flowserver.store.invocations.changes import InvocationRow, read_invocation
+from flowserver.store.schema.invocation_tables import invocations
+from flowserver.store.sql.database import Database
 from tests.support.function_server import Call, FunctionError, FunctionServer
 from tests.support.server import ServerProcess
 

@@ -18,8 +18,8 @@ from flowserver.operations import watching
 from flowserver.operations.watching import CENSUS_SECONDS
 from flowserver.server import Application, create_app
 from flowserver.settings import Settings
-from flowserver.store.database import Database
-from flowserver.store.tables import nonces, scopes
+from flowserver.store.schema.tables import nonces, scopes
+from flowserver.store.sql.database import Database
 from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, WAIT
 from tests.support.access_key import TOKEN, create_database_with_key

@@ -8,11 +8,11 @@ from sqlalchemy import Connection, Integer, Table, column, func, insert, literal
 from flowserver.base.json_values import dump_json
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Execution, Status
-from flowserver.store.database import Database
+from flowserver.store.executions.loading import StoredExecution
+from flowserver.store.executions.saving import Changes, save_changes
 from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
-from flowserver.store.loading import StoredExecution
-from flowserver.store.saving import Changes, save_changes
-from flowserver.store.tables import execution_documents, executions, histories
+from flowserver.store.schema.tables import execution_documents, executions, histories
+from flowserver.store.sql.database import Database
 
 DEFINITION = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: p\n"
 INPUT = '{"order":{"id":12345,"items":[1,2,3]},"note":"hello"}'

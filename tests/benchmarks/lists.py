@@ -25,14 +25,14 @@ from sqlalchemy import func, update
 
 from flowserver.base.clock import SystemClock
 from flowserver.base.limits import Limits
+from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
-from flowserver.engine.tokens import TaskTokens
 from flowserver.machine.state import Status
 from flowserver.operations.operations import Operations
-from flowserver.store.database import Database
-from flowserver.store.listing import ExecutionFilter
-from flowserver.store.migrating import migrate
-from flowserver.store.tables import executions
+from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.schema.migrating import migrate
+from flowserver.store.schema.tables import executions
+from flowserver.store.sql.database import Database
 from tests.benchmarks.filling import Model, fill, keep_flow
 
 FLOW = "many"

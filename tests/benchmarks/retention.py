@@ -19,13 +19,13 @@ from sqlalchemy import Connection
 
 from flowserver.base.clock import SystemClock
 from flowserver.base.limits import Limits
+from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
-from flowserver.engine.retention import Rules
-from flowserver.engine.tokens import TaskTokens
+from flowserver.engine.executions.retention import Rules
 from flowserver.machine.state import Status
-from flowserver.store.database import Database
 from flowserver.store.keys import use_nonce
-from flowserver.store.migrating import migrate
+from flowserver.store.schema.migrating import migrate
+from flowserver.store.sql.database import Database
 from tests.benchmarks.filling import Model, fill, keep_flow
 
 PAUSE_SECONDS = 0.002

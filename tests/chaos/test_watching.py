@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from flowserver.store.database import Database
+from flowserver.store.sql.database import Database
 from tests.chaos.invariant import look
 from tests.chaos.journal import Journal
 from tests.store.spoiling import BREACHES, keep_one_of_each

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import delete, update
 
-from flowserver.store.invocations import insert_invocations
-from flowserver.store.parked_invocations import park_invocation
-from flowserver.store.tables import execution_documents, executions, scopes
+from flowserver.store.invocations.changes import insert_invocations
+from flowserver.store.invocations.parked import park_invocation
+from flowserver.store.schema.tables import execution_documents, executions, scopes
 from tests.cli.conftest import one_line
 from tests.store.rows import invocation_row
 from tests.store.spoiling import another, change, keep_one_of_each, of_scope

@@ -4,8 +4,8 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from flowserver.store.database import Database
-from flowserver.store.tables import executions
+from flowserver.store.schema.tables import executions
+from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line
 from tests.support.server import ServerProcess
 

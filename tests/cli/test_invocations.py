@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from flowserver.store.database import Database
-from flowserver.store.invocations import insert_invocations
-from flowserver.store.parked_invocations import park_invocation
+from flowserver.store.invocations.changes import insert_invocations
+from flowserver.store.invocations.parked import park_invocation
+from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line
 from tests.store.rows import invocation_row
 from tests.support.server import ServerProcess

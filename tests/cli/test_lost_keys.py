@@ -7,7 +7,7 @@ import httpx
 import pytest
 from sqlalchemy import delete
 
-from flowserver.store.tables import access_keys, secrets
+from flowserver.store.schema.tables import access_keys, secrets
 from tests.support.server import PATIENCE_SECONDS, ServerProcess
 
 PAUSE_SECONDS = 0.05

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import text
 
 from flowserver.server import sole_use
-from flowserver.store.database import Database
-from flowserver.store.schema import check_schema
+from flowserver.store.schema.revision import check_schema
+from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line
 
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from flowserver.store.database import Database
+from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line
 from tests.support.server import ServerProcess
 

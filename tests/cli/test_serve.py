@@ -15,8 +15,8 @@ from sqlalchemy import text
 
 from flowserver import __version__
 from flowserver.cli.databases import migrate_command, place_of
-from flowserver.store.database import Database
-from flowserver.store.schema import REVISIONS
+from flowserver.store.schema.revision import REVISIONS
+from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line
 from tests.support.server import PATIENCE_SECONDS, ServerProcess
 

@@ -19,8 +19,8 @@ from flowserver.base.json_values import DEPTH_MAX as JSON_DEPTH_MAX
 from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import flag_of, variable_of
+from flowserver.engine.commit.task_tokens import TOKEN_CHARACTERS_MAX
 from flowserver.engine.metrics import GAUGES, Metrics
-from flowserver.engine.tokens import TOKEN_CHARACTERS_MAX
 from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
@@ -31,7 +31,7 @@ from flowserver.invokers.error_names import ErrorName
 from flowserver.language.diagnostics import DIAGNOSTICS, LENIENT
 from flowserver.language.fields import KINDS, STEPS, Field, ObjectKind
 from flowserver.language.scalars import NUMBER_CHARACTERS_MAX
-from flowserver.machine.invocation_states import ENDED, TRANSITIONS, InvocationStatus
+from flowserver.machine.invocations.states import ENDED, TRANSITIONS, InvocationStatus
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
 from flowserver.settings import Settings

@@ -30,5 +30,5 @@ def test_the_index_names_every_page() -> None:
 
 def test_files_that_the_architecture_names_are_there() -> None:
     named = set(re.findall(r"[\w./]+\.py\b", ARCHITECTURE.read_text("utf-8")))
-    assert "store/direct.py" in named
+    assert "store/sql/prepared.py" in named
     assert {name for name in named if not (ARCHITECTURE.parent / name).is_file()} == set()

@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 
 from flowserver.base.limits import Limits
-from tests.engine.functions import Functions
+from tests.engine.called_functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node
 from tests.support.clock import ManualClock
 

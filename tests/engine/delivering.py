@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from flowserver.store.deliveries import Delivery, NewDelivery
-from flowserver.store.queue_tables import deliveries
+from flowserver.store.queues.deliveries import Delivery, NewDelivery
+from flowserver.store.schema.queue_tables import deliveries
 from tests.engine.nodes import PATIENCE_SECONDS, Node
 from tests.support.clock import ManualClock
 

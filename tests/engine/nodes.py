@@ -13,16 +13,16 @@ from sqlalchemy.exc import OperationalError
 from flowserver.base.clock import Clock
 from flowserver.base.json_values import dump_json, load_json
 from flowserver.base.limits import Limits
+from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
-from flowserver.engine.sending import QueueBodies
-from flowserver.engine.tokens import TaskTokens
+from flowserver.engine.executions.message_sender import QueueBodies
 from flowserver.invokers.brokers import read_outlets
 from flowserver.machine.events import Event, EventType
 from flowserver.operations.operations import Operations
-from flowserver.store.database import Database
-from flowserver.store.executions import ExecutionRow
-from flowserver.store.nodes import remove_node
-from tests.engine.functions import Functions
+from flowserver.store.cluster.nodes import remove_node
+from flowserver.store.executions.reading import ExecutionRow
+from flowserver.store.sql.database import Database
+from tests.engine.called_functions import Functions
 from tests.support.clock import ManualClock
 
 TOKENS = TaskTokens(b"one key for all nodes of a test")

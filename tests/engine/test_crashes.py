@@ -13,13 +13,13 @@ from sqlalchemy import Connection, func, select
 from flowserver.base.errors import ExecutionAlreadyExists
 from flowserver.base.limits import Limits
 from flowserver.machine.events import EventType
-from flowserver.machine.invocation_states import InvocationSettings
-from flowserver.machine.invocations import Begun, TurnCame
+from flowserver.machine.invocations.lifecycle import Begun, TurnCame
+from flowserver.machine.invocations.states import InvocationSettings
 from flowserver.machine.state import Status
-from flowserver.store.invocations import find_invocations, insert_invocations
-from flowserver.store.listing import ExecutionFilter
-from flowserver.store.tables import executions, scopes
-from tests.engine.functions import Functions
+from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.invocations.changes import find_invocations, insert_invocations
+from flowserver.store.schema.tables import executions, scopes
+from tests.engine.called_functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.store.rows import invocation_row
 from tests.support.clock import ManualClock

@@ -15,14 +15,14 @@ from flowserver.api.rest.models.executions import Execution
 from flowserver.api.rpc.views import execution_view, flow_view
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
-from flowserver.store.deep_checks import find_damage
+from flowserver.store.cluster.nodes import PARKED
+from flowserver.store.executions.listing import ExecutionFilter
 from flowserver.store.functions import put_function
-from flowserver.store.invocation_tables import invocations
-from flowserver.store.invocations import insert_invocations
-from flowserver.store.listing import ExecutionFilter
-from flowserver.store.nodes import PARKED
-from flowserver.store.tables import definitions, execution_documents, executions, functions, scopes
-from tests.engine.functions import Functions
+from flowserver.store.integrity.deep_checks import find_damage
+from flowserver.store.invocations.changes import insert_invocations
+from flowserver.store.schema.invocation_tables import invocations
+from flowserver.store.schema.tables import definitions, execution_documents, executions, functions, scopes
+from tests.engine.called_functions import Functions
 from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node
 from tests.store.rows import function_row, invocation_row
 from tests.support.clock import ManualClock

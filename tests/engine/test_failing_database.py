@@ -9,18 +9,18 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import FlowNotExists
 from flowserver.base.limits import Limits
-from flowserver.engine.batches import ReceiptKind
-from flowserver.engine.starting import StartRequest
+from flowserver.engine.commit.batch import ReceiptKind
+from flowserver.engine.executions.starting import StartRequest
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status
-from flowserver.store.invocation_tables import invocations
-from flowserver.store.listing import ExecutionFilter
-from flowserver.store.tables import executions
-from tests.engine.functions import Functions
-from tests.engine.gates import Gate
+from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.schema.invocation_tables import invocations
+from flowserver.store.schema.tables import executions
+from tests.engine.called_functions import Functions
+from tests.engine.commit.test_batch import start, tell
+from tests.engine.held_threads import Gate
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
-from tests.engine.test_batches import start, tell
 from tests.support.clock import ManualClock
 
 PAY = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"

@@ -9,14 +9,14 @@ from sqlalchemy import Connection, Select, select
 
 from flowserver.base.errors import FlowAlreadyExists, FlowNotExists
 from flowserver.base.limits import Limits
-from flowserver.engine.batches import Item
-from flowserver.engine.queue_work import Delete, NewQueueMessage, carry_out
+from flowserver.engine.commit.batch import Item
+from flowserver.engine.queues.operations import Delete, NewQueueMessage, carry_out
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.keys import EngineKeys
 from flowserver.operations.queues import QueueAttributes
-from flowserver.store.queue_tables import queue_messages
-from flowserver.store.tables import flows, nonces
-from tests.engine.gates import Gate
+from flowserver.store.schema.queue_tables import queue_messages
+from flowserver.store.schema.tables import flows, nonces
+from tests.engine.held_threads import Gate
 from tests.engine.nodes import Node, definition
 from tests.support.clock import ManualClock
 

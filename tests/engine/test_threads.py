@@ -9,10 +9,10 @@ import pytest
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
 from flowserver.base.threads import Threads
+from flowserver.engine.commit.slow_reads import LIST_THREADS
 from flowserver.engine.engine import CHECK_THREADS
-from flowserver.engine.lists import LIST_THREADS
 from flowserver.machine.state import Status
-from tests.engine.gates import Gate
+from tests.engine.held_threads import Gate
 from tests.engine.nodes import Node, definition
 from tests.support.clock import ManualClock
 

@@ -7,9 +7,9 @@ import pytest
 
 from flowserver.base.errors import InternalServerError
 from flowserver.machine.state import Status
-from flowserver.store.deep_checks import find_damage
-from flowserver.store.migrating import migrate
-from tests.engine.functions import Functions
+from flowserver.store.integrity.deep_checks import find_damage
+from flowserver.store.schema.migrating import migrate
+from tests.engine.called_functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node
 from tests.support.clock import ManualClock
 from tests.support.postgres import lose_wide_values

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, create_engine, delete, event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import StaticPool
 
-from flowserver.engine.batches import BatchResult, Item
-from flowserver.store import invocation_tables, queue_tables, tables  # noqa: F401 - so that the metadata has all tables
-from flowserver.store.metadata import metadata
+from flowserver.engine.commit.batch import BatchResult, Item
+from flowserver.store.schema import invocation_tables, queue_tables, tables  # noqa: F401 - for the metadata
+from flowserver.store.schema.metadata import metadata
 from tests.simulation.disorder import Crash, Fault
 
 TABLES = (

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from flowserver.engine.lease import Lease
-from flowserver.engine.membership import Share
-from flowserver.store.nodes import list_nodes, register_node, remove_node
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.cluster.membership import Share
+from flowserver.store.cluster.nodes import list_nodes, register_node, remove_node
 from tests.simulation.disk import Disk
 
 

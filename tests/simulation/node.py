@@ -9,21 +9,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from flowserver.engine.batches import Batch, BatchResult, Envelope, Item, Write
-from flowserver.engine.caller import Caller
-from flowserver.engine.committer import Committer
-from flowserver.engine.definitions import Definitions
-from flowserver.engine.dispatcher import Dispatcher
-from flowserver.engine.lease import Lease
-from flowserver.engine.sweeper import Sweeper, _result
-from flowserver.engine.timekeeper import Timekeeper
-from flowserver.engine.tokens import TaskTokens
-from flowserver.engine.workshop import Workshop
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit.batch import Batch, BatchResult, Envelope, Item, Write
+from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.context import Workshop
+from flowserver.engine.commit.definition_cache import Definitions
+from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.engine.executions.dispatcher import Dispatcher
+from flowserver.engine.executions.recovery import Sweeper, _result
+from flowserver.engine.executions.timers import Timekeeper
+from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback
 from flowserver.machine.messages import Continue, Result, TaskReported
-from flowserver.store.loading import StoredExecution
-from flowserver.store.saving import Changes, VersionConflict, clear_callback
+from flowserver.store.executions.loading import StoredExecution
+from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback
 from tests.simulation.case import TOKEN_CHARACTERS
 from tests.simulation.disk import Disk
 from tests.simulation.leases import Company

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
-from flowserver.engine.batches import Envelope, NewExecution, Receipt
-from flowserver.engine.caller import Caller
-from flowserver.engine.dispatcher import Dispatcher
-from flowserver.engine.lease import Lease
-from flowserver.engine.places import Places
-from flowserver.engine.starting import Starter
-from flowserver.engine.tokens import TaskTokens
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit.batch import Envelope, NewExecution, Receipt
+from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.engine.executions.dispatcher import Dispatcher
+from flowserver.engine.executions.starting import Starter
+from flowserver.engine.functions.call_slots import Places
+from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import Pattern
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Start, Stop, Success, TaskReplied, TaskReported

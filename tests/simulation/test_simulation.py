@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import Connection, update
 
 from flowserver.base.limits import Limits
-from flowserver.engine import batches
-from flowserver.engine.batches import Batch, Envelope
+from flowserver.engine.commit import batch
+from flowserver.engine.commit.batch import Batch, Envelope
 from flowserver.machine.messages import Redeliver
 from flowserver.machine.steps import task
-from flowserver.store import saving
-from flowserver.store.tables import executions
+from flowserver.store.executions import saving
+from flowserver.store.schema.tables import executions
 from tests.simulation.case import CASES_PER_WORLD
 from tests.simulation.disorder import CALM, EAGER, Disorder
 from tests.simulation.report import run_worlds
@@ -77,14 +77,14 @@ def _drop_redeliveries(patch: pytest.MonkeyPatch) -> None:
 
     def tell(self: Batch, envelope: Envelope) -> Any:
         if isinstance(envelope.message, Redeliver):
-            return batches.Receipt(batches.ReceiptKind.STALE)
+            return batch.Receipt(batch.ReceiptKind.STALE)
         return original(self, envelope)
 
     patch.setattr(Batch, "_tell", tell)
 
 
 def _skip_clear_callback(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(batches, "clear_callback", lambda *_: None)
+    patch.setattr(batch, "clear_callback", lambda *_: None)
 
 
 def _lose_more(patch: pytest.MonkeyPatch) -> None:

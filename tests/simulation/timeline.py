@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from random import Random
 
-from flowserver.engine.batches import Envelope
+from flowserver.engine.commit.batch import Envelope
 from flowserver.machine.messages import TimerFired
-from flowserver.store.wakeups import next_due
+from flowserver.store.executions.due import next_due
 from tests.simulation.disk import Disk
 from tests.simulation.node import Node
 from tests.simulation.witness import Witness

@@ -8,20 +8,20 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from flowserver.engine.batches import BatchResult, Envelope, Item, ReceiptKind
+from flowserver.engine.commit.batch import BatchResult, Envelope, Item, ReceiptKind
 from flowserver.language.graph import FunctionTarget
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.messages import Message
 from flowserver.machine.state import Execution, Status, WaitKind
 from flowserver.machine.turn import submission_key
-from flowserver.store.history import events_of, list_events
-from flowserver.store.invariant import violations
-from flowserver.store.loading import load_executions
-from flowserver.store.parts import PartReader
-from flowserver.store.saving import Changes
-from flowserver.store.tables import executions, finished_items, histories, scopes
-from flowserver.store.wakeups import due_callbacks
+from flowserver.store.executions.due import due_callbacks
+from flowserver.store.executions.history import events_of, list_events
+from flowserver.store.executions.history_values import PartReader
+from flowserver.store.executions.loading import load_executions
+from flowserver.store.executions.saving import Changes
+from flowserver.store.integrity.invariant import violations
+from flowserver.store.schema.tables import executions, finished_items, histories, scopes
 from tests.simulation.case import Case
 from tests.simulation.disk import Disk
 from tests.simulation.folding import check_folded, check_header

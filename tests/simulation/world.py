@@ -13,19 +13,19 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.base.json_values import dump_json
-from flowserver.engine.batches import Envelope, ReceiptKind
-from flowserver.engine.caller import Caller
-from flowserver.engine.definitions import Definitions
-from flowserver.engine.dispatcher import Dispatcher
-from flowserver.engine.intake import BATCH_MAX
-from flowserver.engine.lease import Lease
-from flowserver.engine.warm import WarmExecutions
-from flowserver.engine.workshop import MADE_BYTES, Workshop
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit.batch import Envelope, ReceiptKind
+from flowserver.engine.commit.context import MADE_BYTES, Workshop
+from flowserver.engine.commit.definition_cache import Definitions
+from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.engine.commit.fair_queue import BATCH_MAX
+from flowserver.engine.executions.dispatcher import Dispatcher
+from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import DeadlineReached
+from flowserver.store.executions.loading import load_executions
 from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
-from flowserver.store.loading import load_executions
 from tests.simulation import leases
 from tests.simulation.case import NOW_MS, Plan, make_cases
 from tests.simulation.disk import Disk

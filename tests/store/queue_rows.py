@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from flowserver.store.queue_messages import QueueMessage, send_messages
-from flowserver.store.queues import QueueRow, insert_queue
+from flowserver.store.queues.messages import QueueMessage, send_messages
+from flowserver.store.queues.queues import QueueRow, insert_queue
 
 NOW = 1_000_000
 

@@ -5,15 +5,15 @@ from typing import Any
 from sqlalchemy import Connection
 
 from flowserver.machine.events import Event, EventType
-from flowserver.machine.invocation_states import InvocationSettings
-from flowserver.machine.invocations import Happening, advance_invocation, submitted
+from flowserver.machine.invocations.lifecycle import Happening, advance_invocation, submitted
+from flowserver.machine.invocations.states import InvocationSettings
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from flowserver.store.executions.loading import StoredExecution
+from flowserver.store.executions.saving import Changes, save_changes
 from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
 from flowserver.store.functions import FunctionRow
-from flowserver.store.invocations import InvocationRow
+from flowserver.store.invocations.changes import InvocationRow
 from flowserver.store.keys import AccessKey
-from flowserver.store.loading import StoredExecution
-from flowserver.store.saving import Changes, save_changes
 
 NODE = "node-1"
 DEFINITION = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: p\n"

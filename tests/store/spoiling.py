@@ -7,9 +7,9 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from flowserver.base.names import child_execution_id
 from flowserver.machine.state import Status, WaitKind
-from flowserver.store.database import Database
-from flowserver.store.saving import park_execution
-from flowserver.store.tables import execution_documents, executions, finished_items, flows, scopes
+from flowserver.store.executions.saving import park_execution
+from flowserver.store.schema.tables import execution_documents, executions, finished_items, flows, scopes
+from flowserver.store.sql.database import Database
 from tests.store.rows import end, keep_flow, new_execution, save_new, scope
 
 WAITING = {"step_input": {}, "wait_id": 1}

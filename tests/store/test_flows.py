@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
-from flowserver.store.database import Database
 from flowserver.store.flows import (
     FlowRow,
     count_flows,
@@ -22,9 +21,10 @@ from flowserver.store.flows import (
     put_definition,
     update_flow,
 )
-from flowserver.store.metadata import Name, metadata
-from flowserver.store.pages import bytes_of
-from flowserver.store.tables import definitions, flows
+from flowserver.store.schema.metadata import Name, metadata
+from flowserver.store.schema.tables import definitions, flows
+from flowserver.store.sql.database import Database
+from flowserver.store.sql.page_bytes import bytes_of
 from tests.store.rows import flow_row, keep_flow
 
 AWKWARD = "version: v1 # ~*+/&=中\r\n\ttabs and\nnewlines 🚀\n"
@@ -185,7 +185,7 @@ def test_a_page_ends_before_it_holds_too_many_bytes(
         read.append(row.definition)
         return bytes_of(row)
 
-    monkeypatch.setattr("flowserver.store.pages.bytes_of", bytes_read)
+    monkeypatch.setattr("flowserver.store.sql.page_bytes.bytes_of", bytes_read)
     with database.write() as connection:
         for number in range(7):
             insert_flow(connection, flow_row(f"f{number}", definition=f"{number}{'é' * 15_000}"))

@@ -4,7 +4,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from flowserver.store.database import Database
 from flowserver.store.functions import (
     delete_function,
     find_function,
@@ -12,6 +11,7 @@ from flowserver.store.functions import (
     put_function,
     service_is_known,
 )
+from flowserver.store.sql.database import Database
 from tests.store.rows import function_row
 
 

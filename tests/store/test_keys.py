@@ -6,7 +6,6 @@ import pytest
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from flowserver.store.database import Database
 from flowserver.store.keys import (
     FORGOTTEN_AT_ONCE,
     KEYS_SEEN,
@@ -24,7 +23,8 @@ from flowserver.store.keys import (
     token_digest,
     use_nonce,
 )
-from flowserver.store.tables import access_keys, nonces, secrets
+from flowserver.store.schema.tables import access_keys, nonces, secrets
+from flowserver.store.sql.database import Database
 from tests.store.rows import access_key
 
 

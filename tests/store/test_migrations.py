@@ -15,15 +15,15 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Column, MetaData, Table, func, insert, inspect, select, text
 
 from flowserver.base.names import child_execution_id
-from flowserver.store import invocation_tables, queue_tables  # noqa: F401 - so that the metadata has all tables
-from flowserver.store.database import Database
-from flowserver.store.deliveries import claim_deliveries
-from flowserver.store.history import read_history
-from flowserver.store.invariant import violations
-from flowserver.store.metadata import metadata
-from flowserver.store.migrating import migrate
-from flowserver.store.schema import REVISIONS, SchemaOutdated, SchemaTooNew, check_schema
-from flowserver.store.tables import executions, finished_items, histories, scopes
+from flowserver.store.executions.history import read_history
+from flowserver.store.integrity.invariant import violations
+from flowserver.store.queues.deliveries import claim_deliveries
+from flowserver.store.schema import invocation_tables, queue_tables  # noqa: F401 - for the metadata
+from flowserver.store.schema.metadata import metadata
+from flowserver.store.schema.migrating import migrate
+from flowserver.store.schema.revision import REVISIONS, SchemaOutdated, SchemaTooNew, check_schema
+from flowserver.store.schema.tables import executions, finished_items, histories, scopes
+from flowserver.store.sql.database import Database
 from tests.store.rows import event
 
 SQLITE_OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE tbl_name <> 'alembic_version'"

@@ -14,13 +14,13 @@ from sqlalchemy import delete, insert, select, text
 
 from flowserver.operations.access import make_access_key
 from flowserver.store import restoring
-from flowserver.store.database import Database
 from flowserver.store.keys import Admission, insert_access_key, read_admission
 from flowserver.store.restoring import BackupUnusable, kept_of, restore_file
-from flowserver.store.sqlite_files import LogOfAnotherFile, log_of
-from flowserver.store.tables import access_keys, execution_documents, secrets
+from flowserver.store.schema.tables import access_keys, execution_documents, secrets
+from flowserver.store.sql.database import Database
+from flowserver.store.sql.sqlite_files import LogOfAnotherFile, log_of
 from tests.store.spoiling import keep_one_of_each
-from tests.store.test_sqlite_files import crash
+from tests.store.sql.test_sqlite_files import crash
 
 
 @pytest.fixture

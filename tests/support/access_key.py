@@ -1,8 +1,8 @@
 """A database whose server lets one key in, and that key."""
 
-from flowserver.store.database import Database
 from flowserver.store.keys import AccessKey, insert_access_key, token_digest
-from flowserver.store.migrating import migrate
+from flowserver.store.schema.migrating import migrate
+from flowserver.store.sql.database import Database
 
 ACCESS_KEY_ID = "testak"
 SECRET = "testsecret"

@@ -14,8 +14,8 @@ from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCall
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Execution, Finished, Scope, Status, WaitKind
 from flowserver.machine.turn import OutcomeKind, Turn
-from flowserver.store.loading import _scope
-from flowserver.store.saving import _scope_row
+from flowserver.store.executions.loading import _scope
+from flowserver.store.executions.saving import _scope_row
 
 ENTERED = {EventType.STEP_ENTERED, EventType.BRANCH_ENTERED, EventType.ITERATION_ENTERED}
 EXITED = {

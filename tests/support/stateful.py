@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-from flowserver.store.database import Database
+from flowserver.store.sql.database import Database
 
 
 def walk(machine: type[RuleBasedStateMachine], database: Database, *, walks: int, steps: int) -> None:

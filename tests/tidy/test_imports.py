@@ -22,8 +22,8 @@ LATER = {"aiohttp", "alembic", "fastapi", "httpx", "nats", "psycopg", "rich"}
 """What a start on SQLite does without, until it is needed; all of it takes longer than the start itself."""
 
 OWN_EXECUTORS = {
-    "flowserver/engine/committer.py",
-    "flowserver/engine/reader.py",
+    "flowserver/engine/commit/committer.py",
+    "flowserver/engine/commit/reader.py",
     "flowserver/invokers/resolving.py",
 }
 """The modules that run work in an executor, each in one that it has made."""

@@ -8,12 +8,12 @@ from flowserver.api.fc.requests import FcRequest
 from flowserver.api.pieces import page_in_pieces
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import Json, JsonObject, dump_json
-from flowserver.machine.invocation_results import LATEST, UNHANDLED, UNKNOWN
-from flowserver.machine.invocation_states import InvocationStatus
+from flowserver.machine.invocations.results import LATEST, UNHANDLED, UNKNOWN
+from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.async_invocations import Wanted
 from flowserver.operations.operations import Operations
 from flowserver.operations.paging import Page
-from flowserver.store.invocations import InvocationRow
+from flowserver.store.invocations.changes import InvocationRow
 
 
 async def get_invocation(operations: Operations, _: FcRequest, names: dict[str, str]) -> Answer:

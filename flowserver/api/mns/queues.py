@@ -11,8 +11,8 @@ from flowserver.api.mns.faults import MissingReceiptHandle, MissingVisibilityTim
 from flowserver.base.errors import InvalidArgument
 from flowserver.operations.operations import Operations
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes, make_handle
-from flowserver.store.queue_messages import Counts, QueueMessage
-from flowserver.store.queues import QueueRow
+from flowserver.store.queues.messages import Counts, QueueMessage
+from flowserver.store.queues.queues import QueueRow
 
 UNSUPPORTED = ("UserProperties", "SystemProperties", "MessageGroupId")
 """Elements of newer SDKs; to take them and lose them would be worse than to say so."""

@@ -7,12 +7,12 @@ from flowserver.api.mns.answers import Answer, Fields, answered, write_list
 from flowserver.api.mns.calls import Call, boolean, integer, located
 from flowserver.api.mns.documents import fields_of, read_document
 from flowserver.base.errors import InvalidArgument
-from flowserver.machine.delivering import ContentFormat, Strategy
-from flowserver.machine.notifications import OWNER
+from flowserver.machine.deliveries.notifications import OWNER
+from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
 from flowserver.operations.operations import Operations
 from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
-from flowserver.store.topics import SubscriptionRow, TopicRow
+from flowserver.store.queues.topics import SubscriptionRow, TopicRow
 
 RETENTION_SECONDS = 86_400
 """How long the service says that it tries to bring a message; about what the longest strategy takes."""

@@ -30,7 +30,7 @@ from flowserver.base.errors import (
     UnsupportedMediaType,
 )
 from flowserver.base.json_values import dump_json
-from flowserver.store.listing import ExecutionFilter
+from flowserver.store.executions.listing import ExecutionFilter
 
 router = rest_router("/flows/{flow}/executions", "executions")
 

@@ -9,7 +9,7 @@ from flowserver.base.json_values import InvalidJson, Json, JsonObject, load_json
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.operations import Operations
-from flowserver.store.listing import ExecutionFilter
+from flowserver.store.executions.listing import ExecutionFilter
 
 Action = Callable[[Operations, Parameters], Awaitable[JsonObject]]
 

@@ -6,7 +6,7 @@ from flowserver.base.clock import format_instant
 from flowserver.base.json_values import InvalidJson, Json, JsonObject, load_json, load_json_object
 from flowserver.machine.events import Event
 from flowserver.machine.state import Status
-from flowserver.store.executions import ExecutionRow
+from flowserver.store.executions.reading import ExecutionRow
 from flowserver.store.flows import FlowRow
 
 

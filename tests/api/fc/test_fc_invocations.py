@@ -11,7 +11,7 @@ import pytest
 
 from flowserver.server import Application
 from tests.api.fc.conftest import INVOKE, refused
-from tests.engine.functions import PATIENCE_SECONDS, Functions
+from tests.engine.called_functions import PATIENCE_SECONDS, Functions
 
 ASYNC = {"X-Fc-Invocation-Type": "Async"}
 TASKS = INVOKE.replace("/invocations", "/stateful-async-invocations")

@@ -8,7 +8,7 @@ import pytest
 
 from flowserver.server import Application
 from tests.api.fc.conftest import INVOKE, refused
-from tests.engine.functions import Functions
+from tests.engine.called_functions import Functions
 
 ASYNC = {"X-Fc-Invocation-Type": "Async"}
 

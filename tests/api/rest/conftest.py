@@ -10,8 +10,8 @@ import uvicorn
 from flowserver.machine.events import EventType
 from flowserver.operations.access import make_access_key
 from flowserver.server import Application
-from flowserver.store.database import Database
 from flowserver.store.keys import insert_access_key
+from flowserver.store.sql.database import Database
 from tests.invokers.wire_server import WireServer
 
 PASS = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: p\n"

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select, update
 
 from flowserver.server import Application
-from flowserver.store.tables import execution_documents, executions
+from flowserver.store.schema.tables import execution_documents, executions
 from tests.api.rest.conftest import PASS, WAIT, assert_problem
 
 HERE = "/v1/flows/order/executions"

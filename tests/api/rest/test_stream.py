@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from flowserver.server import Application
-from flowserver.store.tables import executions
+from flowserver.store.schema.tables import executions
 from tests.api.rest.conftest import WAIT, put_callback_flow
 from tests.invokers.wire_server import WireServer
 from tests.support.server import ServerProcess

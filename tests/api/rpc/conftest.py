@@ -10,7 +10,7 @@ import pytest
 from flowserver.base.json_values import load_json
 from flowserver.server import Application
 from tests.api.conftest import client_of
-from tests.engine.functions import Functions
+from tests.engine.called_functions import Functions
 from tests.engine.nodes import definition
 
 PASS = definition("- {type: pass, name: p}")

@@ -9,7 +9,7 @@ import pytest
 from flowserver.server import create_app
 from flowserver.settings import Settings
 from tests.api.rpc.conftest import ASK, CALL, PASS, WAIT, Rpc, fault, running_rpc
-from tests.engine.functions import Functions
+from tests.engine.called_functions import Functions
 from tests.engine.nodes import definition
 
 FIELDS = {"Name", "FlowName", "FlowDefinition", "Input", "Output", "Status", "StartedTime", "StoppedTime"}

@@ -8,7 +8,7 @@ import pytest
 from flowserver.base.limits import Limits
 from flowserver.server import Application
 from tests.api.rpc.conftest import ASK, CALL, PASS, WAIT, Rpc, running_rpc
-from tests.engine.functions import Functions
+from tests.engine.called_functions import Functions
 
 FIELDS = {
     "Id", "Name", "Description", "Definition", "Type", "RoleArn", "ExecutionMode", "ExternalStorageLocation",

@@ -10,9 +10,9 @@ from sqlalchemy import func, select
 from flowserver.api.rpc.signature import TIME_WINDOW_MS
 from flowserver.server import Application, create_app
 from flowserver.settings import Settings
-from flowserver.store.database import Database
 from flowserver.store.keys import disable_access_key
-from flowserver.store.tables import nonces
+from flowserver.store.schema.tables import nonces
+from flowserver.store.sql.database import Database
 from tests.api.rpc.conftest import PASS, Rpc, fault, running_rpc, success
 from tests.api.rpc.signing import Signer
 from tests.support.access_key import ACCESS_KEY_ID, TOKEN, create_database_with_key

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from flowserver.engine.tokens import TaskTokens
+from flowserver.engine.commit.task_tokens import TaskTokens
 from tests.api.rpc.conftest import ASK, PASS, WAIT, Rpc
-from tests.engine.functions import Call, Functions
+from tests.engine.called_functions import Call, Functions
 from tests.engine.nodes import definition
 
 RUN = {"FlowName": "f", "ExecutionName": "e"}

@@ -20,7 +20,7 @@ from flowserver.api.rest.models.flows import DEFINITION
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
 from flowserver.machine.state import Status
-from flowserver.store.executions import ExecutionRow
+from flowserver.store.executions.reading import ExecutionRow
 
 Document = Annotated[dict[str, Any], Field(description="Any JSON object; integers keep all their digits.")]
 ErrorName = Annotated[

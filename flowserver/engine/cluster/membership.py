@@ -1,0 +1,208 @@
+"""Who the nodes are: beats this node's heart, counts the beats of the others, hears and sends notices. PostgreSQL only.
+
+One thread and one connection of its own, so that neither a long commit nor a busy event loop keeps the heart from
+beating. No clock decides who lives: a node is dead when its count has stood still for `SILENT_LOOKS` looks of ours.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+from zlib import crc32
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from flowserver.base.clock import Clock
+from flowserver.base.threads import Threads
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.cluster.notices import Notice, read_notice
+from flowserver.store.cluster.nodes import NodeRow, beat, declare_dead, list_nodes
+from flowserver.store.cluster.notices import NoticesLost, listen, notify, receive
+from flowserver.store.sql.database import Database
+from flowserver.store.sql.errors import LOCK_NOT_AVAILABLE, reason_of, sqlstate_of
+
+log = logging.getLogger(__name__)
+
+BEAT_SECONDS = 0.4
+SILENT_LOOKS = 5
+"""With `BEAT_SECONDS`: between 2.0 and 2.4 s from a node's last beat until it is declared dead."""
+
+RECONNECT_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which executions this node looks after when nobody is at work on them; all nodes divide them alike."""
+
+    rank: int = 0
+    nodes: int = 1
+
+    def owns(self, execution_id: str) -> bool:
+        """Whether the execution falls to this node."""
+        return self.nodes == 1 or crc32(execution_id.encode()) % self.nodes == self.rank
+
+    @staticmethod
+    def of(node_id: str, rows: list[NodeRow]) -> "Share":
+        """The share of a node among those that stay."""
+        staying = sorted({row.node_id for row in rows if not row.is_leaving} | {node_id})
+        return Share(staying.index(node_id), len(staying))
+
+
+class Silence:
+    """Counts for how many looks the beats of each node have stood still."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, int]] = {}
+
+    def look(self, rows: list[NodeRow]) -> list[NodeRow]:
+        """Take in how the nodes are now; returns those that have been silent for too long."""
+        before, self._seen = self._seen, {}
+        for row in rows:
+            beats, looks = before.get(row.node_id, (-1, 0))
+            self._seen[row.node_id] = (row.beats, looks + 1 if beats == row.beats else 0)
+        return [row for row in rows if self._seen[row.node_id][1] >= SILENT_LOOKS]
+
+
+class MembershipListener(Protocol):
+    """Who acts on what is found out; called in the event loop."""
+
+    def nodes_changed(self) -> None:
+        """A node has come or gone, or was deaf for a while: anything may have happened."""
+        ...
+
+    def heard(self, notice: Notice) -> None:
+        """Another node says something."""
+        ...
+
+    def lease_is_lost(self) -> None:
+        """Others took this node for dead."""
+        ...
+
+
+class Membership:
+    """One node's part in the company of nodes. On SQLite there is only this one."""
+
+    def __init__(self, database: Database, lease: Lease, clock: Clock, listener: MembershipListener) -> None:
+        self.share = Share()
+        self._database = database
+        self._lease = lease
+        self._clock = clock
+        self._listener = listener
+        self._silence = Silence()
+        self._known: set[str] = set()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._ended = asyncio.Event()
+        self._notices = Threads("notices")
+        self._unsent = Notice()
+        self._sender: asyncio.Task[None] | None = None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody would hear."""
+        return self.share.nodes == 1 and not self._lease.is_leaving
+
+    def start(self) -> None:
+        """Begin to beat."""
+        if not self._database.is_sqlite:
+            arguments = (asyncio.get_running_loop(),)
+            self._thread = threading.Thread(target=self._run, args=arguments, name="membership", daemon=True)
+            self._thread.start()
+
+    async def stop(self) -> None:
+        """Stop beating; notices can still be sent."""
+        self._stopping.set()
+        if self._thread is not None:
+            await self._ended.wait()
+
+    def close(self) -> None:
+        """End the thread that sends notices; nothing may be announced any more."""
+        self._notices.close()
+
+    async def sent(self) -> None:
+        """Return when all that was announced has been sent, or could not be."""
+        if self._sender is not None:
+            await self._sender
+
+    def announce(self) -> Notice:
+        """What is to be told to the others; whatever the caller adds before it lets the event loop go on is sent."""
+        if self._sender is None and not self._database.is_sqlite:
+            self._sender = asyncio.create_task(self._send(), name="notices")
+        return self._unsent
+
+    async def _send(self) -> None:
+        try:
+            while self._unsent != Notice():
+                notice, self._unsent = self._unsent, Notice()
+                await self._notices.run(partial(self._notify, list(notice.texts(self._lease.node_id))))
+        except Exception as error:
+            log.warning("other nodes were not told, and find out by themselves: %s", reason_of(error))
+        finally:
+            self._sender = None
+
+    def _notify(self, texts: list[str]) -> None:
+        with self._database.session() as connection:
+            notify(connection, texts)
+
+    # In the thread
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            self._stay(loop)
+        finally:
+            loop.call_soon_threadsafe(self._ended.set)
+
+    def _stay(self, loop: asyncio.AbstractEventLoop) -> None:
+        while not self._stopping.is_set():
+            try:
+                with self._database.session() as connection:
+                    self._attend(connection, loop)
+            except (SQLAlchemyError, NoticesLost) as error:
+                log.warning("the other nodes cannot be reached, which is tried again: %s", reason_of(error))
+            except Exception:
+                log.exception("the membership failed and goes on")
+            self._stopping.wait(RECONNECT_SECONDS)
+
+    def _attend(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        listen(connection)
+        self._known = set()  # so that the first look counts as a change: notices may have been missed
+        self._silence = Silence()  # others could not beat either while the database was away
+        while not self._stopping.is_set():
+            if not beat(connection, self._lease.node_id, self._clock.now_ms()):
+                loop.call_soon_threadsafe(self._listener.lease_is_lost)
+            self._look(connection, loop)
+            self._listen(connection, loop)
+
+    def _look(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        rows = list_nodes(connection)
+        for silent in self._silence.look(rows):
+            if silent.node_id != self._lease.node_id and self._declare_dead(connection, silent):
+                log.warning("node %s has been silent and is taken for dead", silent.node_id)
+                rows.remove(silent)
+        known = {row.node_id for row in rows if not row.is_leaving}
+        self.share = Share.of(self._lease.node_id, rows)
+        if known != self._known:
+            self._known = known
+            loop.call_soon_threadsafe(self._listener.nodes_changed)
+
+    def _declare_dead(self, connection: Connection, silent: NodeRow) -> bool:
+        """Take a node's lease; False if it has come back, or one of its transactions still stands in the way."""
+        try:
+            return declare_dead(connection, silent)
+        except OperationalError as error:
+            if sqlstate_of(error) != LOCK_NOT_AVAILABLE:
+                raise
+            return False  # the next look tries again, and this node has to go on beating meanwhile
+
+    def _listen(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        """Hear what others say until it is time for the next beat."""
+        until = time.monotonic() + BEAT_SECONDS
+        while (left := until - time.monotonic()) > 0 and not self._stopping.is_set():
+            for text in receive(connection, left):
+                notice = read_notice(text, self._lease.node_id)
+                if notice is not None:
+                    loop.call_soon_threadsafe(self._listener.heard, notice)

@@ -1,0 +1,306 @@
+"""The one writer: whatever arrives while a commit runs becomes the next batch.
+
+Answers are given only after the commit. There are two queues. What callers ask for is bounded: they can be told to
+come back. The engine's own messages always fit, because they are bounded by what is running, and they go first: what
+runs never waits behind what is only about to begin.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+from msgspec.structs import replace
+from sqlalchemy import Connection
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
+
+from flowserver.base.background import BACKGROUND
+from flowserver.base.errors import ResourceThrottled
+from flowserver.base.memory import give_back_memory
+from flowserver.base.sharing import give
+from flowserver.engine.commit.batch import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Write
+from flowserver.engine.commit.context import Workshop
+from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce
+from flowserver.engine.commit.fair_queue import Asked, Intake
+from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
+from flowserver.store.executions.crash_marks import clear_at_work_of
+from flowserver.store.executions.saving import VersionConflict, park_execution
+from flowserver.store.sql.database import Database
+from flowserver.store.sql.errors import is_away, reason_of, sqlstate_of, was_cut
+from flowserver.store.sql.unreadable import is_damage
+
+log = logging.getLogger(__name__)
+
+CONFLICT_TRIES_MAX = 5
+"""How often an item that met another node's commit is tried again, alone."""
+
+IN_THE_WAY = ("40P01", "40001")
+"""PostgreSQL's codes for a deadlock, which it has resolved by ending this transaction, and a failed serialization."""
+
+GIVE_BACK_BYTES = 8_388_608
+"""After a batch that held more, memory is given back when there is nothing to do: freed memory would stay with the
+process otherwise."""
+
+T = TypeVar("T")
+
+
+class CommitListener(Protocol):
+    """Who acts on what was committed; called in the event loop, in commit order."""
+
+    def committed(self, result: BatchResult) -> None:
+        """The batch is durable: carry out its commands."""
+        ...
+
+    def lease_lost(self) -> None:
+        """This node was taken for dead and has come back as another: its calls are others' now."""
+        ...
+
+
+class Committer:
+    """Takes items from the event loop, commits them in batches in a thread of its own."""
+
+    def __init__(self, database: Database, workshop: Workshop, listener: CommitListener) -> None:
+        self._database = database
+        self._workshop = workshop
+        self._listener = listener
+        self._intake = Intake()
+        self._was_too_much = False
+        self._wake = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
+        self._loop_task: asyncio.Task[None] | None = None
+        self._stopping = False
+        self._stopped = False
+        self._has_rejoined = False
+        self._held_bytes = 0
+        """The most that a batch has held since memory was given back."""
+
+    def start(self) -> None:
+        """Begin to commit."""
+        self._loop_task = asyncio.create_task(self._run(), name="committer")
+
+    async def stop(self) -> None:
+        """Commit what is queued, then end."""
+        self._stopping = True
+        self._wake.set()
+        if self._loop_task is not None:
+            await self._loop_task
+        self._stopped = True
+        self._thread.shutdown()
+
+    async def submit(self, envelope: Envelope, *, bounded: bool = False) -> Receipt:
+        """Commit a message and return its receipt.
+
+        Raises ResourceThrottled at once when `bounded` and the queue is full, or when this has stopped;
+        SQLAlchemyError when the database could not commit, in which case it is unknown whether it did.
+        """
+        receipt: Receipt = await self._put(envelope, bounded=bounded)
+        return receipt
+
+    async def write(self, change: Callable[[Connection], T], *, bounded: bool = False) -> T:
+        """Run a change in the next batch's transaction and return its result once that is durable."""
+        answer: T = await self._put(Write(change), bounded=bounded)
+        return answer
+
+    @property
+    def pending(self) -> int:
+        """How many items wait for a later transaction."""
+        return len(self._intake)
+
+    def _put(self, item: Item, *, bounded: bool) -> asyncio.Future[Any]:
+        if self._stopped or (bounded and self._intake.asked >= self._workshop.limits.pending_messages_max):
+            raise ResourceThrottled
+        future = asyncio.get_running_loop().create_future()
+        self._intake.put((item, future), by_caller=bounded)
+        self._wake.set()
+        return future
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while taken := self._intake.take():
+                await self._commit_some(taken)
+            if self._held_bytes > GIVE_BACK_BYTES:
+                self._held_bytes = 0
+                await loop.run_in_executor(self._thread, give_back_memory)
+            if self._stopping:
+                return
+
+    async def _commit_some(self, taken: Sequence[Asked]) -> None:
+        """Commit these, or the first of them if all are too much at once; the others wait again."""
+        items = [item for item, _ in taken]
+        self._was_too_much = False
+        results = await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, items)
+        if self._has_rejoined:
+            self._has_rejoined = False
+            self._listener.lease_lost()
+        futures = iter(future for _, future in taken)
+        for result in results:
+            self._deliver(result, futures)
+            self._held_bytes = max(self._held_bytes, result.held_bytes)
+        self._intake.answered(
+            sum(len(result.answers) for result in results),
+            steps_gone_on=sum(result.steps_gone_on for result in results),
+            was_too_much=self._was_too_much,
+        )
+
+    def _deliver(self, result: BatchResult, futures: Any) -> None:
+        try:
+            self._listener.committed(result)
+        except Exception:  # the commit stands; the sweeper finds again whatever was not carried out
+            log.exception("acting on a commit failed")
+        for answer in result.answers:
+            give(next(futures), answer)
+
+    def _commit(self, items: Sequence[Item]) -> list[BatchResult]:
+        """The items' results in order; if they cannot be committed together, each is tried alone.
+
+        If they are too much at once, only the first of them are committed and have results.
+        """
+        try:
+            with BACKGROUND.held_up():
+                return [self._transact(items)]
+        except TooMuchAtOnce:  # nothing was done: it is no failure of any of them
+            self._was_too_much = True
+            return self._commit(items[: len(items) // 2])
+        except Exception as error:
+            if len(items) == 1:
+                return [self._commit_alone(_once_more(items[0]), error)]
+            log.warning("a batch of %d failed and is taken apart: %r", len(items), error)
+            return self._commit_apart([_once_more(item) for item in items])
+
+    def _commit_apart(self, items: Sequence[Item]) -> list[BatchResult]:
+        """Each item alone, until the database proves to be away: the rest would only wait for it one after another."""
+        results: list[BatchResult] = []
+        for item in items:
+            results.append(self._commit_alone(item, None))
+            answer = results[-1].answers[0]
+            if isinstance(answer, Exception) and is_away(answer) and not self._answers():
+                return results + [BatchResult(answers=[answer]) for _ in items[len(results) :]]
+        return results
+
+    def _answers(self) -> bool:
+        """Whether the database takes part, so that the item that has just failed is at fault alone."""
+        try:
+            with self._database.write() as connection:
+                hold_lease(connection, self._workshop.lease.node_id)
+        except LeaseLost:
+            return True
+        except Exception:
+            return False
+        return True
+
+    def _commit_alone(self, item: Item, error: Exception | None) -> BatchResult:
+        for tries in range(CONFLICT_TRIES_MAX):
+            if error is not None and not _may_pass(error, tries):
+                break
+            try:
+                return self._transact([item])
+            except Exception as again:
+                error = again
+        if error is None or not isinstance(item, Envelope) or not _is_at_fault(error):
+            return BatchResult(answers=[error])
+        return self._give_up(item, error)
+
+    def _give_up(self, envelope: Envelope, error: Exception) -> BatchResult:
+        """The database is well, but this execution cannot be read or saved: trying again would not help."""
+        log.error("execution %s is parked", envelope.execution_id, exc_info=error)
+        if envelope.new is not None:
+            return BatchResult(answers=[Receipt(ReceiptKind.PARKED)])
+        if isinstance(envelope.message, ENDING):
+            try:
+                return self._transact([envelope], headers_only=True)
+            except Exception as again:
+                error = again
+        return self._park(envelope, error)
+
+    def _park(self, envelope: Envelope, error: Exception) -> BatchResult:
+        """Touches nothing but the header. That it can be committed proves once more that the database is well."""
+        reason = f"{type(error).__name__}: {reason_of(error)}"
+        try:
+            with self._database.write() as connection:
+                hold_lease(connection, self._workshop.lease.node_id)
+                park_execution(connection, envelope.execution_id, reason)
+        except Exception as failed:  # whatever it is, the writer must go on
+            return BatchResult(answers=[failed])
+        return BatchResult(answers=[Receipt(ReceiptKind.PARKED)], parked=[envelope.execution_id])
+
+    def _transact(self, items: Sequence[Item], *, headers_only: bool = False) -> BatchResult:
+        try:
+            return self._attempt_marked(items, headers_only)
+        except LeaseLost as lost:
+            self._rejoin()
+            log.warning("%s; it comes back as another, %s", lost, self._workshop.lease.node_id)
+            return self._attempt_marked(items, headers_only)
+
+    def _attempt_marked(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
+        """Try, and mark large executions first when they are met."""
+        while True:
+            try:
+                return self._attempt(items, headers_only)
+            except NotMarked as unmarked:
+                self._mark(unmarked.execution_ids)
+
+    def _mark(self, execution_ids: Collection[str]) -> None:
+        at_work, node_id = self._workshop.at_work, self._workshop.lease.node_id
+        with self._database.write() as connection:
+            hold_lease(connection, node_id)
+            ends = at_work.mark(connection, node_id, execution_ids)
+        at_work.marked(ends)
+
+    def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
+        began = time.perf_counter()
+        with self._database.write() as connection:
+            batch = Batch(connection, self._workshop, headers_only=headers_only, is_shared=self._intake.is_shared)
+            result = batch.run(items)
+        batch.settle()
+        result.seconds = time.perf_counter() - began
+        return result
+
+    def _rejoin(self) -> None:
+        """Take a new lease. Replies under the old one will be stale; whatever callers asked for is still good."""
+        workshop = self._workshop
+        lost = workshop.lease.node_id
+        node_id = workshop.lease.renew()
+        workshop.warm.clear()
+        self._has_rejoined = True
+        with self._database.write() as connection:
+            clear_at_work_of(connection, lost)
+            register_node(connection, node_id, self._database.session_name, workshop.clock.now_ms())
+        workshop.at_work.forget()
+
+
+async def all_of(submissions: Iterable[Awaitable[T]]) -> list[T | None]:
+    """What each came to, None for those that failed: one that cannot be committed does not keep the others from it."""
+    results = await asyncio.gather(*submissions, return_exceptions=True)
+    for error in results:
+        if isinstance(error, Exception):
+            log.warning("something could not be committed and is left for later: %s", reason_of(error))
+    return [None if isinstance(result, BaseException) else result for result in results]
+
+
+def _once_more(item: Item) -> Item:
+    """The item for another try: the first may have been committed after all, so even a start of a unique name looks."""
+    if isinstance(item, Envelope) and item.new is not None:
+        return replace(item, new=replace(item.new, name_is_unique=False))
+    return item
+
+
+def _is_conflict(error: Exception) -> bool:
+    """Whether another node's commit was in the way: the same, tried again, meets another state of affairs."""
+    return isinstance(error, (VersionConflict, IntegrityError)) or sqlstate_of(error) in IN_THE_WAY
+
+
+def _may_pass(error: Exception, tries: int) -> bool:
+    """Whether the same may work at once: somebody was faster, a session was cut, or a mishap looks like damage."""
+    return _is_conflict(error) or (tries == 0 and (is_damage(error) or was_cut(error)))
+
+
+def _is_at_fault(error: Exception) -> bool:
+    """Whether the item is to blame: our own code fails, or the database does but for these rows, or refuses them."""
+    if not isinstance(error, SQLAlchemyError):
+        return not isinstance(error, (VersionConflict, LeaseLost))
+    return isinstance(error, (DataError, IntegrityError)) or is_damage(error)

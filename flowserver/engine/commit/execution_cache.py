@@ -1,0 +1,60 @@
+"""Executions kept in memory between two turns, because this node is making a call for them.
+
+Most messages are the replies of calls, and their executions need not be read again. What waits for anything else is
+kept only if a foreach or parallel is open and there is much to load: other waiting executions cost no memory. A copy is
+used only if its version is the stored one, since other nodes and `flowserver doctor` write, too; and every save is
+fenced by the version once more.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from sqlalchemy import Connection
+
+from flowserver.store.executions.loading import StoredExecution, lock_versions
+
+EXECUTIONS_MAX = 2_000
+
+
+class WarmExecutions:
+    """A bounded store, least recently used out first. For one thread: the writer's.
+
+    `held_bytes` never exceeds `bytes_max`: everything that its executions keep in memory, as JSON.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._kept: OrderedDict[str, StoredExecution] = OrderedDict()
+        self.held_bytes = 0
+
+    def take(self, connection: Connection, execution_ids: Iterable[str]) -> dict[str, StoredExecution]:
+        """Those of the executions that are kept as the database has them; they are kept no more.
+
+        If there is one, all executions of these ids are locked for the transaction, in one order.
+        """
+        ids = list(execution_ids)
+        found = {execution_id: self._pop(execution_id) for execution_id in ids if execution_id in self._kept}
+        if not found:
+            return {}
+        versions = lock_versions(connection, ids)
+        return {key: stored for key, stored in found.items() if versions.get(key) == stored.version}
+
+    def keep(self, stored: StoredExecution) -> None:
+        """Keep an execution as it was committed, for its next turn; one that is too large alone displaces no other."""
+        size = stored.held_bytes
+        if size > self._bytes_max:
+            return
+        self._kept[stored.execution.execution_id] = stored
+        self.held_bytes += size
+        while len(self._kept) > EXECUTIONS_MAX or self.held_bytes > self._bytes_max:
+            self._pop(next(iter(self._kept)))
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._kept.clear()
+        self.held_bytes = 0
+
+    def _pop(self, execution_id: str) -> StoredExecution:
+        stored = self._kept.pop(execution_id)
+        self.held_bytes -= stored.held_bytes
+        return stored

@@ -1,0 +1,143 @@
+"""The one reader of small questions: whatever is asked while it reads becomes its next transaction.
+
+A thread, a connection and a transaction for each question would cost several times what a look by key does. Questions
+that may take long, such as lists and histories, are asked elsewhere, so that they keep no others waiting: neither here
+nor, since the reader's connection is its own, for a connection.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from flowserver.base.errors import ResourceThrottled
+from flowserver.base.limits import Limits
+from flowserver.base.sharing import give
+from flowserver.store.sql.database import Database
+from flowserver.store.sql.errors import is_away, was_cut
+
+log = logging.getLogger(__name__)
+
+QUESTIONS_MAX = 100
+"""Questions in one transaction; more would hold its snapshot for longer than it saves."""
+
+T = TypeVar("T")
+
+Question = Callable[[Connection], Any]
+
+
+class Reader:
+    """Answers questions in batches, in a thread of its own. Make and use it inside one event loop."""
+
+    def __init__(self, database: Database, limits: Limits) -> None:
+        self._database = database
+        self._limits = limits
+        self._asked: list[tuple[Question, asyncio.Future[Any]]] = []
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="reader")
+        self._reading: asyncio.Task[None] | None = None
+        self._is_closed = False
+        self.begun = 0
+        """Counts the transactions. While it stands, whatever waits will see all that is committed by now."""
+
+    async def ask(self, question: Callable[[Connection], T], *, bounded: bool = False) -> T:
+        """Run a query function of a few look-ups; returns what it returns, or raises what it raises.
+
+        What no future can hold, such as StopIteration, is raised as a RuntimeError. Raises ResourceThrottled at once
+        when `bounded` and `pending_messages_max` questions wait, or when this has been closed.
+        """
+        if self._is_closed or (bounded and len(self._asked) >= self._limits.pending_messages_max):
+            raise ResourceThrottled
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._asked.append((question, future))
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read(), name="reader")
+        return await future
+
+    async def close(self) -> None:
+        """Answer what has been asked, and nothing more; then give the thread back."""
+        self._is_closed = True
+        if self._reading is not None:
+            await asyncio.wait([self._reading])
+        self._thread.shutdown()
+
+    async def _read(self) -> None:
+        taken: list[tuple[Question, asyncio.Future[Any]]] = []
+        loop = asyncio.get_running_loop()
+        try:
+            while taken := self._take():
+                answers = await loop.run_in_executor(self._thread, self._answer, [question for question, _ in taken])
+                for (_, future), answer in zip(taken, answers, strict=True):
+                    give(future, answer)
+        except BaseException as error:  # this task is ended, or our bug: nobody may be left waiting
+            for _, future in taken + self._asked:
+                give(future, RuntimeError(f"the reader was ended by {error!r}"))
+            self._asked = []
+            if not isinstance(error, Exception):
+                raise
+            log.exception("the reader failed")
+        finally:
+            self._reading = None
+
+    def _take(self) -> list[tuple[Question, asyncio.Future[Any]]]:
+        """The next batch, without those whose askers have gone."""
+        waiting = [(question, future) for question, future in self._asked if not future.done()]
+        self._asked = waiting[QUESTIONS_MAX:]
+        self.begun += 1
+        return waiting[:QUESTIONS_MAX]
+
+    def _answer(self, questions: Sequence[Question]) -> list[Any]:
+        """The answers in order; if the questions cannot be answered together, each is asked alone."""
+        try:
+            return self._transact(questions)
+        except Exception as error:
+            if len(questions) == 1 and not was_cut(error):
+                return [error]
+            log.warning("a batch of %d questions failed and is taken apart: %r", len(questions), error)
+            return self._answer_apart(questions)
+
+    def _answer_apart(self, questions: Sequence[Question]) -> list[Any]:
+        """Each alone, until the database proves to be away: the rest would only wait for it one after another."""
+        answers: list[Any] = []
+        for question in questions:
+            try:
+                answers += self._transact([question])
+            except Exception as error:
+                answers.append(error)
+                if is_away(error) and len(answers) < len(questions) and not self._is_there():
+                    return answers + [error] * (len(questions) - len(answers))
+        return answers
+
+    def _is_there(self) -> bool:
+        """Whether the database answers, so that the question that has just failed is at fault alone."""
+        try:
+            self._transact([lambda connection: connection.execute(select(1)).scalar()])
+        except Exception:
+            return False
+        return True
+
+    def _transact(self, questions: Sequence[Question]) -> list[Any]:
+        with self._database.look() as connection:
+            return [_answer_one(connection, question) for question in questions]
+
+
+def _answer_one(connection: Connection, question: Question) -> Any:
+    try:
+        return question(connection)
+    except SQLAlchemyError:  # the transaction may be lost
+        raise
+    except StopIteration as error:  # which no future takes
+        return _as_mistake(error)
+    except Exception as error:  # what it found out, or a mistake of its own
+        return error
+    except BaseException as error:  # such as SystemExit, which would end the loop and leave the others waiting
+        return _as_mistake(error)
+
+
+def _as_mistake(error: BaseException) -> RuntimeError:
+    mistake = RuntimeError(f"a question raised {error!r}")
+    mistake.__cause__ = error
+    return mistake

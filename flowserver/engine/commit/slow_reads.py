@@ -1,0 +1,35 @@
+"""Questions that may take long: lists, histories, counts. They have threads of their own and delay only each other.
+
+What is found by its key asks `Reader`, which answers many such questions in one transaction.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from flowserver.base.limits import Limits
+from flowserver.base.threads import Threads
+from flowserver.store.sql.database import Database
+
+LIST_THREADS = 3
+"""Lists that are read at once; each takes one of the database's `READERS_MAX` connections."""
+
+T = TypeVar("T")
+
+
+class Lists:
+    """Answers questions, each in a transaction of its own."""
+
+    def __init__(self, database: Database, limits: Limits) -> None:
+        self._database = database
+        self._threads = Threads("lists", LIST_THREADS, waiting_max=limits.pending_messages_max)
+
+    async def ask(self, query: Callable[[Connection], T]) -> T:
+        """What the query returns or raises. Raises ResourceThrottled if `pending_messages_max` questions wait."""
+        return await self._threads.run(partial(self._database.run_read, query))
+
+    def close(self) -> None:
+        """Take no more questions."""
+        self._threads.close()

@@ -1,0 +1,34 @@
+"""The turns of one message: what a turn wants of an execution that is not in memory is loaded for the next one."""
+
+from sqlalchemy import Connection
+
+from flowserver.language.graph import Flow
+from flowserver.machine.advance import advance
+from flowserver.machine.mappings import Environment
+from flowserver.machine.messages import Continue, Message
+from flowserver.machine.turn import Turn
+from flowserver.store.executions.loading import StoredExecution, load_finished, lock_versions
+from flowserver.store.executions.saving import VersionConflict
+
+
+def make_turns(
+    connection: Connection,
+    flow: Flow,
+    stored: StoredExecution,
+    message: Message,
+    environment: Environment,
+) -> list[Turn]:
+    """Tell an execution what happened; the first turn has the outcome, each further one makes a join that was next.
+    Raises VersionConflict if somebody else has changed the execution since it was loaded.
+    """
+    turns = [advance(flow, stored.execution, message, environment)]
+    while turns[-1].wanted:
+        try:
+            load_finished(connection, stored, turns[-1].wanted)
+        except ValueError:
+            execution_id = stored.execution.execution_id
+            if lock_versions(connection, [execution_id]).get(execution_id) != stored.version:
+                raise VersionConflict from None
+            raise
+        turns.append(advance(flow, stored.execution, Continue(), environment))
+    return turns

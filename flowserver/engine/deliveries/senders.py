@@ -1,0 +1,75 @@
+"""Brings deliveries to places outside this server: HTTP endpoints, and queues that brokers keep."""
+
+import asyncio
+from typing import Protocol
+
+from flowserver.base.errors import FlowServerError
+from flowserver.engine.deliveries.receivers import arrived_id, written
+from flowserver.invokers.brokers import BrokerMessage
+from flowserver.invokers.invocation import Failed, Reply
+from flowserver.invokers.outlets import Outlets
+from flowserver.invokers.web_requests import WebRequest
+from flowserver.machine.deliveries.destinations import Destination, QueueAddress, WebAddress
+from flowserver.machine.deliveries.notifications import headers_of
+from flowserver.store.queues.deliveries import Delivery, published_by
+
+WEB_SECONDS = 5.0
+"""An endpoint that has not answered by then has not taken the message."""
+
+BROKER_SECONDS = 8.0
+"""The same of a broker, whatever its queue's setting says: the attempt must end before its claim does."""
+
+TAG_HEADER = "Flowserver-Tag"
+
+
+class NotSent(Exception):
+    """The server could send nothing, so there was no attempt."""
+
+
+class WebSender(Protocol):
+    """Who makes requests to the outside."""
+
+    async def send(self, request: WebRequest) -> Reply | Failed:
+        """Make the request; Failed only if no reply came."""
+        ...
+
+
+class Outward:
+    """The ways out of this server."""
+
+    def __init__(self, sender: WebSender, outlets: Outlets) -> None:
+        self._sender = sender
+        self._outlets = outlets
+
+    def leads_to(self, destination: Destination) -> bool:
+        """Whether the destination is outside."""
+        return isinstance(destination, WebAddress) or (
+            isinstance(destination, QueueAddress) and destination.queue in self._outlets
+        )
+
+    async def bring(self, delivery: Delivery, destination: Destination) -> str | None:
+        """Bring it there; None if it has arrived, else why it has not, or perhaps has not. Raises NotSent."""
+        if isinstance(destination, WebAddress):
+            return await self._post(delivery, destination)
+        assert isinstance(destination, QueueAddress)
+        headers = {} if delivery.tag is None or not delivery.tag.isascii() else {TAG_HEADER: delivery.tag}
+        message = BrokerMessage(written(delivery).encode(), arrived_id(delivery), headers)
+        try:
+            async with asyncio.timeout(BROKER_SECONDS):
+                await self._outlets.send(destination.queue, message)
+        except TimeoutError:
+            return f"the broker did not confirm it in {BROKER_SECONDS:g} s"
+        except FlowServerError as error:
+            return f"{error.code}: {error.message}"
+        return None
+
+    async def _post(self, delivery: Delivery, address: WebAddress) -> str | None:
+        request_id = f"{arrived_id(delivery)}-{delivery.attempt}"
+        headers = headers_of(published_by(delivery), delivery.content_format, request_id)
+        request = WebRequest("POST", address.url, WEB_SECONDS, headers, written(delivery).encode())
+        reply = await self._sender.send(request)
+        if isinstance(reply, Failed):
+            if reply.is_own:
+                raise NotSent(reply.cause)
+            return reply.cause
+        return None if 200 <= reply.status < 300 else f"it answered {reply.status}"

@@ -1,0 +1,1 @@
+"""Executions in time: started, called for, timed, recovered, watched, deleted."""

@@ -1,0 +1,343 @@
+"""Makes the calls that committed turns order, and brings their results back as messages.
+
+A call is made at least once: if this process dies, another orders it again under the same idempotency key.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from flowserver.base.clock import Clock, format_instant
+from flowserver.base.errors import FlowServerError
+from flowserver.base.json_values import Json, JsonObject, dump_json
+from flowserver.base.limits import Limits
+from flowserver.base.names import child_execution_id
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit.batch import Envelope
+from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.retry import persist
+from flowserver.engine.executions.invocation_submitter import Submitter
+from flowserver.engine.executions.message_sender import Sender
+from flowserver.engine.executions.starting import Started, Starter, StartRequest, as_failure, check_execution_name
+from flowserver.engine.executions.waiting_calls import Order, Orders
+from flowserver.engine.functions.call_slots import Places
+from flowserver.engine.functions.caller import Caller
+from flowserver.engine.functions.concurrency import Gates
+from flowserver.engine.functions.hooks import Hooks
+from flowserver.engine.functions.registry import FunctionRegistry, Lookup
+from flowserver.engine.invocations.waiting import Line, Lines, Place
+from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
+from flowserver.language.graph import (
+    ActionTarget,
+    FlowTarget,
+    FunctionTarget,
+    Pattern,
+    QueueTarget,
+    TopicTarget,
+)
+from flowserver.language.targets import INVOCATION_ID
+from flowserver.machine.commands import InvokeTask
+from flowserver.machine.messages import Failure, Result, Success, TaskReplied
+
+log = logging.getLogger(__name__)
+
+CallKey = tuple[str, int, int]
+"""(execution_id, scope_id, wait_id): one attempt of one task."""
+
+KEPT_MAX = 512
+KEPT_BYTES_MAX = 16_384
+"""Calls that wait and are kept as they were ordered, and the largest documents of one: it spares reading them."""
+
+
+class Dispatcher:
+    """One coroutine per call under way; so many of them at once as there are `places`. Of those that wait, keys."""
+
+    def __init__(
+        self,
+        committer: Committer,
+        invoker: Invoker,
+        registry: FunctionRegistry,
+        starter: Starter,
+        sender: Sender,
+        submitter: Submitter,
+        orders: Orders,
+        places: Places,
+        clock: Clock,
+        limits: Limits,
+        lease: Lease,
+        gates: Gates,
+        hooks: Hooks,
+    ) -> None:
+        self._committer = committer
+        self._lease = lease
+        self._invoker = invoker
+        self._registry = registry
+        self._starter = starter
+        self._sender = sender
+        self._submitter = submitter
+        self._clock = clock
+        self._limits = limits
+        self._hooks = hooks
+        self._orders = orders
+        self.places = places
+        self._lines: Lines[CallKey] = Lines(registry, gates, places, self._turn_came, self._refuse)
+        self._calls: dict[CallKey, asyncio.Task[None]] = {}
+        self._waiting: dict[CallKey, Line] = {}
+        self._kept: dict[CallKey, Order] = {}
+        self._draining = False
+
+    def dispatch(self, caller: Caller, command: InvokeTask, size: int = 0) -> None:
+        """Make a task's call; a call of the same attempt that is under way or waits goes on alone.
+
+        `size` is that of the step's documents in bytes: large ones are not held while the call waits for a place.
+        """
+        key = (caller.execution_id, command.scope_id, command.wait_id)
+        if self._draining or key in self._calls or key in self._waiting:
+            return
+        line = _line(caller, command)
+        place = self._lines.take_now(line)
+        if place is not None:
+            self._begin(key, place, (caller, command))
+            return
+        self._waiting[key] = line
+        if len(self._kept) < KEPT_MAX and size <= KEPT_BYTES_MAX:
+            self._kept[key] = caller, command
+        self._lines.join(line, key)
+
+    def cancel(self, key: CallKey) -> bool:
+        """Drop the call, since no step waits for it any more; False if this node is not making it."""
+        call = self._calls.get(key)
+        if call is not None:
+            call.cancel()
+            return True
+        line = self._forget_waiting(key)
+        if line is None:
+            return False
+        self._lines.drop(line, key)
+        return True
+
+    def abandon(self) -> None:
+        """The lease was lost: whatever is under way here is made again by others, and its replies count no more."""
+        for call in self._calls.values():
+            call.cancel()
+        self._calls.clear()
+        self._lines.clear()
+        self._waiting.clear()
+        self._kept.clear()
+
+    def leave(self) -> None:
+        """Begin no more calls; those that wait for a place are left to others."""
+        self._draining = True
+        self._lines.close()
+        self._waiting.clear()
+        self._kept.clear()
+
+    def give_up_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[CallKey]:
+        """Drop up to `limit` calls that wait for a place, of executions (by id) that this node need not keep."""
+        given_up = self._lines.send_away(lambda key: keeps(key[0]), limit)
+        for key in given_up:
+            self._forget_waiting(key)
+        return given_up
+
+    def has_begun(self, key: CallKey) -> bool:
+        """Whether the attempt's call has left this node and its answer is still to come."""
+        return key in self._calls
+
+    @property
+    def held(self) -> list[CallKey]:
+        """The calls that are under way here, or wait as they were ordered; of the others this node holds keys only,
+        and looks whether a step still waits for one when its turn comes.
+        """
+        return [*self._calls, *self._kept]
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for a place."""
+        return len(self._waiting)
+
+    def is_calling(self, key: CallKey) -> bool:
+        """Whether the attempt's call is under way here, or left to whoever comes after this node."""
+        return self._draining or key in self._calls or key in self._waiting
+
+    async def drain(self, seconds: float) -> None:
+        """Begin no more calls, wait for those under way, then drop the rest.
+
+        What is not made or dropped is made by whoever takes it over.
+        """
+        self.leave()
+        calls = list(self._calls.values())
+        if not calls:
+            return
+        _, pending = await asyncio.wait(calls, timeout=seconds)
+        for call in pending:
+            call.cancel()
+        if pending:
+            await asyncio.wait(pending)
+
+    def _begin(self, key: CallKey, place: Place, order: Order | None) -> None:
+        call = asyncio.create_task(self._call(key, order, place), name=f"call of {key[0]}")
+        self._calls[key] = call
+        call.add_done_callback(lambda _: self._forget(key, call, place))
+
+    def _turn_came(self, key: CallKey, place: Place) -> None:
+        order = self._kept.get(key)
+        self._forget_waiting(key)
+        self._begin(key, place, order)
+
+    def _refuse(self, key: CallKey, cause: str) -> None:
+        """As many calls of the function wait as may."""
+        self._forget_waiting(key)
+        call = asyncio.create_task(self._report(key, Failure("FC.ResourceExhausted", cause), self._lease.node_id))
+        self._calls[key] = call
+        call.add_done_callback(lambda _: self._forget(key, call))
+
+    def _forget_waiting(self, key: CallKey) -> Line | None:
+        self._kept.pop(key, None)
+        return self._waiting.pop(key, None)
+
+    def _forget(self, key: CallKey, call: asyncio.Task[None], place: Place | None = None) -> None:
+        """The call is over; the same attempt may have been ordered again meanwhile."""
+        if place is not None:
+            place.give_back()  # of a call that was cancelled before it ran
+        if self._calls.get(key) is call:
+            del self._calls[key]
+
+    async def _call(self, key: CallKey, order: Order | None, place: Place) -> None:
+        lease = self._lease.node_id
+        try:
+            order = order or await self._orders.read(key)
+            if order is None:
+                return  # no step waits for it, or the sweeper finds what is wrong
+            result = await self._make(*order)
+        finally:
+            place.give_back()
+        await self._report(key, result, lease)
+
+    async def _report(self, key: CallKey, result: Result, lease: str) -> None:
+        envelope = Envelope(key[0], TaskReplied(key[1], key[2], result), lease=lease)
+        await persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
+
+    async def _make(self, caller: Caller, command: InvokeTask) -> Result:
+        try:
+            return await self._result(caller, command)
+        except Exception as error:  # a call must not end without a word: the step would wait for ever
+            log.exception("the call %s failed inside the server", command.idempotency_key)
+            return Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
+
+    async def _result(self, caller: Caller, command: InvokeTask) -> Result:
+        match command.target:
+            case FunctionTarget() as target if command.asynchronous:
+                return await self._submitter.submit(caller, command, target)
+            case FunctionTarget(_, service, qualifier, function):
+                return await self._invoke(caller, command, service, qualifier, function, command.input)
+            case FlowTarget(_, flow_name):
+                return await persist(lambda: self._start_child(caller, command, flow_name, "FnF"))
+            case QueueTarget() | TopicTarget() as target:
+                return await self._sender.send(target, command)
+            case ActionTarget(_, "fnf", _):
+                name = str((command.params or {}).get("FlowName"))
+                return await persist(lambda: self._start_child(caller, command, name, "fnf"))
+            case ActionTarget(_, service, api):
+                return await self._call_action(caller, command, service, api)
+
+    async def _invoke(
+        self, caller: Caller, command: InvokeTask, service: str, qualifier: str, function: str, event: JsonObject
+    ) -> Result:
+        endpoint = await self._endpoint(service, qualifier, function)
+        if isinstance(endpoint, Failure):
+            return endpoint
+        if not self._hooks.is_initialized(endpoint):
+            failure = await self._hooks.initialize(endpoint, command.idempotency_key)
+            if failure is not None:
+                return failure
+        invocation_id = (command.params or {}).get(INVOCATION_ID)
+        invocation = Invocation(
+            service=service,
+            qualifier=qualifier,
+            function=function,
+            event=dump_json(event),
+            invocation_id=None if invocation_id is None else str(invocation_id),
+            idempotency_key=command.idempotency_key,
+            attempt=command.attempt,
+            timeout_ms=self._time_left_ms(command.deadline_at),
+            flow_name=caller.flow_name,
+            execution_name=caller.execution_name,
+            step_name=command.step_name,
+        )
+        return _result(await self._invoker.invoke(invocation, endpoint))
+
+    async def _endpoint(self, service: str, qualifier: str, function: str) -> Lookup:
+        known = self._registry.remembered(service, qualifier, function)
+        if known is not None:
+            return known
+        return await persist(lambda: self._registry.find(service, qualifier, function))
+
+    async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> Result:
+        """Another product's API: whoever runs this server registers a function that stands for it."""
+        result = await self._invoke(caller, command, service, "", api, command.params or {})
+        if isinstance(result, Success) or result.error.startswith(("FC.", "FnF.", f"{service}.")):
+            return result
+        return Failure(f"{service}.{result.error}", result.cause)
+
+    async def _start_child(self, caller: Caller, command: InvokeTask, flow_name: str, prefix: str) -> Result:
+        """Start a sub-flow. Its id follows from the attempt, so ordering the attempt again finds the same child."""
+        child_id = child_execution_id(caller.execution_id, command.scope_id, command.wait_id)
+        params = command.params or {}
+        name = params.get("ExecutionName")
+        request = StartRequest(
+            flow_name=flow_name,
+            execution_id=child_id,
+            execution_name=child_id if name is None else str(name),
+            input_text=_input_text(params.get("Input"), command.input),
+            callback_token=command.token if command.pattern is Pattern.SYNC else None,
+        )
+        try:
+            if name is not None:
+                check_execution_name(request.execution_name)
+            started = await self._starter.start(request, by_step=True)
+        except FlowServerError as error:
+            return Failure(*as_failure(error, prefix))
+        if command.pattern is Pattern.SYNC and started.execution_id != child_id:
+            cause = f"an execution named {request.execution_name} already runs; a sync step needs one of its own"
+            return Failure(f"{prefix}.ExecutionAlreadyExists", cause)
+        return Success(self._start_reply(request, started))
+
+    def _start_reply(self, request: StartRequest, started: Started) -> JsonObject:
+        return {
+            "RequestId": request.execution_id,
+            "FlowName": started.flow.name,
+            "FlowDefinition": started.flow.definition,
+            "Name": request.execution_name,
+            "Input": request.input_text,
+            "Output": "",
+            "Status": "Running",
+            "StartedTime": format_instant(self._clock.now_ms()),
+            "StoppedTime": "",
+        }
+
+    def _time_left_ms(self, deadline_at: int | None) -> int:
+        if deadline_at is None:
+            return self._limits.function_seconds_max * 1000
+        return max(deadline_at - self._clock.now_ms(), 1)
+
+
+def _line(caller: Caller, command: InvokeTask) -> Line:
+    match command.target:
+        case FunctionTarget(_, service, qualifier, function) if not command.asynchronous:
+            return Line(caller.flow_name, (service, qualifier, function))
+        case ActionTarget(action, service, api):
+            called = (service, "", api) if service != "fnf" else (action,)
+            return Line(caller.flow_name, called, is_function=service != "fnf")
+        case target:
+            return Line(caller.flow_name, (target.arn,), is_function=False)
+
+
+def _result(reply: Replied | Failed) -> Result:
+    return Success(reply.output) if isinstance(reply, Replied) else Failure(reply.error, reply.cause)
+
+
+def _input_text(given: Json, step_input: JsonObject) -> str:
+    """The child's input: the parameter (an object, or JSON text of one), else the step's whole input."""
+    if given is None:
+        return dump_json(step_input)
+    return given if isinstance(given, str) else dump_json(given)

@@ -1,0 +1,78 @@
+"""Submits the asynchronous invocations that task steps order, as long as their steps still wait for that.
+
+The key of an invocation follows from the attempt that submits it, so ordering the attempt again finds the same one. A
+turn that no longer wants it says so in its own commit (`StopInvocation`). The submission looks for the waiting step in
+its transaction; so whichever of the two comes first, no invocation is left that nobody wants.
+"""
+
+from uuid import NAMESPACE_OID, uuid5
+
+from sqlalchemy import Connection
+
+from flowserver.base.errors import FlowServerError
+from flowserver.base.json_values import dump_json_bytes
+from flowserver.base.limits import Limits
+from flowserver.engine.commit.retry import persist
+from flowserver.engine.executions.starting import as_failure
+from flowserver.engine.functions.caller import Caller
+from flowserver.engine.invocations.service import Invocations, NewInvocation
+from flowserver.language.graph import FunctionTarget, Pattern
+from flowserver.language.targets import INVOCATION_ID
+from flowserver.machine.commands import InvokeTask
+from flowserver.machine.messages import Failure, Result, Success
+from flowserver.store.executions.due import waits_for_call
+
+
+class NobodyWaits(Exception):
+    """The step does not wait for this any more, so there is nothing to submit and nobody to be told."""
+
+
+class Submitter:
+    """Submits on behalf of steps."""
+
+    def __init__(self, invocations: Invocations, limits: Limits) -> None:
+        self._invocations = invocations
+        self._limits = limits
+
+    async def submit(self, caller: Caller, command: InvokeTask, target: FunctionTarget) -> Result:
+        """Submit what the step orders.
+
+        Returns a Success of `{}` for requestResponse, whose `$local` it becomes; for the patterns that wait, of the
+        texts `RequestId` and `StatefulAsyncInvocationId`, for the history to show. What cannot be submitted is a
+        Failure of `FC.` and the code that the function's API would answer.
+        """
+        invocation_id = (command.params or {}).get(INVOCATION_ID)
+        payload = dump_json_bytes(command.input)
+        if len(payload) > self._limits.async_payload_bytes_max:
+            bound = f"{self._limits.async_payload_bytes_max}, the limit async_payload_bytes_max"
+            return Failure("FC.EntityTooLarge", f"the step's input has {len(payload)} bytes, more than {bound}")
+        new = NewInvocation(
+            service=target.service,
+            qualifier=target.qualifier,
+            function=target.function,
+            payload=payload,
+            invocation_key=command.submission_key,
+            request_id=str(uuid5(NAMESPACE_OID, command.submission_key)),
+            invocation_id=None if invocation_id is None else str(invocation_id),
+            execution_id=caller.execution_id,
+            flow_name=caller.flow_name,
+            execution_name=caller.execution_name,
+            step_name=command.step_name,
+            callback_token=command.token if command.pattern is Pattern.SYNC else None,
+        )
+        return await self._submit(caller.execution_id, command, new)
+
+    async def _submit(self, execution_id: str, command: InvokeTask, new: NewInvocation) -> Result:
+        def check(connection: Connection) -> None:
+            if not waits_for_call(connection, execution_id, command.scope_id, command.wait_id):
+                raise NobodyWaits
+
+        try:
+            row = await persist(lambda: self._invocations.submit(new, check=check))
+        except FlowServerError as error:
+            return Failure(*as_failure(error, "FC"))
+        except NobodyWaits:
+            return Failure("FnF.RuntimeError", "the step no longer waits for its submission")
+        if command.pattern is Pattern.REQUEST_RESPONSE:
+            return Success({})
+        return Success({"RequestId": row.request_id, "StatefulAsyncInvocationId": row.invocation_id})

@@ -1,0 +1,99 @@
+"""Brings what task steps send to queues and topics. Knows nothing of executions or of when a step goes on.
+
+A message's id follows from the attempt that sends it, so that sending it again after a crash leaves one message, for as
+long as nobody has deleted it.
+"""
+
+from base64 import b64encode
+from typing import Literal
+from uuid import NAMESPACE_OID, uuid5
+
+from flowserver.base.errors import FlowServerError, InvalidArgument
+from flowserver.base.json_values import JsonObject
+from flowserver.base.xml_characters import NOT_IN_XML
+from flowserver.engine.commit.retry import persist
+from flowserver.engine.deliveries.topics import NewTopicMessage, Topics
+from flowserver.engine.executions.starting import as_failure
+from flowserver.engine.queues.operations import PRIORITY_DEFAULT, NewQueueMessage
+from flowserver.engine.queues.service import Queues, new_receipt
+from flowserver.invokers.outlets import Outlets
+from flowserver.language.graph import QueueTarget, TopicTarget
+from flowserver.language.targets import DELAY_SECONDS, MESSAGE_TAG, PRIORITY
+from flowserver.machine.commands import InvokeTask
+from flowserver.machine.messages import Failure, Result, Success
+from flowserver.machine.parameters import message_body
+
+_OWNER = "MNS"
+
+QueueBodies = Literal["base64", "plain"]
+"""How the bodies of messages to queues are written. The service's SDKs decode Base64 unless they are told not to."""
+
+
+class Sender:
+    """Sends to queues and topics of this server, and to queues that brokers keep: there, bodies are always plain."""
+
+    def __init__(self, queues: Queues, topics: Topics, outlets: Outlets, queue_bodies: QueueBodies) -> None:
+        self._queues = queues
+        self._topics = topics
+        self._outlets = outlets
+        self._queue_bodies = queue_bodies
+
+    async def send(self, target: QueueTarget | TopicTarget, command: InvokeTask) -> Result:
+        """Send a message; returns its ids, or `MNS.` and the code of what was wrong."""
+        try:
+            if isinstance(target, QueueTarget):
+                digest = await self._send(target.queue, command)
+            else:
+                digest = await self._publish(target.topic, command)
+        except FlowServerError as error:
+            return Failure(*as_failure(error, _OWNER))
+        return Success(_answer(command, digest))
+
+    async def _send(self, queue: str, command: InvokeTask) -> str:
+        params = command.params or {}
+        priority = params.get(PRIORITY)
+        message = NewQueueMessage(
+            message_id=_message_id(command),
+            body=self._written(queue, message_body(params)),
+            delay_seconds=params.get(DELAY_SECONDS),
+            priority=PRIORITY_DEFAULT if priority is None else priority,
+            receipt=new_receipt(),
+        )
+        (sent,) = await persist(lambda: self._queues.send(queue, [message]))
+        return sent.body_md5
+
+    async def _publish(self, topic: str, command: InvokeTask) -> str:
+        """Attributes of the message would be for kinds of subscribers that there are none of here."""
+        params = command.params or {}
+        body = _legible(message_body(params))
+        message = NewTopicMessage(message_id=_message_id(command), body=body, tag=_printable(params.get(MESSAGE_TAG)))
+        return await persist(lambda: self._topics.publish(topic, message))
+
+    def _written(self, queue: str, body: str) -> str:
+        if queue in self._outlets:
+            return body
+        return b64encode(body.encode()).decode() if self._queue_bodies == "base64" else _legible(body)
+
+
+def _message_id(command: InvokeTask) -> str:
+    return uuid5(NAMESPACE_OID, command.submission_key).hex.upper()
+
+
+def _answer(command: InvokeTask, body_md5: str) -> JsonObject:
+    """What the service answers. Nothing is known under the request id; it is there for who logs it."""
+    request_id = str(uuid5(NAMESPACE_OID, f"{command.submission_key}#request")).upper()
+    return {"MessageId": _message_id(command), "RequestId": request_id, "MessageBodyMD5": body_md5}
+
+
+def _legible(body: str) -> str:
+    """The body; raises InvalidArgument for one that no answer to whoever receives the message could hold."""
+    if found := NOT_IN_XML.search(body):
+        raise InvalidArgument(f"MessageBody holds the character U+{ord(found[0]):04X}, which no message can")
+    return body
+
+
+def _printable(tag: str | None) -> str | None:
+    """The tag; raises InvalidArgument for one that no header, and perhaps no database, could hold."""
+    if tag is not None and not tag.isprintable():
+        raise InvalidArgument("MessageTag must be printable")
+    return tag

@@ -1,0 +1,66 @@
+"""Which executions stand still although a server should have set them going: 0 while all servers do their work.
+
+Looks from outside, by the rows alone, and shares nothing with the sweeper and the timekeeper whose failure it shows.
+"""
+
+from collections.abc import Hashable, Iterator
+
+from sqlalchemy import Connection
+
+from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.store.executions.due import due_deadlines, due_timers, orphaned_tasks
+from flowserver.store.integrity.counts import (
+    executions_in_breach,
+    parked_among,
+    pausing_scopes,
+    ready_versions,
+    untold_callbacks,
+)
+
+OVERDUE_MS = 10_000
+"""So late is nothing that a server at work sets going, even after a crash of another."""
+
+FOUND_MAX = 10_000
+"""Executions counted for each reason; beyond, the exact number matters to nobody."""
+
+
+class Overdue:
+    """One look after the other, by one thread at a time.
+
+    Ready scopes and calls that nobody has taken carry no instant, so they are overdue when looks that are `OVERDUE_MS`
+    apart have seen them alike.
+    """
+
+    def __init__(self, tokens: TaskTokens) -> None:
+        self._tokens = tokens
+        self._first_seen: dict[Hashable, int] = {}
+
+    def stuck_executions(self, connection: Connection, now_ms: int) -> set[str]:
+        """Executions that break the invariant, and those whose due work is overdue."""
+        before = now_ms - OVERDUE_MS
+        stuck = set(executions_in_breach(connection, FOUND_MAX))
+        stuck.update(timer.execution_id for timer in due_timers(connection, before, FOUND_MAX))
+        stuck.update(deadline.execution_id for deadline in due_deadlines(connection, before, FOUND_MAX))
+        stuck.update(self._untold(connection, before))
+        stuck.update(self._standing_still(connection, now_ms))
+        return stuck
+
+    def _untold(self, connection: Connection, before_ms: int) -> Iterator[str]:
+        """Executions whose callback waits, although the task it is for could take it."""
+        claims = [
+            (execution_id, self._tokens.read(token))
+            for execution_id, token in untold_callbacks(connection, before_ms, FOUND_MAX)
+        ]
+        receivers = {claim.execution_id for _, claim in claims if claim is not None}
+        parked, pausing = parked_among(connection, receivers), pausing_scopes(connection, receivers)
+        for execution_id, claim in claims:
+            if claim is None or not (claim.execution_id in parked or (claim.execution_id, claim.scope_id) in pausing):
+                yield execution_id
+
+    def _standing_still(self, connection: Connection, now_ms: int) -> Iterator[str]:
+        found: dict[Hashable, str] = {call: call.execution_id for call in orphaned_tasks(connection, FOUND_MAX)}
+        found.update(((each, version), each) for each, version in ready_versions(connection, FOUND_MAX))
+        self._first_seen = {key: min(self._first_seen.get(key, now_ms), now_ms) for key in found}
+        for key, execution_id in found.items():
+            if self._first_seen[key] <= now_ms - OVERDUE_MS:
+                yield execution_id

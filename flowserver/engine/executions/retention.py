@@ -1,0 +1,216 @@
+"""Deletes ended executions that have been kept for long enough, and whatever nothing refers to any more.
+
+A loop of rounds; every deletion is a small change that shares a commit with whatever else waits, and takes as many rows
+as keep it short. Each node deletes its share, and what others leave when it has none. Nothing here is urgent: what a
+round leaves undone, or a crash interrupts, the next finds again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeVar
+
+from sqlalchemy import Connection
+
+from flowserver.base.clock import INSTANT_MS_MAX, Clock
+from flowserver.engine.background import TimedRounds
+from flowserver.engine.cluster.membership import Membership
+from flowserver.engine.commit.committer import Committer
+from flowserver.engine.deletion_pace import Pace
+from flowserver.store.executions.retention import (
+    HIDDEN,
+    Ended,
+    KeptFlow,
+    delete_definitions,
+    delete_ended,
+    ended_before,
+    forget_flows,
+    hide_ended,
+    kept_flows,
+    trim_history,
+    unused_definitions,
+)
+from flowserver.store.integrity.space import free_pages, give_back, used_bytes
+from flowserver.store.sql.database import Database
+
+log = logging.getLogger(__name__)
+
+ROUND_SECONDS = 60.0
+DAY_MS = 86_400_000
+KEPT_MS_MIN = 300_000
+"""Whatever the rules: a start that is repeated because its answer was lost must still find its execution."""
+
+SETTLED_MS = 3_600_000
+"""So long ago no start under way has read how a flow was."""
+
+EXECUTIONS_AT_ONCE = 50
+FOUND_AT_ONCE = 500
+STEPS = 100
+"""When there is too much, what goes next is this part of the time from the first end until now."""
+
+PAGES_AT_ONCE = 128
+SPARE_PART = 20
+"""This part of a file's pages may be free, for the executions to come."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How long ended executions are kept, in days, and how many bytes all data may take; 0 for no bound."""
+
+    days: int
+    bytes_max: int
+
+    def keeps_until(self, flow: KeptFlow, now_ms: int) -> int:
+        """Executions of the flow that ended before this instant (ms) have been kept for long enough."""
+        if flow.is_deleted:
+            return now_ms - KEPT_MS_MIN
+        days = self.days if flow.retention_days is None else flow.retention_days
+        return 0 if days == 0 else min(now_ms - days * DAY_MS, now_ms - KEPT_MS_MIN)
+
+
+FOR_EVER: Final = Rules(days=0, bytes_max=0)
+
+
+class Retention(TimedRounds):
+    """One node's part in deleting. `deleted` is told how many executions went, `rest` waits for so many seconds."""
+
+    name = "retention"
+    seconds = ROUND_SECONDS
+
+    def __init__(
+        self,
+        database: Database,
+        committer: Committer,
+        clock: Clock,
+        membership: Membership,
+        rules: Rules,
+        deleted: Callable[[int], None],
+        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        super().__init__(rest)
+        self._database = database
+        self._committer = committer
+        self._clock = clock
+        self._membership = membership
+        self._rules = rules
+        self._deleted = deleted
+        self._pace = Pace(committer, self._rest)
+        self._tidied_at = 0
+
+    async def round(self) -> int:
+        """Delete all that may go now; returns how many executions this node has deleted."""
+        now = self._clock.now_ms()
+        count = await self._delete_before(HIDDEN, INSTANT_MS_MAX)  # what a crash has left of long ones
+        for flow in await self._read(kept_flows):
+            until = self._rules.keeps_until(flow, now)
+            if flow.oldest_ms < until:
+                count += await self._delete_before(flow.flow_id, until)
+        early = await self._make_room(now)
+        await self._tidy(now)
+        if self._database.is_sqlite:
+            await self._shorten_file()
+        if count:
+            log.info("deleted %d ended executions that had been kept for long enough", count)
+        if early:
+            log.info("deleted %d ended executions early, because there is more data than there should be", early)
+        return count + early
+
+    async def _make_room(self, now: int) -> int:
+        """While there is too much data, delete what ended first, but nothing of flows that are kept for ever."""
+        count = 0
+        while self._rules.bytes_max and (used := await self._read(used_bytes)) > self._rules.bytes_max:
+            kept = [flow for flow in await self._read(kept_flows) if flow.retention_days != 0]
+            first = min((flow.oldest_ms for flow in kept), default=INSTANT_MS_MAX)
+            until = min(first + (now - first) // STEPS + 1, now - KEPT_MS_MIN)
+            gone = 0
+            for flow in kept:
+                gone += await self._delete_before(flow.flow_id, until) if flow.oldest_ms < until else 0
+            if not gone:
+                log.warning("the data takes %d bytes, more than it should, but no more may be deleted now", used)
+                break
+            count += gone
+        return count
+
+    async def _delete_before(self, flow_id: str, until_ms: int) -> int:
+        """Delete the flow's executions that ended before the instant: this node's, or, if it has none, any."""
+        count = 0
+        while found := await self._read(partial(_ended_before, flow_id=flow_id, before_ms=until_ms)):
+            mine = [each for each in found if self._membership.share.owns(each.execution_id)] or found
+            gone = 0
+            for some in self._in_portions(mine):
+                gone += await self._delete(some)
+            if not gone:  # others are at it
+                break
+            count += gone
+        return count
+
+    def _in_portions(self, found: list[Ended]) -> Iterator[list[Ended]]:
+        """What one transaction can take: one that is too long for it stands alone."""
+        portion: list[Ended] = []
+        rows = 0
+        for each in found:
+            if portion and (rows + each.events > self._pace.rows or len(portion) == EXECUTIONS_AT_ONCE):
+                yield portion
+                portion, rows = [], 0
+            portion.append(each)
+            rows += each.events
+        yield portion
+
+    async def _delete(self, portion: list[Ended]) -> int:
+        if len(portion) == 1 and portion[0].events > self._pace.rows:
+            await self._delete_history(portion[0].execution_id)
+        count = await self._change(partial(delete_ended, execution_ids=[each.execution_id for each in portion]))
+        self._deleted(count)
+        return count
+
+    async def _delete_history(self, execution_id: str) -> None:
+        """Hide the execution and delete its history piece by piece."""
+        if await self._write(partial(hide_ended, execution_id=execution_id)):
+            while await self._change(partial(trim_history, execution_id=execution_id, limit=self._pace.rows)):
+                pass
+
+    async def _change(self, change: Callable[[Connection], int]) -> int:
+        return await self._pace.change(change)
+
+    async def _tidy(self, now: int) -> None:
+        """Drop what nothing refers to: deleted flows, and once an hour definitions, whose search reads much."""
+        before = now - SETTLED_MS
+        while await self._change(partial(forget_flows, before_ms=before, limit=FOUND_AT_ONCE)) == FOUND_AT_ONCE:
+            pass
+        if self._tidied_at > before:
+            return
+        self._tidied_at = now
+        for unused in await self._read(partial(unused_definitions, before_ms=before)):
+            await self._change(partial(delete_definitions, unused=unused))
+
+    async def _shorten_file(self) -> None:
+        """Give the disk back what is free, but for some; the next commits would use it otherwise."""
+        free, pages = await self._read(free_pages)
+        if free * SPARE_PART <= pages:
+            return
+        while free * SPARE_PART > pages:
+            before = pages
+            await self._change(partial(_give_back, pages=PAGES_AT_ONCE))
+            free, pages = await self._read(free_pages)
+            if pages >= before:  # a file that was not made by flowserver may be unable to
+                return
+        await self._aside(self._database.checkpoint)
+
+    async def _read(self, query: Callable[[Connection], T]) -> T:
+        return await self._aside(partial(self._database.run_read, query))
+
+    async def _write(self, change: Callable[[Connection], T]) -> T:
+        return await self._committer.write(change)
+
+
+def _ended_before(connection: Connection, flow_id: str, before_ms: int) -> list[Ended]:
+    return ended_before(connection, flow_id, before_ms, FOUND_AT_ONCE)
+
+
+def _give_back(connection: Connection, pages: int) -> int:
+    give_back(connection, pages)
+    return pages

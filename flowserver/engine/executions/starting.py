@@ -1,0 +1,172 @@
+"""Starting an execution: by the API, by a sub-flow step, later by a schedule. The same rules for all."""
+
+import asyncio
+import math
+from functools import partial
+
+import msgspec
+
+from flowserver.base.errors import (
+    ExecutionAlreadyExists,
+    FlowNotExists,
+    FlowServerError,
+    InternalServerError,
+    InvalidArgument,
+    ResourceThrottled,
+)
+from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, load_json_object
+from flowserver.base.limits import Limits
+from flowserver.base.names import NAME_RULE, is_execution_name, is_name
+from flowserver.base.sharing import shared
+from flowserver.base.threads import Threads
+from flowserver.engine.commit.batch import Envelope, NewExecution, Receipt, ReceiptKind
+from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.reader import Reader
+from flowserver.machine.messages import Start
+from flowserver.machine.state import Status
+from flowserver.store.executions.reading import ExecutionRow, count_running, find_statuses
+from flowserver.store.flows import FlowRow
+from flowserver.store.sql.database import Database
+
+COUNT_SECONDS = 5.0
+"""How long a count of running executions is taken as right; counting a million rows for each start would not do."""
+
+FULL_COUNT_SECONDS = 1.0
+"""The same before a start is refused: other nodes may have ended executions that were started here."""
+
+
+class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Which flow to start, as what, with what. `input_text` is JSON text of an object, `""` for none."""
+
+    flow_name: str
+    execution_id: str
+    """Given by the caller so that asking twice starts once."""
+    execution_name: str
+    input_text: str = ""
+    callback_token: str | None = None
+    name_is_unique: bool = False
+    """The name was made for this request and holds a fresh UUID, so that nobody can have taken it."""
+
+
+class Started(msgspec.Struct, frozen=True):
+    """The execution that runs under the name."""
+
+    flow: FlowRow
+    execution_id: str
+    execution: ExecutionRow | None
+    """A new execution as its first turn left it; None if that has to be read."""
+    is_new: bool
+    """Whether this start, or an earlier try of it, made the execution."""
+
+
+class Starter:
+    """Checks a start against the rules and commits it."""
+
+    def __init__(self, database: Database, committer: Committer, reader: Reader, limits: Limits) -> None:
+        self._database = database
+        self._committer = committer
+        self._reader = reader
+        self._limits = limits
+        self._thread = Threads("starts")
+        self._running = 0
+        self._counted_at = -math.inf
+        self._counting: asyncio.Task[None] | None = None
+
+    def close(self) -> None:
+        """End the thread that counts; no start may follow."""
+        self._thread.close()
+
+    def note_change(self, *, is_new: bool, is_running: bool) -> None:
+        """This node has committed a change of an execution that was new or ran before."""
+        self._running += is_new - (not is_running)
+
+    async def start(self, request: StartRequest, *, by_step: bool = False) -> Started:
+        """Start an execution, or find the one that runs under its name.
+
+        A step's start is never refused because of much that waits for the writer, nor if it has been made before.
+
+        Raises InvalidArgument (input), FlowNotExists, ExecutionAlreadyExists (a finished one holds the name),
+        ResourceThrottled (too many run, or too much waits for the writer).
+        """
+        if not is_name(request.flow_name):  # which may have been computed, and hold what no database can look for
+            raise FlowNotExists(f"flow {request.flow_name} does not exist")
+        given = parse_input(request.input_text, self._limits)
+        if not (await self._has_room() or (by_step and await self._exists(request.execution_id))):
+            raise ResourceThrottled(f"{self._limits.running_executions_max} executions are running; try again later")
+        new = NewExecution(
+            execution_id=request.execution_id,
+            flow_name=request.flow_name,
+            name=request.execution_name,
+            input_text=request.input_text,
+            input=given,
+            callback_token=request.callback_token,
+            name_is_unique=request.name_is_unique,
+        )
+        receipt = await self._committer.submit(Envelope(request.execution_id, Start(), new=new), bounded=not by_step)
+        return self._started(request, receipt)
+
+    def _started(self, request: StartRequest, receipt: Receipt) -> Started:
+        if receipt.kind is ReceiptKind.NO_FLOW:
+            raise FlowNotExists(f"flow {request.flow_name} does not exist")
+        if receipt.flow is not None and receipt.kind is ReceiptKind.APPLIED:
+            return Started(receipt.flow, request.execution_id, receipt.started, is_new=True)
+        if receipt.flow is None or receipt.existing is None:
+            raise InternalServerError("the execution could not be started; the server's log says why")
+        execution_id, status = receipt.existing
+        if execution_id == request.execution_id:
+            return Started(receipt.flow, execution_id, None, is_new=True)
+        if status is not Status.RUNNING:
+            name = f"execution {request.execution_name} of flow {request.flow_name}"
+            raise ExecutionAlreadyExists(f"{name} has already ended")
+        return Started(receipt.flow, execution_id, None, is_new=False)
+
+    async def _has_room(self) -> bool:
+        """Counts before the first start; then beside the starts, and before one is refused.
+
+        Between two counts this node's own starts and ends are known.
+        """
+        age = asyncio.get_running_loop().time() - self._counted_at
+        is_full = self._running >= self._limits.running_executions_max
+        if self._counting is None and age > (FULL_COUNT_SECONDS if is_full else COUNT_SECONDS):
+            self._counting = shared(self._count())
+        if self._counting is not None and (is_full or self._counted_at == -math.inf):
+            await asyncio.shield(self._counting)
+        return self._running < self._limits.running_executions_max
+
+    async def _exists(self, execution_id: str) -> bool:
+        """Whether an earlier try of this start was committed."""
+        return bool(await self._reader.ask(partial(find_statuses, execution_ids=[execution_id])))
+
+    async def _count(self) -> None:
+        try:
+            self._running = await self._thread.run(partial(self._database.run_read, count_running))
+            self._counted_at = asyncio.get_running_loop().time()
+        finally:
+            self._counting = None
+
+
+def check_execution_name(name: str) -> None:
+    """Raises InvalidArgument unless a name that a user gave follows the rule for names, or was made by a server."""
+    if not is_execution_name(name):
+        raise InvalidArgument(f"ExecutionName {NAME_RULE}")
+
+
+def parse_input(text: str, limits: Limits, name: str = "Input") -> JsonObject:
+    """A JSON object from a request parameter, `""` being `{}`; raises InvalidArgument."""
+    if text == "":
+        return {}
+    try:
+        value = load_json_object(text)
+    except InvalidJson as error:
+        raise InvalidArgument(f"{name} must be the JSON text of an object: {error}") from None
+    size = json_bytes(value)
+    if size > limits.step_data_bytes_max:
+        raise InvalidArgument(
+            f"{name} holds {size} bytes; the limit step_data_bytes_max is {limits.step_data_bytes_max}"
+        )
+    return value
+
+
+def as_failure(error: FlowServerError, prefix: str) -> tuple[str, str]:
+    """How a step sees a refused start: `{prefix}.{code}` and the message."""
+    return f"{prefix}.{error.code}", error.message

@@ -1,0 +1,56 @@
+"""Calls that have waited for a place, read again from the rows when their turn comes.
+
+A turn's commit stores all that its calls are made from, so while one waits nothing of it need be in memory but its key.
+"""
+
+import logging
+from functools import partial
+
+from sqlalchemy import Connection
+
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit.definition_cache import Definitions
+from flowserver.engine.commit.reader import Reader
+from flowserver.engine.commit.retry import persist
+from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.engine.functions.caller import Caller
+from flowserver.language.graph import TaskStep
+from flowserver.machine.commands import InvokeTask
+from flowserver.machine.steps.task import order_of
+from flowserver.store.executions.due import TaskKey
+from flowserver.store.executions.loading import find_waiting_call
+
+log = logging.getLogger(__name__)
+
+Order = tuple[Caller, InvokeTask]
+
+
+class Orders:
+    """What steps have ordered of this node."""
+
+    def __init__(self, reader: Reader, tokens: TaskTokens, lease: Lease) -> None:
+        self._reader = reader
+        self._tokens = tokens
+        self._lease = lease
+        self._definitions = Definitions()
+
+    async def read(self, key: TaskKey) -> Order | None:
+        """The call as it was ordered; None if no step waits for it, or this node is not the one to make it.
+
+        Also None if its rows are damaged: the sweeper misses the call and orders it again, which finds the damage.
+        """
+        try:
+            return await persist(lambda: self._reader.ask(partial(self._find, key=key)), gives_up=True)
+        except Exception as error:
+            log.warning("a call of execution %s cannot be read: %s", key[0], error)
+            return None
+
+    def _find(self, connection: Connection, key: TaskKey) -> Order | None:
+        found = find_waiting_call(connection, self._lease.node_id, *key)
+        if found is None:
+            return None
+        flow = self._definitions.get(connection, found.definition_id)
+        step = flow.lists[found.scope.list_id].steps[found.scope.step_index]
+        assert isinstance(step, TaskStep), "only tasks order calls"
+        order = order_of(key[0], found.scope, step, self._tokens.make)
+        return Caller(key[0], found.flow_name, found.execution_name), order

@@ -1,0 +1,151 @@
+"""Who waits for an execution to change: long polls, synchronous starts, live histories."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from flowserver.base.json_values import dump_json
+from flowserver.machine.state import Execution, Status
+from flowserver.store.executions.reading import ExecutionRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How an execution has ended; `output` is JSON text, `stopped_at` in ms."""
+
+    execution_id: str
+    status: Status
+    stopped_at: int | None
+    output: str | None
+    error: str | None
+    cause: str | None
+
+    @staticmethod
+    def of(execution: Execution) -> "End":
+        """The end of an execution that is over."""
+        return End(
+            execution_id=execution.execution_id,
+            status=execution.status,
+            stopped_at=execution.stopped_at,
+            output=None if execution.output is None else dump_json(execution.output),
+            error=execution.error,
+            cause=execution.cause,
+        )
+
+    def on(self, row: ExecutionRow) -> ExecutionRow:
+        """The execution as it is now, from what was read of it before."""
+        return replace(
+            row,
+            status=self.status,
+            stopped_at=self.stopped_at,
+            output=self.output,
+            error=self.error,
+            cause=self.cause,
+        )
+
+
+class Watch(Protocol):
+    """Whoever waits."""
+
+    @property
+    def happened(self) -> asyncio.Event:
+        """Set when it is time to look."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class ChangeWatch:
+    """Waits for any change."""
+
+    happened: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(slots=True, eq=False)
+class EndWatch:
+    """Waits for the end."""
+
+    happened: asyncio.Event = field(default_factory=asyncio.Event)
+    end: End | None = None
+    """What there is to see, unless it has to be read."""
+
+
+K = TypeVar("K")
+W = TypeVar("W", bound=Watch)
+
+
+class Watchers:
+    """Wakes waiters after a commit of this node; those who also wait for other nodes look again now and then."""
+
+    def __init__(self) -> None:
+        self._for_changes: dict[str, set[ChangeWatch]] = defaultdict(set)
+        self._for_ends: dict[str, set[EndWatch]] = defaultdict(set)
+        self._for_names: dict[tuple[str, str], set[EndWatch]] = defaultdict(set)
+        self.released = False
+
+    @contextmanager
+    def watch_changes(self, execution_id: str) -> Iterator[ChangeWatch]:
+        """Told whenever the execution changes; read the state after entering, then wait."""
+        with _waiting(self._for_changes, execution_id, ChangeWatch()) as watch:
+            yield watch
+
+    @contextmanager
+    def watch_end(self, execution_id: str, watch: EndWatch | None = None) -> Iterator[EndWatch]:
+        """Told when the execution ends, here or on another node; read the state after entering, then wait."""
+        with _waiting(self._for_ends, execution_id, watch or EndWatch()) as entered:
+            yield entered
+
+    @contextmanager
+    def watch_name(self, flow_name: str, name: str) -> Iterator[EndWatch]:
+        """Told when this node ends an execution of that name, for whoever has still to find out which one it is."""
+        with _waiting(self._for_names, (flow_name, name), EndWatch()) as watch:
+            yield watch
+
+    def tell_change(self, execution: Execution) -> None:
+        """This node has committed a change of the execution, perhaps its end."""
+        _wake(self._for_changes, execution.execution_id)
+        if execution.is_running:
+            return
+        by_id = self._for_ends.get(execution.execution_id, ())
+        by_name = self._for_names.get((execution.flow_name, execution.name), ())
+        if by_id or by_name:
+            end = End.of(execution)
+            for watch in (*by_id, *by_name):
+                watch.end = end
+                watch.happened.set()
+
+    def tell_news(self, execution_id: str, *, ended: bool) -> None:
+        """The execution has changed somewhere, and perhaps does not go on: look."""
+        _wake(self._for_changes, execution_id)
+        if ended:
+            _wake(self._for_ends, execution_id)
+
+    def release(self) -> None:
+        """The server stops: wake everybody, for good; whoever sees `released` waits no longer."""
+        self.released = True
+        for execution_id in self._for_changes:
+            _wake(self._for_changes, execution_id)
+        for execution_id in self._for_ends:
+            _wake(self._for_ends, execution_id)
+        for names in self._for_names:
+            _wake(self._for_names, names)
+
+
+def _wake(waiting: dict[K, set[W]], key: K) -> None:
+    for watch in waiting.get(key, ()):
+        watch.happened.set()
+
+
+@contextmanager
+def _waiting(waiting: dict[K, set[W]], key: K, watch: W) -> Iterator[W]:
+    waiting[key].add(watch)
+    try:
+        yield watch
+    finally:
+        waiting[key].discard(watch)
+        if not waiting[key]:
+            del waiting[key]

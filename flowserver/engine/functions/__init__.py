@@ -1,0 +1,1 @@
+"""Calls of functions: where they go, how many at once, and for whom."""

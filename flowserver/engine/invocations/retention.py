@@ -1,0 +1,50 @@
+"""Deletes asynchronous invocations some days after their end, a few at a time and beside all other work.
+
+Each may hold more than a megabyte, so one transaction is bounded by the bytes that it deletes, too.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from sqlalchemy import Connection
+
+from flowserver.base.clock import Clock
+from flowserver.engine.background import TimedRounds
+from flowserver.engine.commit.committer import Committer
+from flowserver.engine.deletion_pace import ROW_BYTES, Pace
+from flowserver.store.invocations.leases import delete_ended_invocations
+
+log = logging.getLogger(__name__)
+
+ROUND_SECONDS = 60.0
+DAY_MS = 86_400_000
+
+
+class InvocationRetention(TimedRounds):
+    """One node's part in that; several may do it at once."""
+
+    name = "the retention of invocations"
+    seconds = ROUND_SECONDS
+
+    def __init__(
+        self, committer: Committer, clock: Clock, days: int, rest: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        """Ended invocations are kept for so many days; `rest` waits for so many seconds."""
+        super().__init__(rest)
+        self._pace = Pace(committer, self._rest)
+        self._clock = clock
+        self._days = days
+
+    async def round(self) -> int:
+        """Delete all that have been kept for long enough; returns how many."""
+        before = self._clock.now_ms() - self._days * DAY_MS
+        count = 0
+        while deleted := await self._pace.change(self._deletion(before)):
+            count += deleted
+        return count
+
+    def _deletion(self, before_ms: int) -> Callable[[Connection], int]:
+        rows = self._pace.rows
+        return partial(delete_ended_invocations, before_ms=before_ms, limit=rows, bytes_max=rows * ROW_BYTES)

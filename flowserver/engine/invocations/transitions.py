@@ -1,0 +1,76 @@
+"""From an invocation's row to its next one, to the call that it makes and from the reply to what came of it. Pure."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from flowserver.base.limits import Limits
+from flowserver.engine.invocations.writer import Change
+from flowserver.invokers.invocation import Failed, Invocation, Reply
+from flowserver.invokers.replies import failure_in
+from flowserver.machine.invocations.lifecycle import Broke, Deliver, Happening, Order, Returned, advance_invocation
+from flowserver.machine.invocations.results import LATEST, destination_document
+from flowserver.store.invocations.changes import InvocationRow
+from flowserver.store.queues.deliveries import NewDelivery
+
+
+def change_by(row: InvocationRow, happenings: Iterable[Happening], now_ms: int) -> Change:
+    """What these happenings, one after the other, make of an invocation; its own row twice if they change nothing."""
+    state, orders = row.state, tuple[Order, ...]()
+    for happening in happenings:
+        step = advance_invocation(state, happening, now_ms)
+        state, orders = step.state, orders + step.orders
+    if state is row.state:
+        return Change(row, row)
+    rests = state.is_over or state.wake_at is not None
+    after = replace(
+        row,
+        state=state,
+        node_id=None if rests else row.node_id,
+        parked_error=None if rests else row.parked_error,
+        callback_due=state.is_over and row.callback_token is not None,
+        is_unwanted=row.is_unwanted and not state.is_over,
+    )
+    return Change(row, after, next((_delivery(after, each) for each in orders if isinstance(each, Deliver)), None))
+
+
+def _delivery(row: InvocationRow, order: Deliver) -> NewDelivery:
+    qualified = f"{row.service}.{row.qualifier or LATEST}/{row.function}"
+    document = destination_document(qualified, row.request_id, row.payload, row.state)
+    key = row.invocation_key
+    return NewDelivery(delivery_id=key, target=order.target, message_id=key, body=document, invocation_key=key)
+
+
+def title_of(row: InvocationRow) -> str:
+    """The function as people write it, with its qualifier."""
+    service = f"{row.service}.{row.qualifier}" if row.qualifier else row.service
+    return f"{service}/{row.function}"
+
+
+def call_of(row: InvocationRow, limits: Limits) -> Invocation:
+    """The call of the attempt that has begun."""
+    return Invocation(
+        service=row.service,
+        qualifier=row.qualifier,
+        function=row.function,
+        event=row.payload,
+        invocation_id=row.invocation_id,
+        idempotency_key=row.invocation_key,
+        attempt=row.state.attempt,
+        timeout_ms=limits.function_seconds_max * 1000,
+        flow_name=row.flow_name,
+        execution_name=row.execution_name,
+        step_name=row.step_name,
+        request_id=row.request_id,
+    )
+
+
+def outcome_of_reply(call: Invocation, reply: Reply | Failed, duration_ms: int, limits: Limits) -> Returned | Broke:
+    """What came of an attempt."""
+    if isinstance(reply, Failed):
+        return Broke(reply.error, reply.cause, duration_ms)
+    failure = failure_in(call, reply.status, reply.headers, reply.body, limits)
+    if failure is not None:
+        return Broke(failure.error, failure.cause, duration_ms)
+    fits = len(reply.body) <= limits.invocation_result_bytes_max
+    return Returned(reply.body if fits else None, duration_ms)

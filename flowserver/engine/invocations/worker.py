@@ -1,0 +1,251 @@
+"""Takes asynchronous invocations through their lives: each one whose turn has come has a coroutine of its own.
+
+Every step is committed before the next is made. Whatever somebody else has changed meanwhile is read again, and counts.
+An invocation that fails inside the server, or whose row cannot be read or written, is parked: another attempt would
+call its function once more, and fail again. It keeps its state, and an operator restarts or stops it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from flowserver.base.clock import Clock
+from flowserver.base.errors import ResourceThrottled
+from flowserver.base.limits import Limits
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.reader import Reader
+from flowserver.engine.commit.retry import persist
+from flowserver.engine.functions.hooks import Hooks
+from flowserver.engine.functions.registry import FunctionRegistry, Lookup
+from flowserver.engine.invocations.transitions import call_of, change_by, outcome_of_reply
+from flowserver.engine.invocations.waiting import Place
+from flowserver.engine.invocations.writer import InvocationWrites
+from flowserver.invokers.invocation import Endpoint, Invoker
+from flowserver.machine.invocations.lifecycle import (
+    Begun,
+    Broke,
+    CallEnded,
+    Happening,
+    Refused,
+    Returned,
+    StopAsked,
+    TurnCame,
+)
+from flowserver.machine.invocations.states import InvocationStatus
+from flowserver.machine.messages import Failure
+from flowserver.store.invocations.changes import (
+    InvocationChanged,
+    InvocationDamaged,
+    InvocationRow,
+    find_invocations,
+    storable,
+)
+from flowserver.store.invocations.parked import park_invocation
+from flowserver.store.sql.errors import reason_of
+
+log = logging.getLogger(__name__)
+
+KEPT_MAX = 512
+KEPT_BYTES_MAX = 16_384
+"""Invocations kept in memory until their turn comes, and the largest payload of one: it spares reading them."""
+
+
+class Run:
+    """One invocation whose turn has come."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.task: asyncio.Task[None] | None = None
+        self.is_calling = False
+        self.is_stopping = False
+
+    def stop(self) -> None:
+        """Somebody is stopping it: drop its call."""
+        if not self.is_stopping:
+            self.is_stopping = True
+            if self.is_calling and self.task is not None:
+                self.task.cancel()
+
+
+class Runs:
+    """The invocations under way on this node."""
+
+    def __init__(
+        self,
+        writes: InvocationWrites,
+        committer: Committer,
+        reader: Reader,
+        registry: FunctionRegistry,
+        invoker: Invoker,
+        hooks: Hooks,
+        clock: Clock,
+        limits: Limits,
+        lease: Lease,
+        left: Callable[[str, InvocationRow | None], None],
+    ) -> None:
+        """`left` is told when one is no longer under way, and how it is then, if that is known."""
+        self._writes = writes
+        self._committer = committer
+        self._reader = reader
+        self._registry = registry
+        self._invoker = invoker
+        self._hooks = hooks
+        self._clock = clock
+        self._limits = limits
+        self._lease = lease
+        self._left = left
+        self._runs: dict[str, Run] = {}
+        self._kept: dict[str, InvocationRow] = {}
+
+    def keep(self, row: InvocationRow) -> None:
+        """This is how it has just been committed, and its turn will come."""
+        if len(self._kept) < KEPT_MAX and len(row.payload) <= KEPT_BYTES_MAX:
+            self._kept[row.invocation_key] = row
+
+    def forget(self, key: str) -> None:
+        """Its turn will not come."""
+        self._kept.pop(key, None)
+
+    def begin(self, key: str, place: Place | None) -> None:
+        """Its turn has come; to end one that is being stopped needs no place."""
+        run = self._runs[key] = Run(key)
+        run.task = asyncio.create_task(self._live(run, place), name=f"invocation {key}")
+
+    def find(self, key: str) -> Run | None:
+        """The invocation, if it is under way."""
+        return self._runs.get(key)
+
+    @property
+    def keys(self) -> list[str]:
+        """Those under way."""
+        return list(self._runs)
+
+    def drop(self) -> None:
+        """Drop everything as it is: what is under way is made again by others."""
+        for run in list(self._runs.values()):
+            if run.task is not None:
+                run.task.cancel()
+        self._runs.clear()
+        self._kept.clear()
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for those under way, then drop the rest."""
+        tasks = [run.task for run in self._runs.values() if run.task is not None]
+        if tasks:
+            _, pending = await asyncio.wait(tasks, timeout=seconds)
+            for task in pending:
+                task.cancel()
+            if pending:
+                await asyncio.wait(pending)
+
+    async def _live(self, run: Run, place: Place | None) -> None:
+        row: InvocationRow | None = None
+        try:
+            row = self._kept.pop(run.key, None) or await self._load(run.key)
+            while row is not None and self._is_in_hand(row):
+                row = await self._go_on(run, row, place)
+        except ResourceThrottled:  # the server is stopping: another goes on
+            log.warning("invocation %s is left as it is", run.key)
+        except Exception as error:  # our bug, or a row that cannot be read or written: trying again would call again
+            if place is not None:
+                place.give_back()
+            row = None
+            await self._park(run.key, error)
+        finally:
+            if place is not None:
+                place.give_back()
+            if self._runs.get(run.key) is run:
+                del self._runs[run.key]
+                self._left(run.key, row)
+
+    def _is_in_hand(self, row: InvocationRow) -> bool:
+        return row.node_id == self._lease.node_id and not row.state.is_over
+
+    async def _load(self, key: str) -> InvocationRow:
+        """How it is stored; raises InvocationDamaged, or the database's error, if it cannot be read."""
+        question = partial(find_invocations, keys=[key])
+        found = await persist(lambda: self._reader.ask(question), gives_up=True)
+        if key not in found:
+            raise InvocationDamaged("the stored invocation is gone or makes no sense; the server's log says why")
+        return found[key]
+
+    async def _park(self, key: str, error: Exception) -> None:
+        """Set it aside. That this can be committed proves that the database is well, and only the invocation is not."""
+        log.error("invocation %s is parked", key, exc_info=error)
+        reason, node_id = storable(f"{type(error).__name__}: {reason_of(error)}"), self._lease.node_id
+        try:
+            await persist(lambda: self._committer.write(lambda c: park_invocation(c, key, node_id, reason)))
+        except Exception:  # the sweeper finds it in hand here and not under way, and tries again
+            log.exception("invocation %s could not be parked", key)
+
+    async def _go_on(self, run: Run, row: InvocationRow, place: Place | None) -> InvocationRow | None:
+        """The next stretch of its life; returns how it is then."""
+        if run.is_stopping and row.state.status is not InvocationStatus.STOPPING:
+            return await self._change(row, StopAsked())  # whoever wants that may not have come to it yet
+        endpoint = await self._endpoint(row)
+        if row.state.status is InvocationStatus.STOPPING:
+            if isinstance(endpoint, Endpoint):
+                await self._hooks.pre_stop(endpoint, row.request_id)
+            return await self._change(row, CallEnded())
+        if place is None:
+            return None  # it was to be stopped, and somebody was faster
+        begun = await self._make_ready(row, endpoint)
+        if begun is None or begun.state.status is not InvocationStatus.RUNNING or not self._is_in_hand(begun):
+            return begun
+        outcome = await self._call(run, begun, endpoint)
+        place.give_back()
+        if outcome is None:
+            return await self._load(run.key)
+        return await self._change(begun, outcome)
+
+    async def _endpoint(self, row: InvocationRow) -> Lookup:
+        known = self._registry.remembered(row.service, row.qualifier, row.function)
+        if known is not None:
+            return known
+        return await persist(lambda: self._registry.find(row.service, row.qualifier, row.function), gives_up=True)
+
+    async def _make_ready(self, row: InvocationRow, endpoint: Lookup) -> InvocationRow | None:
+        """Bring it to its next attempt, or to its end, in one commit if the function is known to be ready."""
+        refused = endpoint if isinstance(endpoint, Failure) else None
+        if isinstance(endpoint, Endpoint) and not self._hooks.is_initialized(endpoint):
+            taken = await self._change(row, TurnCame())
+            if taken is None or not self._is_in_hand(taken) or taken.state.status is InvocationStatus.STOPPING:
+                return taken
+            row, refused = taken, await self._hooks.initialize(endpoint, row.request_id)
+        if refused is None:
+            return await self._change(row, TurnCame(), Begun())
+        if row.state.attempt:  # of a retry it is the attempt that fails
+            return await self._change(row, Begun(), Broke(refused.error, refused.cause, 0))
+        return await self._change(row, TurnCame(), Refused(refused.error, refused.cause))
+
+    async def _change(self, row: InvocationRow, *happenings: Happening) -> InvocationRow | None:
+        """Commit what these make of it. Returns how it is then: as somebody else has made it, if he was faster."""
+        change = change_by(row, happenings, self._clock.now_ms())
+        if change.after is row:
+            return row
+        try:
+            return await persist(lambda: self._writes.save(change), gives_up=True)
+        except InvocationChanged:  # or an earlier try was committed after all
+            return await self._load(row.invocation_key)
+
+    async def _call(self, run: Run, row: InvocationRow, endpoint: Lookup) -> Returned | Broke | None:
+        """Call the function; None if the call was dropped because it is being stopped."""
+        assert isinstance(endpoint, Endpoint)
+        if run.is_stopping:
+            return None
+        loop = asyncio.get_running_loop()
+        began_at = loop.time()
+        call = call_of(row, self._limits)
+        run.is_calling = True
+        try:
+            reply = await self._invoker.exchange(call, endpoint)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not run.is_stopping or task is None or task.uncancel():
+                raise
+            return None
+        finally:
+            run.is_calling = False
+        return outcome_of_reply(call, reply, round((loop.time() - began_at) * 1000), self._limits)

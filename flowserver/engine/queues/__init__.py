@@ -1,0 +1,1 @@
+"""Queues in time: sends, receives and long polls."""

@@ -1,0 +1,41 @@
+"""Messages of queues that a broker keeps, on their way there. Nothing of them is in the database."""
+
+from collections.abc import Sequence
+
+from flowserver.base.errors import InvalidArgument
+from flowserver.engine.queues.operations import NewQueueMessage, md5_of
+from flowserver.invokers.brokers import BrokerMessage
+from flowserver.invokers.outlets import Outlets
+from flowserver.store.queues.messages import QueueMessage
+
+PRIORITY_HEADER = "Flowserver-Priority"
+"""A broker knows no priority of messages; whoever receives one may."""
+
+
+async def publish(outlets: Outlets, queue: str, messages: Sequence[NewQueueMessage], now_ms: int) -> list[QueueMessage]:
+    """Bring messages to the broker that keeps the queue; returns once it has confirmed them all.
+
+    Of those returned, the instants say when they were sent; how long they are kept is the broker's matter. Raises
+    InvalidArgument for a delay, and what `Outlets.send` raises, when some of them may be there.
+    """
+    if any(each.delay_seconds for each in messages):
+        raise InvalidArgument(f"queue {queue} is kept by a broker, which cannot delay messages")
+    for each in messages:
+        headers = {PRIORITY_HEADER: str(each.priority)}
+        await outlets.send(queue, BrokerMessage(each.body.encode(), each.message_id, headers))
+    return [_sent(each, now_ms) for each in messages]
+
+
+def _sent(new: NewQueueMessage, now_ms: int) -> QueueMessage:
+    return QueueMessage(
+        message_id=new.message_id,
+        body=new.body,
+        body_md5=md5_of(new.body),
+        priority=new.priority,
+        visible_at=now_ms,
+        enqueued_at=now_ms,
+        expires_at=now_ms,
+        first_dequeued_at=None,
+        dequeue_count=0,
+        receipt=None,
+    )

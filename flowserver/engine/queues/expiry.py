@@ -1,0 +1,51 @@
+"""Deletes messages of queues that nobody has received in their time. They are not seen in any case; this frees space.
+
+A loop of small changes through the committer. Nodes leave to each other what one is just deleting.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from flowserver.base.clock import Clock
+from flowserver.engine.background import TimedRounds
+from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.reader import Reader
+from flowserver.store.queues.messages import any_expired, delete_expired
+
+log = logging.getLogger(__name__)
+
+ROUND_SECONDS = 30.0
+DELETED_AT_ONCE = 300
+"""Messages in one change: what everybody else's commits wait for."""
+
+
+class Expiry(TimedRounds):
+    """One node's part in it. `rest` waits for so many seconds."""
+
+    name = "deleting expired messages"
+    seconds = ROUND_SECONDS
+
+    def __init__(
+        self,
+        committer: Committer,
+        reader: Reader,
+        clock: Clock,
+        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        super().__init__(rest)
+        self._committer = committer
+        self._reader = reader
+        self._clock = clock
+
+    async def round(self) -> int:
+        """Delete all that have expired by now; returns how many this node has deleted."""
+        now = self._clock.now_ms()
+        count = 0
+        # A look first: on PostgreSQL even a transaction that finds nothing to delete waits for the disk.
+        while await self._reader.ask(lambda connection: any_expired(connection, now)):
+            gone = await self._committer.write(lambda connection: delete_expired(connection, now, DELETED_AT_ONCE))
+            count += gone
+            if gone < DELETED_AT_ONCE:
+                break
+        return count

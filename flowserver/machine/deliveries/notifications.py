@@ -1,0 +1,87 @@
+"""What subscribers of a topic are sent: the message, or a document about it. Pure.
+
+XML cannot carry every character: one that it cannot stands in the document as U+FFFD.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+from xml.etree import ElementTree
+
+from flowserver.base.json_values import JsonObject, dump_json
+from flowserver.base.xml_characters import fit_for_xml
+from flowserver.machine.deliveries.retry_strategies import ContentFormat
+
+NAMESPACE: Final = "http://mns.aliyuncs.com/doc/v1/"
+API_VERSION: Final = "2015-06-06"
+OWNER: Final = "flowserver"
+"""The account that all topics and subscriptions belong to, for there are no accounts."""
+
+_CONTENT_TYPES: Final = {
+    ContentFormat.XML: "text/xml;charset=utf-8",
+    ContentFormat.JSON: "application/json;charset=utf-8",
+    ContentFormat.SIMPLIFIED: "text/plain;charset=utf-8",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A message of a topic, for one of its subscribers; `published_at` in ms."""
+
+    topic: str
+    subscription: str
+    message_id: str
+    body: str
+    tag: str | None
+    published_at: int
+
+
+def digest_of(body: str) -> str:
+    """The MD5 of a message's body, as the service tells it."""
+    return hashlib.md5(body.encode(), usedforsecurity=False).hexdigest().upper()
+
+
+def content_of(published: Published, content_format: ContentFormat) -> str:
+    """The text that a subscriber is sent."""
+    if content_format is ContentFormat.SIMPLIFIED:
+        return published.body
+    fields = _fields(published)
+    return dump_json(fields) if content_format is ContentFormat.JSON else _xml(fields)
+
+
+def headers_of(published: Published, content_format: ContentFormat, request_id: str) -> dict[str, str]:
+    """The headers of the request that brings it; what a bare message does not say of itself is in them, too."""
+    headers = {
+        "Content-Type": _CONTENT_TYPES[content_format],
+        "x-mns-version": API_VERSION,
+        "x-mns-request-id": request_id,
+    }
+    if content_format is ContentFormat.SIMPLIFIED:
+        headers["x-mns-message-id"] = published.message_id
+        if published.tag is not None:
+            headers["x-mns-message-tag"] = published.tag
+    return headers
+
+
+def _fields(published: Published) -> JsonObject:
+    fields: JsonObject = {
+        "TopicOwner": OWNER,
+        "TopicName": published.topic,
+        "Subscriber": OWNER,
+        "SubscriptionName": published.subscription,
+        "MessageId": published.message_id,
+        "MessageMD5": digest_of(published.body),
+        "Message": published.body,
+    }
+    if published.tag is not None:
+        fields["MessageTag"] = published.tag
+    return {**fields, "PublishTime": published.published_at}
+
+
+def _xml(fields: JsonObject) -> str:
+    root = ElementTree.Element("Notification", xmlns=NAMESPACE)
+    for name, value in fields.items():
+        ElementTree.SubElement(root, name).text = fit_for_xml(str(value))
+    # A reader takes a bare carriage return for a line feed, and the digest would be wrong.
+    text = ElementTree.tostring(root, encoding="unicode").replace("\r", "&#13;")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}'

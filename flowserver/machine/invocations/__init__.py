@@ -1,0 +1,1 @@
+"""The life of an asynchronous invocation as a table of transitions."""

@@ -1,0 +1,1 @@
+"""The rows of nodes, and the notices between them."""

@@ -1,0 +1,96 @@
+"""Nodes and their leases: a node is a row, and who has no row writes nothing.
+
+Every transaction of a node begins with `hold_lease`, which keeps the row from being deleted until the transaction has
+ended. So once another node has deleted the row, no transaction of the dead one is under way, and none can begin.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Text, bindparam, delete, func, insert, select, table, true, update
+from sqlalchemy.sql import column
+
+from flowserver.store.schema.tables import nodes
+from flowserver.store.sql.prepared import fetch_all
+
+NOBODY = ""
+"""The lease of a call that no node has taken yet: any may."""
+
+PARKED = "-"
+"""Holds the invocations that are parked: no node takes them, and no node has this id."""
+
+
+class LeaseLost(Exception):
+    """This node was taken for dead and its work given to others; it must come back under a new id."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A node as others see it."""
+
+    node_id: str
+    session_name: str
+    beats: int
+    is_leaving: bool
+
+
+def register_node(connection: Connection, node_id: str, session_name: str, now_ms: int) -> None:
+    """A node has started."""
+    values = {"node_id": node_id, "session_name": session_name, "started_at": now_ms, "heartbeat_at": now_ms}
+    connection.execute(insert(nodes), {**values, "beats": 0, "is_leaving": False})
+
+
+def hold_lease(connection: Connection, node_id: str) -> None:
+    """Make sure that the node has its row, and keeps it until this transaction ends; raises LeaseLost.
+
+    On PostgreSQL the lock stands against deleting the row, not against the node's own beats.
+    """
+    if not fetch_all(connection, _HOLD_LEASE, {"b_id": node_id}):
+        raise LeaseLost(f"node {node_id} was taken for dead")
+
+
+_HOLD_LEASE = (
+    select(nodes.c.node_id).where(nodes.c.node_id == bindparam("b_id")).with_for_update(read=True, key_share=True)
+)
+
+
+def beat(connection: Connection, node_id: str, now_ms: int) -> bool:
+    """The node is alive; False if it has lost its lease."""
+    alive = update(nodes).where(nodes.c.node_id == node_id).values(heartbeat_at=now_ms, beats=nodes.c.beats + 1)
+    return connection.execute(alive).rowcount == 1
+
+
+def list_nodes(connection: Connection) -> list[NodeRow]:
+    """All nodes, by id."""
+    query = select(nodes.c.node_id, nodes.c.session_name, nodes.c.beats, nodes.c.is_leaving).order_by(nodes.c.node_id)
+    return [NodeRow(*row) for row in connection.execute(query)]
+
+
+def mark_leaving(connection: Connection, node_id: str) -> None:
+    """The node takes no more work; it still finishes what it has."""
+    connection.execute(update(nodes).where(nodes.c.node_id == node_id).values(is_leaving=true()))
+
+
+def remove_node(connection: Connection, node_id: str) -> None:
+    """The node has stopped; what it left undone is anybody's."""
+    connection.execute(delete(nodes).where(nodes.c.node_id == node_id))
+
+
+def remove_other_nodes(connection: Connection, node_id: str) -> None:
+    """Take the lease of every node but one; for a database that only one process can have open."""
+    connection.execute(delete(nodes).where(nodes.c.node_id != node_id))
+
+
+def declare_dead(connection: Connection, silent: NodeRow) -> bool:
+    """Take the lease of a node of a PostgreSQL database that has not beaten since `silent` was read; False if it has.
+
+    A process that is frozen, or a machine that is gone, may hold row locks in an open transaction: its sessions are
+    ended first. Outside a transaction, or the sessions would end only with it.
+    """
+    unchanged = (nodes.c.node_id == silent.node_id) & (nodes.c.beats == silent.beats)
+    name = column("application_name", Text)
+    sessions = table("pg_stat_activity", column("pid"), name)
+    ending = select(func.pg_terminate_backend(sessions.c.pid)).where(
+        name == silent.session_name, select(nodes.c.node_id).where(unchanged).exists()
+    )
+    connection.execute(ending).all()
+    return connection.execute(delete(nodes).where(unchanged)).rowcount == 1

@@ -1,0 +1,1 @@
+"""The rows of executions: loaded, saved, listed, found when due, deleted."""

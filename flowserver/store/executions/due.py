@@ -1,0 +1,266 @@
+"""What must happen next, found again from the rows alone: after a crash as in every quiet moment.
+
+Every query goes by a partial index that holds only the rows concerned, and is bounded.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Select, Text, and_, bindparam, cast, select, tuple_
+
+from flowserver.base.clock import INSTANT_MS_MAX
+from flowserver.machine.state import Status
+from flowserver.store.executions.loading import stored_status
+from flowserver.store.schema.tables import (
+    CALLBACK_DUE,
+    NOT_ENDED,
+    READY,
+    RUNNING,
+    TASK,
+    WAKES,
+    execution_documents,
+    executions,
+    flows,
+    nodes,
+    scopes,
+)
+from flowserver.store.sql.in_list import among, among_pairs, pairs, texts
+from flowserver.store.sql.prepared import fetch_rows
+from flowserver.store.sql.unreadable import is_text, legible
+
+GOING_ON = and_(NOT_ENDED, executions.c.parked_error.is_(None))
+"""Scopes of other executions are left alone: those of parked ones wait, and those of ended ones should not be there.
+
+Those of one whose status is damaged are not: whoever goes on with it finds the damage, and parks it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRef:
+    """A scope's wait, and how often its call had been ordered when this was read."""
+
+    execution_id: str
+    scope_id: int
+    wait_id: int
+    attempt: int
+
+
+TaskKey = tuple[str, int, int]
+"""(execution_id, scope_id, wait_id) of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueCallback:
+    """An ended execution whose waiting task has not been told."""
+
+    execution_id: str
+    token: str
+    status: Status
+    output: str | None
+    error: str | None
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DueTimer:
+    """A scope's wait that is due."""
+
+    execution_id: str
+    scope_id: int
+    wait_id: int
+    wake_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class DueDeadline:
+    """A running execution whose time is up."""
+
+    execution_id: str
+    deadline_at: int
+
+
+def due_timers(connection: Connection, until_ms: int, limit: int) -> list[DueTimer]:
+    """Waits that are due by `until_ms`, earliest first; of executions that are not parked."""
+    query = (
+        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.wake_at)
+        .join(executions, executions.c.execution_id == scopes.c.execution_id)
+        .where(WAKES, scopes.c.wake_at <= until_ms, GOING_ON)
+        .order_by(scopes.c.wake_at)
+        .limit(limit)
+    )
+    return [DueTimer(*row) for row in _nameable(connection, query)]
+
+
+def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[DueDeadline]:
+    """Running executions whose time is up by `until_ms`, earliest first; parked ones too, for they must end."""
+    query = (
+        select(executions.c.execution_id, executions.c.deadline_at)
+        .where(RUNNING, executions.c.deadline_at <= until_ms)
+        .order_by(executions.c.deadline_at)
+        .limit(limit)
+    )
+    return [DueDeadline(*row) for row in _nameable(connection, query)]
+
+
+def next_due(connection: Connection, after_ms: int) -> int | None:
+    """The earliest instant (ms) after `after_ms` when a wait or an execution's time is up; None if there is none."""
+    timer = (
+        select(scopes.c.wake_at)
+        .join(executions, executions.c.execution_id == scopes.c.execution_id)
+        .where(WAKES, scopes.c.wake_at > after_ms, GOING_ON)
+        .order_by(scopes.c.wake_at)
+        .limit(1)
+    )
+    deadline = (
+        select(executions.c.deadline_at)
+        .where(RUNNING, executions.c.deadline_at > after_ms)
+        .order_by(executions.c.deadline_at)
+        .limit(1)
+    )
+    found = [connection.execute(query).scalar_one_or_none() for query in (timer, deadline)]
+    return min((instant for instant in found if isinstance(instant, int)), default=None)
+
+
+def ready_executions(connection: Connection, limit: int) -> list[str]:
+    """Executions with a scope that can go on at once, and those that no clock would wake, for their rows are damaged:
+    whoever tries to go on with one finds that, and parks it.
+    """
+    query = (
+        select(scopes.c.execution_id)
+        .join(executions, executions.c.execution_id == scopes.c.execution_id)
+        .where(READY, GOING_ON)
+        .distinct()
+        .limit(limit)
+    )
+    found = [row.execution_id for row in _nameable(connection, query)]
+    return list(dict.fromkeys([*found, *_without_instant(connection, limit)]))
+
+
+def _without_instant(connection: Connection, limit: int) -> Iterator[str]:
+    """Executions with a `wake_at` or a deadline that is none; SQLite sorts whatever is no number behind the numbers."""
+    waits = (
+        select(scopes.c.execution_id)
+        .join(executions, executions.c.execution_id == scopes.c.execution_id)
+        .where(WAKES, scopes.c.wake_at > INSTANT_MS_MAX, GOING_ON)
+    )
+    ends = select(executions.c.execution_id).where(
+        RUNNING, executions.c.deadline_at > INSTANT_MS_MAX, executions.c.parked_error.is_(None)
+    )
+    for query in (waits, ends):
+        for row in _nameable(connection, query.limit(limit)):
+            yield row.execution_id
+
+
+def _nameable(connection: Connection, query: Select[Any]) -> Iterator[Any]:
+    """Rows of executions whose id, which comes first, is a text: no message could be sent to any other."""
+    return (row for row in connection.execute(query) if is_text(row[0]))
+
+
+def orphaned_tasks(connection: Connection, limit: int) -> list[ScopeRef]:
+    """Calls leased to nobody that is there."""
+    query = (
+        select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.attempt)
+        .join(executions, executions.c.execution_id == scopes.c.execution_id)
+        .where(TASK, scopes.c.node_id.not_in(select(nodes.c.node_id)), GOING_ON)
+        .limit(limit)
+    )
+    return [ScopeRef(*row) for row in _nameable(connection, query)]
+
+
+TaskPlace = tuple[str, int]
+"""(execution_id, scope_id): after which a page of calls begins."""
+
+FIRST_TASK: TaskPlace = ("", 0)
+
+
+def tasks_of_node(
+    connection: Connection, node_id: str, limit: int, after: TaskPlace = FIRST_TASK
+) -> tuple[list[ScopeRef], TaskPlace | None]:
+    """Calls leased to a node, up to `limit` of them by key, and where the next page begins; None if this is the last.
+
+    A node may have very many that wait for a place, so no query reads them all.
+    """
+    key = scopes.c.execution_id, scopes.c.scope_id
+    query = (
+        select(*key, scopes.c.wait_id, scopes.c.attempt)
+        .where(TASK, scopes.c.node_id == node_id, tuple_(*key) > tuple_(*after))
+        .order_by(scopes.c.node_id, *key)
+        .limit(limit)
+    )
+    rows = connection.execute(query).all()
+    found = [ScopeRef(*row) for row in rows if is_text(row.execution_id)]
+    more = len(rows) == limit and found
+    return found, (found[-1].execution_id, found[-1].scope_id) if more else None
+
+
+def leased_among(connection: Connection, node_id: str, calls: Iterable[TaskKey]) -> set[TaskKey]:
+    """Those of the calls, by (execution_id, scope_id, wait_id), that are leased to the node now."""
+    asked = list(calls)
+    if not asked:
+        return set()
+    given = {
+        "ids": texts(connection, sorted({execution_id for execution_id, _, _ in asked})),
+        "waits": pairs([(execution_id, str(wait_id)) for execution_id, _, wait_id in asked]),
+        "b_node": node_id,
+    }
+    return {(row.execution_id, row.scope_id, row.wait_id) for row in connection.execute(_LEASED_AMONG, given)}
+
+
+_LEASED_AMONG = select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id).where(
+    TASK,
+    scopes.c.node_id == bindparam("b_node"),
+    among(scopes.c.execution_id, bindparam("ids")),
+    among_pairs(scopes.c.execution_id, cast(scopes.c.wait_id, Text), bindparam("waits")),
+)
+
+
+def waits_for_call(connection: Connection, execution_id: str, scope_id: int, wait_id: int) -> bool:
+    """Whether a scope still waits for this attempt's call; if so, nobody changes that before this transaction ends."""
+    given = {"b_id": execution_id, "b_scope": scope_id, "b_wait": wait_id}
+    return bool(fetch_rows(connection, _WAITS_FOR_CALL, given))
+
+
+_WAITS_FOR_CALL = (
+    select(scopes.c.scope_id)
+    .where(scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope"))
+    .where(scopes.c.wait_id == bindparam("b_wait"), TASK)
+    .with_for_update(read=True)
+)
+
+
+def due_callbacks(connection: Connection, limit: int, *, skip: int = 0) -> list[DueCallback]:
+    """Ended executions whose waiting task has not been told, but for the first `skip` of them."""
+    header, documents = executions.c, execution_documents.c
+    query = (
+        select(
+            header.execution_id,
+            header.callback_token,
+            header.status,
+            documents.output,
+            documents.error,
+            documents.cause,
+        )
+        .join(execution_documents, documents.execution_id == header.execution_id)
+        .where(CALLBACK_DUE, header.status != str(Status.RUNNING), header.callback_token.is_not(None))
+        .limit(limit)
+        .offset(skip)
+    )
+    return [
+        DueCallback(
+            row.execution_id,
+            row.callback_token if is_text(row.callback_token) else "",
+            stored_status(row.status) or Status.FAILED,
+            row.output,
+            legible(row.error),
+            legible(row.cause),
+        )
+        for row in _nameable(connection, query)
+    ]
+
+
+def running_of_deleted_flows(connection: Connection, limit: int) -> list[str]:
+    """Running executions whose flow has been deleted; parked ones too."""
+    deleted = select(flows.c.flow_id).where(flows.c.deleted_at.is_not(None))
+    query = select(executions.c.execution_id).where(RUNNING, executions.c.flow_id.in_(deleted)).limit(limit)
+    return [row.execution_id for row in _nameable(connection, query)]

@@ -1,0 +1,211 @@
+"""Histories: the events of one turn in one row, written as the turn was made and read as single events.
+
+Most turns make six events and more, which share an instant; a row for each would cost several times as much to write.
+A row's `events` is a JSON array of `[schedule_event_id, type, step_name, detail]`; ids count from `first_event_id`.
+A fifth element, `[[document, name, event_id, number], …]`, tells where the large values are that detail has null for.
+"""
+
+import logging
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Row, Select, bindparam, insert, literal_column, select
+
+from flowserver.base.background import give_way
+from flowserver.base.json_values import dump_json, load_stored_json, text_bytes
+from flowserver.machine.events import Event, EventType
+from flowserver.store.executions.history_values import INSERT_PART, KnownParts, PartId, PartReader, part_row
+from flowserver.store.schema.tables import histories
+from flowserver.store.sql.prepared import execute_many, fetch_rows
+from flowserver.store.sql.unreadable import checks_of, damage_in, legible
+
+log = logging.getLogger(__name__)
+
+ROW_CHARACTERS = 65_536
+"""A row takes no further event once its details have grown so long: readers hold few of them at a time."""
+
+ROWS_AT_ONCE = 4
+"""Rows that a reader fetches ahead of what it was asked for; each holds an event's detail (some 256 KiB) at most
+beside `ROW_CHARACTERS`."""
+
+
+class UnreadableHistory(ValueError):
+    """A row of a history makes no sense; the message says why."""
+
+
+def save_events(connection: Connection, batch: Iterable[tuple[str, Sequence[Event], KnownParts]]) -> None:
+    """Append events, by execution id and in order; ids that are taken already raise IntegrityError."""
+    rows: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    for execution_id, events, known in batch:
+        rows.extend(_rows(execution_id, events, known, parts))
+    execute_many(connection, INSERT_PART, parts)
+    execute_many(connection, _INSERT, rows)
+
+
+def _rows(
+    execution_id: str, events: Sequence[Event], known: KnownParts, parts: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    start, characters = 0, 0
+    texts: list[str] = []
+    for number, event in enumerate(events):
+        if number > start and (characters > ROW_CHARACTERS or event.time_ms != events[start].time_ms):
+            yield _row(execution_id, events[start:number], texts)
+            start, characters, texts = number, 0, []
+        characters += len(event.detail)
+        shown = f",{_references(execution_id, event, known, parts)}" if event.parts else ""
+        name = _quoted(event.step_name)
+        texts.append(f'[{event.schedule_event_id},"{event.type}",{name},{event.detail}{shown}]')
+    if events:
+        yield _row(execution_id, events[start:], texts)
+
+
+def _row(execution_id: str, events: Sequence[Event], texts: list[str]) -> dict[str, Any]:
+    return {
+        "execution_id": execution_id,
+        "last_event_id": events[-1].event_id,
+        "first_event_id": events[0].event_id,
+        "time": events[0].time_ms,
+        "events": f"[{','.join(texts)}]",
+    }
+
+
+def _references(execution_id: str, event: Event, known: KnownParts, parts: list[dict[str, Any]]) -> str:
+    """Where the event's parts are; adds rows for those that are not stored yet."""
+    references: list[_Reference] = []
+    for number, part in enumerate(event.parts):
+        part_id = known.find(part.value)
+        if part_id is None:
+            part_id = PartId(event.event_id, number)
+            row = part_row(execution_id, part_id, part.value)
+            known.note(part.value, part_id, text_bytes(row["value"]))
+            parts.append(row)
+        references.append((part.document, part.name, *part_id))
+    return dump_json(references)
+
+
+@lru_cache(maxsize=10_000)
+def _quoted(step_name: str) -> str:
+    return dump_json(step_name)
+
+
+def read_history(connection: Connection, execution_id: str, *, from_event_id: int = 1) -> Generator[Event, None, None]:
+    """The events of an execution in order, from the one of that id; rows are fetched as they are needed.
+
+    Close the iterator, or exhaust it. A damaged row is left out, with a line in the log.
+    """
+    parts = PartReader(connection)
+    with connection.execute(_SELECT, {"b_id": execution_id, "b_from": from_event_id}) as rows:
+        for row in rows:
+            try:
+                events = events_of(row, parts)
+            except UnreadableHistory as error:
+                log.warning("damaged events of execution %s are left out: %s", legible(execution_id), error)
+                continue
+            yield from (event for event in events if event.event_id >= from_event_id)
+
+
+def list_events(connection: Connection, execution_id: str, *, from_event_id: int, limit: int) -> Sequence[Event]:
+    """History in order, starting at `from_event_id`."""
+    with closing(read_history(connection, execution_id, from_event_id=from_event_id)) as events:
+        return list(islice(events, limit))
+
+
+def list_events_page(
+    connection: Connection, execution_id: str, *, from_event_id: int, limit: int, bytes_max: int
+) -> tuple[Sequence[Event], int | None]:
+    """A page of the history in order, and the id of the event that the next page starts with, if there is one.
+
+    The page has at most `limit` events and, from the second on, `bytes_max` bytes of detail; little more is read.
+    """
+    page: list[Event] = []
+    with closing(read_history(connection, execution_id, from_event_id=from_event_id)) as events:
+        for event in events:
+            bytes_max -= text_bytes(event.detail)
+            if len(page) == limit or (page and bytes_max < 0):
+                return page, event.event_id
+            page.append(event)
+    return page, None
+
+
+def events_of(row: Row[Any], parts: PartReader) -> list[Event]:
+    """The events of a row of `histories`, whole; raises UnreadableHistory."""
+    damage = damage_in(row, _CHECKS)
+    if damage is not None:
+        raise UnreadableHistory(damage)
+    try:
+        kept = _DECODER.decode(row.events)
+        events = [_event(row, event_id, each, parts) for event_id, each in enumerate(kept, row.first_event_id)]
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise UnreadableHistory(str(error)) from None
+    if row.first_event_id + len(events) - 1 != row.last_event_id:
+        raise UnreadableHistory(f"it holds {len(events)} events from {row.first_event_id} to {row.last_event_id}")
+    return events
+
+
+def find_parts(connection: Connection, execution_id: str, event_id: int, document: str) -> dict[str, PartId]:
+    """By name the parts of a document that an event shows; none if its row is damaged."""
+    rows = fetch_rows(connection, _SELECT_ROW_OF, {"b_id": execution_id, "b_from": event_id})
+    for row in rows:
+        if damage_in(row, _CHECKS) is None:
+            with suppress(msgspec.MsgspecError, IndexError):
+                shown = _DECODER.decode(row.events)[event_id - row.first_event_id].parts
+                return {name: PartId(*part_id) for shown_in, name, *part_id in shown if shown_in == document}
+    return {}
+
+
+def _event(row: Row[Any], event_id: int, kept: "_Kept", parts: PartReader) -> Event:
+    detail = bytes(kept.detail).decode()
+    if not detail.startswith("{"):
+        raise UnreadableHistory("a detail is not a JSON object")
+    if kept.parts:
+        detail = _whole(row.execution_id, detail, kept.parts, parts)
+    give_way()
+    return Event(event_id, kept.schedule_event_id, EventType(kept.type), kept.step_name, row.time, detail)
+
+
+def _whole(execution_id: str, detail: str, references: "list[_Reference]", parts: PartReader) -> str:
+    """The detail with its parts in their places."""
+    whole = load_stored_json(detail)
+    for document, name, *part_id in references:
+        text = parts.text(execution_id, PartId(*part_id))
+        if text is None:
+            raise UnreadableHistory(f"its part {part_id} is missing")
+        whole[document][name] = msgspec.Raw(text.encode())
+    return dump_json(whole)
+
+
+_Reference = tuple[str, str, int, int]
+"""`detail[document][name]` is the part of that event id and number."""
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    """An event as an element of `events`."""
+
+    schedule_event_id: int
+    type: str
+    step_name: str
+    detail: msgspec.Raw
+    parts: list[_Reference] = []
+
+
+_DECODER = msgspec.json.Decoder(list[_Kept])
+_CHECKS = checks_of(histories.c)
+_INSERT = insert(histories)
+_SELECT: Select[Any] = (
+    select(histories)
+    .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_from"))
+    .order_by(histories.c.last_event_id)
+    .execution_options(yield_per=ROWS_AT_ONCE)
+)
+_SELECT_ROW_OF: Select[Any] = (
+    select(histories)
+    .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_from"))
+    .order_by(histories.c.last_event_id)
+    .limit(literal_column("1"))
+    .offset(literal_column("0"))  # or SQLAlchemy adds one for SQLite, as a parameter
+)

@@ -1,0 +1,221 @@
+"""Lists of executions, page by page, in a time that does not grow with the executions that a flow has had.
+
+Newest first, equal starts by name. A page is found by its index, `(flow_id, status, started_at DESC, name)`, with one
+search per status, or by that of the parked ones. No index orders what has a prefix that many names share, nor what is
+not parked: then a page looks at LOOKED_AT_MAX executions of a status, ends early, and says where to go on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, or_, select, union_all
+
+from flowserver.base.clock import INSTANT_MS_MAX
+from flowserver.machine.state import Status
+from flowserver.store.executions.reading import ExecutionRow, as_shown, readable
+from flowserver.store.schema.tables import PARKED, executions
+from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
+from flowserver.store.sql.unreadable import addressable, is_text
+
+LOOKED_AT_MAX = 20_000
+"""Executions of one status that a page looks at: index entries alone, some milliseconds' worth."""
+
+NAMES_MAX = 2_000
+"""Names with a prefix are few if they are fewer: then their executions are read one by one, and sorted."""
+
+Condition = ColumnElement[bool] | TextClause
+header = executions.c
+other = executions.alias("other")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionFilter:
+    """Which executions to list; None means no condition. Instants in ms, inclusive."""
+
+    status: Status | None = None
+    started_from: int | None = None
+    started_to: int | None = None
+    name_prefix: str | None = None
+    parked: bool | None = None
+
+
+class Place(NamedTuple):
+    """Where a page begins. Without its start (ms) the execution is looked up; with it, it may be gone meanwhile."""
+
+    name: str
+    started_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page; `following` is where the next one begins, None after the last. It may be short, or empty, before that."""
+
+    rows: Sequence[ExecutionRow]
+    following: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What an index finds in order, and what is then asked of each that it has found."""
+
+    found_by: Sequence[Condition]
+    slow: Sequence[Condition] = ()
+
+
+def list_executions(
+    connection: Connection,
+    flow_id: str,
+    wanted: ExecutionFilter,
+    *,
+    begin: Place | None,
+    limit: int,
+    bytes_max: int,
+    bytes_beside: int = 0,
+    documents: bool = True,
+) -> Listed:
+    """A page of executions; without `documents` their input, output and definition are left empty.
+
+    It has at most `limit` and, from the second on, `bytes_max` bytes, where each execution has `bytes_beside` that
+    are not read here. A page that begins with an execution that does not exist is empty.
+    """
+    begins = _found(connection, flow_id, begin)
+    if begin is not None and begins is None:
+        return Listed([], None)
+    searches = _searches(connection, flow_id, wanted)
+    horizon = _horizon(connection, [_ordered(each, wanted, begins) for each in searches if each.slow])
+    queries = [_ordered(each, wanted, begins, horizon).where(*each.slow) for each in searches]
+    found = [Place(*row) for query in queries for row in addressable(connection, query, limit + 1, "name")]
+    found.sort(key=_order)
+    following = _place(found[limit]) if len(found) > limit else horizon
+    rows, rest = _rows(connection, flow_id, [place.name for place in found[:limit]], bytes_max, bytes_beside, documents)
+    return Listed(rows, following if rest is None else _place(found[rest]))
+
+
+def _found(connection: Connection, flow_id: str, place: Place | None) -> Place | None:
+    """The place with its instant; None if there is no such execution. A damaged instant sorts before all others."""
+    if place is None or place.started_at is not None:
+        return place
+    same = (header.flow_id == flow_id) & (header.name == place.name)
+    row = connection.execute(select(header.name, header.started_at).where(same)).one_or_none()
+    return None if row is None else Place(row.name, -_order(Place(*row))[0])
+
+
+def _searches(connection: Connection, flow_id: str, wanted: ExecutionFilter) -> list[_Search]:
+    """They find together all that may be on the list, and none finds what another does."""
+    unparked = [or_(header.parked_error.is_(None), header.stopped_at.is_not(None))] if wanted.parked is False else []
+    parked = [PARKED] if wanted.parked else []
+    status = [] if wanted.status is None else [header.status == str(wanted.status)]
+    prefix = wanted.name_prefix
+    if prefix is not None and _are_few(connection, named := _named(flow_id, prefix)):
+        return [_Search([header.execution_id.in_(named), *status, *parked, *unparked])]
+    # Not LIKE, which knows no case on SQLite; and nothing that makes an index by name look good.
+    named_so = [] if prefix is None else [func.substr(header.name, 1, len(prefix)) == prefix]
+    if wanted.parked:
+        running = wanted.status in (None, Status.RUNNING)
+        return [_Search([header.flow_id == flow_id, PARKED], named_so)] if running else []
+    searches = [
+        # Only what runs can be parked; to ask the others, too, would be to read the rows of all.
+        _Search(
+            [header.flow_id == flow_id, header.status == str(each)],
+            [*named_so, *(unparked if each is Status.RUNNING else [])],
+        )
+        for each in Status
+        if wanted.status in (None, each)
+    ]
+    if wanted.status is None:
+        searches.append(_Search([header.execution_id.in_(_without_status(flow_id))], [*named_so, *unparked]))
+    return searches
+
+
+def _named(flow_id: str, prefix: str) -> Select[Any]:
+    """The ids of NAMES_MAX executions with that prefix, by the index of names."""
+    end = _after_all(prefix)
+    within = [other.c.name >= prefix, *([] if end is None else [other.c.name < end])]
+    return (
+        select(other.c.execution_id).where(other.c.flow_id == flow_id, *within).order_by(other.c.name).limit(NAMES_MAX)
+    )
+
+
+def _after_all(prefix: str) -> str | None:
+    """The first text, by code points, after all that begin with the prefix; None if there is none."""
+    for end in range(len(prefix), 0, -1):
+        following = ord(prefix[end - 1]) + 1
+        if following == 0xD800:  # half characters cannot be stored
+            following = 0xE000
+        if following <= 0x10FFFF:
+            return prefix[: end - 1] + chr(following)
+    return None
+
+
+def _are_few(connection: Connection, named: Select[Any]) -> bool:
+    names = named.with_only_columns(other.c.name).subquery()
+    return connection.execute(select(func.count()).select_from(names)).scalar_one() < NAMES_MAX
+
+
+def _without_status(flow_id: str) -> Any:
+    """Damaged rows, which SQLite may have: between and around the statuses that there are, lies none."""
+    known = sorted(map(str, Status))
+    gaps = [
+        [other.c.status < known[0]],
+        *([other.c.status > low, other.c.status < high] for low, high in pairwise(known)),
+        [other.c.status > known[-1]],
+    ]
+    return union_all(*(select(other.c.execution_id).where(other.c.flow_id == flow_id, *gap) for gap in gaps))
+
+
+def _ordered(
+    search: _Search, wanted: ExecutionFilter, begin: Place | None, horizon: Place | None = None
+) -> Select[Any]:
+    """The search from `begin` until before `horizon`, in order.
+
+    One bound of `started_at` on each side, since SQLite searches by one only, and need not choose the narrower.
+    """
+    query = select(header.name, header.started_at).where(*search.found_by)
+    until = [at for at in (wanted.started_to, begin and begin.started_at) if at is not None]
+    since = [at for at in (wanted.started_from, horizon and horizon.started_at) if at is not None]
+    if until:
+        query = query.where(header.started_at <= min(until))
+    if since:
+        query = query.where(header.started_at >= max(since))
+    if begin is not None:
+        query = query.where(or_(header.started_at < begin.started_at, header.name >= begin.name))
+    if horizon is not None:
+        query = query.where(or_(header.started_at > horizon.started_at, header.name < horizon.name))
+    return query.order_by(header.started_at.desc(), header.name)
+
+
+def _horizon(connection: Connection, queries: Sequence[Select[Any]]) -> Place | None:
+    """The newest of the executions that the searches must not go as far as; None if all can come to their end."""
+    ends = [connection.execute(query.offset(LOOKED_AT_MAX).limit(1)).one_or_none() for query in queries]
+    return min((Place(*end) for end in ends if end is not None and is_text(end.name)), key=_order, default=None)
+
+
+def _order(place: Place) -> tuple[int, str]:
+    """As the index has it: SQLite sorts a damaged instant, which is no number, behind all numbers."""
+    instant = place.started_at if isinstance(place.started_at, int) else INSTANT_MS_MAX + 1
+    return -instant, place.name
+
+
+def _place(found: Place) -> Place:
+    return found if isinstance(found.started_at, int) else Place(found.name)
+
+
+def _rows(
+    connection: Connection, flow_id: str, names: Sequence[str], bytes_max: int, bytes_beside: int, documents: bool
+) -> tuple[list[ExecutionRow], int | None]:
+    """The executions of those names, and the index of the first name that there is no room for."""
+    query = readable(documents=documents).where(header.flow_id == flow_id)
+    page: list[ExecutionRow] = []
+    for start in range(0, len(names), ROWS_AT_ONCE):
+        some = names[start : start + ROWS_AT_ONCE]
+        rows = {row.name: row for row in connection.execute(query.where(header.name.in_(some)))}
+        for number, name in enumerate(some, start):
+            if name not in rows:
+                continue
+            bytes_max -= bytes_of(rows[name]) + bytes_beside
+            if page and bytes_max < 0:
+                return page, number
+            page.append(as_shown(rows[name]._asdict()))
+    return page, None

@@ -1,0 +1,364 @@
+"""Executions out of the database: a header and all scopes, in two statements per batch."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Boolean, Connection, bindparam, literal_column, select
+
+from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, load_stored_json, text_bytes
+from flowserver.machine.events import cut
+from flowserver.machine.state import Execution, Finished, Scope, Status, WaitKind
+from flowserver.store.executions.history import find_parts
+from flowserver.store.executions.history_values import KnownParts
+from flowserver.store.schema.tables import TASK, execution_documents, executions, finished_items, scopes
+from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.prepared import fetch_all, fetch_rows
+from flowserver.store.sql.unreadable import checks_of, damage_in, is_text
+
+SCOPE_BYTES: Final = 1_000
+"""What a scope takes in memory, roughly, besides its documents."""
+
+FINISHED_BYTES: Final = 300
+"""The same of a finished branch or iteration."""
+
+COSTLY_BYTES: Final = 16_384
+"""Of what an execution keeps in memory: from here on it costs much to load."""
+
+
+class SavedScope(NamedTuple):
+    """What a scope's row holds besides counters, to tell what has changed; documents are compared by identity."""
+
+    wait: WaitKind
+    wake_at: int | None
+    node_id: str | None
+    local: JsonObject
+    step_input: JsonObject | None
+
+
+@dataclass(slots=True)
+class StoredExecution:
+    """An execution as loaded or about to be inserted, with what the machine does not need to know."""
+
+    execution: Execution
+    flow_id: str
+    definition_id: str
+    version: int
+    """The version in the database; 0 means that there is no row yet."""
+    input_text: str
+    parked_error: str | None = None
+    leases: dict[int, str] = field(default_factory=dict, compare=False)
+    """Which node makes the call of a scope, by scope id; as stored."""
+    saved: dict[int, SavedScope] = field(default_factory=dict, compare=False)
+    """The rows of its scopes, by scope id."""
+    joining: set[int] | None = field(default_factory=set, compare=False)
+    """Scopes of which finished items are stored; None if that is not known, as long as no scopes are loaded."""
+    parts: KnownParts = field(default_factory=KnownParts, compare=False)
+    """Large values that its history has already."""
+
+    @property
+    def held_bytes(self) -> int:
+        """What it keeps in memory: its scopes, and as JSON documents, known parts of its history, and twice the input.
+
+        The input is kept as a text and as an object. Objects take as much memory as their JSON, if it is mostly texts,
+        and up to some thirty times as much.
+        """
+        execution = self.execution
+        documents = 2 * len(self.input_text) + execution.document_bytes + self.parts.held_bytes
+        return documents + SCOPE_BYTES * len(self.saved) + FINISHED_BYTES * execution.finished_count
+
+    @property
+    def is_worth_keeping(self) -> bool:
+        """Whether it waits for many messages, and to load it for each would cost more than they do."""
+        if self.joining is None or self.held_bytes < COSTLY_BYTES:
+            return False
+        return any(scope.wait is WaitKind.JOIN and scope.option is None for scope in self.execution.scopes.values())
+
+    def note_saved(self, scope_id: int, saved: SavedScope) -> None:
+        """The scope's row is now this."""
+        self.saved[scope_id] = saved
+        if saved.node_id is None:
+            self.leases.pop(scope_id, None)
+        else:
+            self.leases[scope_id] = saved.node_id
+
+    def note_removed(self, scope_id: int) -> None:
+        """The scope has no row any more."""
+        self.saved.pop(scope_id, None)
+        self.leases.pop(scope_id, None)
+
+
+def load_executions(
+    connection: Connection, execution_ids: Iterable[str], *, headers_only: bool = False
+) -> tuple[dict[str, StoredExecution], dict[str, str]]:
+    """The executions with all their scopes, locked until the transaction ends; unknown ids are left out.
+
+    What finished branches and iterations have left is not loaded: `load_finished` does that when a turn wants it.
+
+    Second, those whose rows make no sense, with what is wrong: they must not keep the others from going on. Their
+    header is loaded without scopes, which is enough to end them. With `headers_only` nothing else is even asked for,
+    since a database that fails on a row fails the whole statement.
+    """
+    found, broken = load_headers(connection, execution_ids, bare=headers_only)
+    if not headers_only:
+        load_scopes(connection, list(found.values()), broken)
+    return found, broken
+
+
+def load_headers(
+    connection: Connection, execution_ids: Iterable[str], *, bare: bool = False
+) -> tuple[dict[str, StoredExecution], dict[str, str]]:
+    """As `load_executions`, without scopes; if `bare`, without the input too."""
+    found: dict[str, StoredExecution] = {}
+    broken: dict[str, str] = {}
+    asked = sorted(filter(is_text, set(execution_ids)))
+    if asked:
+        ids = {"ids": texts(connection, asked)}
+        _load_headers(fetch_rows(connection, _LOAD_BARE_HEADERS if bare else _LOAD_HEADERS, ids), found, broken)
+    return found, broken
+
+
+def load_scopes(connection: Connection, batch: Sequence[StoredExecution], broken: dict[str, str]) -> None:
+    """Add all their scopes to executions; those that are or prove to be `broken` get none.
+
+    What finished branches and iterations have left is not loaded: `load_finished` does that when a turn wants it.
+    """
+    found = {stored.execution.execution_id: stored for stored in batch}
+    if not found:
+        return
+    for stored in batch:
+        stored.joining = set()
+    for row in fetch_rows(connection, _LOAD_SCOPES, {"ids": texts(connection, list(found))}):
+        _load_scope(row, found[row.execution_id], broken)
+    for execution_id in broken.keys() & found.keys():
+        found[execution_id].execution.scopes.clear()
+        found[execution_id].joining = None
+    for stored in batch:
+        _note_parts(connection, stored)
+
+
+def load_calls(connection: Connection, batch: Sequence[StoredExecution]) -> None:
+    """Add to executions that are about to end what ending them needs of their scopes: which calls are to be dropped.
+
+    No document is read. Scopes that do not wait for a call are left out.
+    """
+    found = {stored.execution.execution_id: stored for stored in batch}
+    if not found:
+        return
+    for row in fetch_rows(connection, _LOAD_CALLS, {"ids": texts(connection, list(found))}):
+        if isinstance(row.scope_id, int) and isinstance(row.wait_id, int):  # a damaged row keeps nothing from ending
+            scope = Scope(row.scope_id, None, 0, 0, 0, wait=WaitKind.TASK, wait_id=row.wait_id)
+            found[row.execution_id].execution.scopes[row.scope_id] = scope
+
+
+def _note_parts(connection: Connection, stored: StoredExecution) -> None:
+    """Large values that go to each iteration are in the history since the foreach began: not stored once more."""
+    execution = stored.execution
+    for scope in execution.scopes.values():
+        if scope.wait is WaitKind.JOIN and scope.next_item > 0:
+            _, large = cut({"input": scope.step_input})
+            if large:
+                stored_as = find_parts(connection, execution.execution_id, scope.started_event_id, "input")
+                for part in large:
+                    if part.name in stored_as:
+                        stored.parts.note(part.value, stored_as[part.name], json_bytes(part.value))
+
+
+def load_finished(connection: Connection, stored: StoredExecution, scope_ids: Iterable[int]) -> None:
+    """Bring all finished branches and iterations of these scopes into memory; raises ValueError if one is damaged."""
+    execution = stored.execution
+    for scope_id in scope_ids:
+        finished = execution.scopes[scope_id].finished
+        for row in fetch_rows(connection, _LOAD_FINISHED, {"b_id": execution.execution_id, "b_scope": scope_id}):
+            damage = damage_in(row, _FINISHED_CHECKS)
+            try:
+                if damage is None and row.item not in finished:
+                    finished[row.item] = Finished(_document(row.local), text_bytes(row.local))
+            except InvalidJson as error:
+                damage = str(error)
+            if damage is not None:
+                raise ValueError(f"finished item {row.item} of scope {scope_id} cannot be read: {damage}")
+        if not execution.scopes[scope_id].has_all_finished:
+            raise ValueError(f"finished items of scope {scope_id} are missing")
+
+
+def _load_headers(rows: Iterable[Any], found: dict[str, StoredExecution], broken: dict[str, str]) -> None:
+    for row in rows:
+        execution_input: JsonObject = {}
+        try:
+            execution_input = _input(row.input)
+        except (ValueError, TypeError) as error:
+            broken[row.execution_id] = f"the stored input cannot be read: {error}"
+        damage = damage_in(row[: len(_HEADER_CHECKS)], _HEADER_CHECKS)
+        if damage is None and stored_status(row.status) is None:
+            damage = f"its status is {row.status!r}"
+        if damage is not None:
+            broken[row.execution_id] = f"the stored header cannot be read: {damage}"
+        found[row.execution_id] = _stored_execution(row, execution_input)
+
+
+def _load_scope(row: Any, stored: StoredExecution, broken: dict[str, str]) -> None:
+    damage = damage_in(row, _SCOPE_CHECKS)
+    if damage is None:
+        try:
+            scope = _scope(row)
+        except (ValueError, TypeError, AttributeError) as error:
+            damage = str(error)
+        else:
+            stored.execution.scopes[row.scope_id] = scope
+            saved = SavedScope(scope.wait, scope.wake_at, row.node_id, scope.local, scope.step_input)
+            stored.note_saved(row.scope_id, saved)
+            if stored.joining is not None and scope.wait is WaitKind.JOIN and scope.next_item > scope.open_items:
+                stored.joining.add(scope.scope_id)
+    if damage is not None:
+        broken[row.execution_id] = f"scope {row.scope_id} cannot be read: {damage}"
+
+
+class WaitingCall(NamedTuple):
+    """A scope that waits for the call of its step, with whom the call is made for."""
+
+    flow_name: str
+    execution_name: str
+    definition_id: str
+    scope: Scope
+
+
+def find_waiting_call(
+    connection: Connection, node_id: str, execution_id: str, scope_id: int, wait_id: int
+) -> WaitingCall | None:
+    """The scope that waits for this attempt's call, if the call is leased to the node; raises ValueError if the row
+    makes no sense.
+    """
+    given = {"b_id": execution_id, "b_scope": scope_id, "b_wait": wait_id, "b_node": node_id}
+    rows = fetch_rows(connection, _FIND_WAITING_CALL, given)
+    if not rows:
+        return None
+    row = rows[0]
+    columns = len(_SCOPE_CHECKS)
+    damage = damage_in(row[:columns], _SCOPE_CHECKS)
+    if damage is not None:
+        raise ValueError(f"scope {scope_id}: {damage}")
+    return WaitingCall(row.flow_name, row.name, row.definition_id, _scope(row))
+
+
+def lock_versions(connection: Connection, execution_ids: Iterable[str]) -> dict[str, int]:
+    """Lock the headers until the transaction ends, in the order in which everybody locks them; their versions."""
+    ids = sorted(filter(is_text, set(execution_ids)))
+    return dict(fetch_all(connection, _LOCK_VERSIONS, {"ids": texts(connection, ids)}))
+
+
+_HEADER = [column for column in executions.c if not isinstance(column.type, Boolean)]
+"""Nobody who loads an execution asks for the others, and SQLite has its own idea of their values."""
+
+_LOCK_VERSIONS = (
+    select(executions.c.execution_id, executions.c.version)
+    .where(among(executions.c.execution_id, bindparam("ids")))
+    .order_by(executions.c.execution_id)
+    .with_for_update()
+)
+_LOAD_HEADERS = (
+    select(*_HEADER, execution_documents.c.input)
+    .join(execution_documents, execution_documents.c.execution_id == executions.c.execution_id, isouter=True)
+    .where(among(executions.c.execution_id, bindparam("ids")))
+    .order_by(executions.c.execution_id)
+    .with_for_update(of=executions)
+)
+_LOAD_BARE_HEADERS = (
+    select(*_HEADER, literal_column("''").label("input"))
+    .where(among(executions.c.execution_id, bindparam("ids")))
+    .with_for_update(of=executions)
+)
+_LOAD_SCOPES = (
+    select(scopes)
+    .where(among(scopes.c.execution_id, bindparam("ids")))
+    .order_by(scopes.c.execution_id, scopes.c.scope_id)
+)
+_LOAD_CALLS = (
+    select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id)
+    .where(among(scopes.c.execution_id, bindparam("ids")), TASK)
+    .order_by(scopes.c.execution_id, scopes.c.scope_id)
+)
+_FIND_WAITING_CALL = (
+    select(scopes, executions.c.flow_name, executions.c.name, executions.c.definition_id)
+    .join(executions, executions.c.execution_id == scopes.c.execution_id)
+    .where(scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope"), TASK)
+    .where(scopes.c.wait_id == bindparam("b_wait"), scopes.c.node_id == bindparam("b_node"))
+)
+_LOAD_FINISHED = select(finished_items.c.item, finished_items.c.local).where(
+    finished_items.c.execution_id == bindparam("b_id"), finished_items.c.scope_id == bindparam("b_scope")
+)
+_FINISHED_CHECKS = checks_of((finished_items.c.item, finished_items.c.local))
+_HEADER_CHECKS = checks_of(_HEADER)
+_SCOPE_CHECKS = checks_of(scopes.c)
+
+
+def stored_status(text: object) -> Status | None:
+    """The status of that name; None if there is none."""
+    try:
+        return Status(text)  # type: ignore[arg-type] # a damaged row may hold anything
+    except ValueError:
+        return None
+
+
+def likely_status(text: object, stopped_at: object) -> Status:
+    """The status of that name; of a damaged one, what the instant of the end tells: it runs, or it has failed."""
+    return stored_status(text) or (Status.RUNNING if stopped_at is None else Status.FAILED)
+
+
+def _stored_execution(row: Any, execution_input: JsonObject) -> StoredExecution:
+    execution = Execution(
+        execution_id=row.execution_id,
+        flow_name=row.flow_name,
+        name=row.name,
+        input=execution_input,
+        started_at=row.started_at,
+        deadline_at=row.deadline_at,
+        callback_token=row.callback_token,
+        status=likely_status(row.status, row.stopped_at),
+        next_event_id=row.next_event_id,
+        next_scope_id=row.next_scope_id,
+        next_wait_id=row.next_wait_id,
+        stopped_at=row.stopped_at,
+        document_bytes=row.document_bytes,
+    )
+    return StoredExecution(
+        execution, row.flow_id, row.definition_id, row.version, row.input, row.parked_error, joining=None
+    )
+
+
+def _scope(row: Any) -> Scope:
+    return Scope(
+        scope_id=row.scope_id,
+        parent_id=row.parent_id,
+        list_id=row.list_id,
+        item=row.item,
+        last_event_id=row.last_event_id,
+        local=_document(row.local),
+        step_index=row.step_index,
+        step_input=None if row.step_input is None else _document(row.step_input),
+        entered_event_id=row.entered_event_id,
+        wait=WaitKind(row.wait),
+        wait_id=row.wait_id,
+        wake_at=row.wake_at,
+        attempt=row.attempt,
+        retries={int(number): used for number, used in load_stored_json(row.retries).items()},
+        option=row.option,
+        next_item=row.next_item,
+        open_items=row.open_items,
+        document_bytes=text_bytes(row.local) + (0 if row.step_input is None else text_bytes(row.step_input)),
+    )
+
+
+def _input(text: str | None) -> JsonObject:
+    if text is None:
+        raise InvalidJson("its row is missing")
+    if not isinstance(text, str):
+        raise InvalidJson("it is no text")
+    return _document(text) if text else {}
+
+
+def _document(text: str) -> JsonObject:
+    value = load_stored_json(text)
+    if not isinstance(value, dict):
+        raise InvalidJson("not a JSON object")
+    return value

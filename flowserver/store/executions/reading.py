@@ -1,0 +1,180 @@
+"""Executions and histories as readers see them; what is damaged is shown as well as it can be, and fails nobody."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Select, Text, bindparam, func, literal_column, null, select
+
+from flowserver.base.clock import INSTANT_MS_MAX
+from flowserver.base.json_values import dump_json
+from flowserver.machine.state import Status
+from flowserver.store.executions.loading import StoredExecution, likely_status, stored_status
+from flowserver.store.flows import FlowRow
+from flowserver.store.schema.tables import RUNNING, definitions, execution_documents, executions, flows
+from flowserver.store.sql.in_list import among, among_pairs, pairs, texts
+from flowserver.store.sql.prepared import fetch_rows
+from flowserver.store.sql.unreadable import checks_of, damage_in, legible
+
+
+class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An execution as the API shows it; documents are JSON texts, instants in ms."""
+
+    execution_id: str
+    flow_id: str
+    flow_name: str
+    name: str
+    status: Status
+    started_at: int
+    stopped_at: int | None
+    input: str
+    output: str | None
+    error: str | None
+    cause: str | None
+    parked_error: str | None
+    definition: str
+    environment: str = ""
+    role_arn: str = ""
+    """As the execution's flow has them now; left empty where the flow was not read."""
+
+
+_EMPTY: ColumnElement[str] = literal_column("''", Text)
+
+
+def readable(*, documents: bool = True) -> Select[Any]:
+    """Executions as `as_shown` takes them; without `documents` their input, output and definition are left empty."""
+    header, own = executions.c, execution_documents.c
+    query = select(
+        header.execution_id,
+        header.flow_id,
+        header.flow_name,
+        header.name,
+        header.status,
+        header.started_at,
+        header.stopped_at,
+        header.parked_error,
+        (func.coalesce(own.input, _EMPTY) if documents else _EMPTY).label("input"),
+        (own.output if documents else null()).label("output"),
+        own.error,
+        own.cause,
+        (func.coalesce(definitions.c.text, _EMPTY) if documents else _EMPTY).label("definition"),
+    ).join(execution_documents, own.execution_id == header.execution_id, isouter=True)
+    if not documents:
+        return query
+    return query.join(definitions, definitions.c.definition_id == header.definition_id, isouter=True)
+
+
+def as_shown(row: Mapping[str, Any]) -> ExecutionRow:
+    """The row for people to read, however damaged it is: `parked_error` then says what is shown as something else."""
+    values: dict[str, Any] = {name: legible(value) for name, value in row.items()}
+    damage = damage_in([values[name] for name, *_ in _SHOWN], _SHOWN)
+    if damage is None and stored_status(row["status"]) is None:
+        damage = f"its status is {legible(row['status'])!r}"
+    if damage is not None:
+        values |= {name: _shown(values[name], kind, nullable) for name, kind, nullable, _ in _SHOWN}
+        values["parked_error"] = values["parked_error"] or f"the stored row is damaged: {damage}"
+    return ExecutionRow(**{**values, "status": likely_status(row["status"], values["stopped_at"])})
+
+
+def _shown(value: Any, kind: type, nullable: bool) -> Any:
+    """The value, or one of the right kind in place of one that its column should not hold."""
+    if value is None and nullable:
+        return None
+    if kind is str:
+        return "" if value is None else str(value)
+    return value if isinstance(value, int) and 0 <= value <= INSTANT_MS_MAX else 0
+
+
+_SHOWN = checks_of(
+    [
+        executions.c.execution_id,
+        executions.c.flow_id,
+        executions.c.flow_name,
+        executions.c.name,
+        executions.c.started_at,
+        executions.c.stopped_at,
+        executions.c.parked_error,
+        *(column for column in execution_documents.c if not column.primary_key),
+    ]
+)
+
+
+def row_of_new(stored: StoredExecution, flow: FlowRow) -> ExecutionRow:
+    """A new execution as its first turn left it, without asking the database."""
+    execution = stored.execution
+    return ExecutionRow(
+        execution_id=execution.execution_id,
+        flow_id=flow.flow_id,
+        flow_name=flow.name,
+        name=execution.name,
+        status=execution.status,
+        started_at=execution.started_at,
+        stopped_at=execution.stopped_at,
+        input=stored.input_text,
+        output=None if execution.output is None else dump_json(execution.output),
+        error=execution.error,
+        cause=execution.cause,
+        parked_error=None,
+        definition=flow.definition,
+        environment=flow.environment,
+        role_arn=flow.role_arn,
+    )
+
+
+def find_execution(connection: Connection, flow_name: str, name: str) -> ExecutionRow | None:
+    """The execution of that name of the live flow of that name."""
+    rows = fetch_rows(connection, _FIND_EXECUTION, {"b_flow": flow_name, "b_name": name})
+    return as_shown(rows[0]._asdict()) if rows else None
+
+
+_FIND_EXECUTION = (
+    readable()
+    .add_columns(flows.c.environment, flows.c.role_arn)
+    .join(flows, flows.c.flow_id == executions.c.flow_id)
+    .where(flows.c.name == bindparam("b_flow"), flows.c.deleted_at.is_(None), executions.c.name == bindparam("b_name"))
+)
+
+
+def find_id(connection: Connection, flow_id: str, name: str) -> str | None:
+    """The id of the execution of that name."""
+    query = select(executions.c.execution_id).where(executions.c.flow_id == flow_id, executions.c.name == name)
+    found: str | None = legible(connection.execute(query).scalar_one_or_none())
+    return found
+
+
+def find_names(connection: Connection, asked: list[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, Status]]:
+    """Of those (flow id, name) pairs the ones that are taken, with the execution's id and status."""
+    rows = fetch_rows(connection, _FIND_NAMES, {"asked": pairs(asked)})
+    return {(row.flow_id, row.name): (row.execution_id, likely_status(row.status, row.stopped_at)) for row in rows}
+
+
+_FIND_NAMES = select(
+    executions.c.flow_id, executions.c.name, executions.c.execution_id, executions.c.status, executions.c.stopped_at
+).where(among_pairs(executions.c.flow_id, executions.c.name, bindparam("asked")))
+
+
+def find_statuses(connection: Connection, execution_ids: list[str]) -> dict[str, Status]:
+    """Of those executions the ones that exist, with their status."""
+    if not execution_ids:
+        return {}
+    rows = fetch_rows(connection, _FIND_STATUSES, {"ids": texts(connection, execution_ids)})
+    return {row.execution_id: likely_status(row.status, row.stopped_at) for row in rows}
+
+
+_FIND_STATUSES = select(executions.c.execution_id, executions.c.status, executions.c.stopped_at).where(
+    among(executions.c.execution_id, bindparam("ids"))
+)
+
+
+def is_running(connection: Connection, execution_id: str) -> bool:
+    """Whether the execution runs, parked or not; False, too, if there is none of that id any more."""
+    rows = fetch_rows(connection, _FIND_STATE, {"b_id": execution_id})
+    return any(likely_status(row.status, row.stopped_at) is Status.RUNNING for row in rows)
+
+
+_FIND_STATE = select(executions.c.status, executions.c.stopped_at).where(executions.c.execution_id == bindparam("b_id"))
+
+
+def count_running(connection: Connection) -> int:
+    """How many executions have not ended."""
+    return connection.execute(select(func.count()).select_from(executions).where(RUNNING)).scalar_one()

@@ -1,0 +1,159 @@
+"""Deleting what has been kept for long enough: ended executions, and what nothing refers to any more.
+
+Every function that deletes is part of one small transaction, and leaves whole executions. One whose history is too long
+for that is hidden first, in a flow that there is not: readers miss it at once, and its header stays until the rest is
+gone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, and_, delete, func, not_, select, update
+
+from flowserver.machine.state import Status
+from flowserver.store.schema.tables import (
+    FORGETTABLE,
+    definitions,
+    execution_documents,
+    executions,
+    finished_items,
+    flows,
+    histories,
+    history_parts,
+    scopes,
+)
+from flowserver.store.sql.unreadable import is_text
+
+HIDDEN: Final = ""
+"""The id of no flow: that of executions which are being deleted."""
+
+header = executions.c
+ENDED = and_(FORGETTABLE, header.status.in_([str(status) for status in Status if status is not Status.RUNNING]))
+"""Ended, and nobody has to be told any more. By its status, too: what is damaged is left to people."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFlow:
+    """A flow and the end (ms) of its execution that ended first, of those that may be deleted."""
+
+    flow_id: str
+    retention_days: int | None
+    is_deleted: bool
+    oldest_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An execution that may be deleted, with an upper bound of the rows of its history."""
+
+    execution_id: str
+    events: int
+
+
+def kept_flows(connection: Connection) -> list[KeptFlow]:
+    """Flows with ended executions, deleted flows too; one search of an index for each flow."""
+    first = select(header.stopped_at).where(header.flow_id == flows.c.flow_id, FORGETTABLE)
+    oldest = first.order_by(header.stopped_at).limit(1).scalar_subquery()
+    query = select(flows.c.flow_id, flows.c.retention_days, flows.c.deleted_at, oldest.label("oldest"))
+    return [
+        KeptFlow(row.flow_id, row.retention_days, row.deleted_at is not None, row.oldest)
+        for row in connection.execute(query)
+        if isinstance(row.oldest, int) and is_text(row.flow_id)
+    ]
+
+
+def ended_before(connection: Connection, flow_id: str, before_ms: int, limit: int) -> list[Ended]:
+    """Executions of a flow that ended before the instant, first those that ended first."""
+    query = (
+        select(header.execution_id, header.next_event_id)
+        .where(header.flow_id == flow_id, header.stopped_at < before_ms, ENDED)
+        .order_by(header.stopped_at)
+        .limit(limit)
+    )
+    return [
+        Ended(row.execution_id, row.next_event_id if isinstance(row.next_event_id, int) else 0)
+        for row in connection.execute(query)
+        if is_text(row.execution_id)
+    ]
+
+
+def delete_ended(connection: Connection, execution_ids: Sequence[str]) -> int:
+    """Delete ended executions, whole; those that another node is just deleting are left to it. Returns how many."""
+    mine = select(header.execution_id).where(header.execution_id.in_(execution_ids), ENDED)
+    ids = connection.execute(mine.order_by(header.execution_id).with_for_update(skip_locked=True)).scalars().all()
+    if ids:
+        for table in (histories, history_parts, execution_documents, scopes, finished_items, executions):
+            connection.execute(delete(table).where(table.c.execution_id.in_(ids)))
+    return len(ids)
+
+
+def hide_ended(connection: Connection, execution_id: str) -> bool:
+    """Take an ended execution out of its flow, whose name for it is free; False if it may not be deleted."""
+    hidden = update(executions).where(header.execution_id == execution_id, ENDED)
+    return connection.execute(hidden.values(flow_id=HIDDEN, name=execution_id)).rowcount > 0
+
+
+def trim_history(connection: Connection, execution_id: str, limit: int) -> int:
+    """Delete the first rows of a hidden execution's history; returns how many."""
+    hidden = select(header.execution_id).where(header.execution_id == execution_id, header.flow_id == HIDDEN)
+    if connection.execute(hidden.with_for_update()).one_or_none() is None:
+        return 0
+    gone = 0
+    for table, order in ((histories, histories.c.last_event_id), (history_parts, history_parts.c.event_id)):
+        own = table.c.execution_id == execution_id
+        first = select(order).where(own).order_by(order).limit(limit - gone)
+        if gone < limit:
+            gone += connection.execute(delete(table).where(own, order.in_(first))).rowcount
+    return gone
+
+
+def forget_flows(connection: Connection, before_ms: int, limit: int) -> int:
+    """Drop flows that were deleted before the instant and have no executions any more, with their definitions.
+
+    The instant must be so long ago that no start under way can have seen the flow alive. Returns how many.
+    """
+    used = select(header.execution_id).where(header.flow_id == flows.c.flow_id).exists()
+    query = select(flows.c.flow_id).where(flows.c.deleted_at.is_not(None), flows.c.deleted_at < before_ms, not_(used))
+    ids = [flow_id for flow_id in connection.execute(query.limit(limit)).scalars() if is_text(flow_id)]
+    if ids:
+        connection.execute(delete(definitions).where(definitions.c.flow_id.in_(ids)))
+        connection.execute(delete(flows).where(flows.c.flow_id.in_(ids)))
+    return len(ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """Definitions of a flow that no execution refers to, as of when the flow was as it is here."""
+
+    flow_id: str
+    modified_at: int
+    definition_ids: Sequence[str]
+
+
+def unused_definitions(connection: Connection, before_ms: int) -> list[Unused]:
+    """Definitions that were replaced before the instant and have no executions any more.
+
+    Reads every header of a flow that has replaced definitions. For the instant see `forget_flows`.
+    """
+    several = select(definitions.c.flow_id).group_by(definitions.c.flow_id).having(func.count() > 1)
+    query = select(flows.c.flow_id, flows.c.definition_id, flows.c.modified_at).where(
+        flows.c.flow_id.in_(several), flows.c.deleted_at.is_(None), flows.c.modified_at < before_ms
+    )
+    found = []
+    for flow in connection.execute(query).all():
+        used = select(header.definition_id).where(header.flow_id == flow.flow_id).distinct()
+        own = select(definitions.c.definition_id).where(definitions.c.flow_id == flow.flow_id)
+        unused = set(filter(is_text, connection.execute(own).scalars()))
+        unused -= {flow.definition_id, *connection.execute(used).scalars()}
+        found.append(Unused(flow.flow_id, flow.modified_at, sorted(unused)))
+    return [each for each in found if each.definition_ids]
+
+
+def delete_definitions(connection: Connection, unused: Unused) -> int:
+    """Delete them, unless the flow has been changed meanwhile, perhaps back to one of them. Returns how many."""
+    same = (flows.c.flow_id == unused.flow_id) & (flows.c.modified_at == unused.modified_at)
+    if connection.execute(select(flows.c.flow_id).where(same).with_for_update()).one_or_none() is None:
+        return 0
+    gone = delete(definitions).where(definitions.c.definition_id.in_(unused.definition_ids))
+    return connection.execute(gone).rowcount

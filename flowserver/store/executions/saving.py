@@ -1,0 +1,372 @@
+"""What turns changed, into the database: a few set-based statements per batch, fenced by version."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, bindparam, delete, false, insert, literal_column, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from flowserver.base.json_values import dump_json
+from flowserver.base.names import child_execution_id
+from flowserver.machine.commands import Command, InvokeTask, StopInvocation
+from flowserver.machine.events import Event
+from flowserver.machine.state import Execution, Scope, WaitKind
+from flowserver.machine.turn import Turn
+from flowserver.store.executions.history import save_events
+from flowserver.store.executions.loading import SavedScope, StoredExecution, lock_versions
+from flowserver.store.invocations.leases import mark_unwanted, mark_unwanted_of
+from flowserver.store.schema.tables import NOT_ENDED, execution_documents, executions, finished_items, scopes
+from flowserver.store.sql.prepared import execute_many
+
+
+class VersionConflict(Exception):
+    """Somebody else committed a turn of this execution since it was loaded; reload and try again."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """All that the turns of one batch changed of one execution."""
+
+    stored: StoredExecution
+    events: list[Event] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    touched: set[int] = field(default_factory=set)
+    removed: set[int] = field(default_factory=set)
+    joined: set[int] = field(default_factory=set)
+    finished: dict[int, list[int]] = field(default_factory=dict)
+    unwanted: list[str] = field(default_factory=list)
+    """Keys of the asynchronous invocations that the turns want stopped; known once the changes are saved."""
+    is_new: bool = field(init=False)
+    """Whether the execution has no row yet."""
+
+    def __post_init__(self) -> None:
+        self.is_new = self.stored.version == 0
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether there is anything to save."""
+        return bool(self.events or self.touched or self.removed)
+
+    def add(self, *turns: Turn) -> None:
+        """Take in further turns; calls drop out that an earlier turn ordered and a later one settled."""
+        for turn in turns:
+            self._add(turn)
+
+    def _add(self, turn: Turn) -> None:
+        self.events += turn.events
+        self.commands = [each for each in (*self.commands, *turn.commands) if self._stands(each)]
+        self.removed |= turn.removed
+        self.touched = (self.touched | turn.touched) - self.removed
+        for scope_id in turn.joined:
+            self.finished.pop(scope_id, None)
+        self.joined |= turn.joined
+        for scope_id, items in turn.finished.items():
+            self.finished.setdefault(scope_id, []).extend(items)
+
+    def _stands(self, command: Command) -> bool:
+        """Whether the command is still wanted; a call is, as long as its attempt waits for it."""
+        if not isinstance(command, InvokeTask):
+            return True
+        scope = self.stored.execution.scopes.get(command.scope_id)
+        return scope is not None and scope.wait is WaitKind.TASK and scope.wait_id == command.wait_id
+
+
+def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
+    """Write what the turns changed; calls they order are leased to `node_id` from birth.
+
+    Raises VersionConflict, having the caller roll back, if any execution was changed by somebody else.
+    """
+    _save_headers(connection, batch)
+    _save_scopes(connection, batch, node_id)
+    _save_finished(connection, batch)
+    save_events(
+        connection,
+        ((changes.stored.execution.execution_id, changes.events, changes.stored.parts) for changes in batch),
+    )
+    _mark_unwanted(connection, batch)
+
+
+def _save_headers(connection: Connection, batch: Sequence[Changes]) -> None:
+    new = [changes.stored for changes in batch if changes.stored.version == 0]
+    old = [changes.stored for changes in batch if changes.stored.version > 0]
+    execute_many(connection, _INSERT_HEADER, [_new_header(stored) for stored in new])
+    execute_many(connection, _INSERT_DOCUMENTS, [_new_documents(stored) for stored in new])
+    going_on = [_key(stored) | _counts(stored.execution) for stored in old if stored.execution.is_running]
+    ended = [_key(stored) | _progress(stored.execution) for stored in old if not stored.execution.is_running]
+    changed = execute_many(connection, _UPDATE_HEADER, going_on) + execute_many(connection, _UPDATE_HEADER, ended)
+    if changed != len(old):
+        raise VersionConflict
+    results = [stored.execution for stored in old if not stored.execution.is_running]
+    execute_many(connection, _UPDATE_DOCUMENTS, [{"b_id": each.execution_id, **_results(each)} for each in results])
+
+
+_INSERT_HEADER = insert(executions)
+_INSERT_DOCUMENTS = insert(execution_documents)
+_UPDATE_HEADER = (
+    update(executions)
+    .where(executions.c.execution_id == bindparam("b_id"), executions.c.version == bindparam("b_version"))
+    .values({executions.c.version: literal_column("version + 1")})
+)
+_UPDATE_DOCUMENTS = update(execution_documents).where(execution_documents.c.execution_id == bindparam("b_id"))
+
+
+def _key(stored: StoredExecution) -> dict[str, Any]:
+    return {"b_id": stored.execution.execution_id, "b_version": stored.version}
+
+
+def _counts(execution: Execution) -> dict[str, Any]:
+    """All that most turns change of a header, and no index is over."""
+    return {
+        "next_event_id": execution.next_event_id,
+        "next_scope_id": execution.next_scope_id,
+        "next_wait_id": execution.next_wait_id,
+        "document_bytes": execution.document_bytes,
+    }
+
+
+def _progress(execution: Execution) -> dict[str, Any]:
+    return _counts(execution) | {
+        "status": str(execution.status),
+        "stopped_at": execution.stopped_at,
+        "callback_due": execution.callback_token is not None and not execution.is_running,
+    }
+
+
+def _new_header(stored: StoredExecution) -> dict[str, Any]:
+    execution = stored.execution
+    return _progress(execution) | {
+        "execution_id": execution.execution_id,
+        "flow_id": stored.flow_id,
+        "flow_name": execution.flow_name,
+        "name": execution.name,
+        "definition_id": stored.definition_id,
+        "version": 1,
+        "started_at": execution.started_at,
+        "deadline_at": execution.deadline_at,
+        "callback_token": execution.callback_token,
+    }
+
+
+def _new_documents(stored: StoredExecution) -> dict[str, Any]:
+    key = {"execution_id": stored.execution.execution_id, "input": stored.input_text}
+    return key | _results(stored.execution)
+
+
+def _results(execution: Execution) -> dict[str, Any]:
+    output = None if execution.output is None else dump_json(execution.output)
+    return {"output": output, "error": _storable(execution.error), "cause": _storable(execution.cause)}
+
+
+def _storable(text: str | None) -> str | None:
+    """PostgreSQL's texts hold no NUL and none hold half a character; a function may name its error as it likes."""
+    return None if text is None else text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
+    ended = [changes.stored.execution.execution_id for changes in batch if not changes.stored.execution.is_running]
+    execute_many(connection, _DELETE_SCOPES, [{"b_id": execution_id} for execution_id in ended])
+    gone = [
+        {"b_id": changes.stored.execution.execution_id, "b_scope": scope_id}
+        for changes in batch
+        if changes.stored.execution.is_running
+        for scope_id in sorted(changes.removed)
+    ]
+    execute_many(connection, _DELETE_SCOPE, gone)
+    rows: dict[ScopeChange, list[dict[str, Any]]] = defaultdict(list)
+    for changes in batch:
+        for scope_id in changes.removed:
+            changes.stored.note_removed(scope_id)
+        for scope_id in changes.touched:
+            change, row = _scope_change(changes.stored, scope_id, node_id)
+            rows[change].append(row)
+    execute_many(connection, _upsert_scope(connection.dialect.name), rows.pop(NEW, []))
+    for change, changed in rows.items():
+        if execute_many(connection, _UPDATE_SCOPE[change], changed) != len(changed):
+            raise VersionConflict
+
+
+def _save_finished(connection: Connection, batch: Sequence[Changes]) -> None:
+    """Add what branches and iterations have left for joins; delete what joins have taken."""
+    over: list[dict[str, Any]] = []
+    taken: list[dict[str, Any]] = []
+    left: list[dict[str, Any]] = []
+    for changes in batch:
+        stored = changes.stored
+        key = {"b_id": stored.execution.execution_id}
+        if not stored.execution.is_running:
+            if stored.joining is None or stored.joining:
+                over.append(key)
+            continue
+        assert stored.joining is not None, "an execution without its scopes can only end"
+        taken.extend({**key, "b_scope": scope_id} for scope_id in changes.joined & stored.joining)
+        stored.joining -= changes.joined
+        stored.joining |= changes.finished.keys()
+        left.extend(_finished_rows(stored.execution, changes.finished))
+    execute_many(connection, _DELETE_ALL_FINISHED, over)
+    execute_many(connection, _DELETE_FINISHED, taken)
+    execute_many(connection, _INSERT_FINISHED, left)
+
+
+def _finished_rows(execution: Execution, finished: dict[int, list[int]]) -> Iterator[dict[str, Any]]:
+    for scope_id, items in finished.items():
+        key = {"execution_id": execution.execution_id, "scope_id": scope_id}
+        kept = execution.scopes[scope_id].finished
+        yield from ({**key, "item": item, "local": dump_json(kept[item].local)} for item in items)
+
+
+_INSERT_FINISHED = insert(finished_items)
+_DELETE_ALL_FINISHED = delete(finished_items).where(finished_items.c.execution_id == bindparam("b_id"))
+_DELETE_FINISHED = _DELETE_ALL_FINISHED.where(finished_items.c.scope_id == bindparam("b_scope"))
+
+
+class ScopeChange(NamedTuple):
+    """What of a scope is to be written besides its counters; indices and long texts are left alone where they can."""
+
+    reason: bool
+    """Why it waits: `wait`, `wake_at` and the node that makes its call."""
+    documents: bool
+    """`local` and `step_input`."""
+    is_new: bool = False
+
+
+NEW = ScopeChange(reason=True, documents=True, is_new=True)
+
+
+def _scope_change(stored: StoredExecution, scope_id: int, node_id: str) -> tuple[ScopeChange, dict[str, Any]]:
+    """How a touched scope is written, and its row; notes that it is."""
+    scope, before = stored.execution.scopes[scope_id], stored.saved.get(scope_id)
+    node = node_id if scope.wait is WaitKind.TASK else None
+    if before is None:
+        change, row = NEW, _scope_row(stored.execution, scope, node)
+    else:
+        change = _change_of(scope, node, before)
+        row = {"b_id": stored.execution.execution_id, "b_scope": scope_id, **_counters(stored.execution, scope)}
+        if change.reason:
+            row |= _reason(scope, node)
+        if change.documents:
+            row |= _documents(scope)
+    stored.note_saved(scope_id, SavedScope(scope.wait, scope.wake_at, node, scope.local, scope.step_input))
+    return change, row
+
+
+def _change_of(scope: Scope, node: str | None, before: SavedScope) -> ScopeChange:
+    reason = (scope.wait, scope.wake_at, node) != (before.wait, before.wake_at, before.node_id)
+    return ScopeChange(reason, scope.local is not before.local or scope.step_input is not before.step_input)
+
+
+def _scope_row(execution: Execution, scope: Scope, node: str | None) -> dict[str, Any]:
+    key = {"execution_id": execution.execution_id, "scope_id": scope.scope_id, "parent_id": scope.parent_id}
+    place = {"list_id": scope.list_id, "item": scope.item}
+    return {**key, **place, **_counters(execution, scope), **_reason(scope, node), **_documents(scope)}
+
+
+def _reason(scope: Scope, node: str | None) -> dict[str, Any]:
+    return {"wait": str(scope.wait), "wake_at": scope.wake_at, "node_id": node}
+
+
+def _documents(scope: Scope) -> dict[str, Any]:
+    step_input = None if scope.step_input is None else dump_json(scope.step_input)
+    return {"local": dump_json(scope.local), "step_input": step_input}
+
+
+def _counters(execution: Execution, scope: Scope) -> dict[str, Any]:
+    return {
+        "last_event_id": scope.last_event_id,
+        "step_index": scope.step_index,
+        "entered_event_id": scope.entered_event_id,
+        "wait_id": scope.wait_id,
+        "attempt": scope.attempt,
+        "retries": dump_json(scope.retries) if scope.retries else "{}",
+        "option": scope.option,
+        "next_item": scope.next_item,
+        "open_items": scope.open_items,
+        "child_execution_id": _child_of(execution, scope),
+    }
+
+
+def _upsert_scope(dialect_name: str) -> Any:
+    return _UPSERT_SCOPE_SQLITE if dialect_name == "sqlite" else _UPSERT_SCOPE_POSTGRES
+
+
+def _make_upsert(dialect: Any) -> Any:
+    statement = dialect.insert(scopes)
+    keys = [scopes.c.execution_id, scopes.c.scope_id]
+    fixed = {"execution_id", "scope_id", "parent_id", "list_id", "item"}
+    changing = {column.name: statement.excluded[column.name] for column in scopes.c if column.name not in fixed}
+    return statement.on_conflict_do_update(index_elements=keys, set_=changing)
+
+
+_UPSERT_SCOPE_SQLITE = _make_upsert(sqlite)
+_UPSERT_SCOPE_POSTGRES = _make_upsert(postgresql)
+_DELETE_SCOPES = delete(scopes).where(scopes.c.execution_id == bindparam("b_id"))
+_DELETE_SCOPE = _DELETE_SCOPES.where(scopes.c.scope_id == bindparam("b_scope"))
+_UPDATE_SCOPE = {
+    # A statement for each, because a compiled one is kept by statement and keys.
+    ScopeChange(reason, documents): update(scopes).where(
+        scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope")
+    )
+    for reason in (False, True)
+    for documents in (False, True)
+}
+
+
+def _child_of(execution: Execution, scope: Scope) -> str | None:
+    if scope.wait is not WaitKind.CHILD:
+        return None
+    return child_execution_id(execution.execution_id, scope.scope_id, scope.wait_id)
+
+
+def _mark_unwanted(connection: Connection, batch: Sequence[Changes]) -> None:
+    """After the scopes: who submits an invocation of theirs holds the scope, and so has done it, or is too late."""
+    wishes = [(changes, each) for changes in batch for each in changes.commands if isinstance(each, StopInvocation)]
+    if not wishes:
+        return
+    by_id = {changes.stored.execution.execution_id: changes for changes, _ in wishes}
+    keys = [wish.submission_key for _, wish in wishes if wish.submission_key is not None]
+    whole = [changes.stored.execution.execution_id for changes, wish in wishes if wish.submission_key is None]
+    for execution_id, key in [*mark_unwanted(connection, keys), *mark_unwanted_of(connection, whole)]:
+        by_id[execution_id].unwanted.append(key)
+
+
+def release_tasks(connection: Connection, tasks: list[tuple[str, int, int]], node_id: str) -> None:
+    """Let calls go that `node_id` has not begun, by (execution_id, scope_id, wait_id): any node may make them.
+
+    The executions' versions rise, so that a copy which somebody keeps in memory is known to be old.
+    """
+    ids = sorted({execution_id for execution_id, _, _ in tasks})
+    lock_versions(connection, ids)
+    execute_many(connection, _RAISE_VERSION, [{"b_id": each} for each in ids])
+    rows = [{"b_id": each[0], "b_scope": each[1], "b_wait": each[2], "b_node": node_id} for each in tasks]
+    execute_many(connection, _RELEASE_TASK, rows)
+
+
+_RAISE_VERSION = (
+    update(executions)
+    .where(executions.c.execution_id == bindparam("b_id"))
+    .values({executions.c.version: literal_column("version + 1")})
+)
+_RELEASE_TASK = (
+    update(scopes)
+    .where(scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope"))
+    .where(scopes.c.wait_id == bindparam("b_wait"), scopes.c.node_id == bindparam("b_node"))
+    .values({scopes.c.node_id: literal_column("''")})
+)
+
+
+def park_execution(connection: Connection, execution_id: str, error: str) -> None:
+    """Set an execution aside that our own code could not run; it keeps its state and its error is visible.
+
+    One that has ended is left as it is; one whose status makes no sense has not, so that nothing tries to run it again.
+    """
+    parked = update(executions).where(executions.c.execution_id == execution_id, NOT_ENDED)
+    connection.execute(parked.values(parked_error=_storable(error), version=executions.c.version + 1))
+
+
+def clear_callback(connection: Connection, execution_ids: list[str]) -> None:
+    """The waiting tasks of these ended executions have been told."""
+    execute_many(connection, _CLEAR_CALLBACK, [{"b_id": each} for each in execution_ids])
+
+
+_CLEAR_CALLBACK = update(executions).where(executions.c.execution_id == bindparam("b_id")).values(callback_due=false())

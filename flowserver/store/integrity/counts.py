@@ -1,0 +1,66 @@
+"""Counts of what is in the database, for those who watch the server."""
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection, bindparam, func, literal_column, select
+
+from flowserver.machine.state import WaitKind
+from flowserver.store.integrity.invariant import violations
+from flowserver.store.schema.tables import CALLBACK_DUE, PARKED, READY, RUNNING, executions, nodes, scopes
+from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.prepared import fetch_all
+from flowserver.store.sql.unreadable import is_text
+
+
+def count_parked(connection: Connection) -> int:
+    """How many running executions are set aside."""
+    return connection.execute(select(func.count()).select_from(executions).where(PARKED, RUNNING)).scalar_one()
+
+
+def count_nodes(connection: Connection) -> int:
+    """How many server processes are registered, those that are about to leave included."""
+    return connection.execute(select(func.count()).select_from(nodes)).scalar_one()
+
+
+def executions_in_breach(connection: Connection, limit: int) -> list[str]:
+    """Executions (ids of unknown ones included) that the view of the invariant lists."""
+    return list(connection.execute(select(violations.c.execution_id).distinct().limit(limit)).scalars())
+
+
+def untold_callbacks(connection: Connection, until_ms: int, limit: int) -> list[tuple[str, str]]:
+    """Executions that ended by `until_ms` and whose waiting task has not been told, with its token."""
+    header = executions.c
+    query = select(header.execution_id, header.callback_token).where(
+        CALLBACK_DUE, header.stopped_at <= until_ms, header.callback_token.is_not(None)
+    )
+    rows = connection.execute(query.limit(limit))
+    return [(row.execution_id, row.callback_token if is_text(row.callback_token) else "") for row in rows]
+
+
+def parked_among(connection: Connection, execution_ids: Collection[str]) -> set[str]:
+    """Those of the executions that are set aside."""
+    ids = texts(connection, sorted(set(execution_ids)))
+    return {execution_id for (execution_id,) in fetch_all(connection, _PARKED_AMONG, {"ids": ids})}
+
+
+def pausing_scopes(connection: Connection, execution_ids: Collection[str]) -> set[tuple[str, int]]:
+    """The scopes of these executions that wait for an instant, where no report can be taken."""
+    ids = texts(connection, sorted(set(execution_ids)))
+    return {(execution_id, scope_id) for execution_id, scope_id in fetch_all(connection, _PAUSING_SCOPES, {"ids": ids})}
+
+
+_PARKED_AMONG = select(executions.c.execution_id).where(among(executions.c.execution_id, bindparam("ids")), PARKED)
+_PAUSING_SCOPES = select(scopes.c.execution_id, scopes.c.scope_id).where(
+    among(scopes.c.execution_id, bindparam("ids")), scopes.c.wait == literal_column(f"'{WaitKind.TIMER}'")
+)
+
+
+def ready_versions(connection: Connection, limit: int) -> list[tuple[str, int]]:
+    """Executions with a scope that can go on at once, and the version they were left at."""
+    header = executions.c
+    query = (
+        select(header.execution_id, header.version)
+        .join(scopes, scopes.c.execution_id == header.execution_id)
+        .where(READY, RUNNING, header.parked_error.is_(None))
+    )
+    return [(row.execution_id, row.version) for row in connection.execute(query.distinct().limit(limit))]

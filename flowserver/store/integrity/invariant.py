@@ -1,0 +1,225 @@
+"""The invariant: every execution that runs and is not parked has one stored reason per live scope to wake up.
+
+States it once, as the view `violations`: a row for every breach, so it is empty always. CHECK constraints stop most
+breaches of single rows; they are stated all the same, for the view is the statement. A timer that is overdue and a
+call leased to a node that is gone are no breaches: both are stored reasons, on which the sweeper acts.
+
+Plain SQL that SQLite and PostgreSQL understand alike. What it costs: five passes over the scopes of running
+executions (one with an aggregate), three over their finished items, and three over the headers of running executions,
+by their partial indexes; ended executions and their histories are never read. That is about a second for 100,000 live
+scopes, so nothing on the hot path reads it.
+
+A migration that rebuilds a table which the view reads must drop the view first and make it again.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum, auto
+from typing import Final
+
+from sqlalchemy import Connection, Integer, MetaData, Text, column, event, table
+
+from flowserver.store.schema.metadata import metadata
+
+
+class Repair(StrEnum):
+    """What `flowserver doctor --repair` does about a breach."""
+
+    PARK = auto()
+    """Set the execution aside with a clear error, so that it is seen, and can be restarted or stopped."""
+    DELETE = auto()
+    """Delete the rows of scopes and finished items, which belong to no running execution."""
+    CLEAR = auto()
+    """Forget the callback, which nobody can be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its name in the view, what a breach means, and how it is repaired.
+
+    The rest is SQL: `rows` has the FROM and WHERE that several rules share, `where` what else breaches this one. A rule
+    that is not `of_scope` is about executions `e` as a whole, the others about scopes `s`.
+    """
+
+    name: str
+    meaning: str
+    repair: Repair
+    detail: str
+    rows: str
+    where: str
+    of_scope: bool = True
+
+    @property
+    def select(self) -> str:
+        """The breaches as rows of the view."""
+        row = "s.execution_id, s.scope_id" if self.of_scope else "e.execution_id, CAST(NULL AS INTEGER)"
+        return f"SELECT {row}, '{self.name}',\n  {self.detail}\n{self.rows}{self.where}"
+
+
+_EXECUTIONS = "FROM executions e\nWHERE e.status = 'Running' AND e.parked_error IS NULL"
+_SCOPES = """FROM executions e JOIN scopes s ON s.execution_id = e.execution_id
+WHERE e.status = 'Running' AND e.parked_error IS NULL"""
+
+RULES: Final = (
+    Rule(
+        "no-live-scope",
+        "The execution runs, but no step list of it is left that could go on.",
+        Repair.PARK,
+        "'it has no live scope'",
+        _EXECUTIONS,
+        """ AND NOT EXISTS (
+  SELECT 1 FROM scopes s WHERE s.execution_id = e.execution_id)""",
+        of_scope=False,
+    ),
+    Rule(
+        "documents-missing",
+        "The execution has lost the row that holds its input.",
+        Repair.PARK,
+        "'it has no row in execution_documents'",
+        _EXECUTIONS,
+        """ AND NOT EXISTS (
+  SELECT 1 FROM execution_documents d WHERE d.execution_id = e.execution_id)""",
+        of_scope=False,
+    ),
+    Rule(
+        "flow-missing",
+        "The flow of the execution, or the definition that it follows, is gone.",
+        Repair.PARK,
+        "'flow ' || e.flow_id || ' or definition ' || e.definition_id || ' is gone'",
+        _EXECUTIONS,
+        """ AND NOT (
+  EXISTS (SELECT 1 FROM flows f WHERE f.flow_id = e.flow_id)
+  AND EXISTS (SELECT 1 FROM definitions d WHERE d.definition_id = e.definition_id))""",
+        of_scope=False,
+    ),
+    Rule(
+        "wait",
+        "The step list lacks what its kind of wait needs, or has what wakes another kind.",
+        Repair.PARK,
+        "'it waits (' || s.wait || ') without what that needs, or with what it must not have'",
+        _SCOPES,
+        """ AND NOT (
+  (s.wait = 'task') = (s.node_id IS NOT NULL)
+  AND (s.wait = 'child') = (s.child_execution_id IS NOT NULL)
+  AND (s.wait <> 'timer' OR s.wake_at IS NOT NULL)
+  AND (s.wake_at IS NULL OR s.wait IN ('timer', 'task', 'token', 'child'))
+  AND (s.wait = 'ready' OR (s.step_input IS NOT NULL AND s.wait_id > 0))
+  AND (s.wait <> 'ready' OR s.step_input IS NULL)
+  AND s.wait IN ('ready', 'timer', 'task', 'token', 'child', 'join'))""",
+    ),
+    Rule(
+        "counters",
+        "The step list uses a number that the execution has not given out, and may give to another.",
+        Repair.PARK,
+        "'it uses a scope, wait or event number that is still to be given out'",
+        _SCOPES,
+        """ AND (
+  s.scope_id >= e.next_scope_id OR s.wait_id >= e.next_wait_id
+  OR s.last_event_id >= e.next_event_id OR s.entered_event_id >= e.next_event_id)""",
+    ),
+    Rule(
+        "parent",
+        "Nobody waits for the end of the step list, or there are two outermost ones.",
+        Repair.PARK,
+        "CASE WHEN s.parent_id IS NULL THEN 'it is not the only outermost scope'\n"
+        "  ELSE 'its parent ' || CAST(s.parent_id AS TEXT) || ' is missing or waits for no scopes' END",
+        _SCOPES,
+        """ AND (
+  (s.parent_id IS NULL AND EXISTS (
+    SELECT 1 FROM scopes o WHERE o.execution_id = s.execution_id AND o.scope_id < s.scope_id))
+  OR (s.parent_id IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM scopes p
+    WHERE p.execution_id = s.execution_id AND p.scope_id = s.parent_id
+    AND p.scope_id < s.scope_id AND p.wait = 'join')))""",
+    ),
+    Rule(
+        "join",
+        "The step list waits for others that it opened, and none of them runs, or they are not as many as it counts.",
+        Repair.PARK,
+        "CAST(COALESCE(c.live, 0) AS TEXT) || ' scopes run, ' || CAST(COALESCE(f.items, 0) AS TEXT)\n"
+        "  || ' are finished; it counts ' || CAST(s.open_items AS TEXT) || ' of ' || CAST(s.next_item AS TEXT)",
+        # A choice opens one scope and counts none; branches and iterations are counted, and kept until the join.
+        """FROM executions e JOIN scopes s ON s.execution_id = e.execution_id LEFT JOIN (
+  SELECT execution_id, parent_id, COUNT(*) AS live
+  FROM scopes WHERE parent_id IS NOT NULL GROUP BY execution_id, parent_id
+) c ON c.execution_id = s.execution_id AND c.parent_id = s.scope_id LEFT JOIN (
+  SELECT execution_id, scope_id, COUNT(*) AS items, MAX(item) AS last_item
+  FROM finished_items GROUP BY execution_id, scope_id
+) f ON f.execution_id = s.execution_id AND f.scope_id = s.scope_id
+WHERE e.status = 'Running' AND e.parked_error IS NULL AND s.wait = 'join'""",
+        """ AND (
+  COALESCE(c.live, 0) = 0
+  OR (s.option IS NULL AND (
+    c.live <> s.open_items OR c.live + COALESCE(f.items, 0) <> s.next_item OR f.last_item >= s.next_item))
+  OR (s.option IS NOT NULL AND (c.live <> 1 OR f.items > 0 OR s.open_items <> 0 OR s.next_item <> 0)))""",
+    ),
+    Rule(
+        "finished",
+        "What a finished branch or iteration has left is kept, and no step list waits for it.",
+        Repair.PARK,
+        "'nothing waits for its finished items'",
+        """FROM executions e JOIN (
+  SELECT DISTINCT execution_id, scope_id FROM finished_items
+) s ON s.execution_id = e.execution_id
+WHERE e.status = 'Running' AND e.parked_error IS NULL""",
+        """ AND NOT EXISTS (
+  SELECT 1 FROM scopes p
+  WHERE p.execution_id = s.execution_id AND p.scope_id = s.scope_id AND p.wait = 'join')""",
+    ),
+    Rule(
+        "child",
+        "The step waits for a sub-flow's execution that does not run and owes no word of its end.",
+        Repair.PARK,
+        "'execution ' || s.child_execution_id || ' owes it no callback'",
+        _SCOPES,
+        """ AND s.wait = 'child' AND s.child_execution_id IS NOT NULL
+AND NOT EXISTS (
+  SELECT 1 FROM executions c WHERE c.execution_id = s.child_execution_id
+  AND c.callback_token IS NOT NULL AND (c.status = 'Running' OR c.callback_due))""",
+    ),
+    Rule(
+        "orphan",
+        "The step list belongs to an execution that has ended or does not exist.",
+        Repair.DELETE,
+        "'execution ' || COALESCE('has ended: ' || e.status, 'does not exist')",
+        """FROM (
+  SELECT execution_id, scope_id FROM scopes
+  UNION ALL SELECT DISTINCT execution_id, scope_id FROM finished_items
+) s LEFT JOIN executions e ON e.execution_id = s.execution_id
+""",
+        "WHERE e.execution_id IS NULL OR e.status <> 'Running'",
+    ),
+    Rule(
+        "callback",
+        "The execution is marked to tell a waiting task of its end, but has not ended or has nobody to tell.",
+        Repair.CLEAR,
+        "CASE WHEN e.status = 'Running' THEN 'it still runs' ELSE 'it has no callback token' END",
+        "FROM executions e\n",
+        "WHERE e.callback_due AND (e.status = 'Running' OR e.callback_token IS NULL)",
+        of_scope=False,
+    ),
+)
+
+violations = table(
+    "violations",
+    column("execution_id", Text),
+    column("scope_id", Integer),
+    column("rule", Text),
+    column("detail", Text),
+)
+"""The view: `scope_id` is null where the whole execution is meant; `rule` is the name of one of RULES."""
+
+CREATE_VIEW: Final = (
+    f"CREATE VIEW violations ({', '.join(each.name for each in violations.c)}) AS\n"
+    + "\nUNION ALL\n".join(rule.select for rule in RULES)
+)
+DROP_VIEW: Final = "DROP VIEW IF EXISTS violations"
+
+
+@event.listens_for(metadata, "after_create")
+def _create_view(_metadata: MetaData, connection: Connection, **_: object) -> None:
+    connection.exec_driver_sql(CREATE_VIEW)
+
+
+@event.listens_for(metadata, "before_drop")
+def _drop_view(_metadata: MetaData, connection: Connection, **_: object) -> None:
+    connection.exec_driver_sql(DROP_VIEW)

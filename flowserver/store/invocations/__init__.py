@@ -1,0 +1,1 @@
+"""The rows of asynchronous invocations, and what is configured for them."""

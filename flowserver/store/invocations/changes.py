@@ -1,0 +1,264 @@
+"""Asynchronous invocations, one at a time or many at once: added, found by key or id, and moved from state to state.
+
+A change names the state that it was made from, so that nobody goes on with an invocation that another has changed.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Row, bindparam, false, func, literal_column, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from flowserver.base.json_values import dump_json
+from flowserver.machine.invocations.states import (
+    ENDED,
+    STOPPED_ERROR,
+    InvocationEvent,
+    InvocationSettings,
+    InvocationState,
+    InvocationStatus,
+)
+from flowserver.store.schema.invocation_tables import invocations
+from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.prepared import execute_many, fetch_rows
+from flowserver.store.sql.unreadable import checks_of, damage_in, legible
+
+log = logging.getLogger(__name__)
+
+REPLACED = "\ufffd"
+
+
+class InvocationChanged(Exception):
+    """Somebody else has changed one of these invocations since it was read; read it again."""
+
+
+class InvocationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An invocation with its state. `node_id` is who has it in hand, `PARKED` if the server has set it aside, None if
+    it pauses or has ended.
+    """
+
+    invocation_key: str
+    """Whoever submits the same again names the same key, and gets the first one."""
+    service: str
+    qualifier: str
+    function: str
+    invocation_id: str
+    """Names it among those of its function."""
+    request_id: str
+    node_id: str | None
+    state: InvocationState
+    payload: bytes
+    parked_error: str | None = None
+    """Why it is parked; None if it is not."""
+    is_unwanted: bool = False
+    destination_status: str | None = None
+    execution_id: str | None = None
+    """The execution and step that submitted it, if any."""
+    flow_name: str = ""
+    execution_name: str = ""
+    step_name: str = ""
+    callback_token: str | None = None
+    """Of the task that waits for its end."""
+    callback_due: bool = False
+
+
+class InvocationDamaged(Exception):
+    """The stored invocation makes no sense."""
+
+
+def insert_invocations(connection: Connection, rows: Sequence[InvocationRow]) -> list[InvocationRow | None]:
+    """Add invocations. For each the one that has its key now: itself, or the one that was submitted first; None if
+    another invocation of the function has its id.
+    """
+    insert = _INSERT[connection.dialect.name]
+    if execute_many(connection, insert, [_values(connection, row) for row in rows]) == len(rows):
+        return list(rows)
+    found = find_invocations(connection, [row.invocation_key for row in rows])
+    return [found.get(row.invocation_key) for row in rows]
+
+
+def find_invocations(connection: Connection, keys: Sequence[str], *, lock: bool = False) -> dict[str, InvocationRow]:
+    """Those of the invocations that there are, by key; what is damaged is left out, with a line in the log."""
+    query = _FIND_LOCKED if lock else _FIND
+    found = {}
+    for row in fetch_rows(connection, query, {"listed": texts(connection, keys)}):
+        try:
+            found[row.invocation_key] = read_invocation(row)
+        except InvocationDamaged as damaged:
+            log.warning("%s", damaged)
+    return found
+
+
+def find_invocation(
+    connection: Connection, service: str, function: str, invocation_id: str, *, lock: bool = False
+) -> InvocationRow | None:
+    """The invocation of a function by its id; raises InvocationDamaged."""
+    query = _FIND_BY_ID.with_for_update() if lock else _FIND_BY_ID
+    given = {"b_service": service, "b_function": function, "b_id": invocation_id}
+    rows = fetch_rows(connection, query, given)
+    return read_invocation(rows[0]) if rows else None
+
+
+def read_invocation(row: Row[Any]) -> InvocationRow:
+    """The invocation that a row of the table is; raises InvocationDamaged."""
+    values = dict(zip(_NAMES, row, strict=True))
+    for name in _FLAGS:  # SQLite has none
+        values[name] = bool(values[name])
+    damage = damage_in(values.values(), _CHECKS)
+    if damage is None:
+        try:
+            state = _state(values)
+            return InvocationRow(state=state, **{name: values[name] for name in _PLAIN})
+        except (msgspec.MsgspecError, ValueError) as error:
+            damage = str(error)
+    raise InvocationDamaged(f"invocation {legible(row.invocation_key)} is damaged: {damage}")
+
+
+def save_invocations(connection: Connection, changes: Sequence[tuple[InvocationRow, InvocationRow]]) -> None:
+    """Bring each invocation from its first form to its second; raises InvocationChanged if one is in neither.
+
+    Only the state, `node_id`, `callback_due` and, at the end, `parked_error` may differ. One that is changed already is
+    left as it is.
+    """
+    going_on = [_guard(before) | _progress(after) for before, after in changes if not after.state.is_over]
+    ended = [
+        _guard(before) | _progress(after) | _end(connection, after) for before, after in changes if after.state.is_over
+    ]
+    stopping = [row for row in going_on if row["status"] == InvocationStatus.STOPPING]
+    others = [row for row in going_on if row["status"] != InvocationStatus.STOPPING]
+    changed = execute_many(connection, _UPDATE, others)
+    changed += execute_many(connection, _UPDATE_WANTED, stopping) + execute_many(connection, _UPDATE_WANTED, ended)
+    if changed != len(changes):
+        raise InvocationChanged
+
+
+def stop_unreadable_invocation(connection: Connection, key: str, now_ms: int, *, is_lost: bool = False) -> None:
+    """End an invocation that cannot be read, unless it has ended. What it was to do is not known any more.
+
+    With `is_lost` not even the database can read its payload, which is then emptied.
+    """
+    status = InvocationStatus.STOPPED
+    values: dict[str, Any] = {
+        "status": str(status), "node_id": None, "wake_at": None, "ended_at": now_ms, "parked_error": None,
+        "error": STOPPED_ERROR, "cause": "the invocation was stopped; its stored row could not be read",
+        "settings": "{}", "events": _events((InvocationEvent(status, now_ms, STOPPED_ERROR),)),
+        "is_unwanted": false(), "callback_due": invocations.c.callback_token.is_not(None),
+    }  # fmt: skip
+    if is_lost:
+        values["payload"] = b""
+    unreadable = update(invocations).where(invocations.c.invocation_key == key, invocations.c.ended_at.is_(None))
+    connection.execute(unreadable.values(values))
+
+
+def storable(text: str) -> str:
+    """PostgreSQL's texts hold no NUL and none hold half a character; a function may name its error as it likes."""
+    return text.replace("\0", REPLACED).encode("utf-8", "replace").decode()
+
+
+_NAMES = tuple(column.name for column in invocations.c)
+_CHECKS = checks_of(invocations.c)
+_FLAGS = ("is_unwanted", "callback_due")
+_PLAIN = tuple(name for name in InvocationRow.__struct_fields__ if name != "state")
+_UNSET = ("payload", "destination_status", "parked_error")
+_READ_EVENTS = msgspec.json.Decoder(tuple[InvocationEvent, ...])
+_READ_SETTINGS = msgspec.json.Decoder(InvocationSettings)
+_LISTED = among(invocations.c.invocation_key, bindparam("listed"))
+_FIND = select(invocations).where(_LISTED)
+_FIND_LOCKED = _FIND.order_by(invocations.c.invocation_key).with_for_update()
+_FIND_BY_ID = select(invocations).where(
+    invocations.c.service == bindparam("b_service"),
+    invocations.c.function == bindparam("b_function"),
+    invocations.c.invocation_id == bindparam("b_id"),
+)
+_INSERT: Any = {
+    "sqlite": sqlite.insert(invocations).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(invocations).on_conflict_do_nothing(),
+}
+_UPDATE = update(invocations).where(
+    invocations.c.invocation_key == bindparam("b_key"),
+    invocations.c.status == bindparam("b_status"),
+    invocations.c.attempt == bindparam("b_attempt"),
+    func.coalesce(invocations.c.node_id, literal_column("''")) == bindparam("b_node"),
+)
+_UPDATE_WANTED = _UPDATE.values({invocations.c.is_unwanted: false()})
+
+
+def _state(values: dict[str, Any]) -> InvocationState:
+    return InvocationState(
+        status=InvocationStatus(values["status"]),
+        created_at=values["created_at"],
+        settings=_READ_SETTINGS.decode(values["settings"]),
+        events=_READ_EVENTS.decode(values["events"]),
+        attempt=values["attempt"],
+        retries=values["retries"],
+        wake_at=values["wake_at"],
+        ended_at=values["ended_at"],
+        result=values["result"],
+        error=values["error"],
+        cause=values["cause"],
+        duration_ms=values["duration_ms"],
+    )
+
+
+def _values(connection: Connection, row: InvocationRow) -> dict[str, Any]:
+    """All columns of a new row but those that are NULL for every new one."""
+    plain = {name: getattr(row, name) for name in _PLAIN if name not in _UNSET}
+    state = row.state
+    return plain | {
+        "status": str(state.status),
+        "wake_at": state.wake_at,
+        "attempt": state.attempt,
+        "retries": state.retries,
+        "created_at": state.created_at,
+        "ended_at": state.ended_at,
+        "settings": msgspec.json.encode(state.settings).decode(),
+        "events": _events(state.events),
+        "payload": _binary(connection, row.payload),
+    }
+
+
+def _guard(before: InvocationRow) -> dict[str, Any]:
+    return {
+        "b_key": before.invocation_key,
+        "b_status": str(before.state.status),
+        "b_attempt": before.state.attempt,
+        "b_node": before.node_id or "",
+    }
+
+
+def _progress(after: InvocationRow) -> dict[str, Any]:
+    state = after.state
+    return {
+        "status": str(state.status),
+        "node_id": after.node_id,
+        "wake_at": state.wake_at,
+        "attempt": state.attempt,
+        "retries": state.retries,
+        "events": _events(state.events),
+        "error": None if state.error is None else storable(state.error),
+        "cause": None if state.cause is None else storable(state.cause),
+        "duration_ms": state.duration_ms,
+    }
+
+
+def _end(connection: Connection, after: InvocationRow) -> dict[str, Any]:
+    assert after.state.status in ENDED
+    return {
+        "ended_at": after.state.ended_at,
+        "parked_error": None,
+        "result": _binary(connection, after.state.result),
+        "callback_due": after.callback_due,
+    }
+
+
+def _events(events: Sequence[InvocationEvent]) -> str:
+    return storable(dump_json(events))
+
+
+def _binary(connection: Connection, value: bytes | None) -> Any:
+    """Bytes as `execute_many` takes them: PostgreSQL gets all rows as JSON, and reads bytes in hexadecimal."""
+    if value is None or connection.dialect.name == "sqlite":
+        return value
+    return f"\\x{value.hex()}"

@@ -1,0 +1,237 @@
+"""Who has an asynchronous invocation in hand, and what has to go on with one: found by the rows alone.
+
+Every query goes by a partial index that holds only the rows concerned, and is bounded. A node may have very many of
+them waiting in lines, so nobody reads all that it has.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from sqlalchemy import Connection, and_, bindparam, delete, false, func, select, true, update
+
+from flowserver.machine.invocations.states import InvocationStatus
+from flowserver.store.cluster.nodes import NOBODY, PARKED
+from flowserver.store.schema.invocation_tables import IN_HAND, NOT_OVER, OVER, PAUSING, UNTOLD, UNWANTED, invocations
+from flowserver.store.schema.tables import nodes
+from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.prepared import execute_many
+from flowserver.store.sql.unreadable import is_text
+
+
+@dataclass(frozen=True, slots=True)
+class HeldInvocation:
+    """An invocation that this node has in hand, by the rows; enough to put it in its line."""
+
+    invocation_key: str
+    service: str
+    qualifier: str
+    function: str
+    status: str
+
+    @property
+    def is_legible(self) -> bool:
+        """Whether its function has a name that can be looked up."""
+        return all(map(is_text, (self.service, self.qualifier, self.function)))
+
+
+HELD = (
+    invocations.c.invocation_key,
+    invocations.c.service,
+    invocations.c.qualifier,
+    invocations.c.function,
+    invocations.c.status,
+)
+"""The columns of a `HeldInvocation`."""
+
+
+def invocations_of_node(connection: Connection, node_id: str, after: str, limit: int) -> list[HeldInvocation]:
+    """What a node has in hand, by key, after a given one."""
+    key = invocations.c.invocation_key
+    query = select(*HELD).where(IN_HAND, invocations.c.node_id == node_id, key > after).order_by(key).limit(limit)
+    return [HeldInvocation(*row) for row in connection.execute(query) if is_text(row[0])]
+
+
+def stopping_of_node(connection: Connection, node_id: str, keys: Sequence[str]) -> list[str]:
+    """Those of the node's invocations that somebody is stopping, or wants stopped."""
+    stopped = (invocations.c.status == str(InvocationStatus.STOPPING)) | invocations.c.is_unwanted
+    query = select(invocations.c.invocation_key).where(
+        among(invocations.c.invocation_key, bindparam("listed")), invocations.c.node_id == node_id, stopped
+    )
+    return list(connection.execute(query, {"listed": texts(connection, keys)}).scalars())
+
+
+def has_orphaned_invocations(connection: Connection) -> bool:
+    """Whether any is in the hands of nobody that is there."""
+    return bool(_gone(connection))
+
+
+def take_over_invocations(connection: Connection, node_id: str, limit: int) -> list[HeldInvocation]:
+    """Lease to `node_id` what is in the hands of nobody that is there, by key."""
+    gone = _gone(connection)
+    if not gone:
+        return []
+    holder, key = invocations.c.node_id, invocations.c.invocation_key
+    of_no_node = and_(holder.not_in(select(nodes.c.node_id)), holder != PARKED)
+    orphaned = holder.in_(gone) if all(map(is_text, gone)) else of_no_node
+    query = select(key).where(IN_HAND, orphaned).order_by(holder, key).limit(limit)
+    # What another node is just taking over is left to it (PostgreSQL; SQLite has one writer).
+    keys = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
+    return _lease(connection, node_id, list(filter(is_text, keys)))
+
+
+def take_over_due(connection: Connection, node_id: str, now_ms: int, limit: int) -> list[HeldInvocation]:
+    """Lease to `node_id` those whose pause is over by now, earliest first."""
+    due = (
+        select(invocations.c.invocation_key)
+        .where(PAUSING, invocations.c.wake_at <= now_ms)
+        .order_by(invocations.c.wake_at)
+        .limit(limit)
+    )
+    keys = connection.execute(due.with_for_update(skip_locked=True)).scalars().all()
+    return _lease(connection, node_id, list(filter(is_text, keys)))
+
+
+def next_pause_end(connection: Connection) -> int | None:
+    """The earliest instant (ms) when a pause is over; None if none pauses."""
+    query = select(invocations.c.wake_at).where(PAUSING).order_by(invocations.c.wake_at).limit(1)
+    found = connection.execute(query).scalar_one_or_none()
+    return found if isinstance(found, int) else None
+
+
+def _holders(connection: Connection) -> Iterator[str]:
+    """Every `node_id` that has any in hand: one search of the index for each."""
+    holder = invocations.c.node_id
+    query = select(holder).where(IN_HAND).order_by(holder).limit(1)
+    found = connection.execute(query).scalar_one_or_none()
+    while found is not None:
+        yield found
+        if not is_text(found):  # damage, which cannot be asked about
+            yield from connection.execute(select(holder).where(IN_HAND).distinct()).scalars()
+            return
+        found = connection.execute(query.where(holder > found)).scalar_one_or_none()
+
+
+def _gone(connection: Connection) -> list[str]:
+    there = {PARKED, *connection.execute(select(nodes.c.node_id)).scalars()}
+    return [holder for holder in _holders(connection) if holder not in there]
+
+
+def _lease(connection: Connection, node_id: str, keys: list[str]) -> list[HeldInvocation]:
+    if not keys:
+        return []
+    rows = connection.execute(_LEASE, {"listed": texts(connection, keys), "b_node": node_id}).all()
+    order = {key: number for number, key in enumerate(keys)}
+    return sorted((HeldInvocation(*row) for row in rows), key=lambda each: order[each.invocation_key])
+
+
+_LISTED = among(invocations.c.invocation_key, bindparam("listed"))
+_LEASE = update(invocations).where(_LISTED).values(node_id=bindparam("b_node"), wake_at=None).returning(*HELD)
+
+
+def release_invocations(connection: Connection, node_id: str, keys: Sequence[str]) -> None:
+    """Let these of the node's invocations go: any node may go on with them."""
+    own = update(invocations).where(_LISTED, invocations.c.node_id == bindparam("b_node"))
+    connection.execute(own.values(node_id=NOBODY), {"listed": texts(connection, keys), "b_node": node_id})
+
+
+def release_all_but(connection: Connection, node_id: str, begun: Sequence[str]) -> None:
+    """The like, for all that the node has in hand but those that it has begun."""
+    own = update(invocations).where(IN_HAND, invocations.c.node_id == bindparam("b_node"), ~_LISTED)
+    connection.execute(own.values(node_id=NOBODY), {"listed": texts(connection, begun), "b_node": node_id})
+
+
+Marked = list[tuple[str, str]]
+"""Which execution submitted it, and its key."""
+
+
+def mark_unwanted(connection: Connection, keys: Sequence[str]) -> Marked:
+    """A turn wants these stopped: whoever has committed it, or else the sweeper, does so. Returns those that go on."""
+    return _mark(connection, _LISTED, keys)
+
+
+def mark_unwanted_of(connection: Connection, execution_ids: Sequence[str]) -> Marked:
+    """The like, for all that these executions have submitted."""
+    return _mark(connection, among(invocations.c.execution_id, bindparam("listed")), execution_ids)
+
+
+def _mark(connection: Connection, which: Any, listed: Sequence[str]) -> Marked:
+    if not listed:
+        return []
+    rows = connection.execute(_MARK.where(which), {"listed": texts(connection, listed)})
+    return [(row.execution_id, row.invocation_key) for row in rows]
+
+
+_MARK = (
+    update(invocations)
+    .where(NOT_OVER)
+    .values(is_unwanted=true())
+    .returning(invocations.c.execution_id, invocations.c.invocation_key)
+)
+
+
+def unwanted_invocations(connection: Connection, limit: int) -> list[str]:
+    """Keys of those that are still to be stopped."""
+    query = select(invocations.c.invocation_key).where(UNWANTED, NOT_OVER).limit(limit)
+    return list(filter(is_text, connection.execute(query).scalars()))
+
+
+def untold_invocations(connection: Connection, limit: int, *, skip: int = 0) -> list[str]:
+    """Keys of ended ones whose waiting task has not been told, but for the first `skip` of them."""
+    query = select(invocations.c.invocation_key).where(UNTOLD).limit(limit).offset(skip)
+    return list(filter(is_text, connection.execute(query).scalars()))
+
+
+def clear_invocation_callbacks(connection: Connection, keys: Sequence[str]) -> None:
+    """The waiting tasks of these have been told."""
+    execute_many(connection, _CLEAR, [{"b_key": key} for key in keys])
+
+
+_CLEAR = update(invocations).where(invocations.c.invocation_key == bindparam("b_key")).values(callback_due=false())
+
+
+def set_destination_status(connection: Connection, key: str, status: str) -> None:
+    """What became of bringing the result to its destination: `Succeeded` or `Failed`."""
+    connection.execute(update(invocations).where(invocations.c.invocation_key == key).values(destination_status=status))
+
+
+def delete_ended_invocations(connection: Connection, before_ms: int, limit: int, bytes_max: int) -> int:
+    """Delete some of those that ended before the instant, first those that ended first; returns how many.
+
+    Their payloads and results come to `bytes_max` at most, unless the first alone is larger. Those that another node is
+    just deleting are left to it.
+    """
+    found = connection.execute(_ENDED, {"b_before": before_ms, "b_limit": limit})
+    sizes = [(row.invocation_key, row.bytes) for row in found if is_text(row.invocation_key)]
+    sums = accumulate(size for _, size in sizes)
+    fitting = sum(total <= bytes_max for total in sums)
+    keys = [key for key, _ in sizes[: max(fitting, 1)]]
+    if not keys:
+        return 0
+    listed = {"listed": texts(connection, keys)}
+    mine = connection.execute(_LOCK_ENDED, listed).scalars().all()
+    connection.execute(delete(invocations).where(_LISTED), {"listed": texts(connection, mine)})
+    return len(mine)
+
+
+# The lengths of values that are kept outside their row are known without reading them.
+_BYTES = func.length(invocations.c.payload) + func.coalesce(func.length(invocations.c.result), 0)
+_ENDED = (
+    select(invocations.c.invocation_key, _BYTES.label("bytes"))
+    .where(OVER, invocations.c.ended_at < bindparam("b_before"), ~invocations.c.callback_due)
+    .order_by(invocations.c.ended_at)
+    .limit(bindparam("b_limit"))
+)
+_LOCK_ENDED = (
+    select(invocations.c.invocation_key)
+    .where(_LISTED, OVER)
+    .order_by(invocations.c.invocation_key)
+    .with_for_update(skip_locked=True)
+)
+
+
+def count_waiting(connection: Connection) -> int:
+    """How many wait for their turn, on any node; none of the parked ones."""
+    waiting = and_(invocations.c.status == str(InvocationStatus.ENQUEUED), invocations.c.node_id != PARKED)
+    return connection.execute(select(func.count()).select_from(invocations).where(IN_HAND, waiting)).scalar_one()

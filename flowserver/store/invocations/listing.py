@@ -1,0 +1,113 @@
+"""Pages of asynchronous invocations, and the functions that have any.
+
+A page is found by an index; what no index knows (a prefix of ids, a qualifier) is looked for among at most SCANNED_MAX
+invocations at a time: the page then ends early, and says where to go on.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, LargeBinary, Row, Select, literal, null, or_, select, tuple_
+
+from flowserver.store.invocations.changes import InvocationDamaged, InvocationRow, read_invocation
+from flowserver.store.schema.invocation_tables import invocations
+
+log = logging.getLogger(__name__)
+
+SCANNED_MAX = 10_000
+
+Position = tuple[int, str]
+"""Where a page ends: `created_at` and key of the last invocation that was looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvocationFilter:
+    """Which invocations of a function, and in what order. Instants in ms, both ends included."""
+
+    service: str
+    function: str
+    qualifiers: tuple[str, ...] = ()
+    """Any of these; all if empty."""
+    status: str | None = None
+    id_prefix: str = ""
+    created_from: int | None = None
+    created_to: int | None = None
+    oldest_first: bool = False
+
+    @property
+    def needs_looking(self) -> bool:
+        """Whether it asks for what no index knows."""
+        return bool(self.id_prefix or self.qualifiers)
+
+    def fits(self, row: Row[Any]) -> bool:
+        """Whether a row that the index gave is wanted."""
+        is_named_so = str(row.invocation_id).startswith(self.id_prefix)
+        return is_named_so and (not self.qualifiers or row.qualifier in self.qualifiers)
+
+
+def list_invocations(
+    connection: Connection, wanted: InvocationFilter, *, after: Position | None, limit: int, with_payload: bool
+) -> tuple[list[InvocationRow], Position | None]:
+    """A page of invocations, without their results and, unless asked for, payloads; and where the next one begins.
+
+    Damaged ones are left out.
+    """
+    scanned_max = SCANNED_MAX if wanted.needs_looking else limit
+    scanned = connection.execute(_window(wanted, after).limit(scanned_max + 1)).all()
+    found = [row for row in scanned[:scanned_max] if wanted.fits(row)][:limit]
+    rows = _read(connection, [row.invocation_key for row in found], with_payload=with_payload)
+    if len(found) == limit:
+        end = found[-1] if found[-1] is not scanned[-1] else None
+    else:
+        end = scanned[scanned_max - 1] if len(scanned) > scanned_max else None
+    return rows, None if end is None else (end.created_at, end.invocation_key)
+
+
+def list_functions_invoked(
+    connection: Connection, *, after: tuple[str, str] | None, limit: int
+) -> list[tuple[str, str]]:
+    """Service and name of functions that have invocations, after a given one; each is found by one step in an index."""
+    key = tuple_(invocations.c.service, invocations.c.function)
+    query = select(invocations.c.service, invocations.c.function).order_by(*key.clauses).limit(1)
+    found: list[tuple[str, str]] = []
+    while len(found) < limit:
+        row = connection.execute(query if after is None else query.where(key > after)).one_or_none()
+        if row is None:
+            break
+        after = (row.service, row.function)
+        found.append(after)
+    return found
+
+
+def _window(wanted: InvocationFilter, after: Position | None) -> Select[Any]:
+    """What an index gives, in order."""
+    at, key = invocations.c.created_at, invocations.c.invocation_key
+    query = select(at, key, invocations.c.invocation_id, invocations.c.qualifier)
+    query = query.where(invocations.c.service == wanted.service, invocations.c.function == wanted.function)
+    if wanted.status is not None:
+        query = query.where(invocations.c.status == wanted.status)
+    if wanted.created_from is not None:
+        query = query.where(at >= wanted.created_from)
+    if wanted.created_to is not None:
+        query = query.where(at <= wanted.created_to)
+    if wanted.oldest_first:  # the same index, backwards
+        query = query.order_by(at, key.desc())
+        return query if after is None else query.where(at >= after[0], or_(at > after[0], key < after[1]))
+    query = query.order_by(at.desc(), key)
+    return query if after is None else query.where(at <= after[0], or_(at < after[0], key > after[1]))
+
+
+def _read(connection: Connection, keys: list[str], *, with_payload: bool) -> list[InvocationRow]:
+    left_out: dict[str, Any] = {"result": null()}
+    if not with_payload:
+        left_out["payload"] = literal(b"", LargeBinary)
+    columns: list[Any] = [left_out.get(column.name, column).label(column.name) for column in invocations.c]
+    rows = connection.execute(select(*columns).where(invocations.c.invocation_key.in_(keys)))
+    found: dict[str, InvocationRow] = {}
+    for row in rows:
+        try:
+            found[row.invocation_key] = read_invocation(row)
+        except InvocationDamaged as damaged:
+            log.warning("%s; it is not listed", damaged)
+    return [found[key] for key in keys if key in found]

@@ -1,0 +1,88 @@
+"""Asynchronous invocations that are parked: the server could not go on with them, and leaves them to its operators.
+
+All of it reads and changes a few columns that are good even where the rest of a row cannot be read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, func, select, update
+
+from flowserver.base.clock import INSTANT_MS_MAX
+from flowserver.store.cluster.nodes import PARKED
+from flowserver.store.invocations.leases import HELD, HeldInvocation
+from flowserver.store.schema.invocation_tables import IN_HAND, invocations
+from flowserver.store.sql.unreadable import is_text, legible
+
+
+@dataclass(frozen=True, slots=True)
+class InvocationHeader:
+    """What can be said of an invocation without reading it whole. `parked_error` is None unless it is parked."""
+
+    invocation_key: str
+    service: str
+    qualifier: str
+    function: str
+    invocation_id: str
+    status: str
+    created_at: int
+    parked_error: str | None
+    flow_name: str
+    execution_name: str
+    step_name: str
+    """The step that submitted it; "" for none."""
+
+
+def park_invocation(connection: Connection, key: str, node_id: str, error: str) -> bool:
+    """Set aside an invocation that the node has in hand; False if it has it no more."""
+    own = update(invocations).where(invocations.c.invocation_key == key, invocations.c.node_id == node_id)
+    return connection.execute(own.values(node_id=PARKED, parked_error=error)).rowcount > 0
+
+
+def unpark_invocation(
+    connection: Connection, service: str, function: str, invocation_id: str, holder: str
+) -> HeldInvocation | None:
+    """Give a parked invocation to a node; None if there is none of that id, or it is not parked."""
+    change = update(invocations).where(_named(service, function, invocation_id), invocations.c.node_id == PARKED)
+    row = connection.execute(change.values(node_id=holder, parked_error=None).returning(*HELD)).one_or_none()
+    return None if row is None else HeldInvocation(*row)
+
+
+def find_header(connection: Connection, service: str, function: str, invocation_id: str) -> InvocationHeader | None:
+    """The function's invocation of that id, parked or not."""
+    rows = connection.execute(_HEADER.where(_named(service, function, invocation_id)))
+    return next(iter(_headers(rows.all())), None)
+
+
+def list_parked_invocations(connection: Connection, after: str, limit: int) -> list[InvocationHeader]:
+    """Parked invocations by key, after a given one."""
+    key = invocations.c.invocation_key
+    query = _HEADER.where(IN_HAND, invocations.c.node_id == PARKED, key > after).order_by(key).limit(limit)
+    return _headers(connection.execute(query).all())
+
+
+def count_parked_invocations(connection: Connection) -> int:
+    """How many are parked."""
+    query = select(func.count()).select_from(invocations).where(IN_HAND, invocations.c.node_id == PARKED)
+    return connection.execute(query).scalar_one()
+
+
+def _named(service: str, function: str, invocation_id: str) -> Any:
+    columns = invocations.c
+    return (columns.service == service) & (columns.function == function) & (columns.invocation_id == invocation_id)
+
+
+_HEADER = select(
+    *(invocations.c[name] for name in InvocationHeader.__slots__),
+)
+
+
+def _headers(rows: Sequence[Any]) -> list[InvocationHeader]:
+    """The rows for people to read; an instant that is none is shown as 0."""
+    headers = (InvocationHeader(*map(legible, row)) for row in rows if is_text(row.invocation_key))
+    return [each if _is_instant(each.created_at) else replace(each, created_at=0) for each in headers]
+
+
+def _is_instant(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value <= INSTANT_MS_MAX

@@ -1,0 +1,1 @@
+"""The rows of queues, messages, topics and deliveries."""

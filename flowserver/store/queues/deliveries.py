@@ -1,0 +1,243 @@
+"""Deliveries: what is still to be brought somewhere, found by when it is tried next.
+
+A node that tries one claims it first, which moves its next attempt on in a commit: no other node tries it meanwhile,
+and if the claimer dies, the delivery is due again.
+
+If no target is passed over, the earliest deliveries are found by their instants alone. If some are, their backlogs
+would be read row by row. So the query then steps from one target to the next through the index (target_key, wake_at),
+and reads the first instants of those that are wanted: its cost grows with the number of targets, not with what waits.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import Connection, Row, Subquery, bindparam, delete, distinct, func, not_, select, true, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from flowserver.machine.deliveries.notifications import Published
+from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.store.schema.queue_tables import deliveries
+from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.prepared import execute_many, fetch_all
+from flowserver.store.sql.unreadable import checks_of, damage_in, is_text, legible
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDelivery:
+    """Something to be brought to a destination, at once and then as its strategy says."""
+
+    delivery_id: str
+    """The same id again is the same delivery."""
+    target: str
+    """As `machine.destinations` reads it."""
+    message_id: str
+    body: str
+    tag: str | None = None
+    strategy: Strategy = Strategy.EXPONENTIAL_DECAY
+    content_format: ContentFormat = ContentFormat.SIMPLIFIED
+    topic: str = ""
+    """The topic and the subscription it is for, if it is for one."""
+    subscription: str = ""
+    invocation_key: str | None = None
+    """The invocation whose result it is, if it is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery(NewDelivery):
+    """A claimed one; `attempt` counts this attempt too. Instants in ms."""
+
+    attempt: int
+    wake_at: int
+    """When it would be tried again if nobody said what came of this attempt."""
+    created_at: int
+
+
+def published_by(delivery: Delivery) -> Published:
+    """What it brings, as its subscriber sees it."""
+    return Published(
+        delivery.topic, delivery.subscription, delivery.message_id, delivery.body, delivery.tag, delivery.created_at
+    )
+
+
+def target_key(target: str) -> str:
+    """What stands for a target in an index: targets are of any length, keys of an index are not."""
+    return sha256(target.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def insert_deliveries(connection: Connection, new: Sequence[NewDelivery], now_ms: int) -> None:
+    """Add deliveries, to be tried at once; those that are there already stay as they are."""
+    rows = [
+        {
+            **asdict(each),
+            "target_key": target_key(each.target),
+            "attempt": 0,
+            "wake_at": now_ms,
+            "created_at": now_ms,
+        }
+        for each in new
+    ]
+    execute_many(connection, _INSERT[connection.dialect.name], rows)
+
+
+def claim_deliveries(
+    connection: Connection,
+    now_ms: int,
+    until_ms: int,
+    limit: int,
+    under_way: Mapping[str, int],
+    each_max: int,
+    *,
+    failing: Collection[str] = (),
+    failing_room: int = 0,
+) -> list[Delivery]:
+    """Take up to `limit` that are due, earliest first: they are due again at `until_ms`.
+
+    To no target more are taken than make, with as many as are `under_way` to it, `each_max`; and to all those of
+    `failing` together no more than `failing_room`. A row that makes no sense
+    is taken, too, but not returned: it stays, and the log names it.
+    """
+    full = {target for target, count in under_way.items() if count >= each_max}
+    if failing_room <= 0:
+        full.update(failing)
+    if full:
+        parameters = {"b_now": now_ms, "b_limit": limit, "b_each": each_max, "passed_over": _keys(connection, full)}
+        found = connection.execute(_DUE_ELSEWHERE[connection.dialect.name], parameters)
+    else:
+        found = connection.execute(_DUE, {"b_now": now_ms, "b_limit": limit})
+    ids = _picked(found.all(), Counter(under_way), each_max, frozenset(failing), failing_room)
+    if not ids:
+        return []
+    rows = connection.execute(_CLAIM, {"listed": texts(connection, ids), "b_until": until_ms}).all()
+    claimed = [delivery for row in rows if (delivery := _delivery(row)) is not None]
+    return sorted(claimed, key=lambda each: (each.created_at, each.delivery_id))
+
+
+def _picked(
+    found: Sequence[Row[Any]], under_way: Counter[str], each_max: int, failing: frozenset[str], failing_room: int
+) -> list[str]:
+    picked: list[str] = []
+    for row in found:
+        is_failing = row.target in failing
+        if not is_text(row.delivery_id) or under_way[row.target] >= each_max or (is_failing and failing_room <= 0):
+            continue
+        under_way[row.target] += 1
+        failing_room -= is_failing
+        picked.append(row.delivery_id)
+    return picked
+
+
+def next_delivery_at(connection: Connection, except_to: Collection[str] = ()) -> int | None:
+    """The earliest instant (ms) at which a delivery is due, but for those to the targets `except_to`."""
+    if except_to:
+        rows = fetch_all(connection, _NEXT_ELSEWHERE, {"passed_over": _keys(connection, except_to)})
+    else:
+        rows = fetch_all(connection, _NEXT, {})
+    return next((wake_at for (wake_at,) in rows if isinstance(wake_at, int)), None)
+
+
+def delete_delivery(connection: Connection, delivery_id: str) -> bool:
+    """It has arrived or was given up; False if it was gone."""
+    return execute_many(connection, _DELETE, [{"b_id": delivery_id}]) > 0
+
+
+def put_off_delivery(connection: Connection, delivery: Delivery, wake_at: int, *, counts: bool = True) -> None:
+    """Try it again at that instant (ms), unless somebody has claimed it since; unless it `counts`, as no attempt."""
+    row = {"b_id": delivery.delivery_id, "b_attempt": delivery.attempt, "wake_at": wake_at}
+    execute_many(connection, _PUT_OFF, [row | {"attempt": delivery.attempt - (not counts)}])
+
+
+def delete_deliveries_of(connection: Connection, topic: str, subscription: str | None, limit: int) -> int:
+    """Drop up to `limit` deliveries for a subscription, or for all of a topic; returns how many."""
+    query = select(deliveries.c.delivery_id).where(deliveries.c.topic == topic)
+    if subscription is not None:
+        query = query.where(deliveries.c.subscription == subscription)
+    dropped = delete(deliveries).where(deliveries.c.delivery_id.in_(query.limit(limit)))
+    return connection.execute(dropped).rowcount
+
+
+def count_messages(connection: Connection, topic: str) -> int:
+    """How many messages of a topic have not reached all of their subscribers."""
+    query = select(func.count(distinct(deliveries.c.message_id))).where(deliveries.c.topic == topic)
+    return connection.execute(query).scalar_one()
+
+
+_COLUMNS = [column for column in deliveries.c if column is not deliveries.c.target_key]
+_CHECKS = checks_of(_COLUMNS)
+
+
+def _delivery(row: Row[Any]) -> Delivery | None:
+    damage = damage_in(row, _CHECKS)
+    if damage is None:
+        try:
+            strategy, content_format = Strategy(row.strategy), ContentFormat(row.content_format)
+            return Delivery(**{**row._mapping, "strategy": strategy, "content_format": content_format})
+        except ValueError as error:
+            damage = str(error)
+    log.error("delivery %s is damaged and cannot be made: %s", legible(row.delivery_id), damage)
+    return None
+
+
+def _keys(connection: Connection, targets: Collection[str]) -> Any:
+    return texts(connection, sorted(map(target_key, targets)))
+
+
+_INSERT: Any = {
+    "sqlite": sqlite.insert(deliveries).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(deliveries).on_conflict_do_nothing(),
+}
+
+
+def _elsewhere() -> Subquery:
+    """The targets that are not passed over, each with the first instant at which a delivery to it is due."""
+    key = deliveries.c.target_key
+    found = select(func.min(key).label("target_key")).cte("targets", recursive=True)
+    following = select(func.min(key)).where(key > found.c.target_key).scalar_subquery()
+    found = found.union_all(select(following).where(found.c.target_key.is_not(None)))
+    first = select(func.min(deliveries.c.wake_at)).where(key == found.c.target_key).scalar_subquery()
+    wanted = select(found.c.target_key, first.label("first_at")).where(found.c.target_key.is_not(None))
+    return wanted.where(not_(among(found.c.target_key, bindparam("passed_over")))).subquery("elsewhere")
+
+
+def _due_elsewhere() -> dict[str, Any]:
+    """The first deliveries that are due to those targets, up to `b_each` to each, by dialect."""
+    elsewhere = _elsewhere()
+    chosen = select(elsewhere.c.target_key).where(elsewhere.c.first_at <= bindparam("b_now"))
+    targets = chosen.order_by(elsewhere.c.first_at).limit(bindparam("b_limit")).subquery("chosen")
+    own = deliveries.alias("own")
+    few = select(own.c.delivery_id).where(own.c.target_key == targets.c.target_key, own.c.wake_at <= bindparam("b_now"))
+    few = few.order_by(own.c.wake_at).limit(bindparam("b_each"))
+    lateral = few.correlate(targets).lateral("few")
+    listed = targets.join(lateral, true()).join(deliveries, deliveries.c.delivery_id == lateral.c.delivery_id)
+    return {
+        "sqlite": _DUE.join_from(targets, deliveries, deliveries.c.delivery_id.in_(few.correlate(targets))),
+        "postgresql": _DUE.select_from(listed),
+    }
+
+
+_DUE = (
+    select(deliveries.c.delivery_id, deliveries.c.target)
+    .where(deliveries.c.wake_at <= bindparam("b_now"))
+    .order_by(deliveries.c.wake_at)
+    .limit(bindparam("b_limit"))
+    # What another node is just claiming is left to it (PostgreSQL; SQLite has one writer).
+    .with_for_update(skip_locked=True, of=deliveries)
+)
+_DUE_ELSEWHERE = _due_elsewhere()
+_CLAIM = (
+    update(deliveries)
+    .where(among(deliveries.c.delivery_id, bindparam("listed")))
+    .values(attempt=deliveries.c.attempt + 1, wake_at=bindparam("b_until"))
+    .returning(*_COLUMNS)
+)
+_NEXT = select(func.min(deliveries.c.wake_at))
+_NEXT_ELSEWHERE = select(func.min(_elsewhere().c.first_at))
+_DELETE = delete(deliveries).where(deliveries.c.delivery_id == bindparam("b_id"))
+_PUT_OFF = update(deliveries).where(
+    deliveries.c.delivery_id == bindparam("b_id"), deliveries.c.attempt == bindparam("b_attempt")
+)

@@ -1,0 +1,304 @@
+"""Messages of queues: sent, received, put back, deleted; each call for many at once, each statement by an index.
+
+A message that may be received is ready (`is_ready`). One that was received, or is delayed, is not, until `visible_at`:
+whoever receives from the queue next makes those ready whose time has come. The receipt that a receive gave is good
+until then, and only the last one is. Nothing here asks what time it is or makes ids.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnClause,
+    Connection,
+    Integer,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    false,
+    func,
+    literal_column,
+    null,
+    select,
+    true,
+    tuple_,
+    update,
+)
+from sqlalchemy.sql.base import Executable
+from sqlalchemy.sql.dml import UpdateBase
+
+from flowserver.store.schema.queue_tables import IS_READY, NOT_READY, queue_messages, queues
+from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.prepared import execute_many, fetch_all
+from flowserver.store.sql.unreadable import legible
+from flowserver.store.sql.upserts import insert_of
+
+READIED_AT_ONCE = 200
+"""Messages that one receive makes ready: if more have come back in the same moment, the next goes on with them."""
+
+message = queue_messages.c
+
+Receipt = tuple[str, str]
+"""The id of a message, and what a receive of it gave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueMessage:
+    """A message as it is in the queue, or as a receive leaves it; instants in ms.
+
+    `receipt` is None for one that nobody has received, unless it is delayed.
+    """
+
+    message_id: str
+    body: str
+    body_md5: str
+    priority: int
+    visible_at: int
+    enqueued_at: int
+    expires_at: int
+    first_dequeued_at: int | None
+    dequeue_count: int
+    receipt: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What there is to receive: how many messages, counted no further than was asked; and when (ms) there is another.
+
+    `polling_seconds` is for how long a receive waits that does not say.
+    """
+
+    polling_seconds: int
+    ready: int
+    next_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many messages a queue has: to be received now, received, delayed."""
+
+    active: int
+    inactive: int
+    delayed: int
+
+
+_SHOWN = [column for column in message if column.name not in ("queue", "is_ready")]
+
+
+def send_messages(connection: Connection, sent: Sequence[tuple[str, QueueMessage]], now_ms: int) -> None:
+    """Put messages into queues, each with the queue's name; one that is there already, by its id, is left as it is."""
+    rows = [_new_row(queue, each, now_ms) for queue, each in sent]
+    execute_many(connection, _insert(insert_of(connection)), rows)
+
+
+def receive_messages(
+    connection: Connection, queue: str, limit: int, *, receipt: str, until_ms: int, now_ms: int
+) -> list[QueueMessage]:
+    """Take messages in their order and hide them until `until_ms` under this receipt, which must be a new one.
+
+    The order is by priority, then age. What another transaction is just taking is left to it (PostgreSQL).
+    """
+    fetch_all(connection, _READY_AGAIN, {"b_queue": queue, "b_now": now_ms, "b_back": READIED_AT_ONCE})
+    rows = fetch_all(
+        connection,
+        _RECEIVE,
+        {"b_queue": queue, "b_now": now_ms, "b_limit": limit, "b_until": until_ms, "b_receipt": receipt},
+    )
+    return sorted(map(_message, rows), key=_order)
+
+
+def peek_messages(connection: Connection, queue: str, limit: int, now_ms: int) -> list[QueueMessage]:
+    """The messages that would be received next, as they are."""
+    rows = fetch_all(connection, _NEXT_READY, {"b_queue": queue, "b_now": now_ms, "b_limit": limit})
+    given = {"b_queue": queue, "b_now": now_ms, "b_back": READIED_AT_ONCE, "b_limit": limit}
+    rows += fetch_all(connection, _NEXT_BACK, given)
+    return sorted(map(_message, rows), key=_order)[:limit]
+
+
+def delete_received(connection: Connection, queue: str, receipts: Sequence[Receipt], now_ms: int) -> set[Receipt]:
+    """Delete the messages whose receipt is still good; returns these receipts."""
+    given = {
+        "b_queue": queue,
+        "b_now": now_ms,
+        "b_ids": texts(connection, [message_id for message_id, _ in receipts]),
+        "b_pairs": texts(connection, [f"{message_id}/{receipt}" for message_id, receipt in receipts]),
+    }
+    return {(row[0], row[1]) for row in fetch_all(connection, _DELETE, given)}
+
+
+def existing_messages(connection: Connection, queue: str, message_ids: Sequence[str]) -> set[str]:
+    """Which of those messages are in the queue, ready or not."""
+    query = select(message.message_id).where(message.queue == queue, message.message_id.in_(message_ids))
+    return set(connection.execute(query).scalars())
+
+
+def change_visibility(
+    connection: Connection, queue: str, message_id: str, receipt: str, *, fresh: str, until_ms: int, now_ms: int
+) -> bool:
+    """Hide a received message until `until_ms` under a fresh receipt; False if the receipt is no longer good.
+
+    With the present moment as `until_ms` it is put back. Done twice, it changes nothing the second time.
+    """
+    given = {"b_id": message_id, "b_receipts": texts(connection, [receipt, fresh]), "b_fresh": fresh}
+    return bool(fetch_all(connection, _CHANGE, {"b_queue": queue, "b_now": now_ms, "b_until": until_ms, **given}))
+
+
+def look_at(connection: Connection, queue: str, wanted: int, now_ms: int) -> Sight | None:
+    """What there is to receive from a queue, in one statement; None if the queue does not exist."""
+    rows = fetch_all(connection, _LOOK, {"b_queue": queue, "b_now": now_ms, "b_limit": wanted})
+    return Sight(rows[0][0], min(wanted, rows[0][1] + rows[0][2]), rows[0][3]) if rows else None
+
+
+def count_messages(connection: Connection, queue: str, now_ms: int) -> Counts:
+    """How many messages the queue has; reads the rows of all, about 0.2 s for 100,000 small ones on SQLite."""
+    is_hidden = message.visible_at > now_ms
+    kind = case((~is_hidden, "active"), (message.dequeue_count > 0, "inactive"), else_="delayed")
+    query = select(kind, func.count()).where(message.queue == queue, message.expires_at > now_ms).group_by(kind)
+    found = {row[0]: row[1] for row in connection.execute(query)}
+    return Counts(found.get("active", 0), found.get("inactive", 0), found.get("delayed", 0))
+
+
+def any_expired(connection: Connection, now_ms: int) -> bool:
+    """Whether there are messages whose time is over."""
+    over = select(message.message_id).where(message.expires_at <= now_ms).limit(1)
+    return connection.execute(over).first() is not None
+
+
+def delete_expired(connection: Connection, now_ms: int, limit: int) -> int:
+    """Delete messages whose time is over, whosever they are; returns how many."""
+    over = select(message.queue, message.message_id).where(message.expires_at <= now_ms)
+    return _delete_some(connection, over.order_by(message.expires_at), limit)
+
+
+def delete_messages(connection: Connection, queue: str, limit: int) -> int:
+    """Delete messages of a queue that goes; returns how many."""
+    return _delete_some(connection, select(message.queue, message.message_id).where(message.queue == queue), limit)
+
+
+def _delete_some(connection: Connection, some: Select[Any], limit: int) -> int:
+    # For others delete, too; and named, because PostgreSQL may run a subquery in a condition once for each row.
+    some_of_these = some.limit(limit).with_for_update(skip_locked=True).cte("some")
+    these = tuple_(message.queue, message.message_id).in_(select(some_of_these))
+    return len(connection.execute(delete(queue_messages).where(these).returning(message.message_id)).all())
+
+
+def _new_row(queue: str, new: QueueMessage, now_ms: int) -> dict[str, Any]:
+    return {
+        "queue": queue,
+        "message_id": new.message_id,
+        "body": new.body,
+        "body_md5": new.body_md5,
+        "priority": new.priority,
+        "is_ready": new.visible_at <= now_ms,
+        "visible_at": new.visible_at,
+        "enqueued_at": new.enqueued_at,
+        "expires_at": new.expires_at,
+        "dequeue_count": 0,
+        "receipt": new.receipt,
+    }
+
+
+def _message(row: Row[Any] | tuple[Any, ...]) -> QueueMessage:
+    fields = {column.name: value for column, value in zip(_SHOWN, row, strict=True)}
+    return QueueMessage(**{**fields, "body": legible(fields["body"])})
+
+
+def _order(each: QueueMessage) -> tuple[int, int, str]:
+    return each.priority, each.enqueued_at, each.message_id
+
+
+@cache
+def _insert(insert_here: Any) -> UpdateBase:
+    """Made once for each database, so that it is compiled once."""
+    statement: UpdateBase = insert_here(queue_messages).on_conflict_do_nothing()
+    return statement
+
+
+_OF_QUEUE = message.queue == bindparam("b_queue")
+_NOW = bindparam("b_now", type_=BigInteger)
+_LIMIT = bindparam("b_limit", type_=Integer)
+_NO_OFFSET: ColumnClause[int] = literal_column("0")  # which SQLAlchemy would have as a parameter, for SQLite
+_IS_GOOD = and_(NOT_READY, message.visible_at > _NOW)
+"""A receipt is good for so long."""
+
+_IN_ORDER = (message.priority, message.enqueued_at, message.message_id)
+
+_READY = select(message.message_id).where(_OF_QUEUE, IS_READY, message.expires_at > _NOW)
+_BACK = select(message.message_id).where(_OF_QUEUE, NOT_READY, message.visible_at <= _NOW)
+_FIRST_BACK = _BACK.order_by(message.visible_at).limit(bindparam("b_back", type_=Integer)).offset(_NO_OFFSET)
+_FIRST_READY = _READY.order_by(*_IN_ORDER).limit(_LIMIT).offset(_NO_OFFSET)
+
+_NEXT_READY = _FIRST_READY.with_only_columns(*_SHOWN)
+_NEXT_BACK = (
+    select(*_SHOWN)
+    .where(_OF_QUEUE, message.message_id.in_(_FIRST_BACK.correlate(None)), message.expires_at > _NOW)
+    .order_by(*_IN_ORDER)
+    .limit(_LIMIT)
+    .offset(_NO_OFFSET)
+)
+
+
+def _count(found: Select[Any]) -> Any:
+    some = found.limit(_LIMIT).offset(_NO_OFFSET).correlate(None).subquery()
+    return select(func.count()).select_from(some).scalar_subquery()
+
+
+_LOOK = select(
+    queues.c.polling_seconds,
+    _count(_READY),
+    _count(_BACK.where(message.expires_at > _NOW)),
+    select(func.min(message.visible_at)).where(_OF_QUEUE, NOT_READY, message.visible_at > _NOW).scalar_subquery(),
+).where(queues.c.name == bindparam("b_queue"))
+
+
+def _among_these(found: Select[Any]) -> Any:
+    """Exactly what this finds, once: as a subquery of its own it might be run again and find others."""
+    some = found.with_for_update(skip_locked=True).cte("found")
+    return and_(_OF_QUEUE, message.message_id.in_(select(some.c.message_id)))
+
+
+_READY_AGAIN: Executable = (
+    update(queue_messages)
+    .where(_among_these(_FIRST_BACK))
+    .values(is_ready=true(), receipt=null())
+    .returning(message.message_id)
+)
+_RECEIVE: Executable = (
+    update(queue_messages)
+    .where(_among_these(_FIRST_READY))
+    .values(
+        is_ready=false(),
+        visible_at=bindparam("b_until"),
+        receipt=bindparam("b_receipt"),
+        first_dequeued_at=func.coalesce(message.first_dequeued_at, _NOW),
+        dequeue_count=literal_column("dequeue_count + 1"),
+    )
+    .returning(*_SHOWN)
+)
+_DELETE: Executable = (
+    delete(queue_messages)
+    .where(
+        _OF_QUEUE,
+        among(message.message_id, bindparam("b_ids")),
+        among(literal_column("message_id || '/' || receipt"), bindparam("b_pairs")),
+        _IS_GOOD,
+    )
+    .returning(message.message_id, message.receipt)
+)
+_CHANGE: Executable = (
+    update(queue_messages)
+    .where(
+        _OF_QUEUE,
+        message.message_id == bindparam("b_id"),
+        among(message.receipt, bindparam("b_receipts")),
+        _IS_GOOD,
+    )
+    .values(visible_at=bindparam("b_until"), receipt=bindparam("b_fresh"))
+    .returning(message.message_id)
+)

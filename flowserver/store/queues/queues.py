@@ -1,0 +1,79 @@
+"""Queues and their attributes. Their messages are in `queue_messages`."""
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, func, select, update
+
+from flowserver.store.schema.queue_tables import queues
+from flowserver.store.sql.in_list import among, texts
+from flowserver.store.sql.prepared import fetch_rows
+from flowserver.store.sql.unreadable import addressable
+from flowserver.store.sql.upserts import insert_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRow:
+    """A queue: what holds for messages that say nothing else of themselves. Instants in ms."""
+
+    name: str
+    delay_seconds: int
+    message_bytes_max: int
+    retention_seconds: int
+    visibility_seconds: int
+    polling_seconds: int
+    is_logged: bool
+    created_at: int
+    modified_at: int
+
+
+def insert_queue(connection: Connection, row: QueueRow) -> bool:
+    """Make a queue; False if there is one of that name."""
+    statement = insert_of(connection)(queues).values(**asdict(row))
+    added = statement.on_conflict_do_nothing().returning(queues.c.name)
+    return connection.execute(added).one_or_none() is not None
+
+
+def find_queue(connection: Connection, name: str) -> QueueRow | None:
+    """The queue of that name."""
+    rows = fetch_rows(connection, _FIND, {"names": texts(connection, [name])})
+    return _queue(rows[0]) if rows else None
+
+
+def hold_queues(connection: Connection, names: Collection[str]) -> dict[str, QueueRow]:
+    """The queues of those names that there are, by name; none of them is deleted before the transaction ends.
+
+    Others may still change their attributes, and hold them likewise (PostgreSQL; SQLite has one writer).
+    """
+    rows = fetch_rows(connection, _HOLD, {"names": texts(connection, sorted(names))})
+    return {row.name: _queue(row) for row in rows}
+
+
+def list_queues(connection: Connection, *, prefix: str, from_name: str, limit: int) -> list[QueueRow]:
+    """Queues by name whose name begins with `prefix`, from `from_name` on."""
+    # Not LIKE, which knows no case on SQLite. The first name with the prefix is found by the key, as is `from_name`.
+    named_so = func.substr(queues.c.name, 1, len(prefix)) == prefix
+    page = select(queues).where(queues.c.name >= max(prefix, from_name), named_so).order_by(queues.c.name)
+    return [_queue(row) for row in addressable(connection, page, limit, "name")]
+
+
+def update_queue(connection: Connection, name: str, changed: dict[str, Any], now_ms: int) -> bool:
+    """Set attributes, by the names of their columns; False if there is no such queue."""
+    statement = update(queues).where(queues.c.name == name).values(**changed, modified_at=now_ms)
+    return connection.execute(statement).rowcount > 0
+
+
+def delete_queue(connection: Connection, name: str) -> bool:
+    """Take the queue away, but not its messages; False if there is none."""
+    return connection.execute(delete(queues).where(queues.c.name == name)).rowcount > 0
+
+
+def _queue(row: Any) -> QueueRow:
+    fields = row._asdict()
+    return QueueRow(**{**fields, "is_logged": bool(fields["is_logged"])})
+
+
+_FIND = select(queues).where(among(queues.c.name, bindparam("names")))
+# In one order, so that two transactions that hold the same queues do not wait for each other for ever.
+_HOLD = _FIND.order_by(queues.c.name).with_for_update(read=True, key_share=True)

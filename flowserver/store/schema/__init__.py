@@ -1,0 +1,1 @@
+"""Tables and their indexes, and the migrations that make them."""

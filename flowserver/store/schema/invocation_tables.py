@@ -1,0 +1,95 @@
+"""The table of asynchronous invocations (Serverless Tasks), and its indexes, each with its reason.
+
+Instants are integer ms since the epoch, as in `tables`.
+"""
+
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, LargeBinary, Table, Text, text
+
+from flowserver.store.schema.metadata import Name, metadata
+
+IN_HAND = text("node_id IS NOT NULL")
+PAUSING = text("wake_at IS NOT NULL")
+NOT_OVER = text("ended_at IS NULL")
+OVER = text("ended_at IS NOT NULL")
+UNWANTED = text("is_unwanted")
+UNTOLD = text("callback_due")
+
+invocations = Table(
+    "invocations",
+    metadata,
+    Column("invocation_key", Text, primary_key=True),
+    Column("service", Name, nullable=False),
+    Column("qualifier", Text, nullable=False),
+    Column("function", Name, nullable=False),
+    Column("invocation_id", Name, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("node_id", Text),
+    Column("parked_error", Text),
+    Column("wake_at", BigInteger),
+    Column("attempt", Integer, nullable=False),
+    Column("retries", Integer, nullable=False),
+    Column("is_unwanted", Boolean, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+    Column("request_id", Text, nullable=False),
+    Column("settings", Text, nullable=False),
+    Column("events", Text, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("result", LargeBinary),
+    Column("error", Text),
+    Column("cause", Text),
+    Column("duration_ms", Integer),
+    Column("destination_status", Text),
+    Column("execution_id", Text),
+    Column("flow_name", Text, nullable=False),
+    Column("execution_name", Text, nullable=False),
+    Column("step_name", Text, nullable=False),
+    Column("callback_token", Text),
+    Column("callback_due", Boolean, nullable=False),
+    CheckConstraint(
+        "status IN ('Enqueued', 'Dequeued', 'Running', 'Retrying', 'Stopping',"
+        " 'Succeeded', 'Failed', 'Stopped', 'Expired', 'Invalid')",
+        name="status",
+    ),
+    CheckConstraint(
+        "(status IN ('Succeeded', 'Failed', 'Stopped', 'Expired', 'Invalid')) = (ended_at IS NOT NULL)", name="ended_at"
+    ),
+    CheckConstraint("(ended_at IS NULL) = (node_id IS NOT NULL OR wake_at IS NOT NULL)", name="has_a_reason"),
+    CheckConstraint("node_id IS NULL OR wake_at IS NULL", name="has_one_reason"),
+    CheckConstraint("wake_at IS NULL OR status = 'Retrying'", name="retrying_wakes"),
+    Index("uq_invocations_invocation_id", "service", "function", "invocation_id", unique=True),
+)
+"""Asynchronous invocations, from their submission until some days after their end.
+
+One row is all there is to one: its state, its one reason to go on (the node that has it in hand, or the end of a
+pause), and `events`, its transitions as JSON. `is_unwanted` marks one that a committed turn wants stopped;
+`callback_due` an ended one whose waiting task has not been told yet. `parked_error` says why the server has parked it:
+`node_id` is then `nodes.PARKED`, which no node takes over.
+"""
+Index(
+    "ix_invocations_listed",
+    invocations.c.service,
+    invocations.c.function,
+    invocations.c.created_at.desc(),
+    invocations.c.invocation_key,
+)
+Index(
+    "ix_invocations_status",
+    invocations.c.service,
+    invocations.c.function,
+    invocations.c.status,
+    invocations.c.created_at.desc(),
+    invocations.c.invocation_key,
+)
+Index(
+    "ix_invocations_node_id",
+    invocations.c.node_id,
+    invocations.c.invocation_key,
+    sqlite_where=IN_HAND,
+    postgresql_where=IN_HAND,
+)
+Index("ix_invocations_wake_at", invocations.c.wake_at, sqlite_where=PAUSING, postgresql_where=PAUSING)
+Index("ix_invocations_execution_id", invocations.c.execution_id, sqlite_where=NOT_OVER, postgresql_where=NOT_OVER)
+Index("ix_invocations_ended_at", invocations.c.ended_at, sqlite_where=OVER, postgresql_where=OVER)
+Index("ix_invocations_unwanted", invocations.c.is_unwanted, sqlite_where=UNWANTED, postgresql_where=UNWANTED)
+Index("ix_invocations_callback_due", invocations.c.callback_due, sqlite_where=UNTOLD, postgresql_where=UNTOLD)

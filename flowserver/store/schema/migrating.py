@@ -1,0 +1,43 @@
+"""Brings a database to the schema of `tables`, by the Alembic scripts that the project and its wheel carry."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import text
+
+from flowserver.store.schema.revision import REVISIONS, revision_of
+from flowserver.store.sql.database import Database
+
+PACKAGE = Path(__file__).resolve().parent.parent.parent
+MIGRATIONS_LOCK = 7_162_530_801
+"""Any fixed number: the advisory lock under which only one node at a time migrates a PostgreSQL database."""
+
+
+def migrate(database: Database) -> list[str]:
+    """Apply the migrations that are missing, in one transaction; returns their revisions, oldest first.
+
+    Raises SchemaTooNew when the database holds a revision that this version does not know.
+    """
+    database.make_folder()
+    config = _config()
+    with database.write() as connection:
+        if not database.is_sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATIONS_LOCK})
+        before = revision_of(connection)
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+    return list(REVISIONS if before is None else REVISIONS[REVISIONS.index(before) + 1 :])
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_scripts()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _scripts() -> Path:
+    """`_migrations` beside the package in a wheel, `migrations` beside it in a checkout."""
+    carried = PACKAGE / "_migrations"
+    return carried if carried.is_dir() else PACKAGE.parent / "migrations"

@@ -1,0 +1,117 @@
+"""The tables of queues, topics and deliveries, and their indexes, each with its reason.
+
+Instants are integer ms since the epoch, as in `tables`.
+"""
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text, text
+
+from flowserver.store.schema.metadata import Name, metadata
+
+queues = Table(
+    "queues",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("delay_seconds", Integer, nullable=False),
+    Column("message_bytes_max", Integer, nullable=False),
+    Column("retention_seconds", Integer, nullable=False),
+    Column("visibility_seconds", Integer, nullable=False),
+    Column("polling_seconds", Integer, nullable=False),
+    Column("is_logged", Boolean, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("modified_at", BigInteger, nullable=False),
+)
+"""Queues and their attributes."""
+
+IS_READY = text("is_ready")
+NOT_READY = text("NOT is_ready")
+
+queue_messages = Table(
+    "queue_messages",
+    metadata,
+    Column("queue", Name, primary_key=True),
+    Column("message_id", Name, primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("body_md5", Text, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("is_ready", Boolean, nullable=False),
+    Column("visible_at", BigInteger, nullable=False),
+    Column("enqueued_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("first_dequeued_at", BigInteger),
+    Column("dequeue_count", Integer, nullable=False),
+    Column("receipt", Text),
+)
+"""Messages of queues, until they are deleted or expire. Ids rise with time.
+
+`is_ready` only makes the next one quick to find: one that is delayed or was received is not, until `visible_at` has
+passed and a look finds that. `receipt` is what the last receive handed out, and no other handle is good.
+"""
+Index(
+    "ix_queue_messages_ready",
+    queue_messages.c.queue,
+    queue_messages.c.priority,
+    queue_messages.c.enqueued_at,
+    queue_messages.c.message_id,
+    sqlite_where=IS_READY,
+    postgresql_where=IS_READY,
+)
+Index(
+    "ix_queue_messages_visible_at",
+    queue_messages.c.queue,
+    queue_messages.c.visible_at,
+    sqlite_where=NOT_READY,
+    postgresql_where=NOT_READY,
+)
+Index("ix_queue_messages_expires_at", queue_messages.c.expires_at)
+
+topics = Table(
+    "topics",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("message_bytes_max", Integer, nullable=False),
+    Column("is_logged", Boolean, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("modified_at", BigInteger, nullable=False),
+)
+"""Topics and their attributes."""
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    Column("topic", Name, primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("endpoint", Text, nullable=False),
+    Column("filter_tag", Text),
+    Column("strategy", Text, nullable=False),
+    Column("content_format", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("modified_at", BigInteger, nullable=False),
+)
+"""Who hears what is published to a topic, and how."""
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("delivery_id", Text, primary_key=True),
+    Column("target", Text, nullable=False),
+    Column("target_key", Name, nullable=False),
+    Column("strategy", Text, nullable=False),
+    Column("content_format", Text, nullable=False),
+    Column("topic", Text, nullable=False),
+    Column("subscription", Text, nullable=False),
+    Column("invocation_key", Text),
+    Column("message_id", Text, nullable=False),
+    Column("tag", Text),
+    Column("body", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("wake_at", BigInteger, nullable=False, index=True),
+    Column("created_at", BigInteger, nullable=False),
+    Index("ix_deliveries_subscription", "topic", "subscription"),
+    Index("ix_deliveries_target_key", "target_key", "wake_at"),
+)
+"""What is still to be brought somewhere: messages of topics to their subscribers, results of invocations to their
+destinations (`invocation_key`). Written with what caused it, deleted when it has arrived or was given up.
+
+`wake_at` is when it is tried next; whoever tries it first moves that on, so that it is tried again if its node dies.
+`target_key` is a digest of the target: by its index the deliveries to one target are found, or passed over, together.
+"""

@@ -1,0 +1,62 @@
+"""Which schema this version needs, and whether a database has it. Knows the migrations by name only.
+
+Every start looks here, and hardly any has something to migrate: that is `migrating`, and Alembic with it.
+"""
+
+from typing import Final
+
+from sqlalchemy import Connection, column, inspect, select, table
+
+from flowserver.store.sql.database import Database
+
+REVISIONS: Final = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+    "0008",
+    "0009",
+    "0010",
+    "0011",
+    "0012",
+    "0013",
+    "0014",
+    "0015",
+    "0016",
+)
+"""The revision of every migration, oldest first."""
+
+_VERSION: Final = table("alembic_version", column("version_num"))
+"""Alembic's own table, with one row."""
+
+
+class SchemaOutdated(Exception):
+    """The database lacks migrations that this flowserver needs."""
+
+
+class SchemaTooNew(Exception):
+    """The database was migrated by a newer flowserver than this one."""
+
+
+def revision_of(connection: Connection) -> str | None:
+    """The database's revision; None if it has never been migrated. Raises SchemaTooNew if it is not one of ours."""
+    if not inspect(connection).has_table(_VERSION.name):
+        return None
+    revision: str | None = connection.execute(select(_VERSION.c.version_num)).scalar_one_or_none()
+    if revision is not None and revision not in REVISIONS:
+        raise SchemaTooNew(f"the database is at revision {revision}, which this flowserver does not know")
+    return revision
+
+
+def is_up_to_date(database: Database) -> bool:
+    """Whether the database has exactly this version's schema; raises SchemaTooNew."""
+    return database.run_read(revision_of) == REVISIONS[-1]
+
+
+def check_schema(database: Database) -> None:
+    """Raises SchemaOutdated or SchemaTooNew unless the database has exactly this version's schema."""
+    if not is_up_to_date(database):
+        raise SchemaOutdated("the database is not up to date; run: flowserver migrate")

@@ -1,0 +1,1 @@
+"""Connections and statements: what SQLite and PostgreSQL do alike, and where they differ."""

@@ -1,0 +1,106 @@
+"""Damaged rows: what is wrong with a stored value, and whether a database's error tells of damage.
+
+SQLite keeps any value in any column, and a file can be spoilt in ways that no constraint sees. Text that is no UTF-8 is
+read with half characters in place of the bad bytes (`decode_text`), so that one row never keeps the rest of a query
+from being read; whoever uses the row finds them here.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Connection, Row, Select
+from sqlalchemy.exc import DBAPIError
+
+from flowserver.base.clock import INSTANT_MS_MAX
+from flowserver.store.sql.errors import sqlite_code_of, sqlstate_of
+
+log = logging.getLogger(__name__)
+
+DAMAGE_CLASSES = ("XX", "58")
+"""Of PostgreSQL's error codes: a row or an index makes no sense; a file cannot be read."""
+
+DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+READ_FAILURES = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
+"""The same of SQLite's."""
+
+Check = tuple[str, type[Any], bool, bool]
+"""Of a column: its name, its values' Python type, whether it may be NULL, whether it holds an instant."""
+
+
+def decode_text(stored: bytes) -> str:
+    """A text as SQLite keeps it. Bytes that are no UTF-8 become half characters, which no valid text holds."""
+    return stored.decode("utf-8", "surrogateescape")
+
+
+def is_text(value: object) -> bool:
+    """Whether the value is a text that can be stored, compared and sent."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def legible(value: Any) -> Any:
+    """A stored text for people to read: what is no UTF-8 in it is shown as U+FFFD. Other values stay as they are."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if not isinstance(value, str) or value.isascii():
+        return value
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def checks_of(columns: Iterable[Column[Any]]) -> tuple[Check, ...]:
+    """How the values of these columns are checked by `damage_in`, in their order."""
+    return tuple(
+        (column.name, column.type.python_type, bool(column.nullable), isinstance(column.type, BigInteger))
+        for column in columns
+    )
+
+
+def damage_in(values: Iterable[Any], checks: tuple[Check, ...]) -> str | None:
+    """What is wrong with a row's first value that its column should not hold; None if all are right."""
+    value: Any
+    for value, (name, kind, is_nullable, is_instant) in zip(values, checks, strict=True):
+        if value is None:
+            if not is_nullable:
+                return f"its {name} is missing"
+        elif type(value) is not kind:
+            return f"its {name} is of type {type(value).__name__}"
+        elif kind is str:
+            if not (value.isascii() or is_text(value)):
+                return f"its {name} is not valid UTF-8"
+        elif is_instant and value > INSTANT_MS_MAX:
+            return f"its {name} is no instant"
+    return None
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Whether the database says that it cannot read or change these very rows; it may do well otherwise."""
+    if not isinstance(error, DBAPIError) or error.connection_invalidated:
+        return False
+    state = sqlstate_of(error)
+    if state is not None:
+        return bool(state[:2] in DAMAGE_CLASSES)
+    code = sqlite_code_of(error)
+    return code is not None and (code & 0xFF in DAMAGE_CODES or code in READ_FAILURES)
+
+
+def addressable(connection: Connection, page: Select[Any], limit: int, *names: str) -> list[Row[Any]]:
+    """The first `limit` rows of an ordered query whose columns `names` are texts.
+
+    Others cannot be asked for, nor can a page begin with them: they are left out, with a line in the log.
+    """
+    asked = limit
+    while True:
+        rows = connection.execute(page.limit(asked)).all()
+        bad = [row for row in rows if not all(is_text(getattr(row, name)) for name in names)]
+        if len(rows) - len(bad) >= limit or len(rows) < asked:
+            for row in bad:
+                log.warning("a damaged row is left out of a list: %s", [legible(value) for value in row[:3]])
+            return [row for row in rows if row not in bad][:limit] if bad else list(rows)
+        asked *= 2

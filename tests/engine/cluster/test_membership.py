@@ -1,0 +1,435 @@
+"""Several nodes on one PostgreSQL: who lives, who takes over, what they tell each other."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+
+import pytest
+from sqlalchemy import Connection, select, text
+
+from flowserver.base.limits import Limits
+from flowserver.engine.cluster.membership import SILENT_LOOKS, Share, Silence
+from flowserver.engine.cluster.notices import DROPPED_PER_NOTICE, IDS_PER_NOTICE, Notice, read_notice
+from flowserver.engine.engine import Engine
+from flowserver.engine.executions.watchers import EndWatch
+from flowserver.machine.state import Status
+from flowserver.store.cluster.nodes import NodeRow, list_nodes
+from flowserver.store.cluster.notices import NOTICE_BYTES_MAX
+from flowserver.store.schema.tables import executions, scopes
+from tests.engine.called_functions import Functions
+from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node, take_for_dead
+from tests.support.clock import ManualClock
+
+PAY = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
+WAIT = "- {type: wait, name: w, duration: 60}"
+
+OpenDatabase = Callable[[], FragileDatabase]
+
+
+@pytest.fixture
+def open_database(migrated_postgres_url: str) -> Iterator[OpenDatabase]:
+    """Opens one PostgreSQL database, once for every node."""
+    opened: list[FragileDatabase] = []
+
+    def open_one() -> FragileDatabase:
+        opened.append(FragileDatabase(migrated_postgres_url))
+        return opened[-1]
+
+    yield open_one
+    for database in opened:
+        database.close()
+
+
+@asynccontextmanager
+async def two_nodes(open_database: OpenDatabase, clock: ManualClock) -> AsyncIterator[tuple[Node, Node]]:
+    """Two that know of each other."""
+    async with AsyncExitStack() as stack:
+        one = await stack.enter_async_context(running_node(open_database(), clock, node_id="one"))
+        two = await stack.enter_async_context(running_node(open_database(), clock, node_id="two"))
+        await knowing(one, 2)
+        await knowing(two, 2)
+        yield one, two
+
+
+async def offer(node: Node, functions: Functions, definition: str = PAY) -> None:
+    """Register the function and create the flow `f` that calls it."""
+    await node.register(functions, "shop/pay")
+    await node.create_flow("f", definition)
+
+
+async def knowing(node: Node, nodes: int) -> None:
+    """Return when the node counts so many nodes."""
+    news = asyncio.Event()
+
+    def watch() -> None:
+        Engine.nodes_changed(node.engine)
+        news.set()
+
+    node.engine.nodes_changed = watch  # type: ignore[method-assign]
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while node.engine.membership.share.nodes != nodes:
+            news.clear()
+            await news.wait()
+
+
+def row(node_id: str, beats: int, *, is_leaving: bool = False) -> NodeRow:
+    return NodeRow(node_id, f"session {node_id}", beats, is_leaving)
+
+
+# Deciding
+
+
+def test_a_node_is_silent_when_its_count_stands_still_for_so_many_looks() -> None:
+    silence = Silence()
+    for look in range(SILENT_LOOKS):
+        assert silence.look([row("beats", look), row("still", 7)]) == []
+    assert silence.look([row("beats", 99), row("still", 7)]) == [row("still", 7)]
+    assert silence.look([row("beats", 100), row("still", 8)]) == []
+    assert silence.look([row("still", 8)]) == []
+
+
+def test_nobody_is_silent_while_nobody_looks() -> None:
+    """The database was away for an hour: nobody could beat, and the first look after it accuses nobody."""
+    silence = Silence()
+    assert silence.look([row("other", 7)]) == []
+    assert silence.look([row("other", 7)]) == []
+
+
+def test_nodes_that_stay_divide_the_executions() -> None:
+    rows = [row("a", 1), row("b", 1), row("c", 1), row("leaving", 1, is_leaving=True)]
+    shares = [Share.of(name, rows) for name in ("a", "b", "c")]
+    owners = [[share.owns(f"execution {number}") for share in shares].count(True) for number in range(300)]
+    assert set(owners) == {1}
+    assert all(sum(share.owns(f"execution {number}") for number in range(300)) > 60 for share in shares)
+    assert Share.of("alone", []).owns("anything")
+
+
+def test_a_notice_comes_out_as_it_went_in() -> None:
+    notice = Notice(changed={"a": False, "b": True}, sweep=True, functions=True)
+    notice.note_due(700)
+    notice.note_due(800)
+    [text] = notice.texts("one")
+    assert read_notice(text, "two") == Notice({"a": False, "b": True}, 700, True, True)
+    assert read_notice(text, "one") is None
+    assert [*Notice(sweep=True).texts("one")] != []
+
+
+def test_long_notices_are_sent_in_pieces() -> None:
+    changed = {f"{number:036}": number % 2 == 0 for number in range(2 * IDS_PER_NOTICE + 1)}
+    texts = [*Notice(changed=changed, due_at=10**14).texts("0" * 36)]
+    assert len(texts) == 3
+    assert max(len(text.encode()) for text in texts) <= NOTICE_BYTES_MAX
+    heard = [notice for text in texts if (notice := read_notice(text, "two")) is not None]
+    assert {name: over for notice in heard for name, over in notice.changed.items()} == changed
+
+
+def test_dropped_calls_are_told_in_pieces() -> None:
+    dropped = [(f"{number:036}", 10**9 + number, 2 * 10**9) for number in range(2 * DROPPED_PER_NOTICE + 1)]
+    texts = [*Notice(dropped=dropped).texts("0" * 36)]
+    assert len(texts) == 3 + 1  # which tells the rest
+    assert max(len(text.encode()) for text in texts) <= NOTICE_BYTES_MAX
+    heard = [notice for text in texts if (notice := read_notice(text, "two")) is not None]
+    assert [key for notice in heard for key in notice.dropped] == dropped
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"due_at": "soon"}', '{"changed": 7}', '{"ended": [{}]}', '{"dropped": [1]}']
+)
+def test_what_nobody_of_ours_has_said_is_not_heard(text: str) -> None:
+    assert read_notice(text, "one") is None
+
+
+# Doing
+
+
+async def test_the_calls_of_a_silent_node_are_made_by_another(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock
+) -> None:
+    """The crashed one never says goodbye."""
+    async with AsyncExitStack() as stack:
+        survivor = await stack.enter_async_context(running_node(open_database(), clock, node_id="survivor"))
+        await offer(survivor, functions)
+        async with running_node(open_database(), clock, node_id="crashing") as crashing:
+            await crashing.start("f", "e")
+            first = await functions.next_call("shop/pay")
+            crashing.database.crashed = True
+        await first.gone.wait()
+        again = await functions.next_call("shop/pay")
+        assert (again.key, again.attempt) == (first.key, 2)
+        again.reply({"paid": "once"})
+        assert await survivor.output_of("f", "e") == {"paid": "once"}
+        names = [each.node_id for each in survivor.database.run_read(list_nodes)]
+        assert names == ["survivor"]
+
+
+async def test_who_was_taken_for_dead_writes_nothing_and_comes_back_as_another(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock
+) -> None:
+    async with two_nodes(open_database, clock) as (one, two):
+        await offer(one, functions)
+        await one.start("f", "e")
+        first = await functions.next_call("shop/pay")
+        take_for_dead(two.database, "one")
+        two.engine.sweeper.sweep_soon()
+        await first.gone.wait()  # whoever finds out first, the call of the dead is dropped
+        again = await functions.next_call("shop/pay")
+        assert (again.key, again.attempt) == (first.key, 2)
+        again.reply({"paid": "once"})
+        assert await one.output_of("f", "e") == {"paid": "once"}
+        assert one.engine.lease.node_id != "one"
+        await one.start("f", "e2")
+        (await functions.next_call("shop/pay")).reply({})
+        assert (await two.end_of("f", "e2")).status is Status.SUCCEEDED
+
+
+async def test_a_reply_counts_only_from_the_node_that_the_call_is_leased_to(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock
+) -> None:
+    async with two_nodes(open_database, clock) as (one, two):
+        await offer(one, functions)
+        execution = await one.start("f", "e")
+        first = await functions.next_call("shop/pay")
+        with two.database.write() as connection:
+            connection.execute(scopes.update().values(node_id="two"))  # as another node's redelivery does,
+            connection.execute(executions.update().values(version=executions.c.version + 1))  # in a turn
+        first.reply({"paid": "by the wrong one"})
+        query = select(scopes.c.wait).where(scopes.c.execution_id == execution.execution_id)
+        for _ in range(2):
+            await two.engine.sweeper.sweep()
+        again = await functions.next_call("shop/pay")
+        assert two.database.run_read(lambda c: c.execute(query).scalar_one()) == "task"
+        again.reply({"paid": "by the right one"})
+        assert await one.output_of("f", "e") == {"paid": "by the right one"}
+
+
+async def test_a_waiter_hears_of_an_end_on_another_node_at_once(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flowserver.operations.executions.LOOK_AGAIN_SECONDS", 3_600)
+    async with two_nodes(open_database, clock) as (one, two):
+        await offer(one, functions)
+        await one.start("f", "e")
+        call = await functions.next_call("shop/pay")
+        watching, watch_end = asyncio.Event(), two.engine.watchers.watch_end
+
+        def watch_and_say(execution_id: str, watch: EndWatch) -> AbstractContextManager[EndWatch]:
+            watching.set()
+            return watch_end(execution_id, watch)
+
+        monkeypatch.setattr(two.engine.watchers, "watch_end", watch_and_say)
+        waiting = asyncio.create_task(two.end_of("f", "e"))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await watching.wait()
+        call.reply({})
+        assert (await waiting).status is Status.SUCCEEDED
+
+
+async def test_a_registration_is_known_everywhere(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with two_nodes(open_database, clock) as (one, two):
+        forgotten = asyncio.Event()
+        monkeypatch.setattr(two.engine.registry, "forget", forgotten.set)
+        await one.register(functions, "shop/pay")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await forgotten.wait()
+
+
+async def test_a_timer_fires_whoever_set_it(
+    open_database: OpenDatabase, clock: ManualClock, functions: Functions
+) -> None:
+    async with two_nodes(open_database, clock) as (one, two):
+        await one.create_flow("f", WAIT)
+        for number in range(8):
+            await one.start("f", f"e{number}")
+        clock.advance(seconds=60)
+        two.engine.timekeeper.notice(0)
+        one.engine.timekeeper.notice(0)
+        for number in range(8):
+            assert (await two.end_of("f", f"e{number}")).status is Status.SUCCEEDED
+
+
+@pytest.mark.parametrize("is_heard", [True, False], ids=["notice", "sweep"])
+@pytest.mark.parametrize("end", ["stop", "deadline", "timeout", "branch"])
+async def test_a_call_is_dropped_when_another_node_ends_its_wait(
+    open_database: OpenDatabase,
+    functions: Functions,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    end: str,
+    is_heard: bool,
+) -> None:
+    """It gives its place back. If the notice is lost, the node's next sweep finds it."""
+    monkeypatch.setattr("flowserver.engine.executions.recovery.SWEEP_SECONDS", 3_600)
+    steps = {"timeout": f"{PAY[:-1]}, timeoutSeconds: 30}}", "branch": PAY_BESIDE_A_FAILURE}.get(end, PAY)
+    async with two_nodes(open_database, clock) as (one, two):
+        await one.register(functions, "shop/pay")
+        await one.create_flow("f", steps, "timeoutSeconds: 30" if end == "deadline" else "")
+        await one.engine.timekeeper.stop()
+        if not is_heard:
+            monkeypatch.setattr(one.engine, "heard", lambda notice: None)
+        await one.start("f", "e")
+        call = await functions.next_call("shop/pay")
+        assert one.engine.dispatcher.places.taken == 1
+        if end == "stop":
+            await two.operations.executions.stop("f", "e")
+        else:
+            two.advance(clock, seconds=60)  # long enough for what falls to a node that does nothing
+        assert (await two.end_of("f", "e")).status in (Status.STOPPED, Status.TIMED_OUT, Status.FAILED)
+        if not is_heard:
+            await one.engine.sweeper.sweep()
+        await call.gone.wait()
+        await one.engine.dispatcher.drain(PATIENCE_SECONDS)
+        assert one.engine.dispatcher.places.taken == 0
+    assert len(functions.calls) == 1
+
+
+PAY_BESIDE_A_FAILURE = f"""
+- type: parallel
+  name: both
+  branches:
+    - steps:
+      {PAY}
+    - steps:
+      - {{type: wait, name: w, duration: 30}}
+      - {{type: fail, name: no, error: Broke}}
+"""
+
+
+async def test_calls_that_fall_to_a_node_that_does_nothing_are_not_left_for_long(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is dead too, and not yet known to be."""
+    monkeypatch.setattr("flowserver.engine.executions.recovery.SWEEP_SECONDS", 3_600)
+    async with two_nodes(open_database, clock) as (one, two):
+        await offer(one, functions)
+        await two.engine.sweeper.stop()
+        keys = set()
+        for number in range(20):
+            await one.start("f", f"e{number}")
+            keys.add((await functions.next_call("shop/pay")).key)
+        with two.database.write() as connection:
+            connection.execute(scopes.update().values(node_id="gone"))
+            connection.execute(executions.update().values(version=executions.c.version + 1))  # as all changes do
+        one.engine.dispatcher.abandon()
+        one.engine.sweeper.sweep_soon()
+        again = [await functions.next_call("shop/pay") for _ in keys]
+        assert {call.key for call in again} == keys
+        for call in again:
+            call.reply({})
+
+
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=1)])
+async def test_a_node_that_leaves_hands_over_what_it_has_not_begun(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
+) -> None:
+    async with running_node(open_database(), clock, node_id="stays") as stays:
+        await offer(stays, functions, PAY + "\n" + PAY.replace("name: pay", "name: again"))
+        async with running_node(open_database(), clock, node_id="leaves", limits=limits, drain_seconds=20) as leaves:
+            await knowing(leaves, 2)
+            await leaves.start("f", "begun")
+            begun = await functions.next_call("shop/pay")
+            await leaves.start("f", "waiting")
+            await leaves.engine.leave()
+            handed_over = await functions.next_call("shop/pay")
+            assert handed_over.key != begun.key
+            begun.reply({})  # its result counts, and its next step is the other's
+            following = await functions.next_call("shop/pay")
+            assert following.key not in (begun.key, handed_over.key)
+            for call in (handed_over, following):
+                call.reply({})
+            (await functions.next_call("shop/pay")).reply({})
+            for name in ("begun", "waiting"):
+                assert (await stays.end_of("f", name)).status is Status.SUCCEEDED
+    assert functions.called("shop/pay").count((begun.key, 1)) == 1
+
+
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=3)])
+async def test_a_node_that_joins_takes_its_share_of_the_calls_that_wait(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
+) -> None:
+    names = [f"e{number}" for number in range(24)]
+    async with running_node(open_database(), clock, node_id="one", limits=limits) as one:
+        await offer(one, functions)
+        for name in names:
+            await one.start("f", name)
+        under_way = [await functions.next_call("shop/pay") for _ in range(2)]
+        async with running_node(open_database(), clock, node_id="two", limits=limits) as two:
+            under_way += [await functions.next_call("shop/pay") for _ in range(2)]
+            waiting = [one.engine.dispatcher.waiting, two.engine.dispatcher.waiting]
+            for call in under_way:
+                call.reply({})
+            for _ in names[4:]:
+                (await functions.next_call("shop/pay")).reply({})
+            for name in names:
+                assert (await two.end_of("f", name)).status is Status.SUCCEEDED
+    assert min(waiting) > 0
+    keys = [key for key, _ in functions.called("shop/pay")]
+    assert len(keys) == len(set(keys)) == len(names)
+
+
+async def test_a_node_that_leaves_hands_over_asynchronous_calls_it_has_not_begun(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock
+) -> None:
+    asynchronous = PAY[:-1] + ", serviceParams: {InvocationType: Async}}"
+    limits = Limits(invocations_in_flight_max=1)
+    async with running_node(open_database(), clock, node_id="stays") as stays:
+        await offer(stays, functions, asynchronous)
+        async with running_node(open_database(), clock, node_id="leaves", limits=limits, drain_seconds=20) as leaves:
+            await knowing(leaves, 2)
+            for number in range(3):
+                await leaves.start("f", f"e{number}")
+            begun = await functions.next_call("shop/pay")
+            await leaves.engine.leave()
+            handed_over = [await functions.next_call("shop/pay") for _ in range(2)]
+            for call in (begun, *handed_over):
+                call.reply({})
+    assert begun.attempt == 1
+    assert [call.attempt for call in handed_over] == [1, 1]
+    assert len({call.key for call in (begun, *handed_over)}) == len(functions.calls) == 3
+
+
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=3)])
+async def test_calls_that_a_full_node_shares_out_are_not_taken_back(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
+) -> None:
+    names = [f"e{number}" for number in range(24)]
+    async with AsyncExitStack() as stack:
+        one = await stack.enter_async_context(running_node(open_database(), clock, node_id="one", limits=limits))
+        two = await stack.enter_async_context(running_node(open_database(), clock, node_id="two", limits=limits))
+        await knowing(one, 2)
+        await knowing(two, 2)
+        await offer(one, functions)
+        for name in names:
+            await one.start("f", name)
+        under_way = [await functions.next_call("shop/pay") for _ in range(2)]
+        await one.engine.sweeper.sweep()
+        under_way += [await functions.next_call("shop/pay") for _ in range(2)]
+        for _ in range(3):
+            await one.engine.sweeper.sweep()
+        for call in under_way:
+            call.reply({})
+        for _ in names[4:]:
+            (await functions.next_call("shop/pay")).reply({})
+        for name in names:
+            assert (await two.end_of("f", name)).status is Status.SUCCEEDED
+    called = functions.called("shop/pay")
+    assert len(called) == len({key for key, _ in called}) == len(names)
+    assert {attempt for _, attempt in called} == {1, 2}
+
+
+async def test_nodes_go_on_when_their_connections_are_cut(
+    open_database: OpenDatabase, functions: Functions, clock: ManualClock
+) -> None:
+    async with two_nodes(open_database, clock) as (one, two):
+        await offer(one, functions)
+        await one.start("f", "e")
+        call = await functions.next_call("shop/pay")
+
+        def cut(connection: Connection) -> None:
+            others = "datname = current_database() AND pid <> pg_backend_pid()"
+            connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"))
+
+        one.database.run_read(cut)
+        call.reply({"paid": True})
+        assert await two.output_of("f", "e") == {"paid": True}

@@ -1,0 +1,550 @@
+"""One batch: many messages in one transaction, in order, and whatever is broken set aside without the others."""
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, delete, event, insert, select, update
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
+
+from flowserver.base.limits import Limits
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit.batch import Batch, BatchResult, Envelope, Item, NewExecution, Receipt, ReceiptKind, Write
+from flowserver.engine.commit.context import SHARED_BYTES, SHARED_TURN_STEPS, Workshop
+from flowserver.engine.commit.definition_cache import CACHED_FLOWS_MAX, Definitions, DefinitionUnusable
+from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.machine.commands import InvokeTask
+from flowserver.machine.messages import (
+    Continue,
+    DeadlineReached,
+    Failure,
+    Message,
+    Redeliver,
+    Start,
+    Stop,
+    Success,
+    TaskReplied,
+    TaskReported,
+    TimerFired,
+)
+from flowserver.machine.state import Status
+from flowserver.store.cluster.nodes import register_node
+from flowserver.store.executions.due import due_callbacks, due_deadlines, due_timers, next_due, ready_executions
+from flowserver.store.executions.history import list_events
+from flowserver.store.executions.loading import StoredExecution, load_executions
+from flowserver.store.executions.reading import find_execution
+from flowserver.store.flows import definition_id_of
+from flowserver.store.schema.tables import definitions, execution_documents, executions, scopes, secrets
+from flowserver.store.sql.database import Database
+from tests.engine.nodes import TOKENS, definition
+from tests.store.rows import flow_row, insert_flow
+from tests.support.clock import ManualClock
+
+FLOWS = {
+    "patient": """
+        - type: task
+          name: t
+          resourceArn: acs:fc:::services/s/functions/f
+          pattern: waitForCallback
+          retry: [{errors: [FnF.ALL], intervalSeconds: 60}]
+    """,
+    "pass": "- {type: pass, name: p}",
+    "wait": "- {type: wait, name: w, duration: 60}",
+    "ask": "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}",
+    "loop": """
+        - {type: pass, name: a}
+        - type: choice
+          name: again
+          choices:
+            - {condition: '1 == 2', goto: a}
+    """,
+    "long": "\n".join(f"- {{type: pass, name: p{number}}}" for number in range(10)),
+}
+WAITS = (1, 1)
+"""Scope id and wait id of the only wait of these flows."""
+
+
+class Bench:
+    """Runs batches; every one with a fresh look at the database."""
+
+    def __init__(self, database: Database, clock: ManualClock) -> None:
+        self.database = database
+        self.warm = WarmExecutions(Limits().cached_executions_bytes_max)
+        self.workshop = Workshop(clock, Limits(), "null", TOKENS, Lease("node-1"), Definitions(), self.warm)
+        with database.write() as connection:
+            register_node(connection, "node-1", "session", 0)
+            for name, steps in FLOWS.items():
+                insert_flow(connection, flow_row(name, definition=definition(steps)))
+
+    def run(self, *items: Item) -> BatchResult:
+        with self.database.write() as connection:
+            return Batch(connection, self.workshop).run(items)
+
+    def kinds(self, *items: Item) -> list[ReceiptKind]:
+        return [answer.kind for answer in self.run(*items).answers]
+
+    def load(self, execution_id: str) -> StoredExecution:
+        with self.database.write() as connection:
+            return load_executions(connection, [execution_id])[0][execution_id]
+
+    def change(self, statement: Any) -> None:
+        with self.database.write() as connection:
+            connection.execute(statement)
+
+    def parked(self, execution_id: str) -> str | None:
+        query = select(executions.c.parked_error).where(executions.c.execution_id == execution_id)
+        return self.database.run_read(lambda c: c.execute(query).scalar_one())
+
+    def event_ids(self, execution_id: str) -> list[int]:
+        return [
+            event.event_id
+            for event in self.database.run_read(lambda c: list_events(c, execution_id, from_event_id=1, limit=999))
+        ]
+
+
+@pytest.fixture
+def bench(database: Database, clock: ManualClock) -> Bench:
+    return Bench(database, clock)
+
+
+def start(flow: str, name: str = "e", **changes: Any) -> Envelope:
+    values = {"execution_id": f"{flow}-{name}", "flow_name": flow, "name": name, "input_text": "", "input": {}}
+    new = NewExecution(**{**values, **changes})
+    return Envelope(new.execution_id, Start(), new)
+
+
+def tell(execution_id: str, message: Message, **changes: Any) -> Envelope:
+    return Envelope(execution_id, message, **changes)
+
+
+def test_messages_of_one_execution_follow_each_other(bench: Bench) -> None:
+    result = bench.run(start("wait"), tell("wait-e", Stop("E", "C")), tell("wait-e", Continue()))
+    assert [answer.kind for answer in result.answers] == [ReceiptKind.APPLIED, ReceiptKind.APPLIED, ReceiptKind.ENDED]
+    assert len(result.changes) == 1
+    stored = bench.load("wait-e")
+    assert (stored.version, stored.execution.status, stored.execution.scopes) == (1, Status.STOPPED, {})
+    assert bench.event_ids("wait-e") == list(range(1, stored.execution.next_event_id))
+
+
+def test_a_report_may_share_the_batch_of_its_start(bench: Bench) -> None:
+    bench.run(start("ask", "before"))
+    entered = bench.load("ask-before").execution.scopes[1].entered_event_id
+    report = TaskReported(1, entered, None, Success({"answer": 1}))
+    started, reported, again = bench.run(start("ask"), tell("ask-e", report), tell("ask-e", report)).answers
+    assert (started.kind, reported.kind, again.kind) == (ReceiptKind.APPLIED, ReceiptKind.APPLIED, ReceiptKind.ENDED)
+    with bench.database.read() as connection:
+        events = list_events(connection, "ask-e", from_event_id=reported.event_id, limit=1)
+        row = find_execution(connection, "ask", "e")
+    assert events[0].type == "TaskSucceeded"
+    assert row is not None
+    assert row.output == '{"answer":1}'
+
+
+def test_later_batches_go_on_where_earlier_ones_stopped(bench: Bench) -> None:
+    bench.run(start("ask"))
+    assert bench.kinds(tell("ask-e", TaskReplied(*WAITS, Success({})))) == [ReceiptKind.APPLIED]
+    assert bench.kinds(tell("ask-e", TaskReplied(*WAITS, Success({})))) == [ReceiptKind.STALE]
+    assert bench.load("ask-e").version == 2
+    bench.run(tell("ask-e", Stop()))
+    stored = bench.load("ask-e")
+    assert (stored.version, stored.execution.is_running) == (3, False)
+    assert bench.event_ids("ask-e") == list(range(1, stored.execution.next_event_id))
+
+
+def test_of_equal_names_in_a_batch_the_first_wins(bench: Bench) -> None:
+    first, second, other = bench.run(
+        start("wait"), start("wait", execution_id="twin"), start("pass", execution_id="other")
+    ).answers
+    assert first.kind is ReceiptKind.APPLIED
+    assert (second.kind, second.existing) == (ReceiptKind.EXISTS, ("wait-e", Status.RUNNING))
+    assert other.kind is ReceiptKind.APPLIED  # another flow's names are its own
+    with bench.database.write() as connection:
+        assert load_executions(connection, ["twin"]) == ({}, {})
+
+
+@pytest.mark.parametrize(("flow", "status"), [("wait", Status.RUNNING), ("pass", Status.SUCCEEDED)])
+@pytest.mark.parametrize("together", [True, False])
+def test_a_taken_name_names_its_holder(bench: Bench, flow: str, status: Status, together: bool) -> None:
+    twin = start(flow, execution_id="twin")
+    if not together:
+        bench.run(start(flow))
+    receipt = bench.run(twin).answers[0] if not together else bench.run(start(flow), twin).answers[1]
+    assert (receipt.kind, receipt.existing) == (ReceiptKind.EXISTS, (f"{flow}-e", status))
+
+
+def test_a_start_tells_the_flow_and_the_execution(bench: Bench, clock: ManualClock) -> None:
+    receipt: Receipt = bench.run(start("pass", input_text='{"a" :1}', input={"a": 1})).answers[0]
+    assert receipt.flow is not None
+    assert receipt.started is not None
+    assert receipt.flow.name == "pass"
+    assert (receipt.started.status, receipt.started.output) == (Status.SUCCEEDED, "{}")
+    assert receipt.started.started_at == clock.now_ms()
+    with bench.database.read() as connection:
+        row = find_execution(connection, "pass", "e")
+    assert row is not None
+    assert (row.input, row.definition) == ('{"a" :1}', receipt.flow.definition)
+
+
+def test_nobody_there(bench: Bench) -> None:
+    result = bench.run(start("nowhere"), tell("unknown", Continue()))
+    assert [answer.kind for answer in result.answers] == [ReceiptKind.NO_FLOW, ReceiptKind.UNKNOWN]
+    assert result.changes == []
+
+
+def test_an_empty_batch(bench: Bench) -> None:
+    assert bench.run().answers == []
+
+
+def test_a_long_run_is_cut_into_turns(bench: Bench) -> None:
+    bench.workshop = replace(bench.workshop, limits=Limits(turn_steps_max=4))
+    result = bench.run(start("long"))
+    assert result.continuing == ["long-e"]
+    with bench.database.read() as connection:
+        assert ready_executions(connection, 9) == ["long-e"]
+    turns = 1
+    while result.continuing:
+        result = bench.run(tell("long-e", Continue()))
+        turns += 1
+    assert turns == 3
+    assert bench.load("long-e").execution.status is Status.SUCCEEDED
+
+
+def test_executions_go_on_in_short_turns_while_the_writer_is_shared(bench: Bench) -> None:
+    steps = "\n".join(f"- {{type: pass, name: p{number}}}" for number in range(300))
+    with bench.database.write() as connection:
+        insert_flow(connection, flow_row("longer", definition=definition(steps)))
+    bench.run(start("longer"))
+
+    def steps_made(*, is_shared: bool) -> int:
+        with bench.database.write() as connection:
+            batch = Batch(connection, bench.workshop, is_shared=is_shared)
+            return batch.run([tell("longer-e", Continue())]).steps_gone_on
+
+    assert steps_made(is_shared=True) == SHARED_TURN_STEPS
+    assert steps_made(is_shared=False) > SHARED_TURN_STEPS
+    assert bench.load("longer-e").execution.status is Status.SUCCEEDED
+
+
+def test_a_batch_that_has_made_much_leaves_the_rest_to_another(bench: Bench) -> None:
+    bench.workshop = replace(bench.workshop, made_bytes_max=1)
+    items = [start("pass", "a"), start("pass", "b"), start("pass", "c")]
+    assert [len(bench.run(*items[number:]).answers) for number in range(3)] == [1, 1, 1]
+    assert {bench.load(item.execution_id).version for item in items} == {1}
+    bench.run(start("wait"))
+    stopped = [start("pass", "d"), tell("wait-e", Stop("E", "C")), start("pass", "f")]
+    assert len(bench.run(*stopped).answers) == 3  # a stop is done first, and nothing is left behind it
+
+
+def test_one_execution_makes_less_of_a_batch_while_the_writer_is_shared(bench: Bench) -> None:
+    input = {"text": "x" * SHARED_BYTES}
+    items = [
+        start("wait", "a", input=input),
+        tell("wait-a", TimerFired(*WAITS)),
+        start("pass", "b"),
+        start("pass", "c"),
+    ]
+
+    def answered(*items: Item, is_shared: bool) -> int:
+        with suppress(InterruptedError), bench.database.write() as connection:
+            count = len(Batch(connection, bench.workshop, is_shared=is_shared).run(items).answers)
+            raise InterruptedError  # it is only tried
+        return count
+
+    assert answered(*items, is_shared=False) == 4
+    assert answered(*items, is_shared=True) == 1
+    assert answered(items[0], *items[2:], is_shared=True) == 3  # others share the commit as ever
+
+
+def test_what_has_to_wait_for_another_batch_is_not_loaded_again(bench: Bench) -> None:
+    bench.run(start("ask", "a"), start("ask", "b"))
+    bench.workshop = replace(bench.workshop, made_bytes_max=1)
+    with bench.database.write() as connection:
+        batch = Batch(connection, bench.workshop)
+        reports = [tell(f"ask-{name}", TaskReported(1, 2, None, Success({}))) for name in "ab"]
+        assert len(batch.run(reports).answers) == 1
+    assert bench.warm.held_bytes == 0
+    batch.settle()
+    with bench.database.write() as connection:
+        assert list(bench.warm.take(connection, ["ask-a", "ask-b"])) == ["ask-b"]
+
+
+def test_a_run_that_is_stopped_in_the_same_batch_does_not_go_on(bench: Bench) -> None:
+    bench.workshop = replace(bench.workshop, limits=Limits(turn_steps_max=4))
+    assert bench.run(start("long"), tell("long-e", Stop())).continuing == []
+
+
+def test_a_callback_is_settled_with_its_report_even_if_that_is_stale(bench: Bench) -> None:
+    bench.run(start("pass", callback_token="token"))
+    with bench.database.read() as connection:
+        assert [due.token for due in due_callbacks(connection, 9)] == ["token"]
+    report = TaskReported(1, 2, None, Success({}))
+    assert bench.kinds(tell("unknown", report, settles="pass-e")) == [ReceiptKind.UNKNOWN]
+    with bench.database.read() as connection:
+        assert due_callbacks(connection, 9) == []
+
+
+def test_a_callback_that_meets_a_pause_is_told_again_later(bench: Bench) -> None:
+    bench.run(start("patient"), start("pass", callback_token="token"))
+    bench.run(tell("patient-e", TaskReplied(*WAITS, Failure("E"))))
+    report = TaskReported(1, 2, None, Success({}))
+    assert bench.kinds(tell("patient-e", report, settles="pass-e")) == [ReceiptKind.NOT_NOW]
+    with bench.database.read() as connection:
+        assert [due.execution_id for due in due_callbacks(connection, 9)] == ["pass-e"]
+
+
+DAMAGE = {
+    "scope": update(scopes).where(scopes.c.execution_id == "wait-bad").values(local="{"),
+    "scope that is no object": update(scopes).where(scopes.c.execution_id == "wait-bad").values(local="[]"),
+    "scope that stands nowhere": update(scopes).where(scopes.c.execution_id == "wait-bad").values(step_index=99),
+    "input": update(execution_documents).where(execution_documents.c.execution_id == "wait-bad").values(input="["),
+    "input that is no object": update(execution_documents)
+    .where(execution_documents.c.execution_id == "wait-bad")
+    .values(input="[]"),
+    "definition that says something else": update(executions)
+    .where(executions.c.execution_id == "wait-bad")
+    .values(definition_id="bad"),
+    "definition that is gone": update(executions)
+    .where(executions.c.execution_id == "wait-bad")
+    .values(definition_id="gone"),
+    "instant beyond all time": update(executions)
+    .where(executions.c.execution_id == "wait-bad")
+    .values(started_at=10**18),
+}
+
+SQLITE_DAMAGE = {
+    "scope that is not UTF-8": "UPDATE scopes SET local = CAST(x'7b22ff227d' AS TEXT)",
+    "scope of another type": "UPDATE scopes SET attempt = 'one'",
+    "input that is not UTF-8": "UPDATE execution_documents SET input = CAST(x'7b22ff223a317d' AS TEXT)",
+    "input that is no text": "UPDATE execution_documents SET input = CAST('{}' AS BLOB)",
+    "header that is not UTF-8": "UPDATE executions SET flow_name = CAST(x'ff' AS TEXT)",
+    "status that is none": "UPDATE executions SET status = 'Lost'",
+}
+"""What SQLite lets into a row of an execution."""
+
+
+def spoil(bench: "Bench", statement: str, execution_id: str) -> None:
+    with bench.database.write() as connection:
+        connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
+        connection.exec_driver_sql(f"{statement} WHERE execution_id = '{execution_id}'")
+        connection.exec_driver_sql("PRAGMA ignore_check_constraints = OFF")
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_poisoned_execution_is_parked_and_the_others_go_on(bench: Bench, clock: ManualClock, damage: str) -> None:
+    bench.run(start("wait", "bad"), start("wait", "good"))
+    bench.change(definitions.insert().values(definition_id="bad", flow_id="f", text="no: flow", created_at=0))
+    bench.change(DAMAGE[damage])
+    bench.workshop = replace(bench.workshop, definitions=Definitions())
+    clock.advance(seconds=60)
+    fired = [tell(f"wait-{name}", TimerFired(*WAITS)) for name in ("bad", "good")]
+    assert bench.kinds(*fired) == [ReceiptKind.PARKED, ReceiptKind.APPLIED]
+    assert bench.load("wait-good").execution.status is Status.SUCCEEDED
+    assert bench.parked("wait-bad")
+    assert bench.parked("wait-good") is None
+    with bench.database.read() as connection:  # nothing brings it back by itself
+        later = clock.now_ms() + 10**12
+        assert due_timers(connection, later, 9) == []
+        assert [due.execution_id for due in due_deadlines(connection, later, 9)] == [
+            "wait-bad"
+        ]  # but it ends when its time is up
+    for message in (TimerFired(*WAITS), Continue()):
+        assert bench.kinds(tell("wait-bad", message)) == [ReceiptKind.PARKED]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_parked_execution_can_be_stopped(bench: Bench, clock: ManualClock, damage: str) -> None:
+    bench.run(start("wait", "bad"))
+    bench.change(DAMAGE[damage])
+    bench.workshop = replace(bench.workshop, definitions=Definitions())
+    clock.advance(seconds=60)
+    assert bench.kinds(tell("wait-bad", TimerFired(*WAITS))) == [ReceiptKind.PARKED]
+    assert bench.kinds(tell("wait-bad", Stop("Enough"))) == [ReceiptKind.APPLIED]
+    stored = bench.load("wait-bad")
+    assert (stored.execution.status, stored.execution.scopes) == (Status.STOPPED, {})
+
+
+@pytest.mark.parametrize("damage", SQLITE_DAMAGE)
+def test_what_sqlite_cannot_make_sense_of_is_parked_and_can_be_stopped(
+    sqlite_database: Database, clock: ManualClock, damage: str
+) -> None:
+    bench = Bench(sqlite_database, clock)
+    bench.run(start("wait", "bad"), start("wait", "worse"), start("wait", "good"))
+    for name in ("bad", "worse"):
+        spoil(bench, SQLITE_DAMAGE[damage], f"wait-{name}")
+    clock.advance(seconds=60)
+    fired = [tell(f"wait-{name}", TimerFired(*WAITS)) for name in ("bad", "worse", "good")]
+    assert bench.kinds(*fired) == [ReceiptKind.PARKED, ReceiptKind.PARKED, ReceiptKind.APPLIED]
+    assert bench.parked("wait-bad")
+    with bench.database.read() as connection:
+        assert due_timers(connection, clock.now_ms(), 9) == []
+        assert ready_executions(connection, 9) == []
+    assert bench.kinds(tell("wait-bad", Stop("Enough"))) == [ReceiptKind.APPLIED]
+    clock.advance(seconds=10**9)
+    assert bench.kinds(tell("wait-worse", DeadlineReached())) == [ReceiptKind.APPLIED]
+    assert bench.load("wait-bad").execution.status is Status.STOPPED
+    assert bench.load("wait-worse").execution.status is Status.TIMED_OUT
+
+
+@pytest.mark.parametrize(("table", "column"), [("scopes", "wake_at"), ("executions", "deadline_at")])
+def test_what_no_clock_would_wake_is_looked_at_and_parked(
+    sqlite_database: Database, clock: ManualClock, table: str, column: str
+) -> None:
+    bench = Bench(sqlite_database, clock)
+    bench.run(start("wait", "bad"), start("wait", "good"))
+    spoil(bench, f"UPDATE {table} SET {column} = 'later'", "wait-bad")
+    with bench.database.read() as connection:
+        assert next_due(connection, clock.now_ms()) == clock.now_ms() + 60_000
+        assert ready_executions(connection, 9) == ["wait-bad"]
+    assert bench.kinds(tell("wait-bad", Continue())) == [ReceiptKind.PARKED]
+    with bench.database.read() as connection:
+        assert ready_executions(connection, 9) == []
+
+
+@pytest.mark.parametrize("damage", [name for name in DAMAGE if not name.startswith("scope")])
+@pytest.mark.parametrize("was_parked", [True, False])
+def test_an_ended_execution_is_over_however_damaged(bench: Bench, damage: str, was_parked: bool) -> None:
+    """So a sub-flow that would tell it something has told it."""
+    bench.run(start("wait", "bad"), start("pass", callback_token="token"))
+    if was_parked:
+        bench.change(update(executions).where(executions.c.execution_id == "wait-bad").values(parked_error="a bug"))
+    bench.run(tell("wait-bad", Stop()))
+    bench.change(DAMAGE[damage])
+    report = TaskReported(1, 2, None, Success({}))
+    result = bench.run(tell("wait-bad", report, settles="pass-e"))
+    assert [answer.kind for answer in result.answers] == [ReceiptKind.ENDED]
+    assert result.parked == []
+    with bench.database.read() as connection:
+        assert due_callbacks(connection, 9) == []
+
+
+def test_parking_takes_back_what_the_batch_did_before(bench: Bench, clock: ManualClock) -> None:
+    bench.run(start("ask", "bad"), start("wait", "good"))
+    before = bench.load("ask-bad")
+    bench.change(update(executions).where(executions.c.execution_id == "ask-bad").values(flow_name="changed"))
+
+    def poison(connection: Any) -> None:
+        raise AssertionError
+
+    result = bench.run(
+        tell("ask-bad", TaskReplied(*WAITS, Success({}))),
+        tell("ask-bad", TaskReported(1, 2, None, Success(output=object()))),  # type: ignore[arg-type]
+        tell("wait-good", Stop()),
+        Write(poison),
+    )
+    assert [answer.kind for answer in result.answers[:3]] == [
+        ReceiptKind.PARKED,
+        ReceiptKind.PARKED,
+        ReceiptKind.APPLIED,
+    ]
+    assert isinstance(result.answers[3], AssertionError)
+    assert [changes.stored.execution.execution_id for changes in result.changes] == ["wait-good"]
+    after = bench.load("ask-bad")
+    assert (after.version, after.execution.scopes) == (before.version + 1, before.execution.scopes)
+    assert "TypeError" in str(after.parked_error)
+
+
+def test_a_start_of_an_unusable_definition_leaves_nothing(bench: Bench) -> None:
+    bench.change(update(definitions).where(definitions.c.flow_id == "flow-pass").values(text="no: flow"))
+    assert bench.kinds(start("pass"), start("wait")) == [ReceiptKind.PARKED, ReceiptKind.APPLIED]
+    with bench.database.write() as connection:
+        assert load_executions(connection, ["pass-e"]) == ({}, {})
+
+
+def test_a_definition_is_compiled_once_and_forgotten_last(sqlite_database: Database) -> None:
+    known = Definitions()
+    texts = [definition(f"- {{type: pass, name: p{number}}}") for number in range(CACHED_FLOWS_MAX + 1)]
+    with sqlite_database.write() as connection:
+        for number, each in enumerate(texts):
+            insert_flow(connection, flow_row(f"f{number}", definition=each))
+        ids = [definition_id_of(f"flow-f{number}", each) for number, each in enumerate(texts)]
+        flows = {each: known.get(connection, each) for each in ids[:-1]}
+        assert known.get(connection, ids[0]) is flows[ids[0]]
+        known.get(connection, ids[-1])  # makes room: the one least recently used goes
+        connection.execute(delete(definitions))
+        assert known.get(connection, ids[0]) is flows[ids[0]]
+        with pytest.raises(DefinitionUnusable):
+            known.get(connection, ids[1])
+
+
+def test_a_hundred_starts_cost_as_many_statements_as_two(bench: Bench) -> None:
+    asked: list[str] = []
+    with bench.database.write() as connection:
+        event.listen(connection.engine, "before_cursor_execute", lambda *rest: asked.append(rest[2]))
+    bench.run(start("wait"))  # compiles the definition
+    asked.clear()
+    bench.run(*(start("wait", f"few-{number}") for number in range(2)))
+    few = len(asked)
+    bench.run(*(start("wait", f"many-{number}") for number in range(100)))
+    assert len(asked) == 2 * few
+
+
+def test_a_call_that_the_same_batch_settles_is_not_made(bench: Bench) -> None:
+    """A lost call is ordered again, and before that is committed somebody reports with the step's token."""
+    bench.run(start("ask"))
+    ordered = bench.run(tell("ask-e", Redeliver(*WAITS, 1)))
+    assert [type(each) for changes in ordered.changes for each in changes.commands] == [InvokeTask]
+    settled = bench.run(tell("ask-e", Redeliver(*WAITS, 2)), tell("ask-e", TaskReported(1, 2, None, Success({}))))
+    assert [answer.kind for answer in settled.answers] == [ReceiptKind.APPLIED] * 2
+    assert [each for changes in settled.changes for each in changes.commands] == []
+
+
+def keeping(*names: str) -> Write:
+    """Inserts secrets, each name of which may be taken."""
+
+    def keep(connection: Connection) -> str:
+        for name in names:
+            connection.execute(insert(secrets).values(name=name, value=""))
+        return names[-1]
+
+    return Write(keep)
+
+
+def test_a_write_that_fails_leaves_nothing_and_the_others_stay(bench: Bench) -> None:
+    def fails(_: Connection) -> None:
+        raise ValueError("a bug")
+
+    def forgives(connection: Connection) -> str:
+        with pytest.raises(IntegrityError), connection.begin_nested():
+            connection.execute(insert(secrets).values(name="one", value=""))
+        return "forgiven"
+
+    writes = [keeping("one"), keeping("lost", "one"), Write(fails), Write(forgives), keeping("two")]
+    answers = bench.run(start("ask"), *writes, tell("ask-e", Stop("Enough", ""))).answers
+    assert answers[1] == "one"
+    assert isinstance(answers[2], IntegrityError)
+    assert isinstance(answers[3], ValueError)
+    assert answers[4:6] == ["forgiven", "two"]
+    assert [answers[0].kind, answers[6].kind] == [ReceiptKind.APPLIED] * 2
+    names = bench.database.run_read(lambda c: list(c.execute(select(secrets.c.name)).scalars()))
+    assert sorted(names) == ["one", "two"]
+    assert bench.load("ask-e").execution.status is Status.STOPPED
+
+
+def test_a_write_that_hides_a_failed_statement_fails_alone(postgres_database: Database, clock: ManualClock) -> None:
+    """PostgreSQL takes no more statements then, until it is told where to go back to."""
+    bench = Bench(postgres_database, clock)
+
+    def hides(connection: Connection) -> None:
+        with suppress(DBAPIError):
+            connection.exec_driver_sql("SELECT nothing FROM nowhere")
+
+    hidden, kept = bench.run(Write(hides), keeping("one")).answers
+    assert isinstance(hidden, DBAPIError)
+    assert kept == "one"
+
+
+def test_a_connection_that_is_lost_in_a_write_takes_the_batch(postgres_database: Database, clock: ManualClock) -> None:
+    bench = Bench(postgres_database, clock)
+
+    def dies(connection: Connection) -> None:
+        connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    def tells_otherwise(_: Connection) -> None:
+        raise InterfaceError("SELECT 1", None, Exception("gone"), connection_invalidated=True)
+
+    for lost in (dies, tells_otherwise):
+        with pytest.raises((OperationalError, InterfaceError)) as told:
+            bench.run(keeping("one"), Write(lost), keeping("two"))
+        assert told.value.connection_invalidated
+    assert bench.run(keeping("one")).answers == ["one"]

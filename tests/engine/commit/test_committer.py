@@ -1,0 +1,372 @@
+"""Group commit: what arrives while a commit runs becomes the next one, and nobody hears of it before it is durable."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from sqlalchemy import Connection, func, insert, select, text
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+from flowserver.base.errors import FlowServerError, ResourceThrottled
+from flowserver.base.limits import Limits
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit.batch import BatchResult, Envelope, NewExecution, ReceiptKind
+from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.context import Workshop
+from flowserver.engine.commit.definition_cache import Definitions
+from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.machine.messages import Continue, Start, Stop
+from flowserver.machine.state import Status
+from flowserver.store.cluster.nodes import register_node
+from flowserver.store.executions.history import save_events
+from flowserver.store.executions.history_values import KnownParts
+from flowserver.store.executions.reading import count_running, find_names
+from flowserver.store.schema.tables import execution_documents, executions, secrets
+from flowserver.store.sql.database import Database
+from tests.engine.held_threads import Gate
+from tests.engine.nodes import TOKENS, FragileDatabase, definition
+from tests.store.rows import event, flow_row, insert_flow
+from tests.support.clock import ManualClock
+from tests.support.postgres import cut_sessions
+
+WAIT = definition("- {type: wait, name: w, duration: 60}")
+LIMITS = Limits(pending_messages_max=5)
+
+
+class Listener:
+    """Notes every commit it is told of, and what the database held at that moment."""
+
+    def __init__(self, database: Database) -> None:
+        self.results: list[BatchResult] = []
+        self.kept: list[int] = []
+        self.executions: list[int] = []
+        self.fails = False
+        self._database = database
+
+    def committed(self, result: BatchResult) -> None:
+        self.results.append(result)
+        self.kept.append(kept(self._database))
+        self.executions.append(self._database.run_read(count_running))
+        if self.fails:
+            raise ZeroDivisionError
+
+    @property
+    def sizes(self) -> list[int]:
+        return [len(result.answers) for result in self.results]
+
+
+@pytest.fixture
+def fragile(open_database: Callable[[], FragileDatabase]) -> FragileDatabase:
+    return open_database()
+
+
+@pytest.fixture
+def listener(fragile: FragileDatabase) -> Listener:
+    return Listener(fragile)
+
+
+@pytest.fixture
+async def committer(fragile: FragileDatabase, listener: Listener, clock: ManualClock) -> AsyncIterator[Committer]:
+    async with committing(fragile, listener, clock) as started:
+        yield started
+
+
+@asynccontextmanager
+async def committing(
+    database: Database, listener: Listener, clock: ManualClock, **more: Any
+) -> AsyncIterator[Committer]:
+    with database.write() as connection:
+        insert_flow(connection, flow_row("f", definition=WAIT))
+        register_node(connection, "node-1", "session", 0)
+    warm = WarmExecutions(Limits().cached_executions_bytes_max)
+    workshop = Workshop(clock, LIMITS, "null", TOKENS, Lease("node-1"), Definitions(), warm, **more)
+    started = Committer(database, workshop, listener)
+    started.start()
+    yield started
+    await started.stop()
+
+
+def keep(name: str) -> Callable[[Connection], str]:
+    def change(connection: Connection) -> str:
+        connection.execute(insert(secrets).values(name=name, value="v"))
+        return name
+
+    return change
+
+
+def kept(database: Database) -> int:
+    return database.run_read(lambda c: c.execute(select(func.count(secrets.c.name))).scalar_one())
+
+
+def start(name: str, execution_id: str = "") -> Envelope:
+    execution_id = execution_id or f"id-{name}"
+    return Envelope(execution_id, Start(), NewExecution(execution_id, "f", name, "", {}))
+
+
+def sure(envelope: Envelope) -> Envelope:
+    """The start, sure that nobody has taken its name."""
+    assert envelope.new is not None
+    return replace(envelope, new=replace(envelope.new, name_is_unique=True))
+
+
+async def busy(committer: Committer) -> tuple[Gate, asyncio.Task[str]]:
+    """The writer at work on a commit that ends when the gate opens."""
+    gate = Gate()
+    task = asyncio.create_task(committer.write(gate))
+    await gate.reached.wait()
+    return gate, task
+
+
+async def queue(*items: Any) -> list[asyncio.Task[Any]]:
+    """Hand the items in, in order."""
+    tasks = [asyncio.ensure_future(item) for item in items]
+    await asyncio.sleep(0)
+    return tasks
+
+
+async def test_what_arrives_during_a_commit_is_committed_together(committer: Committer, listener: Listener) -> None:
+    gate, first = await busy(committer)
+    tasks = await queue(*(committer.write(keep(name)) for name in "abc"), committer.submit(start("e")))
+    gate.open()
+    assert await first == "through"
+    assert [await task for task in tasks[:3]] == ["a", "b", "c"]
+    assert (await tasks[3]).kind is ReceiptKind.APPLIED
+    assert listener.sizes == [1, 4]
+
+
+async def test_a_batch_is_bounded(committer: Committer, listener: Listener) -> None:
+    gate, _ = await busy(committer)
+    tasks = await queue(*(committer.write(keep(f"{number}")) for number in range(450)))
+    gate.open()
+    await asyncio.gather(*tasks)
+    assert listener.sizes == [1, 200, 200, 50]
+
+
+async def test_answers_come_after_the_commit(committer: Committer, listener: Listener, fragile: Database) -> None:
+    gate, first = await busy(committer)
+    [write, submit] = await queue(committer.write(keep("a")), committer.submit(start("e")))
+    assert not first.done()
+    assert kept(fragile) == 0
+    gate.open()
+    await asyncio.gather(first, write, submit)
+    assert listener.kept == [0, 1]
+    assert listener.executions == [0, 1]
+
+
+async def test_a_write_fails_alone(committer: Committer, listener: Listener, fragile: Database) -> None:
+    def refuse(connection: Connection) -> None:
+        keep("half")(connection)
+        raise ResourceThrottled("no")
+
+    gate, _ = await busy(committer)
+    tasks = await queue(
+        committer.write(keep("a")), committer.write(refuse), committer.write(keep("a")), committer.write(keep("b"))
+    )
+    gate.open()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [results[0], results[3]] == ["a", "b"]
+    assert isinstance(results[1], FlowServerError)
+    assert isinstance(results[2], IntegrityError)
+    assert listener.sizes == [1, 4]
+    assert kept(fragile) == 2
+
+
+async def test_a_full_queue_turns_callers_away(committer: Committer) -> None:
+    gate, _ = await busy(committer)
+    tasks = await queue(*(committer.write(keep(f"{number}"), bounded=True) for number in range(5)))
+    with pytest.raises(ResourceThrottled):
+        await committer.submit(start("e"), bounded=True)
+    with pytest.raises(ResourceThrottled):
+        await committer.write(keep("x"), bounded=True)
+    tasks += await queue(committer.submit(start("e")))  # the engine's own messages always fit
+    gate.open()
+    assert (await asyncio.gather(*tasks))[5].kind is ReceiptKind.APPLIED
+    assert await committer.write(keep("x"), bounded=True) == "x"
+
+
+async def test_what_a_batch_leaves_is_answered_by_later_ones(
+    database: Database, listener: Listener, clock: ManualClock
+) -> None:
+    async with committing(database, listener, clock, made_bytes_max=1) as committer:
+        gate, first = await busy(committer)
+        tasks = await queue(*(committer.submit(start(name)) for name in "abc"), committer.write(keep("d")))
+        gate.open()
+        receipts = await asyncio.gather(first, *tasks)
+    assert [receipt.kind for receipt in receipts[1:4]] == [ReceiptKind.APPLIED] * 3
+    assert receipts[4] == "d"
+    assert listener.sizes[1:] == [1, 1, 1, 1]
+
+
+async def test_stopping_commits_what_is_queued(committer: Committer, fragile: Database) -> None:
+    gate, first = await busy(committer)
+    tasks = await queue(*(committer.write(keep(f"{number}")) for number in range(300)))
+    stopping = asyncio.create_task(committer.stop())
+    gate.open()
+    await stopping
+    assert all(task.done() for task in (first, *tasks))
+    assert kept(fragile) == 300
+    with pytest.raises(ResourceThrottled):
+        await committer.submit(start("e"))
+
+
+async def test_a_caller_who_went_away_does_not_matter(committer: Committer, fragile: Database) -> None:
+    gate, _ = await busy(committer)
+    [gone, stays] = await queue(committer.write(keep("a")), committer.write(keep("b")))
+    gone.cancel()
+    gate.open()
+    assert await stays == "b"
+    assert kept(fragile) == 2
+
+
+async def test_a_listener_that_fails_does_not_undo_the_commit(committer: Committer, listener: Listener) -> None:
+    listener.fails = True
+    assert await committer.write(keep("a")) == "a"
+    assert await committer.write(keep("b")) == "b"
+    assert listener.kept == [1, 2]
+
+
+async def test_a_batch_that_cannot_be_committed_is_taken_apart(
+    committer: Committer, listener: Listener, fragile: Database
+) -> None:
+    """A row that only the insert refuses: a start that is sure of its name, and that was committed before."""
+    with fragile.write() as connection:
+        insert_flow(connection, flow_row("g", definition=WAIT))
+    taken = NewExecution("id-taken", "g", "taken", "", {})
+    assert (await committer.submit(Envelope("id-taken", Start(), taken))).kind is ReceiptKind.APPLIED
+    gate, _ = await busy(committer)
+    tasks = await queue(
+        committer.submit(start("a")),
+        committer.submit(sure(start("b", "id-taken"))),
+        committer.write(keep("c")),
+        committer.submit(start("d")),
+    )
+    gate.open()
+    kinds = [getattr(await task, "kind", None) for task in tasks]
+    assert kinds == [ReceiptKind.APPLIED, ReceiptKind.EXISTS, None, ReceiptKind.APPLIED]
+    assert listener.sizes == [1, 1, 1, 1, 1, 1]
+    with fragile.read() as connection:
+        names = find_names(connection, [("flow-f", name) for name in "abd"])
+        assert {name for _, name in names} == {"a", "d"}
+        assert connection.execute(select(func.count()).select_from(execution_documents)).scalar_one() == 3
+
+
+async def test_a_commit_that_came_through_though_it_failed_is_found(committer: Committer, fragile: Any) -> None:
+    """The answer to COMMIT is lost on its way: trying again finds what is there and parks nothing."""
+    fragile.lie_about(select(executions))
+    tasks = await queue(committer.submit(sure(start("a"))), committer.submit(start("b")))
+    receipts = [await task for task in tasks]
+    assert [receipt.kind for receipt in receipts] == [ReceiptKind.EXISTS, ReceiptKind.EXISTS]
+    assert [receipt.existing for receipt in receipts] == [("id-a", Status.RUNNING), ("id-b", Status.RUNNING)]
+    with fragile.read() as connection:
+        parked = connection.execute(select(executions.c.parked_error)).scalars()
+        assert list(parked) == [None, None]
+
+
+async def test_an_execution_that_cannot_be_saved_is_parked(committer: Committer, fragile: Database) -> None:
+    """Trying again would not help: here its next event is in the way already."""
+    assert (await committer.submit(start("e"))).kind is ReceiptKind.APPLIED
+    with fragile.write() as connection:
+        following = connection.execute(select(executions.c.next_event_id)).scalar_one()
+        save_events(connection, [("id-e", [event(following)], KnownParts())])
+    gate, _ = await busy(committer)
+    tasks = await queue(committer.submit(Envelope("id-e", Stop())), committer.submit(start("other")))
+    gate.open()
+    assert [(await task).kind for task in tasks] == [ReceiptKind.PARKED, ReceiptKind.APPLIED]
+    with fragile.read() as connection:
+        row = connection.execute(select(executions).where(executions.c.execution_id == "id-e")).one()
+    assert (row.status, row.version) == (Status.RUNNING, 2)
+    assert "IntegrityError" in row.parked_error
+
+
+async def test_a_conflict_is_tried_again(committer: Committer, fragile: FragileDatabase) -> None:
+    """Somebody commits a turn between our load and our save."""
+    await committer.submit(start("e"))
+
+    def meddle(connection: Connection) -> None:
+        connection.execute(text("UPDATE executions SET version = version + 1"))
+
+    gate, _ = await busy(committer)
+    tasks = await queue(committer.submit(Envelope("id-e", Stop())), committer.write(meddle))
+    gate.open()
+    assert (await tasks[0]).kind is ReceiptKind.APPLIED
+    with fragile.read() as connection:
+        assert connection.execute(select(executions.c.status)).scalar_one() == "Stopped"
+
+
+async def test_items_that_fail_alone_keep_no_other_from_being_tried(committer: Committer, fragile: Database) -> None:
+    """However many fail: the database answers in between, so it is not away."""
+
+    def fail(_: Connection) -> None:
+        raise OperationalError("SELECT", None, Exception("canceled"))
+
+    gate, _ = await busy(committer)
+    tasks = await queue(*(committer.write(fail) for _ in range(3)), *(committer.write(keep(name)) for name in "abc"))
+    gate.open()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(result) for result in results[:3]] == [OperationalError] * 3
+    assert results[3:] == ["a", "b", "c"]
+    assert kept(fragile) == 3
+
+
+@pytest.mark.parametrize("items", [1, 3])
+async def test_a_database_that_fails_is_told_and_nothing_is_kept(
+    committer: Committer, listener: Listener, fragile: FragileDatabase, items: int
+) -> None:
+    fragile.broken = True
+    gate = asyncio.gather(*(committer.write(keep(name)) for name in "abc"[:items]), return_exceptions=True)
+    assert [type(result) for result in await gate] == [OperationalError] * items
+    with pytest.raises(OperationalError):
+        await committer.submit(start("e"))
+    fragile.broken = False
+    assert kept(fragile) == 0
+    assert (await committer.submit(start("e"))).kind is ReceiptKind.APPLIED
+    assert (await committer.submit(Envelope("id-e", Continue()))).kind is ReceiptKind.APPLIED
+
+
+async def test_a_single_write_is_tried_again_when_its_session_was_cut(
+    postgres_database: Database, clock: ManualClock
+) -> None:
+    async with committing(postgres_database, Listener(postgres_database), clock) as committer:
+        assert await committer.write(keep("a")) == "a"
+        assert cut_sessions(postgres_database) > 0
+        assert await committer.write(keep("b")) == "b"
+        assert cut_sessions(postgres_database) > 0
+        assert (await committer.submit(start("e"))).kind is ReceiptKind.APPLIED
+        assert kept(postgres_database) == 2
+
+
+async def test_a_full_disk_leaves_no_half_batch(sqlite_database: Database, clock: ManualClock) -> None:
+    """SQLite may give up the whole transaction then: what came before in the batch must not be taken for done."""
+
+    def too_much(connection: Connection) -> None:
+        connection.execute(insert(secrets).values(name="big", value="x" * 10_000_000))
+
+    listener = Listener(sqlite_database)
+    async with committing(sqlite_database, listener, clock) as committer:
+        _limit_pages(sqlite_database, 0)
+        gate, _ = await busy(committer)
+        tasks = await queue(
+            committer.write(keep("before")),
+            committer.submit(start("e")),
+            committer.write(too_much),
+            committer.write(keep("after")),
+        )
+        gate.open()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [results[0], results[1].kind, results[3]] == ["before", ReceiptKind.APPLIED, "after"]
+        assert isinstance(results[2], OperationalError)
+        assert listener.sizes == [1, 1, 1, 1, 1]
+        assert (kept(sqlite_database), sqlite_database.run_read(count_running)) == (2, 1)
+        _limit_pages(sqlite_database, 1_000_000)
+        await committer.write(too_much)
+        assert kept(sqlite_database) == 3
+
+
+def _limit_pages(database: Database, pages: int) -> None:
+    """Let the file grow to so many pages; 0 leaves it a little more than it has."""
+    with database.write() as connection:
+        pages = pages or connection.execute(text("PRAGMA page_count")).scalar_one() + 20
+        connection.execute(text(f"PRAGMA max_page_count = {pages}"))

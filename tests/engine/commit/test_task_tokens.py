@@ -1,0 +1,91 @@
+"""Task tokens: what we made is read back, anything else is nothing."""
+
+import base64
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from flowserver.engine.commit.task_tokens import TOKEN_CHARACTERS_MAX, TaskTokens, TokenClaim
+
+EXECUTION = "0197a1b2-0000-7000-8000-00000000c0de"
+tokens = TaskTokens(b"a key of at least 16 bytes")
+others = TaskTokens(b"another key of 16 bytes or more")
+TOKEN = tokens.make(EXECUTION, 3, 17, None)
+
+
+def encode(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode(token: str) -> str:
+    return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
+
+
+@pytest.mark.parametrize("wait_id", [None, 0, 1, 10**9])
+def test_a_token_stands_for_its_wait(wait_id: int | None) -> None:
+    token = tokens.make(EXECUTION, 3, 17, wait_id)
+    assert tokens.read(token) == TokenClaim(EXECUTION, 3, 17, wait_id)
+    assert token == tokens.make(EXECUTION, 3, 17, wait_id)
+    assert len(token) <= TOKEN_CHARACTERS_MAX
+    assert token.isascii()
+    assert not set(token) & set("+/= ")  # safe in a URL without escapes
+
+
+def test_different_waits_have_different_tokens() -> None:
+    claims = [(EXECUTION, 3, 17, None), (EXECUTION, 31, 7, None), (EXECUTION, 3, 17, 1), ("e", 3, 17, None)]
+    assert len({tokens.make(*claim) for claim in claims}) == 4
+
+
+def test_padding_that_a_client_adds_is_harmless() -> None:
+    for token in (TOKEN, tokens.make(EXECUTION, 10, 17, None), tokens.make(EXECUTION, 100, 17, None)):
+        assert tokens.read(token + "=" * (-len(token) % 4)) is not None
+
+
+def test_another_server_s_token_is_refused() -> None:
+    assert others.read(TOKEN) is None
+    assert tokens.read(others.make(EXECUTION, 3, 17, None)) is None
+
+
+@pytest.mark.parametrize("position", range(0, len(decode(TOKEN)), 7))
+def test_a_token_whose_words_were_changed_is_refused(position: int) -> None:
+    text = decode(TOKEN)
+    changed = text[:position] + ("1" if text[position] == "0" else "0") + text[position + 1 :]
+    assert tokens.read(encode(changed)) is None
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "",
+        "=",
+        "====",
+        "no base64 at all!",
+        "中文",
+        "\x00",
+        "\ud800",
+        TOKEN[:-1],
+        TOKEN[1:],
+        TOKEN + "A",
+        TOKEN[:20] + "=" + TOKEN[20:],
+        TOKEN[:20] + "\n" + TOKEN[20:],
+        encode("#"),
+        encode("v1#e#1#2##"),
+        encode("v1#e#1#2#"),
+        encode(decode(TOKEN).rpartition("#")[0]),
+        encode(decode(TOKEN) + "0"),
+        encode(decode(TOKEN).replace("#17#", "#17#1")),
+        encode("ü" * 20),
+        TOKEN * 20,
+        "A" * 100_000,
+    ],
+)
+def test_a_forged_token_is_refused(forged: str) -> None:
+    assert tokens.read(forged) is None
+
+
+@given(st.text(max_size=200))
+@example("v1#e#1#2##")
+def test_no_text_is_a_token_by_chance(text: str) -> None:
+    assert tokens.read(text) is None
+    assert tokens.read(encode(text.encode("utf-8", "replace").decode())) is None

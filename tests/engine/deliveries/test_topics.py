@@ -1,0 +1,208 @@
+"""What is published reaches those who want it, in the commit that publishes it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
+
+from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled, TopicNotExist
+from flowserver.base.limits import Limits
+from flowserver.engine.deliveries.topics import NewTopicMessage
+from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.operations.queues import QueueAttributes
+from flowserver.operations.subscriptions import SubscriptionAttributes
+from flowserver.operations.topics import TopicAttributes
+from flowserver.store.schema.queue_tables import deliveries
+from tests.engine.delivering import advance, attempted, deliver, left, settled
+from tests.engine.nodes import Node
+from tests.engine.subscribers import Subscriber
+from tests.support.clock import ManualClock
+
+QUEUE = "acs:mns:cn-hangzhou:1234:queues/q"
+
+
+@pytest.fixture
+async def subscriber() -> AsyncIterator[Subscriber]:
+    server = Subscriber()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def topic(node: Node) -> str:
+    assert await node.operations.topics.create("news", TopicAttributes())
+    return "news"
+
+
+async def subscribe(node: Node, name: str, endpoint: str, **changes: Any) -> None:
+    attributes = SubscriptionAttributes(**{"content_format": ContentFormat.SIMPLIFIED, **changes}, endpoint=endpoint)
+    assert await node.operations.subscriptions.subscribe("news", name, attributes)
+
+
+async def test_a_message_reaches_all_who_want_it(node: Node, topic: str, subscriber: Subscriber) -> None:
+    for name, tag in (("all", None), ("red", "red"), ("blue", "blue")):
+        await subscribe(node, name, subscriber.url(name), filter_tag=tag)
+    message = await node.operations.topics.publish(topic, "hello", "red")
+    pushes = [await subscriber.next() for _ in range(2)]
+    assert {push.path for push in pushes} == {"all", "red"}
+    assert {push.headers["x-mns-message-id"] for push in pushes} == {message.message_id}
+    assert message.body_md5 == "5D41402ABC4B2A76B9719D911017C592"
+    assert await settled(node) == {}
+    assert not subscriber.has_more
+
+
+async def test_a_message_that_nobody_wants(node: Node, topic: str, subscriber: Subscriber) -> None:
+    await subscribe(node, "red", subscriber.url("red"), filter_tag="red")
+    assert (await node.operations.topics.publish(topic, "hello")).message_id
+    assert await settled(node) == {}
+
+
+async def test_a_message_counts_until_all_have_it(
+    node: Node, topic: str, subscriber: Subscriber, clock: ManualClock
+) -> None:
+    subscriber.status["slow"] = 500
+    await subscribe(node, "slow", subscriber.url("slow"), strategy=Strategy.EXPONENTIAL_DECAY)
+    await subscribe(node, "quick", subscriber.url("quick"))
+    await asyncio.gather(attempted(node, 2), node.operations.topics.publish(topic, "hello"))
+    assert (await node.operations.topics.describe(topic))[1] == 1
+    subscriber.status["slow"] = 200
+
+    advance(node, clock, 1)
+    await attempted(node)
+    assert (await node.operations.topics.describe(topic))[1] == 0
+
+
+async def test_the_same_message_again_reaches_who_has_not_got_it(
+    node: Node, topic: str, subscriber: Subscriber
+) -> None:
+    subscriber.status["hook"] = 500
+    await subscribe(node, "s", subscriber.url("hook"))
+    for _ in range(2):
+        await node.engine.topics.publish(topic, NewTopicMessage(message_id="M", body="hello"))
+    await subscriber.next()
+    assert len(await settled(node)) == 1
+
+
+async def test_unsubscribing_drops_what_was_not_brought(node: Node, topic: str, subscriber: Subscriber) -> None:
+    subscriber.status["hook"] = 500
+    for name in ("one", "other"):
+        await subscribe(node, name, subscriber.url("hook"))
+    await asyncio.gather(attempted(node, 2), node.operations.topics.publish(topic, "hello"))
+    assert len(left(node)) == 2
+    await node.operations.subscriptions.unsubscribe(topic, "one")
+    assert len(left(node)) == 1
+    await node.operations.topics.delete(topic)
+    assert left(node) == {}
+    with pytest.raises(TopicNotExist):
+        await node.operations.topics.publish(topic, "hello")
+    assert await node.operations.topics.create(topic, TopicAttributes())
+    assert (await node.operations.subscriptions.list(topic, prefix="", marker="", limit=None)).items == []
+
+
+async def test_a_queue_gets_each_message_once(node: Node, topic: str) -> None:
+    await node.operations.queues.create("q", QueueAttributes())
+    await subscribe(node, "plain", QUEUE)
+    await subscribe(node, "document", "acs:mns:::/queues/q/messages", content_format=ContentFormat.JSON)
+    await asyncio.gather(attempted(node, 2), node.operations.topics.publish(topic, "hello", "red"))
+    bodies = [message.body for message in await node.operations.queues.receive("q", count=16)]
+    assert "hello" in bodies
+    bodies.remove("hello")
+    document = json.loads(bodies[0])
+    assert (document["Message"], document["SubscriptionName"]) == ("hello", "document")
+    assert await settled(node) == {}
+
+
+async def test_who_waits_at_a_queue_is_woken_by_a_delivery(node: Node, topic: str) -> None:
+    await node.operations.queues.create("q", QueueAttributes())
+    await subscribe(node, "s", QUEUE)
+    waiting = asyncio.create_task(node.operations.queues.receive("q", wait_seconds=20))
+    await node.operations.topics.publish(topic, "hello")
+    (message,) = await waiting
+    assert message.body == "hello"
+
+
+async def test_a_queue_that_comes_late_gets_it_all_the_same(node: Node, topic: str, clock: ManualClock) -> None:
+    await subscribe(node, "s", QUEUE, strategy=Strategy.EXPONENTIAL_DECAY)
+    await asyncio.gather(attempted(node), node.operations.topics.publish(topic, "hello"))
+    with pytest.raises(QueueNotExist):
+        await node.operations.queues.peek("q")
+    await node.operations.queues.create("q", QueueAttributes())
+    advance(node, clock, 1)
+    await attempted(node)
+    assert [message.body for message in await node.operations.queues.receive("q")] == ["hello"]
+
+
+async def test_a_result_reaches_a_queue_as_its_workers_read_it(node: Node) -> None:
+    await node.operations.queues.create("q", QueueAttributes())
+    await asyncio.gather(attempted(node), deliver(node, QUEUE, "1", invocation_key="k", body='{"a": "值"}'))
+    (message,) = await node.operations.queues.receive("q")
+    assert message.body == "eyJhIjogIuWAvCJ9"
+
+
+async def test_a_result_reaches_the_subscribers_of_a_topic(node: Node, topic: str, subscriber: Subscriber) -> None:
+    await subscribe(node, "s", subscriber.url("hook"))
+    await deliver(node, "acs:mns:::/topics/news/messages", "1", invocation_key="k", body='{"a": 1}')
+    push = await subscriber.next()
+    assert (push.body, push.headers["x-mns-message-id"]) == ('{"a": 1}', "1")
+    assert await settled(node) == {}
+
+
+@pytest.mark.parametrize("limits", [Limits(topic_subscriptions_max=2)])
+async def test_a_topic_has_so_many_subscriptions_and_no_more(node: Node, topic: str) -> None:
+    await subscribe(node, "1", QUEUE)
+    await subscribe(node, "2", QUEUE)
+    with pytest.raises(ResourceThrottled):
+        await subscribe(node, "3", QUEUE)
+    attributes = SubscriptionAttributes(endpoint=QUEUE, content_format=ContentFormat.SIMPLIFIED)
+    assert not await node.operations.subscriptions.subscribe(topic, "2", attributes)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "reason"),
+    [
+        ("acs:mns:::topics/news", "round for ever"),
+        ("mail:directmail:a@b", r"write http[^ ]*, acs:mns:[^ ]*queues/[^ ]* or acs:fc"),
+        ("http://169.254.169.254/", "refused"),
+        ("http://user:password@h/", "credentials"),
+        ("http://h/#part", "fragment"),
+        (f"http://h/{'x' * 2100}", "at most 2048"),
+    ],
+)
+async def test_endpoints_that_are_none(node: Node, topic: str, endpoint: str, reason: str) -> None:
+    with pytest.raises(InvalidArgument, match=reason):
+        await subscribe(node, "s", endpoint)
+
+
+async def test_a_body_has_the_length_that_its_topic_allows(node: Node, topic: str) -> None:
+    await node.operations.topics.set_attributes(topic, TopicAttributes(message_bytes_max=1024))
+    await node.operations.topics.publish(topic, "x" * 1024)
+    with pytest.raises(InvalidArgument, match="1025 bytes"):
+        await node.operations.topics.publish(topic, "x" * 1025)
+    with pytest.raises(InvalidArgument, match="missing"):
+        await node.operations.topics.publish(topic, "")
+    for tag in ("x" * 17, "a\r\nb", "\0"):
+        with pytest.raises(InvalidArgument, match="tag"):
+            await node.operations.topics.publish(topic, "hello", tag)
+
+
+async def test_publishing_again_after_a_lost_answer_publishes_once(
+    node: Node, topic: str, subscriber: Subscriber
+) -> None:
+    subscriber.status["hook"] = None
+    await subscribe(node, "s", subscriber.url("hook"))
+    node.database.lie_about(select(deliveries))
+    with suppress(OperationalError):  # unless something else was in that commit, and it was tried again at once
+        await node.engine.topics.publish(topic, NewTopicMessage(message_id="M", body="hello"))
+    assert node.database.has_lied
+    await node.engine.topics.publish(topic, NewTopicMessage(message_id="M", body="hello"))
+    push = await subscriber.next()
+    assert len(left(node)) == 1
+    push.answer(200)
+    assert await settled(node) == {}
+    assert not subscriber.has_more

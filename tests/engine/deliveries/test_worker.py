@@ -1,0 +1,311 @@
+"""What is to be delivered arrives, again and again if need be, until it has arrived or is given up."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from sqlalchemy import Connection, func, select, update
+
+from flowserver.base.errors import FlowNotExists, FlowServerError
+from flowserver.base.limits import Limits
+from flowserver.engine.deliveries import senders
+from flowserver.engine.deliveries.worker import CLAIM_MS
+from flowserver.invokers.invocation import Failed
+from flowserver.invokers.web_requests import WebRequest
+from flowserver.machine.deliveries.destinations import QueueAddress
+from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.store.queues.deliveries import Delivery
+from flowserver.store.schema.queue_tables import deliveries
+from flowserver.store.schema.tables import secrets
+from tests.engine.delivering import advance, attempted, deliver, settled
+from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node
+from tests.engine.subscribers import Subscriber
+from tests.support.clock import ManualClock
+
+QUEUE = "acs:mns:::queues/q"
+
+
+@pytest.fixture
+async def subscriber() -> AsyncIterator[Subscriber]:
+    server = Subscriber()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+async def test_an_endpoint_is_sent_what_its_subscription_says(node: Node, subscriber: Subscriber) -> None:
+    url = subscriber.url("hook?key=1")
+    await deliver(node, url, "1", topic="news", subscription="s", tag="red", content_format=ContentFormat.SIMPLIFIED)
+    push = await subscriber.next()
+    assert (push.path, push.body) == ("hook", "body 1")
+    assert push.headers["x-mns-message-id"] == "1"
+    assert push.headers["x-mns-message-tag"] == "red"
+    await deliver(node, url, "2", topic="news", subscription="s", content_format=ContentFormat.XML)
+    push = await subscriber.next()
+    assert push.headers["Content-Type"] == "text/xml;charset=utf-8"
+    assert "<Message>body 2</Message>" in push.body
+    assert await settled(node) == {}
+
+
+async def test_what_the_server_could_not_send_was_no_attempt(
+    node: Node, subscriber: Subscriber, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ran out of descriptors, more often than the subscription's strategy would try again."""
+    out = Failed("FC.ServerError", "the server has no descriptor left", is_own=True)
+
+    async def send_nothing(_: WebRequest) -> Failed:
+        return out
+
+    with monkeypatch.context() as patched:
+        patched.setattr(node.engine.invoker, "send", send_nothing)
+        for _ in range(5):
+            ended = asyncio.create_task(attempted(node))
+            await asyncio.sleep(0)
+            if not (await settled(node)):
+                await deliver(node, subscriber.url("hook"), "1", strategy=Strategy.BACKOFF, topic="n", subscription="s")
+            await ended
+            assert await settled(node) == {"1": 0}
+            assert not node.engine.deliveries._targets.failing
+            advance(node, clock, 1.1)
+    advance(node, clock, 1.1)
+    assert (await subscriber.next()).body == "body 1"
+    assert await settled(node) == {}
+
+
+@pytest.mark.parametrize("status", [302, 404, 500])
+async def test_backing_off_gives_up_after_three_retries(
+    node: Node, subscriber: Subscriber, clock: ManualClock, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    subscriber.status["hook"] = status
+    await deliver(node, subscriber.url("hook?secret"), "1", strategy=Strategy.BACKOFF, topic="news", subscription="s")
+    for attempt in (1, 2, 3):
+        await subscriber.next()
+        assert await settled(node) == {"1": attempt}
+        advance(node, clock, 9.9)
+        await asyncio.sleep(0)
+        assert not subscriber.has_more
+        advance(node, clock, 10.1)
+    await subscriber.next()
+    assert await settled(node) == {}
+    assert "message 1 of topic news for s is given up after 4 attempts" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_a_retry_that_succeeds_is_the_last(node: Node, subscriber: Subscriber, clock: ManualClock) -> None:
+    subscriber.status["hook"] = 503
+    await deliver(node, subscriber.url("hook"), "1")
+    await subscriber.next()
+    await settled(node)
+    subscriber.status["hook"] = 204
+    advance(node, clock, 1)
+    await subscriber.next()
+    assert await settled(node) == {}
+
+
+async def test_an_endpoint_that_does_not_answer_is_not_waited_for(
+    node: Node, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(senders, "WEB_SECONDS", 0.05)
+    subscriber.status["hook"] = None
+    await deliver(node, subscriber.url("hook"), "1")
+    await (await subscriber.next()).gone.wait()
+    assert await settled(node) == {"1": 1}
+
+
+@pytest.mark.parametrize("target", ["http://169.254.169.254/latest", "http://[::]:99999/", "mail:a@b", QUEUE])
+async def test_what_cannot_be_reached_is_put_off(node: Node, target: str) -> None:
+    await asyncio.gather(attempted(node), deliver(node, target, "1"))
+    assert await settled(node) == {"1": 1}
+
+
+@pytest.mark.parametrize("limits", [Limits(deliveries_in_flight_max=16)])
+async def test_a_slow_endpoint_holds_up_no_other(node: Node, subscriber: Subscriber) -> None:
+    subscriber.status["slow"] = None
+    await deliver(node, subscriber.url("slow"), *(f"slow-{number:02}" for number in range(40)))
+    held = [await subscriber.next() for _ in range(2)]
+    await deliver(node, subscriber.url("quick"), *(f"quick-{number:02}" for number in range(40)))
+    quick = [await subscriber.next() for _ in range(40)]
+    assert {push.path for push in quick} == {"quick"}
+    subscriber.status["slow"] = 200
+    for push in held:
+        push.answer(200)
+    for _ in range(38):
+        await subscriber.next()
+    assert await settled(node) == {}
+
+
+@pytest.mark.parametrize("limits", [Limits(deliveries_in_flight_max=16)])
+async def test_endpoints_that_fail_leave_places_to_others_however_many_they_are(
+    node: Node, subscriber: Subscriber, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(senders, "WEB_SECONDS", PATIENCE_SECONDS * 3.0)
+    dead = [f"dead-{number:02}" for number in range(12)]
+    subscriber.status.update(dict.fromkeys(dead, 500))
+    for path in dead:
+        await deliver(node, subscriber.url(path), *(f"{path}/{number}" for number in range(3)))
+    for _ in range(36):
+        await subscriber.next()
+    await settled(node)
+    subscriber.status.update(dict.fromkeys(dead, None))
+    advance(node, clock, 1)
+    held = [await subscriber.next() for _ in range(8)]
+    await deliver(node, subscriber.url("quick"), *(f"quick-{number}" for number in range(5)))
+    assert {(await subscriber.next()).path for _ in range(5)} == {"quick"}
+    for path in dead:
+        subscriber.status[path] = 200
+    for push in held:
+        push.answer(200)
+    for _ in range(36 - 8):
+        await subscriber.next()
+    assert await settled(node) == {}
+
+
+async def test_many_at_once_arrive_once_each(node: Node, subscriber: Subscriber) -> None:
+    ids = [f"{number:03}" for number in range(300)]
+    await deliver(node, subscriber.url("hook"), *ids)
+    pushes = [await subscriber.next() for _ in ids]
+    assert sorted(push.headers["x-mns-message-id"] for push in pushes) == ids
+    assert await settled(node) == {}
+    assert not subscriber.has_more
+
+
+async def test_the_next_server_brings_what_a_crash_left(
+    open_database: Callable[[], FragileDatabase], clock: ManualClock, subscriber: Subscriber
+) -> None:
+    subscriber.status["hook"] = None
+    database = open_database()
+    async with running_node(database, clock) as node:
+        await deliver(node, subscriber.url("hook"), "1")
+        await subscriber.next()
+        database.crashed = True
+    subscriber.status["hook"] = 200
+    clock.advance(ms=CLAIM_MS)
+    async with running_node(open_database(), clock, node_id="node-2") as node:
+        assert (await subscriber.next()).body == "body 1"
+        assert await settled(node) == {}
+
+
+async def test_an_arrival_is_remembered_when_the_database_is_back(
+    node: Node, subscriber: Subscriber, clock: ManualClock
+) -> None:
+    subscriber.status["hook"] = None
+    await deliver(node, subscriber.url("hook"), "1")
+    push = await subscriber.next()
+    node.database.broken = True
+    push.answer(200)
+    await node.database.failed()
+    node.database.broken = False
+    assert await settled(node) == {}
+    assert not subscriber.has_more
+
+
+async def test_a_database_that_fails_delays_deliveries_only(node: Node, subscriber: Subscriber) -> None:
+    await deliver(node, subscriber.url("hook"), "1")
+    await subscriber.next()
+    node.database.broken = True
+    node.engine.deliveries.note_due()
+    await node.database.failed()
+    node.database.broken = False
+    await deliver(node, subscriber.url("hook"), "2")
+    assert (await subscriber.next()).body == "body 2"
+
+
+class Inlet:
+    """A destination of this server that keeps what is handed in as a row, and refuses as often as it should."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.handed_in: list[str] = []
+        self.came = asyncio.Event()
+
+    def __call__(self, connection: Connection, destination: QueueAddress, delivery: Delivery) -> Callable[[], None]:
+        assert destination == QueueAddress("q")
+        connection.execute(secrets.insert().values(name=f"in {delivery.delivery_id}", value=delivery.body))
+        if self.errors:
+            raise self.errors.pop()
+        return lambda: self._note(delivery.delivery_id)
+
+    def _note(self, delivery_id: str) -> None:
+        self.handed_in.append(delivery_id)
+        self.came.set()
+
+
+def rows_in(node: Node) -> int:
+    with node.database.read() as connection:
+        handed_in = select(func.count()).select_from(secrets).where(secrets.c.name.startswith("in "))
+        return int(connection.execute(handed_in).scalar_one())
+
+
+async def test_a_destination_here_gets_it_in_the_commit_that_deletes_it(node: Node) -> None:
+    inlet = Inlet()
+    node.engine.deliveries.open(QueueAddress, inlet)
+    await asyncio.gather(attempted(node, 2), deliver(node, QUEUE, "1", "2"))
+    assert rows_in(node) == 2
+    assert await settled(node) == {}
+    assert sorted(inlet.handed_in) == ["1", "2"]
+
+
+async def test_a_commit_whose_answer_is_lost_hands_in_once(node: Node, clock: ManualClock) -> None:
+    inlet = Inlet()
+    node.engine.deliveries.open(QueueAddress, inlet)
+    node.database.lie_about(select(secrets).where(secrets.c.name == "in 1"))
+    await asyncio.gather(attempted(node), deliver(node, QUEUE, "1"))
+    assert await settled(node) == {}
+    assert node.database.has_lied
+    assert rows_in(node) == 1
+
+
+@pytest.mark.parametrize("error", [FlowNotExists("none"), FlowServerError("a bug"), RuntimeError("a bug")])
+async def test_a_destination_that_refuses_is_asked_again(node: Node, clock: ManualClock, error: Exception) -> None:
+    inlet = Inlet(error)
+    node.engine.deliveries.open(QueueAddress, inlet)
+    await asyncio.gather(attempted(node), deliver(node, QUEUE, "1"))
+    assert await settled(node) == {"1": 1}
+    assert rows_in(node) == 0
+    advance(node, clock, 1)
+    await inlet.came.wait()
+    assert await settled(node) == {}
+    assert rows_in(node) == 1
+
+
+async def test_it_is_told_what_became_of_results(node: Node, subscriber: Subscriber, clock: ManualClock) -> None:
+    told: list[tuple[str, str]] = []
+    node.engine.deliveries.report_results(lambda _, key, status: told.append((key, status)))
+    node.engine.deliveries.open(QueueAddress, Inlet())
+    subscriber.status["bad"] = 500
+    bad = deliver(node, subscriber.url("bad"), "1", invocation_key="bad", strategy=Strategy.BACKOFF)
+    await asyncio.gather(attempted(node), bad)
+    for _ in range(3):
+        advance(node, clock, 20)
+        await attempted(node)
+    good = deliver(node, subscriber.url("good"), "2", invocation_key="good")
+    here = deliver(node, QUEUE, "3", invocation_key="here")
+    await asyncio.gather(attempted(node, 3), good, here, deliver(node, QUEUE, "4", topic="news"))
+    assert sorted(told) == [("bad", "Failed"), ("good", "Succeeded"), ("here", "Succeeded")]
+
+
+async def test_a_row_that_makes_no_sense_holds_up_nothing(node: Node, subscriber: Subscriber) -> None:
+    subscriber.status["hook"] = 500
+    await deliver(node, subscriber.url("hook"), "1")
+    await subscriber.next()
+    await settled(node)
+    with node.database.write() as connection:
+        connection.execute(update(deliveries).values(strategy="NONE", wake_at=1))
+    await deliver(node, subscriber.url("other"), "2")
+    assert (await subscriber.next()).path == "other"
+    assert set(await settled(node)) == {"1"}
+
+
+async def test_nodes_share_the_work(migrated_postgres_url: str, clock: ManualClock, subscriber: Subscriber) -> None:
+    first, second = FragileDatabase(migrated_postgres_url), FragileDatabase(migrated_postgres_url)
+    ids = [f"{number:03}" for number in range(200)]
+    async with running_node(first, clock) as node, running_node(second, clock, node_id="node-2") as other:
+        await deliver(node, subscriber.url("hook"), *ids)
+        other.engine.deliveries.note_due()
+        pushes = [await subscriber.next() for _ in ids]
+        assert sorted(push.headers["x-mns-message-id"] for push in pushes) == ids
+        await settled(other)
+        assert await settled(node) == {}
+    for database in (first, second):
+        database.close()
+    assert not subscriber.has_more

@@ -1,0 +1,403 @@
+"""Calls: what functions see, what becomes of their answers, and sub-flows."""
+
+import asyncio
+from math import inf
+
+import pytest
+from sqlalchemy import update
+
+from flowserver.base.json_values import load_json
+from flowserver.base.limits import Limits
+from flowserver.invokers.outcomes import Returned
+from flowserver.machine.events import EventType
+from flowserver.machine.state import Status
+from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.schema.tables import scopes
+from tests.engine.called_functions import Functions
+from tests.engine.nodes import Node
+from tests.support.clock import ManualClock
+
+PAY = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
+WAIT = "- {type: wait, name: w, duration: 60}"
+
+
+@pytest.fixture(autouse=True)
+async def registered(node: Node, functions: Functions) -> None:
+    await node.register(functions, "shop/pay", "shop/ship")
+
+
+async def test_a_function_is_told_what_it_is_called_for(node: Node, functions: Functions) -> None:
+    await node.create_flow("order", PAY)
+    row = await node.start("order", "run-1", {"price": 10**30, "of": "中"})
+    call = await functions.next_call("shop/pay")
+    assert call.event == {"price": 10**30, "of": "中"}
+    assert call.headers["Content-Type"] == "application/json"
+    assert (call.headers["X-Flowserver-Flow"], call.headers["X-Flowserver-Execution"]) == ("order", "run-1")
+    assert (call.headers["X-Flowserver-Step"], call.attempt) == ("pay", 1)
+    assert call.key.startswith(row.execution_id)
+    call.reply({"paid": True})
+    assert await node.output_of("order", "run-1") == {"paid": True}
+
+
+async def test_retries_are_new_attempts_of_one_task(node: Node, functions: Functions) -> None:
+    await node.create_flow(
+        "order",
+        f"""
+        {PAY[:-1]}, retry: [{{errors: [Busy], intervalSeconds: 0, maxAttempts: 3}}]}}
+        """,
+    )
+    await node.start("order", "e")
+    for _ in range(2):
+        (await functions.next_call("shop/pay")).fail("Busy")
+    (await functions.next_call("shop/pay")).reply({})
+    await node.output_of("order", "e")
+    keys, attempts = zip(*functions.called("shop/pay"), strict=True)
+    assert len(set(keys)) == 1
+    assert attempts == (1, 2, 3)
+
+
+async def test_two_steps_are_two_tasks(node: Node, functions: Functions) -> None:
+    functions.echo("shop/pay")
+    await node.create_flow("order", f"{PAY}\n{PAY.replace('name: pay', 'name: again')}")
+    await node.start("order", "e")
+    await node.end_of("order", "e")
+    assert len({key for key, _ in functions.called("shop/pay")}) == 2
+
+
+@pytest.mark.parametrize(
+    ("arn", "error"),
+    [
+        ("services/unknown/functions/pay", "FC.ServiceNotFound"),
+        ("services/shop/functions/unknown", "FC.FunctionNotFound"),
+        ("functions/unknown", "FC.FunctionNotFound"),
+    ],
+)
+async def test_a_function_that_is_not_there(node: Node, arn: str, error: str) -> None:
+    await node.create_flow("order", f"- {{type: task, name: t, resourceArn: 'acs:fc:::{arn}'}}")
+    await node.start("order", "e")
+    assert await node.error_of("order", "e") == error
+
+
+async def test_stopping_drops_the_connection(node: Node, functions: Functions) -> None:
+    await node.create_flow("order", PAY)
+    await node.start("order", "e")
+    call = await functions.next_call("shop/pay")
+    row = await node.operations.executions.stop("order", "e", error="Enough", cause="C")
+    assert (row.status, row.error) == (Status.STOPPED, "Enough")
+    await call.gone.wait()
+
+
+async def test_a_failing_branch_drops_its_siblings_calls(node: Node, functions: Functions) -> None:
+    await node.create_flow(
+        "order",
+        f"""
+        - type: parallel
+          name: both
+          branches:
+            - steps:
+              {PAY}
+            - steps:
+              {PAY.replace("pay", "ship")}
+        """,
+    )
+    await node.start("order", "e")
+    pay, ship = await functions.next_call("shop/pay"), await functions.next_call("shop/ship")
+    pay.fail("Broke")
+    assert await node.error_of("order", "e") == "Broke"
+    await ship.gone.wait()
+
+
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=2)])
+async def test_calls_wait_for_a_place(node: Node, functions: Functions) -> None:
+    await node.create_flow(
+        "order",
+        f"""
+        - type: foreach
+          name: each
+          iterationMapping: {{collection: $.items, item: item}}
+          steps:
+            {PAY}
+        """,
+    )
+    await node.start("order", "e", {"items": list(range(6))})
+    for _ in range(6):
+        call = await functions.next_call("shop/pay")
+        assert len([call for call in functions.calls if not call.response.done()]) <= 2
+        call.reply({})
+    await node.end_of("order", "e")
+    assert sorted(call.event["item"] for call in functions.calls) == list(range(6))
+
+
+FAN_OUT = f"""
+- type: foreach
+  name: each
+  iterationMapping: {{collection: $.items, item: item}}
+  steps:
+    {PAY}
+"""
+
+
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=8)])
+async def test_a_function_that_hangs_leaves_places_to_others(node: Node, functions: Functions) -> None:
+    """Three executions of one flow call it, then an asynchronous invocation, another flow, and somebody outside."""
+    await node.create_flow("busy", FAN_OUT)
+    await node.create_flow("other", PAY.replace("functions/pay", "functions/ship"))
+    functions.echo("shop/ship")
+    for number in range(3):
+        await node.start("busy", f"e{number}", {"items": list(range(10))})
+    for _ in range(6):
+        await functions.next_call("shop/pay")
+    await node.operations.async_invocations.submit("shop", "", "pay", b"{}", request_id="r1")
+    await node.start("other", "e")
+    await node.output_of("other", "e")
+    reply = await node.operations.invocations.invoke("shop", "", "ship", b"{}", request_id="r2")
+    assert isinstance(reply, Returned)
+    assert len(functions.called("shop/pay")) == 6
+
+
+@pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=8)])
+async def test_calls_from_outside_that_hang_leave_places_to_others(node: Node, functions: Functions) -> None:
+    functions.echo("shop/ship")
+    invoke = node.operations.invocations.invoke
+    hanging = [asyncio.create_task(invoke("shop", "", "pay", b"{}", request_id=f"r{number}")) for number in range(10)]
+    for _ in range(6):
+        await functions.next_call("shop/pay")
+    assert isinstance(await invoke("shop", "", "ship", b"{}", request_id="other"), Returned)
+    assert len(functions.called("shop/pay")) == 6
+    for each in hanging:
+        each.cancel()
+    await asyncio.wait(hanging)
+
+
+async def test_an_answer_that_comes_after_the_report_changes_nothing(node: Node, functions: Functions) -> None:
+    await node.create_flow(
+        "order",
+        f"""
+        {PAY[:-1]}, pattern: waitForCallback, inputMappings: [{{target: token, source: $context.task.token}}]}}
+        """,
+    )
+    await node.start("order", "e")
+    call = await functions.next_call("shop/pay")
+    await node.operations.tasks.report_succeeded(call.event["token"], '{"by":"report"}')
+    assert await node.output_of("order", "e") == {"by": "report"}
+    count = len(await node.history("order", "e"))
+    call.reply({"by": "reply"})
+    await node.create_flow("after", WAIT)  # commits after the reply's message
+    assert len(await node.history("order", "e")) == count
+
+
+# Fire and forget
+
+
+ASYNC = PAY[:-1] + ", serviceParams: {InvocationType: Async}}"
+
+
+async def test_an_asynchronous_call_does_not_hold_the_step(node: Node, functions: Functions) -> None:
+    await node.create_flow("order", ASYNC)
+    await node.start("order", "e", {"n": 1})
+    assert await node.output_of("order", "e") == {}
+    call = await functions.next_call("shop/pay")
+    assert call.event == {"n": 1}
+    assert call.attempt == 1
+    call.fail("NobodyIsTold")
+
+
+# Sub-flows
+
+
+def child(pattern: str, name: str = "") -> str:
+    params = f"serviceParams: {{ExecutionName: {name}}}" if name else "timeoutSeconds: 100"
+    return f"- {{type: task, name: sub, resourceArn: 'acs:fnf:::flow/child', pattern: {pattern}, {params}}}"
+
+
+async def children(node: Node) -> list[str]:
+    page = await node.operations.executions.list("child", ExecutionFilter(), next_token=None, limit=None)
+    return [row.name for row in page.items]
+
+
+async def test_a_sync_sub_flow_gives_its_output(node: Node, functions: Functions) -> None:
+    await node.create_flow("child", PAY)
+    await node.create_flow("parent", child("sync"))
+    await node.start("parent", "e", {"n": 1})
+    call = await functions.next_call("shop/pay")
+    assert call.event == {"n": 1}
+    assert call.headers["X-Flowserver-Flow"] == "child"
+    submitted = await node.reached("parent", "e", EventType.TASK_SUBMITTED)
+    [name] = await children(node)
+    assert load_json(submitted.detail)["output"]["Name"] == name
+    call.reply({"paid": True})
+    assert await node.output_of("parent", "e") == {"paid": True}
+
+
+async def test_a_sub_flow_that_ends_at_once(node: Node) -> None:
+    """Its end may be reported before its start has been."""
+    await node.create_flow("child", "- {type: pass, name: p}", "outputMappings: [{target: a, source: 1}]")
+    await node.create_flow("parent", child("sync"))
+    await node.start("parent", "e")
+    assert await node.output_of("parent", "e") == {"a": 1}
+
+
+async def test_a_sync_sub_flow_s_error_is_the_step_s(node: Node) -> None:
+    await node.create_flow("child", "- {type: fail, name: f, error: Own, cause: because}")
+    await node.create_flow(
+        "parent",
+        f"""
+        {child("sync")[:-1]}, catch: [{{errors: [Own], goto: after}}],
+          errorMappings: [{{target: why, source: $local.cause}}]}}
+        - {{type: fail, name: not_caught}}
+        - {{type: pass, name: after}}
+        """,
+    )
+    await node.start("parent", "e")
+    assert await node.output_of("parent", "e") == {"why": "because"}
+
+
+@pytest.mark.parametrize(("error", "seen"), [("Enough", "Enough"), (None, "FnF.ExecutionStopped")])
+async def test_a_sync_sub_flow_that_is_stopped(node: Node, error: str | None, seen: str) -> None:
+    await node.create_flow("child", WAIT)
+    await node.create_flow("parent", child("sync", "known"))
+    await node.start("parent", "e")
+    await node.reached("parent", "e", EventType.TASK_SUBMITTED)
+    await node.operations.executions.stop("child", "known", error=error)
+    assert await node.error_of("parent", "e") == seen
+
+
+async def test_a_sync_sub_flow_that_takes_too_long(node: Node, clock: ManualClock) -> None:
+    await node.create_flow("child", WAIT, "timeoutSeconds: 30")
+    await node.create_flow("parent", child("sync"))
+    await node.start("parent", "e")
+    await node.reached("parent", "e", EventType.TASK_SUBMITTED)
+    node.advance(clock, seconds=30)
+    assert await node.error_of("parent", "e") == "FnF.TaskTimeout"
+    [name] = await children(node)
+    assert (await node.end_of("child", name)).status is Status.TIMED_OUT
+
+
+async def test_a_step_that_waits_too_long_for_its_sub_flow(node: Node, clock: ManualClock) -> None:
+    await node.create_flow("child", WAIT.replace("60", "600"))
+    await node.create_flow("parent", child("sync"))
+    await node.start("parent", "e")
+    await node.reached("parent", "e", EventType.TASK_SUBMITTED)
+    node.advance(clock, seconds=100)
+    assert await node.error_of("parent", "e") == "FnF.TaskTimeout"
+
+
+@pytest.mark.parametrize("ended", [True, False])
+async def test_a_sync_sub_flow_needs_a_name_of_its_own(node: Node, ended: bool) -> None:
+    await node.create_flow("child", WAIT)
+    await node.create_flow("parent", child("sync", "taken"))
+    await node.start("child", "taken")
+    if ended:
+        await node.operations.executions.stop("child", "taken")
+    await node.start("parent", "e")
+    assert await node.error_of("parent", "e") == "FnF.ExecutionAlreadyExists"
+
+
+@pytest.mark.parametrize("limits", [Limits(running_executions_max=2)])
+async def test_a_start_that_is_made_again_needs_no_room(node: Node, functions: Functions) -> None:
+    """The child runs already, its parent was not told, and nobody may start a third."""
+    await node.create_flow("child", PAY)
+    await node.create_flow("parent", child("sync"))
+    parent = await node.start("parent", "e")
+    call = await functions.next_call("shop/pay")
+    with node.database.write() as connection:
+        of_parent = update(scopes).where(scopes.c.execution_id == parent.execution_id)
+        connection.execute(of_parent.values(wait="task", node_id="gone", child_execution_id=None))
+    node.engine.starter._counted_at = -inf  # as in a process that has just started
+    await node.engine.sweeper.sweep()
+    call.reply({"paid": True})
+    assert await node.output_of("parent", "e") == {"paid": True}
+
+
+async def test_a_sub_flow_may_be_named_after_its_parent(node: Node) -> None:
+    """Whose name was made by the server."""
+    await node.create_flow("child", "- {type: pass, name: p}")
+    named = child("sync", "$.me")[:-1] + ", inputMappings: [{target: me, source: $context.execution.name}]}"
+    await node.create_flow("parent", named)
+    for chosen in (None, "sync"):
+        row = await node.operations.executions.start_sync("parent", name=chosen)
+        assert row.status is Status.SUCCEEDED
+        assert row.name in await children(node)
+
+
+async def test_a_sub_flow_that_is_only_started(node: Node) -> None:
+    await node.create_flow("child", WAIT)
+    await node.create_flow("parent", child("requestResponse", "known"))
+    await node.start("parent", "one", {"n": 1})
+    reply = await node.output_of("parent", "one")
+    assert (reply["FlowName"], reply["Name"], reply["Status"]) == ("child", "known", "Running")
+    row = await node.operations.executions.describe("child", "known")
+    assert (row.status, row.input) == (Status.RUNNING, '{"n":1}')
+    await node.start("parent", "two")  # it runs already, which is as good
+    assert (await node.output_of("parent", "two"))["Name"] == "known"
+    await node.operations.executions.stop("child", "known")
+    await node.start("parent", "three")
+    assert await node.error_of("parent", "three") == "FnF.ExecutionAlreadyExists"
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        (child("sync"), "FnF.FlowNotExists"),
+        (child("requestResponse", "1_is_no_name"), "FnF.InvalidArgument"),
+        ("- {type: task, name: t, action: 'fnf:StartExecution', serviceParams: {FlowName: no}}", "fnf.FlowNotExists"),
+        # As a value that is computed may have it; on PostgreSQL it cannot even be looked for.
+        (
+            '- {type: task, name: t, action: "fnf:StartExecution", serviceParams: {FlowName: "a\\0b"}}',
+            "fnf.FlowNotExists",
+        ),
+        (
+            '- {type: task, name: t, action: "fnf:StartExecution", serviceParams: {FlowName: f, ExecutionName: "\\0"}}',
+            "fnf.InvalidArgument",
+        ),
+    ],
+)
+async def test_a_sub_flow_that_cannot_be_started(node: Node, step: str, error: str) -> None:
+    await node.create_flow("parent", step)
+    if "1_is" in step:
+        await node.create_flow("child", WAIT)
+    await node.start("parent", "e")
+    assert await node.error_of("parent", "e") == error
+
+
+@pytest.mark.parametrize("given", ["{n: 7}", "'{\"n\":7}'", "$.wanted"])
+async def test_starting_a_flow_by_action(node: Node, given: str) -> None:
+    await node.create_flow("child", WAIT)
+    await node.create_flow(
+        "parent",
+        f"""
+        - type: task
+          name: start
+          action: fnf:StartExecution
+          serviceParams: {{FlowName: child, ExecutionName: known, Input: {given}}}
+        """,
+    )
+    await node.start("parent", "e", {"wanted": {"n": 7}})
+    assert (await node.output_of("parent", "e"))["Name"] == "known"
+    row = await node.operations.executions.describe("child", "known")
+    assert load_json(row.input) == {"n": 7}
+
+
+# Other products' APIs
+
+
+ACTION = "- {type: task, name: t, action: 'ocr:Recognize', serviceParams: {Side: $.side}}"
+
+
+async def test_an_action_is_a_function_that_stands_for_it(node: Node, functions: Functions) -> None:
+    await node.register(functions, "ocr/Recognize")
+    await node.create_flow("order", ACTION)
+    await node.start("order", "good", {"side": "face"})
+    call = await functions.next_call("ocr/Recognize")
+    assert call.event == {"Side": "face"}
+    call.reply({"name": "n"})
+    assert await node.output_of("order", "good") == {"name": "n"}
+    await node.start("order", "bad", {"side": "back"})
+    (await functions.next_call("ocr/Recognize")).fail("NoCard")
+    assert await node.error_of("order", "bad") == "ocr.NoCard"
+
+
+async def test_an_action_that_nobody_stands_for(node: Node) -> None:
+    await node.create_flow("order", ACTION)
+    await node.start("order", "e", {"side": "face"})
+    assert await node.error_of("order", "e") == "FC.ServiceNotFound"

@@ -1,0 +1,353 @@
+"""Executions that hold much: ended without being read, kept apart in memory, and parked if they end the process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, select, update
+from sqlalchemy.exc import OperationalError
+
+from flowserver.base.json_values import dump_json
+from flowserver.base.limits import Limits
+from flowserver.base.memory import give_back_memory
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit import committer, item_loading
+from flowserver.engine.commit import crash_loop_guard as marking
+from flowserver.engine.commit.batch import BatchResult, Envelope, Item, NewExecution, ReceiptKind, Write
+from flowserver.engine.commit.committer import Committer, all_of
+from flowserver.engine.commit.context import Workshop
+from flowserver.engine.commit.crash_loop_guard import UNCLEAN_ENDS_MAX
+from flowserver.engine.commit.definition_cache import Definitions
+from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.machine.commands import CancelInvocation
+from flowserver.machine.messages import DeadlineReached, Message, Start, Stop, Success, TaskReplied, TimerFired
+from flowserver.store.cluster.nodes import register_node, remove_node
+from flowserver.store.executions.crash_marks import mark_at_work
+from flowserver.store.executions.loading import StoredExecution
+from flowserver.store.flows import insert_flow
+from flowserver.store.integrity.violations import unpark_execution
+from flowserver.store.schema.tables import at_work, executions, scopes
+from flowserver.store.sql.database import Database
+from tests.engine.nodes import TOKENS, definition
+from tests.store.rows import flow_row
+from tests.support.clock import ManualClock
+
+FLOWS = {
+    "wait": "- {type: wait, name: w, duration: 60}",
+    "calls": """
+        - type: foreach
+          name: each
+          iterationMapping: {collection: $.items, item: item}
+          steps: [{type: task, name: call, resourceArn: 'acs:fc:::services/s/functions/f'}]
+    """,
+}
+GIVEN = {"items": [1, 2, 3], "text": "x" * 1_000}
+WOKEN = TimerFired(1, 1)
+
+
+class ProcessEnds(BaseException):
+    """The process is killed while it reads an execution."""
+
+
+class Process:
+    """A server's writer, driven by hand; a new one each time the process is started."""
+
+    def __init__(self, database: Database, clock: ManualClock, number: int = 1, limits: Limits | None = None) -> None:
+        self.database = database
+        self.node_id = f"node-{number}"
+        limits = limits or Limits()
+        warm = WarmExecutions(0)  # so that each turn reads its execution
+        workshop = Workshop(clock, limits, "null", TOKENS, Lease(self.node_id), Definitions(), warm)
+        listener: Any = None
+        self.writer = Committer(database, workshop, listener)
+        with database.write() as connection:
+            register_node(connection, self.node_id, "session", 0)
+
+    def commit(self, *items: Item) -> list[BatchResult]:
+        """As the committer's loop does it: what was too much at once is tried again without what is done."""
+        results: list[BatchResult] = []
+        while (done := sum(len(result.answers) for result in results)) < len(items):
+            results += self.writer._commit(items[done:])
+        return results
+
+    def kinds(self, *items: Item) -> list[ReceiptKind]:
+        return [answer.kind for result in self.commit(*items) for answer in result.answers]
+
+    def is_gone(self) -> None:
+        with self.database.write() as connection:
+            remove_node(connection, self.node_id)
+
+
+@pytest.fixture
+def process(database: Database, clock: ManualClock) -> Process:
+    with database.write() as connection:
+        for name, steps in FLOWS.items():
+            insert_flow(connection, flow_row(name, definition=definition(steps)))
+    return Process(database, clock)
+
+
+def start(flow: str, name: str = "e") -> Envelope:
+    return Envelope(name, Start(), NewExecution(name, flow, name, dump_json(GIVEN), GIVEN))
+
+
+def tell(message: Message, name: str = "e") -> Envelope:
+    return Envelope(name, message)
+
+
+def parked(database: Database, name: str = "e") -> str | None:
+    query = select(executions.c.parked_error).where(executions.c.execution_id == name)
+    return database.run_read(lambda connection: connection.execute(query).scalar_one())
+
+
+def marks(database: Database) -> list[tuple[str, str, int]]:
+    query = select(at_work).order_by(at_work.c.execution_id, at_work.c.node_id)
+    return [tuple(row) for row in database.run_read(lambda connection: connection.execute(query).all())]
+
+
+# Ending without reading
+
+
+def spoil(database: Database) -> None:
+    """No document of a step list can be read any more: reading one parks its execution."""
+    with database.write() as connection:
+        connection.execute(update(scopes).values(local="{", step_input="{"))
+
+
+def test_a_stop_reads_no_documents_and_drops_the_calls(process: Process) -> None:
+    process.commit(start("calls"))
+    spoil(process.database)
+    (result,) = process.commit(tell(Stop()))
+    assert ([each.kind for each in result.answers], result.parked) == ([ReceiptKind.APPLIED], [])
+    cancelled = [each for each in result.changes[0].commands if isinstance(each, CancelInvocation)]
+    assert [(each.scope_id, each.wait_id) for each in cancelled] == [(2, 2), (3, 3), (4, 4)]
+    left = process.database.run_read(lambda connection: connection.execute(select(scopes)).all())
+    assert left == []
+
+
+def test_a_stop_goes_before_what_else_is_in_its_batch(process: Process) -> None:
+    process.commit(start("calls"))
+    spoil(process.database)
+    reply = tell(TaskReplied(2, 2, Success({})))
+    assert process.kinds(reply, tell(Stop()), reply) == [ReceiptKind.ENDED, ReceiptKind.APPLIED, ReceiptKind.ENDED]
+    assert parked(process.database) is None
+
+
+def test_a_deadline_reads_no_documents_either(process: Process, clock: ManualClock) -> None:
+    process.commit(start("calls"))
+    spoil(process.database)
+    assert process.kinds(tell(DeadlineReached())) == [ReceiptKind.STALE]
+    clock.advance(seconds=Limits().execution_seconds_max)
+    assert process.kinds(tell(DeadlineReached())) == [ReceiptKind.APPLIED]
+    assert parked(process.database) is None
+
+
+def test_what_is_parked_or_over_is_not_read(process: Process) -> None:
+    process.commit(start("calls", "parked"), start("calls", "over"))
+    process.commit(tell(Stop(), "over"))
+    with process.database.write() as connection:
+        connection.execute(update(executions).where(executions.c.execution_id == "parked").values(parked_error="why"))
+    spoil(process.database)
+    reply = TaskReplied(2, 2, Success({}))
+    assert process.kinds(tell(reply, "parked"), tell(reply, "over")) == [ReceiptKind.PARKED, ReceiptKind.ENDED]
+    assert parked(process.database, "parked") == "why"
+
+
+# What one batch holds
+
+
+def test_a_batch_that_would_read_too_much_is_divided(process: Process, clock: ManualClock) -> None:
+    names = [f"e{number}" for number in range(6)]
+    process.commit(*(start("wait", name) for name in names))
+    clock.advance(seconds=60)
+    narrow = Process(process.database, clock, 2, Limits(execution_data_bytes_max=2_500))
+    results = narrow.commit(*(tell(WOKEN, name) for name in names))  # of 1,029 bytes each
+    assert len(results) >= 3
+    assert all(len(result.answers) <= 2 for result in results)
+    assert {answer.kind for result in results for answer in result.answers} == {ReceiptKind.APPLIED}
+
+
+def test_a_batch_that_comes_to_hold_too_much_is_divided(process: Process, clock: ManualClock) -> None:
+    narrow = Process(process.database, clock, 2, Limits(execution_data_bytes_max=20_000))
+    results = narrow.commit(*(start("wait", f"e{number}") for number in range(16)))  # each adds some 4,000 bytes
+    assert 4 <= len(results) <= 6
+    assert {answer.kind for result in results for answer in result.answers} == {ReceiptKind.APPLIED}
+
+
+async def test_memory_is_given_back_when_a_large_batch_is_done_and_parts_of_a_batch_are_answered_apart(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str | int] = []
+    monkeypatch.setattr(committer, "GIVE_BACK_BYTES", 10_000)
+    monkeypatch.setattr(committer, "give_back_memory", lambda: done.append("given back"))
+    narrow = Process(process.database, ManualClock(), 2, Limits(execution_data_bytes_max=20_000))
+    monkeypatch.setattr(narrow.writer, "_listener", Listener(done))
+    narrow.writer.start()
+    receipts = await all_of(narrow.writer.submit(start("wait", f"e{number}")) for number in range(16))
+    assert {receipt.kind for receipt in receipts if receipt is not None} == {ReceiptKind.APPLIED}
+    await narrow.writer.submit(start("wait", "small"))
+    await narrow.writer.stop()
+    assert done == [4, 4, 4, 4, "given back", 1]
+
+
+@dataclass
+class Listener:
+    """Notes how many items each transaction had."""
+
+    seen: list[str | int]
+
+    def committed(self, result: BatchResult) -> None:
+        self.seen.append(len(result.answers))
+
+    def lease_lost(self) -> None:
+        raise AssertionError
+
+
+def test_giving_memory_back_does_no_harm() -> None:
+    give_back_memory()
+
+
+# Unclean ends
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever holds some data is large."""
+    monkeypatch.setattr(marking, "LARGE_BYTES", 100)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The executions that were read together, each time."""
+    seen: list[list[str]] = []
+    load_scopes = item_loading.load_scopes
+
+    def load(connection: Connection, batch: Sequence[StoredExecution], broken: dict[str, str]) -> None:
+        names = [stored.execution.execution_id for stored in batch]
+        if names:
+            seen.append(names)
+        if "bad" in names:
+            raise ProcessEnds
+        load_scopes(connection, batch, broken)
+
+    monkeypatch.setattr(item_loading, "load_scopes", load)
+    return seen
+
+
+def dies(process: Process, *items: Item) -> bool:
+    """Whether the process ends over these items."""
+    try:
+        process.commit(*items)
+    except ProcessEnds:
+        process.is_gone()
+        return True
+    return False
+
+
+def restarts(process: Process, clock: ManualClock, *items: Item) -> Process:
+    """Start the process anew for as long as the items end it; returns the one that does not end."""
+    number = 1
+    while dies(process, *items):
+        number += 1
+        process = Process(process.database, clock, number)
+    return process
+
+
+def test_what_ends_the_process_again_and_again_is_parked(
+    process: Process, clock: ManualClock, large: None, reads: list[list[str]]
+) -> None:
+    process.commit(start("wait", "bad"))
+    clock.advance(seconds=60)
+    survivor = restarts(process, clock, tell(WOKEN, "bad"))
+    assert survivor.node_id == f"node-{UNCLEAN_ENDS_MAX + 1}"
+    assert parked(process.database, "bad") == (
+        "the server ended uncleanly 3 times in a row while it worked on this execution, which holds 1029 bytes of data"
+    )
+    assert marks(process.database) == []
+    assert survivor.kinds(tell(WOKEN, "bad"), tell(Stop(), "bad")) == [ReceiptKind.ENDED, ReceiptKind.APPLIED]
+
+
+def test_others_are_not_suspected_with_it(
+    process: Process, clock: ManualClock, large: None, reads: list[list[str]]
+) -> None:
+    names = ["a", "bad", "b"]
+    process.commit(*(start("wait", name) for name in names))
+    clock.advance(seconds=60)
+    messages = [tell(WOKEN, name) for name in names]
+    survivor = restarts(process, clock, *messages)
+    assert reads[0] == sorted(names)
+    assert all(len(together) == 1 for together in reads[1:])
+    assert survivor.kinds(*messages) == [ReceiptKind.ENDED, ReceiptKind.PARKED, ReceiptKind.ENDED]
+
+
+def test_set_going_again_it_is_tried_as_often_as_at_first(
+    process: Process, clock: ManualClock, large: None, reads: list[list[str]]
+) -> None:
+    process.commit(start("wait", "bad"))
+    clock.advance(seconds=60)
+    survivor = restarts(process, clock, tell(WOKEN, "bad"))
+    with process.database.write() as connection:
+        assert unpark_execution(connection, "bad")
+    assert dies(survivor, tell(WOKEN, "bad"))
+    assert marks(process.database) == [("bad", survivor.node_id, 0)]
+
+
+def test_a_turn_that_comes_through_ends_the_row(
+    process: Process, clock: ManualClock, large: None, reads: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.commit(start("calls", "bad"))
+    assert dies(process, tell(TaskReplied(2, 2, Success({})), "bad"))
+    second = Process(process.database, clock, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(item_loading, "load_scopes", lambda connection, batch, broken: None)
+        second.commit(tell(TimerFired(99, 99), "bad"))  # stale, but it was read and the process is still there
+    assert marks(process.database) == []
+
+
+def test_a_failed_batch_is_no_unclean_end(process: Process, clock: ManualClock, large: None) -> None:
+    process.commit(start("wait"))
+    clock.advance(seconds=60)
+
+    def fail(_: Connection) -> None:
+        raise OperationalError("a statement", None, Exception("the database fails"))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process.writer, "_commit_apart", lambda _: [])
+        assert process.writer._commit([tell(WOKEN), Write(fail)]) == []
+    assert marks(process.database) == [("e", "node-1", 0)]
+    assert process.kinds(tell(WOKEN)) == [ReceiptKind.APPLIED]
+    assert marks(process.database) == []
+
+
+def test_a_mark_whose_commit_was_not_answered_is_met_again(process: Process, clock: ManualClock, large: None) -> None:
+    """It still says at how many unclean ends the execution was at work."""
+    process.commit(start("wait"))
+    clock.advance(seconds=60)
+    with process.database.write() as connection:
+        connection.execute(at_work.insert().values(execution_id="e", node_id="gone", unclean_ends=1))
+    with process.database.write() as connection:
+        mark_at_work(connection, process.node_id, ["e"])
+    assert marks(process.database) == [("e", process.node_id, 2)]
+    assert process.kinds(tell(WOKEN)) == [ReceiptKind.APPLIED]
+    assert (parked(process.database), marks(process.database)) == (None, [])
+
+
+def test_a_mark_of_a_node_that_is_there_is_left_alone(process: Process, clock: ManualClock, large: None) -> None:
+    """It may be at work on the execution, or wait for the lock that this one holds."""
+    process.commit(start("wait"))
+    clock.advance(seconds=60)
+    with process.database.write() as connection:
+        register_node(connection, "neighbour", "session", 0)
+        connection.execute(at_work.insert().values(execution_id="e", node_id="neighbour", unclean_ends=2))
+    assert process.kinds(tell(WOKEN)) == [ReceiptKind.APPLIED]
+    assert marks(process.database) == [("e", "neighbour", 2)]
+
+
+def test_small_executions_are_never_marked(
+    process: Process, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.commit(start("wait"))
+    clock.advance(seconds=60)
+    monkeypatch.setattr(marking, "mark_at_work", None)
+    monkeypatch.setattr(marking, "clear_at_work", None)
+    assert process.kinds(tell(WOKEN)) == [ReceiptKind.APPLIED]

@@ -1,0 +1,132 @@
+"""Who waits for an execution is woken by its changes, and by nobody else's."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Connection
+
+from flowserver.engine.executions.watchers import End, Watchers
+from flowserver.machine.state import Execution, Status
+from flowserver.store.executions.reading import ExecutionRow, find_execution
+from tests.engine.nodes import Node
+from tests.support.clock import ManualClock
+
+ASK = "- {type: wait, name: w, duration: 60}"
+
+
+def running(execution_id: str) -> Execution:
+    return Execution(execution_id, "f", "e", {}, started_at=1, deadline_at=9)
+
+
+def ended(execution_id: str) -> Execution:
+    return replace(running(execution_id), status=Status.SUCCEEDED, stopped_at=5, output={"n": 1})
+
+
+def test_changes_and_ends_wake_whom_they_concern() -> None:
+    watchers = Watchers()
+    with (
+        watchers.watch_changes("a") as one,
+        watchers.watch_changes("a") as two,
+        watchers.watch_end("a") as end,
+        watchers.watch_changes("b") as other,
+    ):
+        watchers.tell_change(running("a"))
+        assert [each.happened.is_set() for each in (one, two, end, other)] == [True, True, False, False]
+        one.happened.clear()
+        watchers.tell_change(ended("a"))
+        assert [each.happened.is_set() for each in (one, end, other)] == [True, True, False]
+        assert end.end == End(
+            execution_id="a", status=Status.SUCCEEDED, stopped_at=5, output='{"n":1}', error=None, cause=None
+        )
+
+
+def test_an_end_is_told_by_name_to_whoever_knows_no_id() -> None:
+    watchers = Watchers()
+    with watchers.watch_name("f", "e") as watch, watchers.watch_name("f", "other") as other:
+        watchers.tell_change(running("a"))
+        assert not watch.happened.is_set()
+        watchers.tell_change(ended("a"))
+        assert (watch.happened.is_set(), other.happened.is_set()) == (True, False)
+        assert watch.end is not None
+        assert watch.end.execution_id == "a"
+
+
+def test_what_others_have_done_has_to_be_read() -> None:
+    watchers = Watchers()
+    with watchers.watch_changes("a") as change, watchers.watch_end("a") as end:
+        watchers.tell_news("a", ended=False)
+        assert (change.happened.is_set(), end.happened.is_set()) == (True, False)
+        watchers.tell_news("a", ended=True)
+        assert (end.happened.is_set(), end.end) == (True, None)
+
+
+def test_whoever_left_is_forgotten() -> None:
+    watchers = Watchers()
+    with watchers.watch_changes("a") as stays:
+        with watchers.watch_changes("a") as gone:
+            pass
+        watchers.tell_news("a", ended=True)
+    assert (stays.happened.is_set(), gone.happened.is_set()) == (True, False)
+    watchers.tell_change(ended("a"))
+
+
+def test_everybody_is_released_when_the_server_stops() -> None:
+    watchers = Watchers()
+    with watchers.watch_changes("a") as one, watchers.watch_end("b") as two:
+        watchers.release()
+        assert (watchers.released, one.happened.is_set(), two.happened.is_set()) == (True, True, True)
+
+
+async def test_a_long_poll_ends_with_the_execution(node: Node) -> None:
+    await node.create_flow("f", ASK)
+    await node.start("f", "e")
+    waiting = [asyncio.create_task(node.end_of("f", "e")) for _ in range(5)]
+    await node.operations.executions.stop("f", "e")
+    assert {row.status for row in await asyncio.gather(*waiting)} == {"Stopped"}
+
+
+async def test_a_long_poll_reads_once_when_another_execution_of_its_name_has_ended(
+    node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its flow was deleted and created again, and the sweeper stops the old execution only now."""
+    reads: list[str] = []
+
+    def counted(connection: Connection, flow_name: str, name: str) -> ExecutionRow | None:
+        reads.append(name)
+        return find_execution(connection, flow_name, name)
+
+    monkeypatch.setattr("flowserver.operations.executions.find_execution", counted)
+    await node.create_flow("f", ASK)
+    await node.start("f", "e")
+    poll = asyncio.create_task(node.operations.executions.describe("f", "e", wait_seconds=60))
+    while not reads:
+        await node.engine.reader.ask(lambda _: None)
+    node.engine.watchers.tell_change(ended("the old one"))
+    for _ in range(20):
+        await node.engine.reader.ask(lambda _: None)
+    assert len(reads) <= 2
+    node.advance(clock, seconds=60)
+    assert (await poll).status is Status.SUCCEEDED
+
+
+async def test_a_long_poll_ends_when_the_server_stops(node: Node) -> None:
+    await node.create_flow("f", ASK)
+    await node.start("f", "e")
+    waiting = asyncio.create_task(node.operations.executions.describe("f", "e", wait_seconds=60))
+    node.engine.watchers.release()
+    assert (await waiting).status == "Running"
+
+
+@pytest.mark.parametrize("ended_by", ["a stop", "its flow's deletion"])
+async def test_a_history_is_followed_to_its_end(node: Node, ended_by: str) -> None:
+    await node.create_flow("f", ASK)
+    await node.start("f", "e")
+    seen: list[str] = []
+    async for event in node.operations.executions.follow("f", "e"):
+        seen.append(event.type)
+        if event.type == "StepStarted" and ended_by == "a stop":
+            await node.operations.executions.stop("f", "e")
+        elif event.type == "StepStarted":
+            await node.operations.flows.delete("f")
+    assert seen == ["ExecutionStarted", "StepEntered", "StepStarted", "ExecutionStopped"]

@@ -1,0 +1,52 @@
+"""Hooks of functions, called for as long as the server itself cannot send."""
+
+import pytest
+
+from flowserver.engine.functions.hooks import Hooks
+from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
+from flowserver.invokers.web_requests import WebRequest
+
+ENDPOINT = Endpoint("http://f", {}, 60, initialize_url="http://f/initialize", pre_stop_url="http://f/pre-stop")
+
+
+class Answers:
+    """An invoker whose requests come to these answers, one after the other."""
+
+    def __init__(self, *answers: Reply | Failed) -> None:
+        self.left = list(answers)
+
+    async def send(self, request: WebRequest) -> Reply | Failed:
+        return self.left.pop(0)
+
+    async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
+        raise NotImplementedError
+
+    async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        raise NotImplementedError
+
+
+OUT = Failed("FC.ServerError", "the server has no descriptor left", is_own=True)
+
+
+async def test_initializing_fails_no_call_for_want_of_descriptors() -> None:
+    answers = Answers(OUT, OUT, Reply(200, {}, b""))
+    hooks = Hooks(answers)
+    assert await hooks.initialize(ENDPOINT, "r") is None
+    assert answers.left == []
+    assert hooks.is_initialized(ENDPOINT)
+
+
+@pytest.mark.parametrize("answer", [Failed("FC.ServerError", "it is not there"), Reply(500, {}, b"")])
+async def test_initializing_fails_with_the_function(answer: Reply | Failed) -> None:
+    failure = await Hooks(Answers(answer)).initialize(ENDPOINT, "r")
+    assert failure is not None
+    assert failure.error == "FC.FunctionNotStarted"
+
+
+async def test_a_function_is_told_to_stop_once_that_can_be_sent() -> None:
+    answers = Answers(OUT, Reply(200, {}, b""))
+    await Hooks(answers).pre_stop(ENDPOINT, "r")
+    assert answers.left == []

@@ -1,0 +1,162 @@
+"""Where a function's calls go: the qualified registration first, changes at once."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection
+
+from flowserver.base.limits import Limits
+from flowserver.engine.commit.reader import Reader
+from flowserver.engine.functions.registry import FunctionRegistry
+from flowserver.invokers.invocation import Endpoint
+from flowserver.machine.messages import Failure
+from flowserver.store.functions import delete_function, find_function, put_function
+from flowserver.store.sql.database import Database
+from tests.engine.held_threads import Gate
+from tests.store.rows import function_row
+
+
+@pytest.fixture
+async def reader(database: Database) -> AsyncIterator[Reader]:
+    reader = Reader(database, Limits())
+    yield reader
+    await reader.close()
+
+
+@pytest.fixture
+def registry(database: Database, reader: Reader) -> FunctionRegistry:
+    with database.write() as connection:
+        for service, function in (
+            ("shop", "pay"),
+            ("shop.prod", "pay"),
+            ("shop.2", "pay"),
+            ("only.prod", "f"),
+            ("", "f"),
+        ):
+            put_function(connection, function_row(service, function, url=f"http://{service or 'none'}/{function}"))
+    return FunctionRegistry(reader)
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The function of every look at the database."""
+    seen: list[str] = []
+
+    def find(connection: Connection, service: str, function: str) -> Any:
+        seen.append(function)
+        return find_function(connection, service, function)
+
+    monkeypatch.setattr("flowserver.engine.functions.registry.find_function", find)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("service", "qualifier", "function", "url"),
+    [
+        ("shop", "", "pay", "http://shop/pay"),
+        ("shop", "prod", "pay", "http://shop.prod/pay"),
+        ("shop", "2", "pay", "http://shop.2/pay"),
+        ("shop", "unknown", "pay", "http://shop/pay"),
+        ("shop", "LATEST", "pay", "http://shop/pay"),
+        ("only", "prod", "f", "http://only.prod/f"),
+        ("", "", "f", "http://none/f"),
+    ],
+)
+async def test_the_qualified_one_comes_first(
+    registry: FunctionRegistry, service: str, qualifier: str, function: str, url: str
+) -> None:
+    endpoint = await registry.find(service, qualifier, function)
+    assert isinstance(endpoint, Endpoint)
+    assert (endpoint.url, endpoint.headers, endpoint.timeout_seconds) == (url, {"x-key": "ü"}, 60)
+
+
+@pytest.mark.parametrize(
+    ("service", "qualifier", "function", "error"),
+    [
+        ("unknown", "", "pay", "FC.ServiceNotFound"),
+        ("sho", "", "pay", "FC.ServiceNotFound"),
+        ("Shop", "", "pay", "FC.ServiceNotFound"),
+        ("unknown", "prod", "pay", "FC.ServiceNotFound"),
+        ("shop", "", "unknown", "FC.FunctionNotFound"),
+        ("only", "", "f", "FC.FunctionNotFound"),
+        ("only", "dev", "f", "FC.FunctionNotFound"),
+        ("", "", "pay", "FC.FunctionNotFound"),
+    ],
+)
+async def test_what_is_not_there_has_its_own_names(
+    registry: FunctionRegistry, service: str, qualifier: str, function: str, error: str
+) -> None:
+    found = await registry.find(service, qualifier, function)
+    assert isinstance(found, Failure)
+    assert found.error == error
+
+
+async def test_a_change_is_seen_once_it_is_told(registry: FunctionRegistry, database: Database) -> None:
+    assert isinstance(await registry.find("shop", "", "pay"), Endpoint)
+    assert isinstance(await registry.find("shop", "", "new"), Failure)
+    with database.write() as connection:
+        delete_function(connection, "shop", "pay")
+        put_function(connection, function_row("shop", "new"))
+    registry.forget()
+    assert isinstance(await registry.find("shop", "", "pay"), Failure)
+    assert isinstance(await registry.find("shop", "", "new"), Endpoint)
+
+
+async def test_one_look_serves_all_who_ask_at_once(registry: FunctionRegistry, looks: list[str]) -> None:
+    found = await asyncio.gather(*(registry.find("shop", "", "pay") for _ in range(9)))
+    assert looks == ["pay"]
+    assert all(endpoint is found[0] for endpoint in found)
+
+
+async def test_what_has_not_changed_is_the_same_object(
+    registry: FunctionRegistry, looks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flowserver.engine.functions.registry.REMEMBER_SECONDS", 0)
+    before = await registry.find("shop", "", "pay")
+    assert registry.remembered("shop", "", "pay") is None
+    assert await registry.find("shop", "", "pay") is before
+    assert looks == ["pay", "pay"]
+
+
+async def test_what_was_seen_before_a_change_is_not_remembered_after_it(
+    registry: FunctionRegistry, reader: Reader
+) -> None:
+    gate = Gate()
+    blocked = asyncio.create_task(reader.ask(gate))
+    await gate.reached.wait()
+    looking = asyncio.create_task(registry.find("shop", "", "pay"))
+    await asyncio.sleep(0)
+    registry.forget()
+    gate.open()
+    assert await blocked == "through"
+    assert isinstance(await looking, Endpoint)
+    assert registry.remembered("shop", "", "pay") is None
+
+
+async def test_a_look_that_fails_when_all_have_gone_is_not_told_of(
+    registry: FunctionRegistry, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    told: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    monkeypatch.setattr("flowserver.engine.functions.registry.find_function", fail)
+    gate = Gate()
+    blocked = asyncio.create_task(reader.ask(gate))
+    await gate.reached.wait()
+    asking = asyncio.gather(*(registry.find("shop", "", "pay") for _ in range(2)))
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    del asking  # whose traceback keeps the look's task
+    gate.open()
+    await blocked
+    assert await reader.ask(lambda _: "the look has been answered") == "the look has been answered"
+    await asyncio.sleep(0)  # the look's own task ends
+    gc.collect()
+    assert told == []

@@ -1,0 +1,280 @@
+"""Asynchronous invocations under any sequence of steps, stops, crashes, lost answers and nodes that come and go.
+
+Two nodes go on with what they have in hand, by what they remember of it, which may be out of date. A transaction may be
+rolled back, as by a crash before its commit, or come through without an answer, and is then tried again. A node may be
+taken for dead, with or without being so. Through all of it an invocation takes legal ways only, and in the end it ends.
+"""
+
+from collections.abc import Sequence
+from itertools import count, pairwise
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+)
+from sqlalchemy import delete, select
+
+from flowserver.engine.invocations.stopping import stop_all, stop_named
+from flowserver.engine.invocations.transitions import change_by
+from flowserver.engine.invocations.writer import Submission, insert_in, save_in
+from flowserver.machine.invocations.lifecycle import (
+    Begun,
+    Broke,
+    CallEnded,
+    Happening,
+    Refused,
+    Returned,
+    StopAsked,
+    TurnCame,
+)
+from flowserver.machine.invocations.states import LEGAL, InvocationSettings, InvocationStatus
+from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node, remove_node
+from flowserver.store.invocations.changes import InvocationChanged, InvocationRow, find_invocations, read_invocation
+from flowserver.store.invocations.leases import (
+    mark_unwanted,
+    release_all_but,
+    take_over_due,
+    take_over_invocations,
+    unwanted_invocations,
+)
+from flowserver.store.schema.invocation_tables import invocations
+from flowserver.store.schema.queue_tables import deliveries
+from flowserver.store.schema.tables import nodes
+from flowserver.store.sql.database import Database
+from tests.store.rows import invocation_row
+from tests.support.stateful import walk
+
+S = InvocationStatus
+NODES = ("a", "b")
+QUEUE = "acs:mns:::queues/results"
+
+NEXT: dict[InvocationStatus, Sequence[Sequence[Happening]]] = {
+    S.ENQUEUED: [(TurnCame(), Begun()), (TurnCame(),), (TurnCame(), Refused("FC.FunctionNotFound", "gone"))],
+    S.DEQUEUED: [(Begun(),), (Refused("FC.FunctionNotStarted", "no"),)],
+    S.RUNNING: [(Returned(b"{}", 5),), (Broke("KeyError", "why", 5),), (StopAsked(),), (Begun(),)],
+    S.RETRYING: [(TurnCame(), Begun()), (Begun(),)],
+    S.STOPPING: [(CallEnded(),), (Returned(b"{}", 5),)],
+}
+"""What a node may go on with, by the state that it believes in; the first leads to an end."""
+
+
+class Crash(Exception):
+    """Before the commit."""
+
+
+class InvocationMachine(RuleBasedStateMachine):
+    """Nodes with what they remember, over one database."""
+
+    database: Database
+    keys = Bundle("keys")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1_000_000
+        self.numbers = count()
+        self.held: dict[str, dict[str, InvocationRow]] = {node: {} for node in NODES}
+        self.seen: dict[str, InvocationRow] = {}
+        self.attempts: dict[str, int] = {}
+
+    @initialize()
+    def begin(self) -> None:
+        with self.database.write() as connection:
+            for table in (invocations, deliveries, nodes):
+                connection.execute(delete(table))
+            for node in NODES:
+                register_node(connection, node, node, self.now)
+
+    # What nodes do
+
+    @rule(
+        target=keys,
+        node=st.sampled_from(NODES),
+        retries=st.integers(0, 2),
+        age=st.sampled_from([1, 86_400]),
+        is_again=st.booleans(),
+    )
+    def submit(self, node: str, retries: int, age: int, is_again: bool) -> Any:
+        key = f"k{next(self.numbers)}"
+        given = InvocationSettings(retries=retries, age_seconds=age, on_success=QUEUE, on_failure=QUEUE)
+        row = invocation_row(key, node, settings=given, created_at=self.now)
+        try:
+            for _ in range(1 + is_again):  # its answer was lost
+                with self.database.write() as connection:
+                    hold_lease(connection, node)
+                    assert insert_in(connection, [Submission(row)]) == [row]
+        except LeaseLost:
+            self.held[node].clear()
+            return multiple()
+        self.held[node][key] = row
+        return key
+
+    @rule(pick=st.integers(0, 9), way=st.integers(0, 3), fate=st.sampled_from(["done", "done", "crash", "lost"]))
+    def go_on(self, pick: int, way: int, fate: str) -> None:
+        pairs = [(node, key) for node in NODES for key in self.held[node]]
+        if pairs:
+            self.make(*pairs[pick % len(pairs)], way, fate)
+
+    @rule(pick=st.integers(0, 9), way=st.integers(0, 3))
+    def go_on_well(self, pick: int, way: int) -> None:
+        """Most often nothing goes wrong."""
+        self.go_on(pick, way, "done")
+
+    def make(self, node: str, key: str, way: int, fate: str) -> None:
+        row = self.held[node][key]
+        ways = NEXT[row.state.status]
+        change = change_by(row, ways[way % len(ways)], self.now)
+        try:
+            for _ in range(1 + (fate == "lost")):
+                with self.database.write() as connection:
+                    hold_lease(connection, node)
+                    save_in(connection, [change])
+                    if fate == "crash":
+                        raise Crash
+        except Crash:
+            return
+        except LeaseLost:  # it learns that it was taken for dead
+            self.held[node].clear()
+        except InvocationChanged:  # by somebody else, or by itself before the answer was lost
+            self.load(node, [key])
+        else:
+            self.remember(node, change.after)
+
+    @rule(node=st.sampled_from(NODES), what=st.sampled_from(["is dead", "is taken for dead", "starts", "sweeps"]))
+    def comes_or_goes(self, node: str, what: str) -> None:
+        match what:
+            case "starts":
+                self.starts_anew(node)
+            case "sweeps":
+                self.sweep(node, 2)
+            case _:
+                with self.database.write() as connection:
+                    remove_node(connection, node)
+                if what == "is dead":
+                    self.held[node].clear()
+
+    def starts_anew(self, node: str) -> None:
+        """In truth under another name, so that nothing is in its hands."""
+        with self.database.write() as connection:
+            remove_node(connection, node)
+            release_all_but(connection, node, [])
+            register_node(connection, node, node, self.now)
+        self.held[node].clear()
+
+    def sweep(self, node: str, limit: int) -> None:
+        try:
+            with self.database.write() as connection:
+                hold_lease(connection, node)
+                taken = take_over_invocations(connection, node, limit)
+                taken += take_over_due(connection, node, self.now, limit)
+        except LeaseLost:
+            self.held[node].clear()
+        else:
+            self.load(node, [each.invocation_key for each in taken])
+
+    # What others want
+
+    @rule(key=keys, fate=st.sampled_from(["done", "crash"]))
+    def stop(self, key: str, fate: str) -> None:
+        try:
+            with self.database.write() as connection:
+                assert stop_named(connection, "s", "f", key, self.now) is not None
+                if fate == "crash":
+                    raise Crash
+        except Crash:
+            pass
+
+    @rule(key=keys, at_once=st.booleans())
+    def give_up(self, key: str, at_once: bool) -> None:
+        """A turn wants it stopped; its node may die before it has done so."""
+        with self.database.write() as connection:
+            mark_unwanted(connection, [key])
+        if at_once:
+            self.stop_unwanted()
+
+    def stop_unwanted(self) -> None:
+        with self.database.write() as connection:
+            stop_all(connection, unwanted_invocations(connection, 10), self.now)
+
+    @rule(ms=st.sampled_from([1, 499, 500, 1_000, 60_000]))
+    def wait(self, ms: int) -> None:
+        self.now += ms
+
+    # What must hold
+
+    @invariant()
+    def only_legal_ways_are_taken_and_none_is_taken_back(self) -> None:
+        rows = self.rows()
+        assert rows.keys() >= self.seen.keys(), "what was submitted is there"
+        for key, row in rows.items():
+            state, before = row.state, self.seen.get(key)
+            statuses = [event.status for event in state.events]
+            assert set(pairwise([None, *statuses])) <= LEGAL
+            assert statuses[-1] is state.status
+            if before is not None:
+                assert state.events[: len(before.state.events)] == before.state.events
+                assert state.attempt >= before.state.attempt
+                assert not before.state.is_over or row == before, "an end is for good"
+            reasons = [state.is_over, state.wake_at is not None, row.node_id is not None]
+            assert sum(reasons) == 1, "it has ended, pauses, or is in somebody's hands"
+        self.seen = rows
+
+    @invariant()
+    def every_end_leaves_one_result(self) -> None:
+        ended = [key for key, row in self.rows().items() if row.state.is_over]
+        with self.database.read() as connection:
+            left = connection.execute(select(deliveries.c.delivery_id)).scalars().all()
+        assert sorted(left) == sorted(ended)
+
+    def teardown(self) -> None:
+        """All faults are over: whatever is left comes to its end."""
+        for node in NODES:
+            self.starts_anew(node)
+        for _ in range(200):
+            self.now += 60_000
+            self.stop_unwanted()
+            self.sweep("a", 10)
+            if all(row.state.is_over for row in self.rows().values()):
+                break
+            for key in list(self.held["a"]):
+                self.make("a", key, 0, "done")
+        self.only_legal_ways_are_taken_and_none_is_taken_back()
+        assert [row.state.status for row in self.seen.values() if not row.state.is_over] == []
+        self.every_end_leaves_one_result()
+
+    # How it is done
+
+    def rows(self) -> dict[str, InvocationRow]:
+        with self.database.read() as connection:
+            rows = [read_invocation(row) for row in connection.execute(select(invocations))]
+        return {row.invocation_key: row for row in rows}
+
+    def load(self, node: str, keys: list[str]) -> None:
+        with self.database.read() as connection:
+            found = find_invocations(connection, keys)
+        for key in keys:
+            self.remember(node, found[key])
+
+    def remember(self, node: str, row: InvocationRow) -> None:
+        """As long as it is in the node's hands; a call that it makes then has a number that no other had."""
+        key, state = row.invocation_key, row.state
+        if row.node_id != node or state.is_over:
+            self.held[node].pop(key, None)
+            return
+        known = self.held[node].get(key)
+        self.held[node][key] = row
+        has_begun = state.status is S.RUNNING and (known is None or known.state.attempt < state.attempt)
+        if has_begun and known is not None:
+            assert state.attempt > self.attempts.get(key, 0), "a number was used before"
+            self.attempts[key] = state.attempt
+
+
+@pytest.mark.slow
+def test_invocations_take_legal_ways_through_any_crash(database: Database) -> None:
+    walk(InvocationMachine, database, walks=40, steps=40)

@@ -1,0 +1,63 @@
+"""What counts as data: every table, on both databases."""
+
+import secrets
+from typing import Any
+
+import pytest
+from sqlalchemy import Table, insert
+
+from flowserver.store.integrity.space import used_bytes
+from flowserver.store.invocations.changes import insert_invocations
+from flowserver.store.queues.deliveries import insert_deliveries
+from flowserver.store.schema.invocation_tables import invocations
+from flowserver.store.schema.metadata import metadata
+from flowserver.store.schema.queue_tables import deliveries, queue_messages
+from flowserver.store.schema.tables import history_parts
+from flowserver.store.sql.database import Database
+from tests.store.queue_rows import queue_message
+from tests.store.queues.test_deliveries import new
+from tests.store.rows import invocation_row
+
+ROWS, BYTES = 40, 40_000
+
+
+def fill(connection: Any, table: Table) -> None:
+    """So many rows that hold so many bytes each, which nothing can compress."""
+    for number in range(ROWS):
+        wide = secrets.token_urlsafe(BYTES * 3 // 4)[:BYTES]
+        if table is invocations:
+            insert_invocations(connection, [invocation_row(f"k{number}", payload=secrets.token_bytes(BYTES))])
+        elif table is deliveries:
+            insert_deliveries(connection, [new(f"d{number}", body=wide)], 1)
+        elif table is queue_messages:
+            connection.execute(insert(table), {**queue_values(f"m{number}"), "body": wide})
+        else:
+            connection.execute(insert(table), {"execution_id": "e", "event_id": number, "number": 0, "value": wide})
+
+
+def queue_values(message_id: str) -> dict[str, Any]:
+    message = queue_message(message_id)
+    return {"queue": "q", "is_ready": True} | {
+        column.name: getattr(message, column.name) for column in queue_messages.c if hasattr(message, column.name)
+    }
+
+
+@pytest.mark.parametrize(
+    "table", [invocations, deliveries, queue_messages, history_parts], ids=lambda table: table.name
+)
+def test_what_is_kept_counts_and_what_is_deleted_does_not(database: Database, table: Table) -> None:
+    def used() -> int:
+        return database.run_read(used_bytes)
+
+    empty = used()
+    with database.write() as connection:
+        fill(connection, table)
+    assert ROWS * BYTES <= used() - empty <= ROWS * BYTES * 1.2
+    with database.write() as connection:
+        connection.execute(table.delete())
+    assert used() - empty <= BYTES
+
+
+def test_a_new_database_takes_next_to_nothing(database: Database) -> None:
+    assert database.run_read(used_bytes) < 1_000_000
+    assert {"queue_messages", "invocations", "history_parts"} <= set(metadata.tables)

@@ -1,0 +1,194 @@
+"""Who has invocations in hand, and which ones must go on."""
+
+from collections.abc import Sequence
+
+import pytest
+from sqlalchemy import select, update
+
+from flowserver.machine.invocations.lifecycle import Begun, Broke, Returned, StopAsked, TurnCame
+from flowserver.store.cluster.nodes import register_node
+from flowserver.store.invocations.changes import InvocationRow, find_invocations, insert_invocations
+from flowserver.store.invocations.leases import (
+    clear_invocation_callbacks,
+    count_waiting,
+    delete_ended_invocations,
+    has_orphaned_invocations,
+    invocations_of_node,
+    mark_unwanted,
+    mark_unwanted_of,
+    next_pause_end,
+    release_all_but,
+    release_invocations,
+    set_destination_status,
+    stopping_of_node,
+    take_over_due,
+    take_over_invocations,
+    untold_invocations,
+    unwanted_invocations,
+)
+from flowserver.store.schema.invocation_tables import invocations
+from flowserver.store.sql.database import Database
+from tests.store.rows import invocation_row
+
+BEGUN = (TurnCame(), Begun())
+RETURNED = Returned(b"{}", 7)
+BROKE = Broke("KeyError", "why", 7)
+
+
+@pytest.fixture(autouse=True)
+def nodes(database: Database) -> None:
+    with database.write() as connection:
+        for node_id in ("us", "living"):
+            register_node(connection, node_id, "session", 0)
+
+
+def keep(database: Database, *rows: InvocationRow) -> None:
+    with database.write() as connection:
+        insert_invocations(connection, rows)
+
+
+def holder(database: Database, *keys: str) -> list[str | None]:
+    found = database.run_read(lambda connection: find_invocations(connection, keys))
+    return [found[key].node_id for key in keys]
+
+
+def keys(rows: Sequence[object]) -> list[str]:
+    return [row.invocation_key for row in rows]  # type: ignore[attr-defined]
+
+
+def test_those_of_nodes_that_are_gone_are_taken_over(database: Database) -> None:
+    keep(
+        database,
+        invocation_row("gone", "gone"),
+        invocation_row("nobody's", ""),
+        invocation_row("running", "gone", *BEGUN),
+        invocation_row("living", "living"),
+        invocation_row("ours", "us"),
+        invocation_row("over", "gone", *BEGUN, RETURNED),
+        invocation_row("pausing", "gone", *BEGUN, BROKE),
+    )
+    with database.write() as connection:
+        assert has_orphaned_invocations(connection)
+        taken = take_over_invocations(connection, "us", 10)
+        assert sorted(keys(taken)) == ["gone", "nobody's", "running"]
+        assert {each.invocation_key: each.status for each in taken}["running"] == "Running"
+        assert take_over_invocations(connection, "us", 10) == []
+        assert not has_orphaned_invocations(connection)
+    assert holder(database, "gone", "nobody's", "running", "living") == ["us", "us", "us", "living"]
+
+
+def test_taking_over_is_bounded_and_in_order(database: Database) -> None:
+    keep(database, *(invocation_row(str(number), "gone") for number in range(4, -1, -1)))
+    with database.write() as connection:
+        taken = [keys(take_over_invocations(connection, "us", 2)) for _ in range(4)]
+    assert taken == [["0", "1"], ["2", "3"], ["4"], []]
+
+
+def test_two_nodes_do_not_take_over_the_same_one(postgres_database: Database) -> None:
+    keep(postgres_database, *(invocation_row(str(number), "gone") for number in range(4)))
+    with postgres_database.write() as one, postgres_database.write() as two:
+        ours = set(keys(take_over_invocations(one, "one", 2)))
+        theirs = set(keys(take_over_invocations(two, "two", 10)))
+    assert len(ours) == 2
+    assert theirs == {"0", "1", "2", "3"} - ours
+
+
+def test_a_pause_is_over_at_its_instant(database: Database) -> None:
+    keep(database, invocation_row("soon", "us", *BEGUN, BROKE), invocation_row("waiting", "us"))
+    with database.write() as connection:
+        assert next_pause_end(connection) == 502
+        assert take_over_due(connection, "us", 501, 10) == []
+        assert keys(take_over_due(connection, "us", 502, 10)) == ["soon"]
+        assert next_pause_end(connection) is None
+        assert [each.status for each in invocations_of_node(connection, "us", "", 10)] == ["Retrying", "Enqueued"]
+
+
+def test_what_a_node_has_in_hand_comes_in_pages(database: Database) -> None:
+    keep(database, *(invocation_row(key, "us") for key in "dbca"), invocation_row("other", "living"))
+    with database.read() as connection:
+        assert keys(invocations_of_node(connection, "us", "", 3)) == ["a", "b", "c"]
+        assert keys(invocations_of_node(connection, "us", "c", 3)) == ["d"]
+        assert count_waiting(connection) == 5
+
+
+def test_letting_go(database: Database) -> None:
+    keep(database, *(invocation_row(key, "us") for key in "abc"), invocation_row("other", "living"))
+    with database.write() as connection:
+        release_invocations(connection, "us", ["a", "other"])
+    assert holder(database, "a", "b", "c", "other") == ["", "us", "us", "living"]
+    with database.write() as connection:
+        release_all_but(connection, "us", ["b"])
+    assert holder(database, "a", "b", "c", "other") == ["", "us", "", "living"]
+    with database.write() as connection:
+        release_all_but(connection, "us", [])
+    assert holder(database, "b", "other") == ["", "living"]
+
+
+def test_those_that_nobody_wants_any_more(database: Database) -> None:
+    keep(
+        database,
+        invocation_row("named", "us", *BEGUN),
+        invocation_row("its", "us", execution_id="e"),
+        invocation_row("over", "us", *BEGUN, RETURNED, execution_id="e"),
+        invocation_row("stopping", "us", *BEGUN, StopAsked()),
+        invocation_row("other", "us", execution_id="other"),
+    )
+    with database.write() as connection:
+        mark_unwanted(connection, ["named", "unknown"])
+        mark_unwanted_of(connection, ["e"])
+        assert sorted(unwanted_invocations(connection, 10)) == ["its", "named"]
+        mine = stopping_of_node(connection, "us", ["named", "its", "over", "stopping", "other"])
+        assert sorted(mine) == ["its", "named", "stopping"]
+        assert stopping_of_node(connection, "living", ["named"]) == []
+
+
+def test_those_whose_waiting_task_has_not_been_told(database: Database) -> None:
+    due = [invocation_row(key, "us", *BEGUN, RETURNED, callback_token="t", callback_due=True) for key in "ab"]
+    keep(database, *due, invocation_row("c", "us", *BEGUN, RETURNED))
+    with database.write() as connection:
+        assert sorted(untold_invocations(connection, 10)) == ["a", "b"]
+        assert len(untold_invocations(connection, 10, skip=1)) == 1
+        clear_invocation_callbacks(connection, ["a"])
+        assert untold_invocations(connection, 10) == ["b"]
+
+
+def test_what_became_of_a_result(database: Database) -> None:
+    keep(database, invocation_row("k", "us", *BEGUN, RETURNED))
+    with database.write() as connection:
+        set_destination_status(connection, "k", "Succeeded")
+        assert find_invocations(connection, ["k"])["k"].destination_status == "Succeeded"
+
+
+def test_old_ones_are_deleted_when_everybody_has_been_told(database: Database) -> None:
+    ended = (*BEGUN, RETURNED)
+    keep(
+        database,
+        *(invocation_row(key, "us", *ended) for key in "abc"),
+        invocation_row("untold", "us", *ended, callback_token="t", callback_due=True),
+        invocation_row("running", "us", *BEGUN),
+    )
+    with database.write() as connection:
+        assert delete_ended_invocations(connection, 2, 10, 1_000) == 0
+        assert delete_ended_invocations(connection, 3, 2, 1_000) == 2
+        assert delete_ended_invocations(connection, 3, 2, 1_000) == 1
+        assert delete_ended_invocations(connection, 3, 2, 1_000) == 0
+        assert sorted(connection.execute(select(invocations.c.invocation_key)).scalars()) == ["running", "untold"]
+
+
+def test_so_many_bytes_are_deleted_at_once_but_one_at_least(database: Database) -> None:
+    ended = (*BEGUN, RETURNED)
+    sizes = {"a": 10, "b": 20, "c": 500, "d": 10}
+    keep(database, *(invocation_row(key, "us", *ended, payload=b"x" * size) for key, size in sizes.items()))
+    with database.write() as connection:
+        for number, key in enumerate(sizes):
+            of_key = update(invocations).where(invocations.c.invocation_key == key)
+            connection.execute(of_key.values(ended_at=number, result=b"y" * 10))
+        assert [delete_ended_invocations(connection, 9, 10, 100) for _ in range(4)] == [2, 1, 1, 0]
+
+
+def test_what_another_node_is_deleting_is_left_to_it(postgres_database: Database) -> None:
+    keep(postgres_database, *(invocation_row(key, "us", *BEGUN, RETURNED) for key in "ab"))
+    with postgres_database.write() as one:
+        assert delete_ended_invocations(one, 9, 1, 100) == 1
+        with postgres_database.session() as other:
+            assert delete_ended_invocations(other, 9, 2, 100) == 1
