@@ -1,4 +1,4 @@
-"""What is done in the background again and again, whatever becomes of a single time."""
+"""Base classes of the loops that run in the background of a node."""
 
 import asyncio
 import logging
@@ -13,68 +13,68 @@ from flowserver.store.sql.errors import reason_of
 
 log = logging.getLogger(__name__)
 
-AGAIN_SECONDS = 1.0
-"""Pause after a round that failed."""
+RETRY_SECONDS = 1.0
+"""Pause after an iteration that raised."""
 
 T = TypeVar("T")
 
 
-class Rounds(ABC):
-    """One round after another, from `start` to `stop`; one that fails is told in the log, and the next comes."""
+class BackgroundLoop(ABC):
+    """Base class for background loops. An iteration that raises is logged and the loop continues after one second."""
 
     name: ClassVar[str]
-    """What it is that goes round, for the log."""
+    """The loop's name in the log, its task and its thread."""
 
-    _running: asyncio.Task[None] | None = None
+    _task: asyncio.Task[None] | None = None
     _thread: Threads | None = None
 
     @abstractmethod
-    async def _round(self) -> None:
-        """Wait until there is something to do, or it is time to look, and do it."""
+    async def _iterate(self) -> None:
+        """Wait for the next reason to work, then work."""
 
     def start(self) -> None:
-        """Begin."""
-        self._running = asyncio.create_task(self._go_round(), name=self.name)
+        """Start the loop."""
+        self._task = asyncio.create_task(self._run(), name=self.name)
 
     async def stop(self) -> None:
-        """Stop, between two changes or after one that is on its way; what is left is there for others, or for later."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.wait([self._running])
+        """Stop the loop. A change that the writer has begun is completed; the rows keep what is left."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
         if self._thread is not None:
             self._thread.close()
             self._thread = None
 
     async def _aside(self, work: Callable[[], T]) -> T:
-        """What `work`, which blocks, returns or raises; done in a thread that belongs to this loop alone."""
+        """Run `work`, which blocks, in the loop's own thread; returns or raises what `work` does."""
         if self._thread is None:
             self._thread = Threads(self.name)
         return await self._thread.run(work)
 
-    async def _go_round(self) -> None:
+    async def _run(self) -> None:
         while True:
             try:
-                await self._round()
+                await self._iterate()
             except SQLAlchemyError as error:
-                log.warning("%s goes on later: %s", self.name, reason_of(error))
-                await asyncio.sleep(AGAIN_SECONDS)
+                log.warning("%s: an iteration failed and is repeated: %s", self.name, reason_of(error))
+                await asyncio.sleep(RETRY_SECONDS)
             except Exception:
-                log.exception("%s failed and goes on", self.name)
-                await asyncio.sleep(AGAIN_SECONDS)
+                log.exception("%s: an iteration failed and is repeated", self.name)
+                await asyncio.sleep(RETRY_SECONDS)
 
 
-class TimedRounds(Rounds):
-    """Rounds that come every `seconds`; `rest` waits for so many."""
+class PeriodicLoop(BackgroundLoop):
+    """A loop that runs `run_once` every `interval_seconds`, first after the first interval."""
 
-    seconds: ClassVar[float]
+    interval_seconds: ClassVar[float]
 
-    def __init__(self, rest: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        self._rest = rest
+    def __init__(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self._sleep = sleep
 
     @abstractmethod
-    async def round(self) -> int:
-        """Do what there is to do now; returns how much it was."""
+    async def run_once(self) -> int:
+        """Do the work that there is now; returns how many items it did."""
 
-    async def _round(self) -> None:
-        await self._rest(self.seconds)
-        await self.round()
+    async def _iterate(self) -> None:
+        await self._sleep(self.interval_seconds)
+        await self.run_once()

@@ -75,7 +75,7 @@ async def measure(database: Database, executions: int, events: int) -> None:
         longest = _Longest(engine)
         others = asyncio.create_task(during.run())
         clock, processor = time.perf_counter(), time.process_time()
-        deleted = await engine.retention.round()
+        deleted = await engine.retention.run_once()
         clock, processor = time.perf_counter() - clock, time.process_time() - processor
         others.cancel()
         assert deleted == executions

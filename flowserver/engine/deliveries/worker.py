@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flowserver.base.clock import Clock
 from flowserver.base.errors import FlowServerError
 from flowserver.base.limits import Limits
-from flowserver.engine.background import Rounds
+from flowserver.engine.background import BackgroundLoop
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.retry import persist
@@ -64,7 +64,7 @@ ARRIVED: Final = "Succeeded"
 GIVEN_UP: Final = "Failed"
 
 
-class Deliveries(Rounds):
+class Deliveries(BackgroundLoop):
     """One node's part in bringing. Make and use it inside one event loop."""
 
     name = "bringing deliveries"
@@ -128,7 +128,7 @@ class Deliveries(Rounds):
             self._due_at = instant_ms
             self._wake.set()
 
-    async def _round(self) -> None:
+    async def _iterate(self) -> None:
         self._wake.clear()
         room = self._places - len(self._under_way)
         if room > 0 and await self._is_due():

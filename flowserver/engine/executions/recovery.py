@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
 from flowserver.base.json_values import InvalidJson, load_json_object
-from flowserver.engine.background import Rounds
+from flowserver.engine.background import BackgroundLoop
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership
@@ -86,7 +86,7 @@ class Found:
         )
 
 
-class Sweeper(Rounds):
+class Sweeper(BackgroundLoop):
     """Sweeps at start, every few seconds, and as soon as there is a reason to."""
 
     name = "the sweeper"
@@ -136,7 +136,7 @@ class Sweeper(Rounds):
         """Something was left to the sweeper: do not wait for the next round."""
         self._sweep_now.set()
 
-    async def _round(self) -> None:
+    async def _iterate(self) -> None:
         """Called for, all nodes sweep at once and each takes its share; now and then, one that is left takes all."""
         called = True
         try:

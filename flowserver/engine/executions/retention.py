@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection
 
 from flowserver.base.clock import INSTANT_MS_MAX, Clock
-from flowserver.engine.background import TimedRounds
+from flowserver.engine.background import PeriodicLoop
 from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.deletion_pace import Pace
@@ -75,11 +75,11 @@ class Rules:
 FOR_EVER: Final = Rules(days=0, bytes_max=0)
 
 
-class Retention(TimedRounds):
-    """One node's part in deleting. `deleted` is told how many executions went, `rest` waits for so many seconds."""
+class Retention(PeriodicLoop):
+    """One node's part in deleting. `deleted` is told how many executions went, `sleep` waits for so many seconds."""
 
     name = "retention"
-    seconds = ROUND_SECONDS
+    interval_seconds = ROUND_SECONDS
 
     def __init__(
         self,
@@ -89,19 +89,19 @@ class Retention(TimedRounds):
         membership: Membership,
         rules: Rules,
         deleted: Callable[[int], None],
-        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        super().__init__(rest)
+        super().__init__(sleep)
         self._database = database
         self._committer = committer
         self._clock = clock
         self._membership = membership
         self._rules = rules
         self._deleted = deleted
-        self._pace = Pace(committer, self._rest)
+        self._pace = Pace(committer, self._sleep)
         self._tidied_at = 0
 
-    async def round(self) -> int:
+    async def run_once(self) -> int:
         """Delete all that may go now; returns how many executions this node has deleted."""
         now = self._clock.now_ms()
         count = await self._delete_before(HIDDEN, INSTANT_MS_MAX)  # what a crash has left of long ones

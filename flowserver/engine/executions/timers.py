@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
-from flowserver.engine.background import Rounds
+from flowserver.engine.background import BackgroundLoop
 from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.batch import Envelope, Receipt, ReceiptKind
 from flowserver.engine.commit.committer import Committer, all_of
@@ -29,7 +29,7 @@ LOOK_AGAIN_SECONDS = 5.0
 """Longest sleep: a safety net for timers that another node set and for clocks that are stepped."""
 
 
-class Timekeeper(Rounds):
+class Timekeeper(BackgroundLoop):
     """A loop over the partial indexes of due times."""
 
     name = "the timekeeper"
@@ -57,7 +57,7 @@ class Timekeeper(Rounds):
             self._next_due = wake_at
             self._wake.set()
 
-    async def _round(self) -> None:
+    async def _iterate(self) -> None:
         self._wake.clear()
         self._next_due = None
         due, due_at = await self._aside(self._look)

@@ -11,7 +11,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
-from flowserver.engine.background import TimedRounds
+from flowserver.engine.background import PeriodicLoop
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.deletion_pace import ROW_BYTES, Pace
 from flowserver.store.invocations.leases import delete_ended_invocations
@@ -22,22 +22,22 @@ ROUND_SECONDS = 60.0
 DAY_MS = 86_400_000
 
 
-class InvocationRetention(TimedRounds):
+class InvocationRetention(PeriodicLoop):
     """One node's part in that; several may do it at once."""
 
     name = "the retention of invocations"
-    seconds = ROUND_SECONDS
+    interval_seconds = ROUND_SECONDS
 
     def __init__(
-        self, committer: Committer, clock: Clock, days: int, rest: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self, committer: Committer, clock: Clock, days: int, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        """Ended invocations are kept for so many days; `rest` waits for so many seconds."""
-        super().__init__(rest)
-        self._pace = Pace(committer, self._rest)
+        """Ended invocations are kept for so many days; `sleep` waits for so many seconds."""
+        super().__init__(sleep)
+        self._pace = Pace(committer, self._sleep)
         self._clock = clock
         self._days = days
 
-    async def round(self) -> int:
+    async def run_once(self) -> int:
         """Delete all that have been kept for long enough; returns how many."""
         before = self._clock.now_ms() - self._days * DAY_MS
         count = 0

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
-from flowserver.engine.background import Rounds
+from flowserver.engine.background import BackgroundLoop
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
@@ -24,7 +24,7 @@ LOOK_AGAIN_SECONDS = 5.0
 """Longest sleep: a safety net for what another node has left behind and for clocks that are stepped."""
 
 
-class Pauses(Rounds):
+class Pauses(BackgroundLoop):
     """A loop over the ends of pauses; `take_over` is given those that are over."""
 
     name = "taking up invocations that paused"
@@ -51,7 +51,7 @@ class Pauses(Rounds):
             self._next_end = instant_ms
             self._wake.set()
 
-    async def _round(self) -> None:
+    async def _iterate(self) -> None:
         self._wake.clear()
         self._next_end = None
         first = await self._reader.ask(next_pause_end)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from flowserver.base.clock import Clock
-from flowserver.engine.background import TimedRounds
+from flowserver.engine.background import PeriodicLoop
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
 from flowserver.store.queues.messages import any_expired, delete_expired
@@ -20,25 +20,25 @@ DELETED_AT_ONCE = 300
 """Messages in one change: what everybody else's commits wait for."""
 
 
-class Expiry(TimedRounds):
-    """One node's part in it. `rest` waits for so many seconds."""
+class Expiry(PeriodicLoop):
+    """One node's part in it. `sleep` waits for so many seconds."""
 
     name = "deleting expired messages"
-    seconds = ROUND_SECONDS
+    interval_seconds = ROUND_SECONDS
 
     def __init__(
         self,
         committer: Committer,
         reader: Reader,
         clock: Clock,
-        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        super().__init__(rest)
+        super().__init__(sleep)
         self._committer = committer
         self._reader = reader
         self._clock = clock
 
-    async def round(self) -> int:
+    async def run_once(self) -> int:
         """Delete all that have expired by now; returns how many this node has deleted."""
         now = self._clock.now_ms()
         count = 0

@@ -45,8 +45,8 @@ class Keeper:
     async def _rest(self, seconds: float) -> None:
         self.rests.append(seconds)
 
-    async def round(self) -> int:
-        return await self.retention.round()
+    async def run_once(self) -> int:
+        return await self.retention.run_once()
 
 
 async def keep(node: Node, clock: ManualClock, flow: str, name: str, days: float, rows: int = 3) -> None:
@@ -82,13 +82,13 @@ async def test_what_ended_long_ago_goes_whole(node: Node, clock: ManualClock) ->
         await keep(node, clock, "f", f"old-{number}", days=30.1 + number)
     await keep(node, clock, "f", "new", days=29.9)
     kept = Keeper(node, clock, MONTH)
-    assert await kept.round() == 120
+    assert await kept.run_once() == 120
     assert sum(kept.deleted) == 120
     assert max(kept.deleted) <= module.EXECUTIONS_AT_ONCE
     assert names(node) == {"new"}
     assert (count(node, histories), count(node, execution_documents)) == (3, 1)
     assert is_sound(node)
-    assert await kept.round() == 0
+    assert await kept.run_once() == 0
     assert (await node.start("f", "old-1")).name == "old-1"  # the name is free again
 
 
@@ -104,11 +104,11 @@ async def test_nothing_goes_that_runs_or_has_to_be_told(node: Node, clock: Manua
         told = executions.c.name == "untold"
         connection.execute(update(executions).where(told).values(callback_due=True, callback_token="token"))
     kept = Keeper(node, clock, Rules(days=1, bytes_max=1))
-    assert await kept.round() == 0
+    assert await kept.run_once() == 0
     assert names(node) == {"running", "parked", "untold"}
     with node.database.write() as connection:
         connection.execute(update(executions).where(told).values(callback_due=False))
-    assert await kept.round() == 1
+    assert await kept.run_once() == 1
 
 
 async def test_a_flow_may_say_otherwise(node: Node, clock: ManualClock) -> None:
@@ -117,9 +117,9 @@ async def test_a_flow_may_say_otherwise(node: Node, clock: ManualClock) -> None:
         await node.operations.flows.update(name, FlowChange(kept=Kept(days)))
         await keep(node, clock, name, f"{name}-8", days=8)
         await keep(node, clock, name, f"{name}-31", days=31)
-    assert await Keeper(node, clock, MONTH).round() == 3
+    assert await Keeper(node, clock, MONTH).run_once() == 3
     assert names(node) == {"long-8", "long-31", "ever-8", "ever-31", "usual-8"}
-    assert await Keeper(node, clock, FOR_EVER).round() == 0
+    assert await Keeper(node, clock, FOR_EVER).run_once() == 0
 
 
 async def test_what_ended_first_goes_when_there_is_too_much(node: Node, clock: ManualClock) -> None:
@@ -132,7 +132,7 @@ async def test_what_ended_first_goes_when_there_is_too_much(node: Node, clock: M
     await keep(node, clock, "ever", "ever", days=300)
     bytes_max = (empty + node.database.run_read(used_bytes)) // 2
     kept = Keeper(node, clock, Rules(days=0, bytes_max=bytes_max))
-    gone = await kept.round()
+    gone = await kept.run_once()
     assert 60 < gone < 140
     assert names(node) == {f"e{number:03}" for number in range(200 - gone)} | {"ever"}
     assert node.database.run_read(used_bytes) <= bytes_max * 1.02  # an estimate on PostgreSQL
@@ -143,10 +143,10 @@ async def test_whatever_is_young_stays(node: Node, clock: ManualClock, caplog: p
     """A start that is repeated must still find its execution."""
     await node.create_flow("f", PASS)
     await keep(node, clock, "f", "young", days=(KEPT_MS_MIN - 1000) / DAY_MS)
-    assert await Keeper(node, clock, Rules(days=0, bytes_max=1)).round() == 0
+    assert await Keeper(node, clock, Rules(days=0, bytes_max=1)).run_once() == 0
     assert "no more may be deleted now" in caplog.text
     clock.advance(seconds=2)
-    assert await Keeper(node, clock, Rules(days=0, bytes_max=1)).round() == 1
+    assert await Keeper(node, clock, Rules(days=0, bytes_max=1)).run_once() == 1
 
 
 async def test_a_long_history_goes_in_pieces(node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ async def test_a_long_history_goes_in_pieces(node: Node, clock: ManualClock, mon
         return False
 
     node.database.refuses = look
-    assert await Keeper(node, clock, MONTH).round() == 2
+    assert await Keeper(node, clock, MONTH).run_once() == 2
     assert count(node, histories) == 0
     for shown, rows in seen:
         assert rows >= 95 * ("long" in shown) + 4 * ("short" in shown)
@@ -192,7 +192,7 @@ async def test_a_crash_leaves_whole_executions_or_none(
 
         database.refuses = crash
         with pytest.raises(OperationalError):
-            await Keeper(node, clock, MONTH).round()
+            await Keeper(node, clock, MONTH).run_once()
         database.crashed = True
     survivor = open_database()
     async with running_node(survivor, clock, node_id="node-2") as node:
@@ -200,7 +200,7 @@ async def test_a_crash_leaves_whole_executions_or_none(
         page = await node.operations.executions.list("f", ExecutionFilter(), next_token=None, limit=None)
         for row in page.items:
             assert len(await node.history("f", row.name)) in (4, 25)
-        await Keeper(node, clock, MONTH).round()
+        await Keeper(node, clock, MONTH).run_once()
         assert (count(node, executions), count(node, histories), count(node, execution_documents)) == (0, 0, 0)
 
 
@@ -218,7 +218,7 @@ async def test_several_nodes_divide_the_work(node: Node, clock: ManualClock) -> 
     portions = list(one.retention._in_portions([each for each in found if share.owns(each.execution_id)]))
     assert sum([await one.retention._delete(portion) for portion in portions]) == mine
     node.engine.membership.share = Share(1, 2)
-    assert await other.round() == 40 - mine
+    assert await other.run_once() == 40 - mine
     assert names(node) == set()
 
 
@@ -232,17 +232,17 @@ async def test_what_nothing_refers_to_goes(node: Node, clock: ManualClock) -> No
         await node.operations.flows.update("there", changed)
     await node.operations.flows.delete("gone")
     kept = Keeper(node, clock, FOR_EVER)
-    assert await kept.round() == 1  # nobody can read the executions of a deleted flow
+    assert await kept.run_once() == 1  # nobody can read the executions of a deleted flow
     assert (names(node), count(node, flows)) == ({"first"}, 2)
     clock.advance(seconds=3_601)
-    await kept.round()
+    await kept.run_once()
     assert (count(node, flows), count(node, definitions)) == (1, 2)
     row = await node.operations.executions.describe("there", "first")
     assert row.definition == definition(PASS)
     with node.database.write() as connection:
         connection.execute(executions.delete())
     clock.advance(seconds=3_601)
-    await kept.round()
+    await kept.run_once()
     assert count(node, definitions) == 1
 
 
@@ -255,7 +255,7 @@ async def test_a_file_becomes_shorter(sqlite_url: str, clock: ManualClock) -> No
         database.checkpoint()
         assert database.sqlite_file is not None
         before = database.sqlite_file.stat().st_size
-        assert await Keeper(node, clock, MONTH).round() == 299
+        assert await Keeper(node, clock, MONTH).run_once() == 299
         after = database.sqlite_file.stat().st_size
         assert after < before / 4
     database.close()
@@ -268,12 +268,12 @@ async def test_others_come_first(node: Node, clock: ManualClock, monkeypatch: py
         await keep(node, clock, "f", f"e{number}", days=31)
     monkeypatch.setattr(type(node.engine.committer), "pending", 3)
     kept = Keeper(node, clock, MONTH)
-    await kept.round()
+    await kept.run_once()
     assert len(kept.rests) >= len(kept.deleted) > 2
     monkeypatch.undo()
     await keep(node, clock, "f", "e", days=31)
     kept = Keeper(node, clock, MONTH)
-    await kept.round()
+    await kept.run_once()
     assert (kept.deleted, kept.rests) == ([1], [])
 
 
@@ -282,7 +282,7 @@ async def test_it_is_counted(node: Node, clock: ManualClock) -> None:
     await keep(node, clock, "f", "e", days=31)
     engine = node.engine
     engine.retention._rules = replace(FOR_EVER, days=30)
-    await engine.retention.round()
+    await engine.retention.run_once()
     text = (await node.operations.watching.metrics()).decode()
     assert "flowserver_deleted_executions_total 1.0" in text
     assert "flowserver_used_bytes " in text

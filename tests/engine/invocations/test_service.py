@@ -374,9 +374,9 @@ async def test_old_ones_are_deleted(node: Node, functions: Functions, clock: Man
     await node.engine.invocations.submit(new("k"))
     await ended(node, "k")
     clock.advance(seconds=7 * 86_400)
-    assert await node.engine.invocation_retention.round() == 0
+    assert await node.engine.invocation_retention.run_once() == 0
     clock.advance(seconds=1)
-    assert await node.engine.invocation_retention.round() == 1
+    assert await node.engine.invocation_retention.run_once() == 1
 
 
 async def test_old_ones_go_in_portions_of_bytes(node: Node, clock: ManualClock) -> None:
@@ -393,7 +393,7 @@ async def test_old_ones_go_in_portions_of_bytes(node: Node, clock: ManualClock) 
         return False
 
     node.database.refuses = note
-    assert await node.engine.invocation_retention.round() == len(many)
+    assert await node.engine.invocation_retention.run_once() == len(many)
     assert left[-1] == 0
     assert max(before - after for before, after in pairwise(left)) <= ROWS_MAX * ROW_BYTES // 1_000_000
 
