@@ -1,7 +1,9 @@
-"""The README's first flow, run as it is written; only the port and the place of the program differ."""
+"""The README's first flows, run as they are written, in one shell; only ports and the place of the program differ."""
 
+import ast
 import json
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,62 +11,91 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
-
-from tests.support.server import ServerProcess, clean_environment
+from tests.support.server import clean_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 BASH = re.findall(r"^```bash\n(.*?)^```", README, re.M | re.S)
 PYTHON = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
-PROGRAM = f"{sys.executable} -m flowserver"
+PATIENCE_SECONDS = 60
 
 
-def run(block: str, server: ServerProcess, folder: Path) -> str:
-    """Run a block in a shell that stops at the first failure; returns what it printed."""
-    text = block.replace("http://127.0.0.1:8080", server.url).replace(".venv/bin/flowserver", PROGRAM)
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", text],
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def test_the_commands_for_make_are_tasks_of_the_makefile() -> None:
+    tasks = re.findall(r"^make (\w+)", "".join(BASH[:2]), re.M)
 
-
-def test_the_two_commands_are_tasks_of_the_makefile() -> None:
-    tasks = re.findall(r"^make (\w+)", BASH[0], re.M)
-
-    assert tasks == ["run", "test"]
+    assert tasks == ["run", "test", "install"]
     assert all(re.search(rf"^{task}:", (ROOT / "Makefile").read_text(), re.M) for task in tasks)
 
 
-def test_the_first_flow_runs_as_the_readme_says(tmp_path: Path) -> None:
-    _, host, make_flow, start, finish = BASH
-    with ServerProcess(f"sqlite:///{tmp_path}/flowserver.db") as server, hosting(host, server):
-        run(make_flow, server, tmp_path)
-        run(start, server, tmp_path)
-        answers = json_texts(run(finish.replace("…", token_of(server)), server, tmp_path))
-        run_python(PYTHON[0], server, tmp_path)
+def test_the_first_flows_run_as_the_readme_says(tmp_path: Path) -> None:
+    _, _, write, serve, run_hello, run_ask, report = BASH
+    port = str(free_port())
+    terminal = Terminal(tmp_path, port)
+    terminal.run(write)
+    with terminal.serving(serve):
+        greeted = json_texts(terminal.run(run_hello))[-1]
+        terminal.run(run_ask)
+        answered = json_texts(terminal.run(report))[-1]
+        started = terminal.run_python(PYTHON[0])
 
-    assert (answers[-1]["status"], answers[-1]["output"]) == ("Succeeded", {"answer": "ok"})
+    assert (greeted["status"], greeted["output"]) == ("Succeeded", {"name": "world", "greeting": "Hello world"})
+    assert (answered["status"], answered["output"]) == ("Succeeded", {"answer": "yes"})
+    assert started["FlowName"] == "hello"
 
 
-@contextmanager
-def hosting(block: str, server: ServerProcess) -> Iterator[None]:
-    """Host the functions until the end of the test; they are registered when their line is printed."""
-    command = [*PROGRAM.split(), *block.split()[1:], "--server", server.url, "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=clean_environment()) as process:
-        assert process.stdout is not None
-        try:
-            assert any("fnf-demo/echo" in line for line in process.stdout)
-            yield
-        finally:
-            process.terminate()
+class Terminal:
+    """A reader's terminal: one folder, the environment activated, the README's port exchanged for a free one."""
+
+    def __init__(self, folder: Path, port: str) -> None:
+        self._folder = folder
+        self._port = port
+        self._environment = clean_environment() | {
+            "PATH": f"{Path(sys.executable).parent}:{clean_environment()['PATH']}",
+            "FLOWSERVER_PORT": port,
+            "FLOWSERVER_URL": f"http://127.0.0.1:{port}",
+        }
+
+    def run(self, block: str) -> str:
+        """Run a block in a shell that stops at the first failure; returns what it printed."""
+        return self._run("bash", "-euo", "pipefail", "-c", block)
+
+    def run_python(self, program: str) -> dict[str, Any]:
+        """Run a program of the SDK; returns the document that it printed."""
+        printed = self._run(sys.executable, "-W", "ignore", "-c", program)
+        document: dict[str, Any] = json.loads(ast.literal_eval(printed))
+        return document
+
+    @contextmanager
+    def serving(self, block: str) -> Iterator[None]:
+        """Leave a block's programs running in the background until the end of the test; ready when they registered."""
+        any_port = block.replace("functions.yaml &", "functions.yaml --listen 127.0.0.1:0 &")
+        ending = "trap 'kill $(jobs -p); wait' TERM"
+        with subprocess.Popen(
+            ["bash", "-c", f"{ending}\n{any_port}\nwait"],
+            cwd=self._folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as shell:
+            assert shell.stdout is not None
+            try:
+                assert any("Registered" in line for line in shell.stdout), (self._folder / "server.log").read_text()
+                yield
+            finally:
+                shell.terminate()
+
+    def _run(self, *command: str) -> str:
+        done = subprocess.run(
+            [text.replace("127.0.0.1:8080", f"127.0.0.1:{self._port}") for text in command],
+            cwd=self._folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
 
 def json_texts(printed: str) -> list[Any]:
@@ -76,24 +107,6 @@ def json_texts(printed: str) -> list[Any]:
     return values
 
 
-def token_of(server: ServerProcess) -> str:
-    """What a reader copies from the history, as soon as it is there."""
-    url = f"{server.url}/v1/flows/hello/executions/first/events/stream"
-    with httpx.stream("GET", url, timeout=30, trust_env=False) as stream:
-        for line in stream.iter_lines():
-            if '"TaskSubmitted"' in line:
-                return str(json.loads(line.removeprefix("data:"))["detail"]["output"]["taskToken"])
-    raise AssertionError("the task was never submitted")
-
-
-def run_python(program: str, server: ServerProcess, folder: Path) -> None:
-    text = program.replace("127.0.0.1:8080", server.url.removeprefix("http://"))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", text],
-        cwd=folder,
-        env=clean_environment(),
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    assert json.loads(done.stdout.decode().strip().removeprefix("b'").removesuffix("'"))["FlowName"] == "hello"
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
