@@ -20,7 +20,7 @@ from flowserver.machine.messages import (
     DeadlineReached,
     Failure,
     Message,
-    Redeliver,
+    RetryLostCall,
     Start,
     Stop,
     TaskReplied,
@@ -32,7 +32,7 @@ from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.steps.choice import enter_choice, finish_option
 from flowserver.machine.steps.fanout import enter_foreach, enter_parallel, finish_branch, finish_iteration
 from flowserver.machine.steps.passing import enter_fail, enter_pass, enter_succeed
-from flowserver.machine.steps.task import enter_task, redeliver, resume_reply, resume_report, resume_timer
+from flowserver.machine.steps.task import enter_task, resume_reply, resume_report, resume_timer, retry_lost_call
 from flowserver.machine.steps.waiting import enter_wait, finish_wait
 from flowserver.machine.turn import ENDED, STALE, EventsExhausted, Turn
 
@@ -74,8 +74,8 @@ def _receive(turn: Turn, message: Message) -> None:
             _fire_timer(turn, _waiting(turn, scope_id, wait_id))
         case TaskReplied(scope_id, wait_id):
             _reply(turn, _waiting(turn, scope_id, wait_id), message)
-        case Redeliver(scope_id, wait_id, attempt):
-            _redeliver(turn, _waiting(turn, scope_id, wait_id), attempt)
+        case RetryLostCall(scope_id, wait_id, attempt):
+            _retry_lost_call(turn, _waiting(turn, scope_id, wait_id), attempt)
         case TaskReported():
             _report(turn, message)
         case _:  # pragma: no cover - the type checker proves it
@@ -147,12 +147,12 @@ def _reply(turn: Turn, scope: Scope | None, message: TaskReplied) -> None:
         turn.outcome = STALE
 
 
-def _redeliver(turn: Turn, scope: Scope | None, attempt: int) -> None:
+def _retry_lost_call(turn: Turn, scope: Scope | None, attempt: int) -> None:
     if scope is None:
         return
     step = turn.step_of(scope) if scope.wait is WaitKind.TASK and scope.attempt == attempt else None
     if isinstance(step, TaskStep):
-        redeliver(turn, scope, step)
+        retry_lost_call(turn, scope, step)
     else:
         turn.outcome = STALE
 

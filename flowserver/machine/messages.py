@@ -63,10 +63,10 @@ class TaskReported(msgspec.Struct, frozen=True):
     result: Result
 
 
-class Redeliver(msgspec.Struct, frozen=True):
+class RetryLostCall(msgspec.Struct, frozen=True):
     """The call number `attempt` of this wait is lost, with its node or on it: order it again.
 
-    Whoever finds the loss says so, and several may find it: only the first who says so has an effect.
+    Several nodes may find the same loss. Only the first message has an effect, because it raises the attempt's number.
     """
 
     scope_id: int
@@ -78,4 +78,4 @@ class Continue(msgspec.Struct, frozen=True):
     """Go on with the scopes that are ready."""
 
 
-Message = Start | Stop | DeadlineReached | TimerFired | TaskReplied | TaskReported | Redeliver | Continue
+Message = Start | Stop | DeadlineReached | TimerFired | TaskReplied | TaskReported | RetryLostCall | Continue

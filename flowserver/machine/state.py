@@ -75,7 +75,7 @@ class Scope:
     wait_id: int = 0
     wake_at: int | None = None
     attempt: int = 0
-    """How many times the current step's call has been made or ordered, redeliveries included."""
+    """How many times the current step's call has been made or ordered, those made again after a loss included."""
     retries: dict[int, int] = field(default_factory=dict)
     """Retries used, by number of the retry policy."""
     option: int | None = None

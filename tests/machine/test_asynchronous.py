@@ -6,7 +6,15 @@ import pytest
 
 from flowserver.machine.commands import CancelInvocation, StopInvocation
 from flowserver.machine.events import EventType
-from flowserver.machine.messages import DeadlineReached, Failure, Redeliver, Stop, Success, TaskReplied, TaskReported
+from flowserver.machine.messages import (
+    DeadlineReached,
+    Failure,
+    RetryLostCall,
+    Stop,
+    Success,
+    TaskReplied,
+    TaskReported,
+)
 from flowserver.machine.state import Status, WaitKind
 from flowserver.machine.turn import OutcomeKind
 from tests.support.flows import flow
@@ -56,9 +64,9 @@ def test_a_submission_that_is_refused_fails_the_attempt_and_can_be_retried_and_c
     assert {event.type for event in world.events} >= {EventType.TASK_FAILED}
 
 
-def test_redelivery_submits_the_same_invocation() -> None:
+def test_a_lost_submission_submits_the_same_invocation() -> None:
     world = _started()
-    world.redeliver()
+    world.lose_call()
     assert [call.submission_key for call in world.calls] == [KEY, KEY]
 
 
@@ -193,10 +201,10 @@ def test_nothing_is_stopped_for_steps_that_submit_nothing() -> None:
     assert world.wake().commands == [CancelInvocation(1, 1)]
 
 
-def test_nothing_is_redelivered_once_it_was_submitted() -> None:
+def test_nothing_is_ordered_again_once_it_was_submitted() -> None:
     world = _started("pattern: sync")
     world.reply(SUBMITTED)
-    assert world.ignores(Redeliver(1, 1, 1))
+    assert world.ignores(RetryLostCall(1, 1, 1))
 
 
 # Types that are none

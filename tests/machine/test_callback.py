@@ -5,7 +5,7 @@ import pytest
 from flowserver.base.limits import Limits
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.events import EventType
-from flowserver.machine.messages import Failure, Redeliver, Success, TaskReplied, TaskReported
+from flowserver.machine.messages import Failure, RetryLostCall, Success, TaskReplied, TaskReported
 from flowserver.machine.state import Status, WaitKind
 from flowserver.machine.turn import OutcomeKind
 from tests.support.flows import flow
@@ -151,7 +151,7 @@ def test_a_submission_under_way_is_dropped_when_the_time_is_up() -> None:
 def test_a_submitted_task_is_not_submitted_again() -> None:
     world = _started(CALLBACK)
     world.reply(SUBMITTED)
-    assert world.ignores(Redeliver(1, 1, 1))
+    assert world.ignores(RetryLostCall(1, 1, 1))
     assert world.ignores(TaskReplied(1, 1, SUBMITTED))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.language.parser import parse
-from flowserver.machine.messages import Continue, DeadlineReached, Failure, Message, Redeliver, Stop, Success
+from flowserver.machine.messages import Continue, DeadlineReached, Failure, Message, RetryLostCall, Stop, Success
 from tests.support.world import World
 
 VALUES = st.sampled_from(
@@ -84,7 +84,7 @@ def _next_message(world: World, data: st.DataObject) -> Message | None:
     waiting = [scope for scope in world.execution.scopes.values() if scope.wait.value == "task"]
     timers = [message for _, message in world._timers() if not isinstance(message, DeadlineReached)]
     possible: list[Any] = [*timers, Stop("Ended")]
-    possible += [Redeliver(scope.scope_id, scope.wait_id, scope.attempt) for scope in waiting]
+    possible += [RetryLostCall(scope.scope_id, scope.wait_id, scope.attempt) for scope in waiting]
     possible += [call for call in world.calls if call.scope_id in world.execution.scopes] * 3
     chosen = data.draw(st.sampled_from(possible))
     if isinstance(chosen, Message):

@@ -9,8 +9,8 @@ from flowserver.machine.messages import (
     DeadlineReached,
     Failure,
     Message,
-    Redeliver,
     Result,
+    RetryLostCall,
     Start,
     Stop,
     Success,
@@ -26,7 +26,7 @@ from tests.support.world import NOW_MS, World, lines, trace
 
 TASK = "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', catch: [{errors: [FnF.ALL], goto: t}]}"
 MESSAGES = [
-    Start(), Stop(), DeadlineReached(), Continue(), TimerFired(1, 1), Redeliver(1, 1, 1),
+    Start(), Stop(), DeadlineReached(), Continue(), TimerFired(1, 1), RetryLostCall(1, 1, 1),
     TaskReplied(1, 1, Success({})), TaskReported(1, 2, None, Success({})),
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""`task`: what is called with what, how calls end, time-outs, redelivery, and messages that come too late."""
+"""`task`: what is called with what, how calls end, time-outs, lost calls, and messages that come too late."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from flowserver.base.limits import Limits
 from flowserver.language.graph import FlowTarget, FunctionTarget, Pattern
 from flowserver.machine.commands import CancelInvocation, InvokeTask
 from flowserver.machine.events import EventType
-from flowserver.machine.messages import Failure, Redeliver, Success, TaskReplied, TaskReported, TimerFired
+from flowserver.machine.messages import Failure, RetryLostCall, Success, TaskReplied, TaskReported, TimerFired
 from flowserver.machine.state import Status, WaitKind
 from tests.support.flows import flow
 from tests.support.world import NOW_MS, World, lines, trace
@@ -128,13 +128,13 @@ def test_a_time_out_that_the_call_itself_reports_is_recorded_as_one() -> None:
     assert world.event(EventType.TASK_TIMED_OUT) == {"error": "FnF.TaskTimeout", "cause": "gateway"}
 
 
-# Redelivery, duplicates, strangers
+# Lost calls, duplicates, strangers
 
 
-def test_redelivery_repeats_the_call_under_the_same_wait_and_key() -> None:
+def test_a_lost_call_is_ordered_again_under_the_same_wait_and_key() -> None:
     world = _task("timeoutSeconds: 7")
     first = world.calls[0]
-    turn = world.redeliver()
+    turn = world.lose_call()
     assert turn.events == []
     again = world.calls[1]
     assert (again.attempt, world.scope.attempt) == (2, 2)
@@ -149,19 +149,19 @@ def test_redelivery_repeats_the_call_under_the_same_wait_and_key() -> None:
 
 def test_of_several_who_find_a_call_lost_the_first_has_it_made_again() -> None:
     world = _task()
-    assert world.tell(Redeliver(1, 1, 1)).commands
-    assert world.ignores(Redeliver(1, 1, 1))
+    assert world.tell(RetryLostCall(1, 1, 1)).commands
+    assert world.ignores(RetryLostCall(1, 1, 1))
 
 
 def test_the_second_answer_changes_nothing() -> None:
     world = _task(more="- {type: wait, name: w, duration: 5}")
     world.reply(Success({"a": 1}))
     assert world.ignores(TaskReplied(1, 1, Success({"a": 2})))
-    assert world.ignores(Redeliver(1, 1, 1))
+    assert world.ignores(RetryLostCall(1, 1, 1))
 
 
 @pytest.mark.parametrize(
-    "message", [TaskReplied(9, 1, Success({})), TaskReplied(1, 9, Success({})), Redeliver(1, 9, 1)]
+    "message", [TaskReplied(9, 1, Success({})), TaskReplied(1, 9, Success({})), RetryLostCall(1, 9, 1)]
 )
 def test_messages_for_waits_that_never_were(message: Any) -> None:
     assert _task().ignores(message)
@@ -177,7 +177,7 @@ def test_a_wait_step_takes_no_answers() -> None:
     world = World(flow("- {type: wait, name: w, duration: 5}"))
     world.start()
     assert world.ignores(TaskReplied(1, 1, Success({})))
-    assert world.ignores(Redeliver(1, 1, 1))
+    assert world.ignores(RetryLostCall(1, 1, 1))
 
 
 def test_an_answer_for_a_scope_that_is_ready_changes_nothing() -> None:

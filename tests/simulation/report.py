@@ -15,7 +15,7 @@ from zlib import crc32
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.batch import ReceiptKind
 from flowserver.machine import events
-from flowserver.machine.messages import Redeliver
+from flowserver.machine.messages import RetryLostCall
 from tests.simulation.case import CASES_PER_WORLD, make_plan
 from tests.simulation.disk import Disk
 from tests.simulation.disorder import Disorder, disorder_of
@@ -135,8 +135,8 @@ def _sum_up(world: World) -> Summary:
         summary.ends[run.execution.status] += 1
         summary.counts["FnF.RuntimeError"] += run.execution.error == "FnF.RuntimeError"
         summary.counts["events"] += len(run.events)
-        summary.counts["redeliveries"] += sum(
-            isinstance(told.message, Redeliver) and told.kind is ReceiptKind.APPLIED for told in run.log
+        summary.counts["lost calls"] += sum(
+            isinstance(told.message, RetryLostCall) and told.kind is ReceiptKind.APPLIED for told in run.log
         )
         text = repr([(run.execution.name, event) for event in run.events])
         summary.fingerprint = (summary.fingerprint + crc32(text.encode())) % 2**32

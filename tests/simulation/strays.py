@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 from flowserver.engine.commit.batch import Envelope
-from flowserver.machine.messages import Continue, DeadlineReached, Redeliver, TaskReported, TimerFired
+from flowserver.machine.messages import Continue, DeadlineReached, RetryLostCall, TaskReported, TimerFired
 from tests.simulation.disorder import Disorder
 from tests.simulation.node import Parcel
 from tests.simulation.witness import Witness
@@ -52,7 +52,7 @@ class Strays:
         now = self._clock.now_ms()
         messages: list[Any] = [DeadlineReached()] if execution.deadline_at > now else []
         for scope in execution.scopes.values():
-            messages.append(Redeliver(scope.scope_id, scope.wait_id, scope.attempt - 1))
+            messages.append(RetryLostCall(scope.scope_id, scope.wait_id, scope.attempt - 1))
             if scope.wake_at is None or scope.wake_at > now:
                 messages.append(TimerFired(scope.scope_id, scope.wait_id))
         if not messages:

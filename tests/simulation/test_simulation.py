@@ -10,7 +10,7 @@ from sqlalchemy import Connection, update
 from flowserver.base.limits import Limits
 from flowserver.engine.commit import batch
 from flowserver.engine.commit.batch import Batch, Envelope
-from flowserver.machine.messages import Redeliver
+from flowserver.machine.messages import RetryLostCall
 from flowserver.machine.steps import task
 from flowserver.store.executions import saving
 from flowserver.store.schema.tables import executions
@@ -35,7 +35,7 @@ def test_disorder_changes_no_result() -> None:
     assert summary.executions > CASES_PER_WORLD / 2
     cut_short = summary.ends["Stopped"] + summary.ends["TimedOut"]
     assert min(summary.ends["Succeeded"], summary.ends["Failed"], cut_short) > 0
-    for count in ("crash before", "crash after", "error, but durable", "redeliveries", "conflicts", "lost leases"):
+    for count in ("crash before", "crash after", "error, but durable", "lost calls", "conflicts", "lost leases"):
         assert summary.counts[count] > 0, count
 
 
@@ -48,7 +48,7 @@ def test_a_seed_replays_exactly() -> None:
 def test_where_nothing_goes_wrong_nothing_is_repaired() -> None:
     summary = run_worlds(5, range(1), CALM, share=0.2)
     assert summary.failure is None, summary.failure
-    assert summary.counts["redeliveries"] == 0
+    assert summary.counts["lost calls"] == 0
 
 
 @pytest.mark.parametrize("limits", [Limits(events_max=25), Limits(live_scopes_max=4), Limits(step_data_bytes_max=120)])
@@ -72,11 +72,11 @@ def _forget_the_lease(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Batch, "_is_leased", lambda *_: True)
 
 
-def _drop_redeliveries(patch: pytest.MonkeyPatch) -> None:
+def _drop_lost_calls(patch: pytest.MonkeyPatch) -> None:
     original: Callable[[Batch, Envelope], Any] = Batch._tell
 
     def tell(self: Batch, envelope: Envelope) -> Any:
-        if isinstance(envelope.message, Redeliver):
+        if isinstance(envelope.message, RetryLostCall):
             return batch.Receipt(batch.ReceiptKind.STALE)
         return original(self, envelope)
 
@@ -119,7 +119,7 @@ def _never_retry(patch: pytest.MonkeyPatch) -> None:
     [
         (_forget_the_fence, None),
         (_forget_the_lease, None),
-        (_drop_redeliveries, None),
+        (_drop_lost_calls, None),
         (_skip_clear_callback, None),
         (_lose_more, CALM),
         (_lose_a_scope, None),

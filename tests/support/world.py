@@ -24,8 +24,8 @@ from flowserver.machine.messages import (
     DeadlineReached,
     Failure,
     Message,
-    Redeliver,
     Result,
+    RetryLostCall,
     Start,
     Success,
     TaskReplied,
@@ -178,10 +178,10 @@ class World:
         self.now_ms = max(self.now_ms, wake_at)
         return self.tell(message)
 
-    def redeliver(self, call: InvokeTask | None = None) -> Turn:
+    def lose_call(self, call: InvokeTask | None = None) -> Turn:
         """The node that makes a call is gone."""
         call = call or self.calls[-1]
-        return self.tell(Redeliver(call.scope_id, call.wait_id, call.attempt))
+        return self.tell(RetryLostCall(call.scope_id, call.wait_id, call.attempt))
 
     def reload(self) -> None:
         """Go on as if the execution had been loaded."""

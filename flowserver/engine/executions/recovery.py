@@ -24,7 +24,7 @@ from flowserver.engine.commit.committer import Committer, all_of
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.rebalancing import SHARED_PER_ROUND, Backlog
 from flowserver.engine.invocations.recovery import InvocationSweep
-from flowserver.machine.messages import Continue, Failure, Redeliver, Result, Stop
+from flowserver.machine.messages import Continue, Failure, Result, RetryLostCall, Stop
 from flowserver.machine.results import result_of_end
 from flowserver.store.executions.due import (
     FIRST_TASK,
@@ -162,7 +162,7 @@ class Sweeper(BackgroundLoop):
         await self._committer.write(self._tidy)
         invocations, again = await self._invocations.sweep()
         if not self._has_swept or found.orphans or invocations:  # at start, and when another node is gone
-            _log_resumed(applied[Redeliver] + invocations, applied[Continue], len(found.callbacks))
+            _log_resumed(applied[RetryLostCall] + invocations, applied[Continue], len(found.callbacks))
         self._has_swept = True
         if (is_full and applied) or again or released == SHARED_PER_ROUND:
             self._sweep_now.set()  # there may be more
@@ -179,7 +179,7 @@ class Sweeper(BackgroundLoop):
     def _envelopes(self, found: Found) -> Iterator[Envelope]:
         lost = {ref for ref in found.own if not self._dispatcher.is_calling(_key(ref))}
         for ref in [*found.orphans, *(lost & self._suspects)]:
-            yield Envelope(ref.execution_id, Redeliver(ref.scope_id, ref.wait_id, ref.attempt))
+            yield Envelope(ref.execution_id, RetryLostCall(ref.scope_id, ref.wait_id, ref.attempt))
         # A call may be between its commit and its dispatch: it is lost only if the next look at it misses it too.
         self._missed |= lost
         if self._looked_to is None:

@@ -52,7 +52,7 @@ def resume_timer(turn: Turn, scope: Scope, step: TaskStep) -> None:
     _fail_attempt(turn, scope, step, EventType.TASK_TIMED_OUT, Failure(TASK_TIMEOUT, cause))
 
 
-def redeliver(turn: Turn, scope: Scope, step: TaskStep) -> None:
+def retry_lost_call(turn: Turn, scope: Scope, step: TaskStep) -> None:
     """Order the same attempt's call again: same wait, same idempotency key, next attempt number."""
     _order(turn, scope, step)
 

@@ -190,8 +190,8 @@ async def test_a_reply_counts_only_from_the_node_that_the_call_is_leased_to(
         execution = await one.start("f", "e")
         first = await functions.next_call("shop/pay")
         with two.database.write() as connection:
-            connection.execute(scopes.update().values(node_id="two"))  # as another node's redelivery does,
-            connection.execute(executions.update().values(version=executions.c.version + 1))  # in a turn
+            connection.execute(scopes.update().values(node_id="two"))  # as by another node that orders the call again
+            connection.execute(executions.update().values(version=executions.c.version + 1))
         first.reply({"paid": "by the wrong one"})
         query = select(scopes.c.wait).where(scopes.c.execution_id == execution.execution_id)
         for _ in range(2):

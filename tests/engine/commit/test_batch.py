@@ -20,7 +20,7 @@ from flowserver.machine.messages import (
     DeadlineReached,
     Failure,
     Message,
-    Redeliver,
+    RetryLostCall,
     Start,
     Stop,
     Success,
@@ -482,9 +482,9 @@ def test_a_hundred_starts_cost_as_many_statements_as_two(bench: Bench) -> None:
 def test_a_call_that_the_same_batch_settles_is_not_made(bench: Bench) -> None:
     """A lost call is ordered again, and before that is committed somebody reports with the step's token."""
     bench.run(start("ask"))
-    ordered = bench.run(tell("ask-e", Redeliver(*WAITS, 1)))
+    ordered = bench.run(tell("ask-e", RetryLostCall(*WAITS, 1)))
     assert [type(each) for changes in ordered.changes for each in changes.commands] == [InvokeTask]
-    settled = bench.run(tell("ask-e", Redeliver(*WAITS, 2)), tell("ask-e", TaskReported(1, 2, None, Success({}))))
+    settled = bench.run(tell("ask-e", RetryLostCall(*WAITS, 2)), tell("ask-e", TaskReported(1, 2, None, Success({}))))
     assert [answer.kind for answer in settled.answers] == [ReceiptKind.APPLIED] * 2
     assert [each for changes in settled.changes for each in changes.commands] == []
 
