@@ -98,7 +98,7 @@ def invocation_row(key: str, node_id: str | None = NODE, *happenings: Happening,
     settings = changes.pop("settings", InvocationSettings())
     state = submitted(settings, changes.pop("created_at", 1))
     for happening in happenings:
-        state = advance_invocation(state, happening, 2).state
+        state = advance_invocation(state, happening, 2)
     values: dict[str, Any] = {
         "invocation_key": key,
         "node_id": None if state.is_over or state.wake_at is not None else node_id,

@@ -8,7 +8,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.invocations.writer import Change
 from flowserver.invokers.invocation import Failed, Invocation, Reply
 from flowserver.invokers.replies import failure_in
-from flowserver.machine.invocations.lifecycle import Broke, Deliver, Happening, Order, Returned, advance_invocation
+from flowserver.machine.invocations.lifecycle import Broke, Happening, Returned, advance_invocation
 from flowserver.machine.invocations.results import LATEST, destination_document
 from flowserver.store.invocations.changes import InvocationRow
 from flowserver.store.queues.deliveries import NewDelivery
@@ -16,10 +16,9 @@ from flowserver.store.queues.deliveries import NewDelivery
 
 def change_by(row: InvocationRow, happenings: Iterable[Happening], now_ms: int) -> Change:
     """What these happenings, one after the other, make of an invocation; its own row twice if they change nothing."""
-    state, orders = row.state, tuple[Order, ...]()
+    state = row.state
     for happening in happenings:
-        step = advance_invocation(state, happening, now_ms)
-        state, orders = step.state, orders + step.orders
+        state = advance_invocation(state, happening, now_ms)
     if state is row.state:
         return Change(row, row)
     rests = state.is_over or state.wake_at is not None
@@ -31,14 +30,15 @@ def change_by(row: InvocationRow, happenings: Iterable[Happening], now_ms: int) 
         callback_due=state.is_over and row.callback_token is not None,
         is_unwanted=row.is_unwanted and not state.is_over,
     )
-    return Change(row, after, next((_delivery(after, each) for each in orders if isinstance(each, Deliver)), None))
+    target = state.destination if state.is_over else None
+    return Change(row, after, None if target is None else _delivery(after, target))
 
 
-def _delivery(row: InvocationRow, order: Deliver) -> NewDelivery:
+def _delivery(row: InvocationRow, target: str) -> NewDelivery:
     qualified = f"{row.service}.{row.qualifier or LATEST}/{row.function}"
     document = destination_document(qualified, row.request_id, row.payload, row.state)
     key = row.invocation_key
-    return NewDelivery(delivery_id=key, target=order.target, message_id=key, body=document, invocation_key=key)
+    return NewDelivery(delivery_id=key, target=target, message_id=key, body=document, invocation_key=key)
 
 
 def title_of(row: InvocationRow) -> str:

@@ -1,9 +1,10 @@
-"""The life of an asynchronous invocation: what each happening makes of it, and what is to be done next.
+"""The life of an asynchronous invocation: the state that each happening leads to.
 
-Pure: time is an argument, and what is to be done is data.
+Pure: time is an argument. What there is to do next follows from the state alone, so there are no commands: `Running` is
+called, `Retrying` waits until `wake_at`, `Stopping` has its call dropped, and the result of an ended one goes to its
+`destination`.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -68,55 +69,14 @@ class CallEnded(msgspec.Struct, frozen=True):
 Happening = TurnCame | Refused | Begun | Returned | Broke | StopAsked | CallEnded
 
 
-# What is asked for
-
-
-class Call(msgspec.Struct, frozen=True):
-    """Call the function."""
-
-    attempt: int
-
-
-class Pause(msgspec.Struct, frozen=True):
-    """Begin the next attempt at that instant (ms)."""
-
-    until_ms: int
-
-
-class PreStop(msgspec.Struct, frozen=True):
-    """Drop the call that is under way and tell the function that it was stopped."""
-
-
-class Tell(msgspec.Struct, frozen=True):
-    """It has ended: whoever waits for it must know."""
-
-
-class Deliver(msgspec.Struct, frozen=True):
-    """Bring its result to a destination."""
-
-    target: str
-
-
-Order = Call | Pause | PreStop | Tell | Deliver
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a happening came to; nothing if it has no place in the state that it met."""
-
-    state: InvocationState
-    orders: tuple[Order, ...] = ()
-    is_applied: bool = True
-
-
 def submitted(settings: InvocationSettings, now_ms: int) -> InvocationState:
     """An invocation that has just been accepted."""
     event = InvocationEvent(_S.ENQUEUED, now_ms)
     return InvocationState(_S.ENQUEUED, now_ms, settings, (event,))
 
 
-def advance_invocation(state: InvocationState, happening: Happening, now_ms: int) -> Step:
-    """What becomes of an invocation; a happening that comes too late, or twice, changes nothing."""
+def advance_invocation(state: InvocationState, happening: Happening, now_ms: int) -> InvocationState:
+    """The state after a happening. One that comes too late, or twice, changes nothing: it gives the same object."""
     match happening, state.status:
         case TurnCame(), _S.ENQUEUED:
             return _take(state, now_ms)
@@ -129,12 +89,12 @@ def advance_invocation(state: InvocationState, happening: Happening, now_ms: int
         case Broke(error, cause, duration_ms), _S.RUNNING:
             return _fail(replace(state, duration_ms=duration_ms), now_ms, error, cause)
         case StopAsked(), _S.RUNNING:
-            return Step(_move(state, _S.STOPPING, now_ms), (PreStop(),))
+            return _move(state, _S.STOPPING, now_ms)
         case StopAsked(), _S.ENQUEUED | _S.DEQUEUED | _S.RETRYING:
             return _stop(_move(replace(state, wake_at=None), _S.STOPPING, now_ms), now_ms)
         case CallEnded() | Returned() | Broke(), _S.STOPPING:
             return _stop(replace(state, duration_ms=_run_ms(state, now_ms)), now_ms)
-    return Step(state, is_applied=False)
+    return state
 
 
 def _move(state: InvocationState, target: InvocationStatus, now_ms: int, detail: str = "") -> InvocationState:
@@ -142,30 +102,29 @@ def _move(state: InvocationState, target: InvocationStatus, now_ms: int, detail:
     return replace(state, status=target, events=(*state.events, InvocationEvent(target, now_ms, detail)))
 
 
-def _take(state: InvocationState, now_ms: int) -> Step:
+def _take(state: InvocationState, now_ms: int) -> InvocationState:
     """Its age counts until now; no retry looks at it again."""
     taken = _move(state, _S.DEQUEUED, now_ms)
     waited_ms = now_ms - state.created_at
     if waited_ms <= state.settings.age_seconds * 1000:
-        return Step(taken)
+        return taken
     cause = f"it waited for {waited_ms} ms, longer than the {state.settings.age_seconds} s that it was good for"
     return _end(taken, _S.EXPIRED, now_ms, "FC.InvocationExpired", cause)
 
 
-def _begin(state: InvocationState, now_ms: int) -> Step:
+def _begin(state: InvocationState, now_ms: int) -> InvocationState:
     if state.status is not _S.RUNNING:
         state = _move(state, _S.RUNNING, now_ms)
-    state = replace(state, attempt=state.attempt + 1, wake_at=None)
-    return Step(state, (Call(state.attempt),))
+    return replace(state, attempt=state.attempt + 1, wake_at=None)
 
 
-def _fail(state: InvocationState, now_ms: int, error: str, cause: str) -> Step:
+def _fail(state: InvocationState, now_ms: int, error: str, cause: str) -> InvocationState:
     if state.retries >= state.settings.retries:
         return _end(state, _S.FAILED, now_ms, error, cause)
     retries = state.retries + 1
     wake_at = now_ms + FIRST_PAUSE_MS * 2 ** (retries - 1)
     waiting = _move(state, _S.RETRYING, now_ms, error)
-    return Step(replace(waiting, retries=retries, wake_at=wake_at, error=error, cause=cause), (Pause(wake_at),))
+    return replace(waiting, retries=retries, wake_at=wake_at, error=error, cause=cause)
 
 
 def _run_ms(state: InvocationState, now_ms: int) -> int:
@@ -174,15 +133,12 @@ def _run_ms(state: InvocationState, now_ms: int) -> int:
     return max(0, now_ms - began_ms)
 
 
-def _stop(state: InvocationState, now_ms: int) -> Step:
+def _stop(state: InvocationState, now_ms: int) -> InvocationState:
     return _end(state, _S.STOPPED, now_ms, STOPPED_ERROR, "the invocation was stopped")
 
 
 def _end(
     state: InvocationState, status: InvocationStatus, now_ms: int, error: str | None = None, cause: str | None = None
-) -> Step:
-    """Take the last way; `Tell` comes always, for only the row knows whether somebody waits."""
+) -> InvocationState:
     ended = _move(state, status, now_ms, error or "")
-    target = state.settings.on_failure if error else state.settings.on_success
-    orders: tuple[Order, ...] = (Tell(),) if target is None else (Tell(), Deliver(target))
-    return Step(replace(ended, ended_at=now_ms, wake_at=None, error=error, cause=cause), orders)
+    return replace(ended, ended_at=now_ms, wake_at=None, error=error, cause=cause)

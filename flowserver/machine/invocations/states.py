@@ -114,3 +114,8 @@ class InvocationState(msgspec.Struct, frozen=True):
     def is_over(self) -> bool:
         """Whether it has ended."""
         return self.status in ENDED
+
+    @property
+    def destination(self) -> str | None:
+        """Where the result of an ended one goes; None for nowhere."""
+        return self.settings.on_success if self.status is _S.SUCCEEDED else self.settings.on_failure

@@ -48,7 +48,7 @@ def found(database: Database, key: str) -> InvocationRow:
 def then(row: InvocationRow, *happenings: Happening, node_id: str | None = None) -> InvocationRow:
     state = row.state
     for happening in happenings:
-        state = advance_invocation(state, happening, 5).state
+        state = advance_invocation(state, happening, 5)
     return replace(row, state=state, node_id=node_id, callback_due=state.is_over and row.callback_token is not None)
 
 
