@@ -1,10 +1,12 @@
 """The command `flowserver doctor`: finds what breaks the invariant, and repairs it, beside a running server."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Annotated, Final
 
 import typer
+from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.clock import Clock, SystemClock, format_instant
 from flowserver.cli.databases import open_ready_database, place_of
@@ -18,6 +20,8 @@ from flowserver.store.integrity.invariant import Repair
 from flowserver.store.integrity.violations import Breach, list_breaches, list_parked, repair_execution
 from flowserver.store.invocations.parked import list_parked_invocations
 from flowserver.store.sql.database import Database
+from flowserver.store.sql.errors import reason_of
+from flowserver.store.sql.unreadable import is_damage
 
 SHOWN_MAX = 1_000
 """Findings of one kind that are read and shown at a time; repairing goes on in as many rounds as it takes."""
@@ -60,14 +64,31 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
     """
     with open_ready_database(database_url) as database:
         typer.echo(f"checking {place_of(database)}")
-        sick = _repair_all(database) if repair else _show_breaches(database)
-        parked = _show_parked(database) + _show_parked_invocations(database)
-        _show_overdue(database, SystemClock())
+        found = [
+            _as_far_as_readable("violations", partial(_repair_all if repair else _show_breaches, database)),
+            _as_far_as_readable("parked executions", partial(_show_parked, database)),
+            _as_far_as_readable("parked invocations", partial(_show_parked_invocations, database)),
+            _as_far_as_readable("what is overdue", partial(_show_overdue, database, SystemClock())),
+        ]
+        sick = None in found or bool(found[0])
         if deep:
             sick = _show_damage(database) or sick
-        exit_code, verdict = _verdict(sick, parked)
+        elif None in found:
+            typer.echo("flowserver doctor --deep names the tables and rows that are damaged")
+        exit_code, verdict = _verdict(sick, sum(each or 0 for each in found[1:3]))
         typer.echo(verdict)
     raise typer.Exit(exit_code)
+
+
+def _as_far_as_readable(what: str, show: Callable[[], int]) -> int | None:
+    """What `show` returns, or None with a line that says so if damage keeps the database from reading it."""
+    try:
+        return show()
+    except DBAPIError as error:
+        if not is_damage(error):
+            raise
+        typer.echo(f"{what}: the database cannot read them: {reason_of(error)}")
+        return None
 
 
 def _verdict(sick: bool, parked: int) -> tuple[ExitCode, str]:
@@ -150,7 +171,7 @@ def _show_parked_invocations(database: Database) -> int:
     return len(parked)
 
 
-def _show_overdue(database: Database, clock: Clock) -> None:
+def _show_overdue(database: Database, clock: Clock) -> int:
     """Not a violation: a server acts on it as soon as one runs."""
     before = clock.now_ms() - OVERDUE_MS
     with database.read() as connection:
@@ -164,6 +185,7 @@ def _show_overdue(database: Database, clock: Clock) -> None:
         typer.echo(f"  execution {deadline.execution_id}: its time was up at {_instant(deadline.deadline_at)}")
     for orphan in orphans:
         typer.echo(f"  execution {orphan.execution_id}: no server has taken its call, attempt {orphan.attempt}")
+    return len(timers) + len(deadlines) + len(orphans)
 
 
 def _show_damage(database: Database) -> bool:

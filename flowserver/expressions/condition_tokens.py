@@ -76,7 +76,7 @@ def _next_token(text: str, start: int) -> tuple[Token, int]:
     if found := _MARK.match(text, start):
         return Token(Kind.MARK, found[0], start), found.end()
     if found := IDENTIFIER.match(text, start):
-        return _word(found[0], start), found.end()
+        return _word(found[0], start, is_called=text.startswith("(", found.end())), found.end()
     raise ExpressionError(_refusal(text, start), start)
 
 
@@ -102,12 +102,15 @@ def _raw_string(text: str, start: int) -> tuple[Token, int]:
     return Token(Kind.VALUE, text[start + 1 : end], start), end + 1
 
 
-def _word(word: str, start: int) -> Token:
+def _word(word: str, start: int, *, is_called: bool) -> Token:
     if word in _WORDS:
         return Token(Kind.VALUE, _WORDS[word], start)
     if word == "in":
         return Token(Kind.MARK, word, start)
-    hint = _HINTS.get(word, f"a text is written in double quotes, a key as `$.{word}`")
+    otherwise = (
+        "functions are not supported" if is_called else f"a text is written in double quotes, a key as `$.{word}`"
+    )
+    hint = _HINTS.get(word, otherwise)
     raise ExpressionError(f"unexpected word `{word}`: {hint}", start)
 
 

@@ -182,7 +182,9 @@ def _head(node: MapNode) -> Span:
 
 def _owner_hint(name: str) -> str | None:
     owners = [other.title for other in KINDS if name in other.fields]
-    return f"`{name}` belongs to {' or '.join(owners[:3])}" if owners else None
+    if not owners:
+        return None
+    return f"`{name}` belongs to {' or '.join([', '.join(owners[:-1]), *owners[-1:]] if owners[1:] else owners)}"
 
 
 def _type_hint(node: Node, field: Field) -> str | None:

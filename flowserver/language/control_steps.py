@@ -16,16 +16,14 @@ def read_choice(context: StepContext, attributes: Attributes, basics: StepBasics
     if not {"choices", "default"} & attributes.written:
         report.error("missing-attribute", attributes.head, "a choice step needs `choices`, or at least `default`")
     options = [_option(context, entry) for entry in context.reader.entries(attributes, "choices", OPTION)]
-    if attributes.written & {"choices", "default"} == {"choices"} and not any(map(_is_always_taken, options)):
+    if attributes.written & {"choices", "default"} == {"choices"} and not any(
+        option.is_always_taken for option in options
+    ):
         message = "when no condition is true, this choice does nothing and the next step runs"
         report.warning("choice-without-default", attributes.head, message, "add a `default` to be explicit")
     node = attributes.get("default", MapNode)
     otherwise = context.reader.read(node, DEFAULT) if node else None
     return ChoiceStep(**basics, options=tuple(options), default=_option(context, otherwise) if otherwise else None)
-
-
-def _is_always_taken(option: Option) -> bool:
-    return option.condition is not None and option.condition.text.strip() == "true"
 
 
 def _option(context: StepContext, attributes: Attributes) -> Option:

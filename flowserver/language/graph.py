@@ -177,6 +177,11 @@ class Option:
     steps: "StepList | None"
     goto: str | None
 
+    @property
+    def is_always_taken(self) -> bool:
+        """Whether its condition is the word `true`, so that no option after it is ever taken."""
+        return self.condition is not None and self.condition.text.strip() == "true"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceStep(StepBase):

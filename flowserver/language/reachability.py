@@ -75,7 +75,7 @@ def _next_positions(steps: StepList, index: int) -> Iterator[int]:
         case SucceedStep() | FailStep():
             yield _LEAVE
         case ChoiceStep():
-            for option in (*step.options, step.default or _FALL_THROUGH):
+            for option in _taken_options(step):
                 yield steps.position[option.goto] if option.goto is not None else after
         case TaskStep():
             yield after
@@ -85,6 +85,14 @@ def _next_positions(steps: StepList, index: int) -> Iterator[int]:
 
 
 _FALL_THROUGH: Final = Option(None, None, None)
+
+
+def _taken_options(step: ChoiceStep) -> Iterator[Option]:
+    """Those that may be taken: none after one whose condition is always true."""
+    for option in (*step.options, step.default or _FALL_THROUGH):
+        yield option
+        if option.is_always_taken:
+            return
 
 
 def _pauses(step: Step) -> bool:

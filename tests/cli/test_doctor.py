@@ -1,11 +1,14 @@
 """`flowserver doctor`: says what is wrong, repairs it, and tells by its exit code."""
 
+from pathlib import Path
+
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, text, update
 
 from flowserver.store.invocations.changes import insert_invocations
 from flowserver.store.invocations.parked import park_invocation
 from flowserver.store.schema.tables import execution_documents, executions, scopes
+from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line
 from tests.store.rows import invocation_row
 from tests.store.spoiling import another, change, keep_one_of_each, of_scope
@@ -103,6 +106,26 @@ def test_damage_is_found_by_a_deep_look_only(doctor, database):
     result = doctor("--deep")
     assert result.exit_code == 1
     assert "  execution timer: its input cannot be read: " in result.stdout
+
+
+@pytest.mark.parametrize("table", ["executions", "scopes", "execution_documents", "definitions"])
+def test_a_page_that_sqlite_cannot_read_is_damage_with_a_name(run, sqlite_url, table):
+    database = Database(sqlite_url)
+    keep_one_of_each(database)
+    with database.write() as connection:
+        page = connection.execute(text(f"SELECT rootpage FROM sqlite_master WHERE name = '{table}'")).scalar_one()
+        page_bytes = connection.execute(text("PRAGMA page_size")).scalar_one()
+    database.close()
+    with Path(sqlite_url.removeprefix("sqlite:///")).open("r+b") as file:
+        file.seek(page_bytes * (page - 1))
+        file.write(b"\xde\xad" * (page_bytes // 2))
+    result = run("doctor", "--deep", "--database-url", sqlite_url)
+    assert result.exit_code == 1
+    assert f"table {table}: the database cannot read it: " in result.stdout
+    assert run("doctor", "--database-url", sqlite_url).exit_code == (5 if table in UNREAD_BY_A_LOOK else 1)
+
+
+UNREAD_BY_A_LOOK = ("execution_documents", "definitions")
 
 
 def test_without_a_database(run, new_url, tmp_path):

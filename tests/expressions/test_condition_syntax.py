@@ -91,6 +91,7 @@ def test_how_conditions_are_read(text: str, tree: Node) -> None:
         (".5", 0, "unexpected character '.'"),
         ("٣ == 1", 0, "not a number"),
         ("$.a and $.b", 4, "use `&&`"),
+        ("length($.a) == 1", 0, "functions are not supported"),
         ("not $.a", 0, "use `!`"),
         ("$.a == null", 7, "no null"),
         ("$.a == True", 7, "write `true`"),

@@ -138,6 +138,10 @@ def test_ids_and_their_descriptions(id: str) -> None:
     [
         ("- {type: pass, name: a, outputmapping: []}", "did you mean `outputMappings`?"),
         ("- {type: pass, name: a, retry: []}", "`retry` belongs to a task step"),
+        (
+            "- {type: fail, name: a, end: true}",
+            "`end` belongs to a task step, a wait step, a pass step, a choice step, a parallel step or a foreach step",
+        ),
         ("- {type: pass, name: a, xyzzy: []}", None),
         (f"- {{type: pass, name: a, {'x' * 50}: []}}", None),
         ("- {type: parralel, name: a}", "did you mean `parallel`?"),

@@ -26,7 +26,10 @@ def strict_and_lenient(text: str) -> tuple[list[str], list[str]]:
         ("  retry: [{errors: [A], maxAttempt: 1}]\n", ["[unknown-attribute] did you mean `maxAttempts`?"]),
         (
             "  catch: [{errors: [A], goto: b, steps: []}]\n",
-            ["[unknown-attribute] `steps` belongs to a flow or a foreach step or a choice option"],
+            [
+                "[unknown-attribute] `steps` belongs to a flow, a foreach step, a choice option, "
+                "a default option or a branch"
+            ],
         ),
         ("  retry:\n", ["[empty-attribute] leave it out, or give it a value"]),
         ("  retry: []\n", ["[empty-attribute] leave it out, or give it a value"]),
