@@ -1,7 +1,7 @@
 """Every limit of the server, in one table, in two profiles.
 
 `default` is generous; `cloud` holds the numbers that the cloud service documents. Each row says why the limit is
-there and what a caller sees when it is passed. docs/limits.md is made from this table.
+there and what a caller sees when it is passed. docs/reference/limits.md is made from this table.
 """
 
 from dataclasses import dataclass, field, fields

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """How a command ended. docs/operating.md has the table that is made from this."""
+    """How a command ended. docs/reference/settings.md has the table that is made from this."""
 
     DONE = 0
     FAILED = 1

@@ -1,4 +1,4 @@
-"""The error names a function call can end with: one table, each row saying when. docs/errors.md is made from it.
+"""The error names a function call can end with, one table, each row saying when; docs/reference/errors.md shows it.
 
 Names and triggers follow the documentation of Function Compute 2.0 (InvokeFunction, error handling) and of the
 task step of Serverless Workflow; where these are silent, the row says what this server does.

@@ -103,7 +103,7 @@ async def test_the_worker_and_the_flow_of_the_documentation(
 
 
 def _block(beginning: str) -> str:
-    (text,) = (block.text for block in blocks(DOCS / "brokers.md") if block.text.startswith(beginning))
+    (text,) = (block.text for block in blocks(DOCS / "how-to" / "nats.md") if block.text.startswith(beginning))
     return text
 
 

@@ -29,7 +29,7 @@ NODE = NODES["flowserver-1"]
 DOCKERFILE = NODE["build"]["dockerfile_inline"]
 CADDYFILE = COMPOSE["configs"]["caddyfile"]["content"]
 STOPPING_SECONDS = 10
-"""What a service manager should allow a node beside its drain; docs/operating.md says so."""
+"""What a service manager should allow a node beside its drain; docs/how-to/install.md says so."""
 
 
 def seconds(duration: str) -> int:

@@ -45,8 +45,9 @@ NEIGHBOUR_COLUMNS = {
     "peak_mib": "peak memory, MiB",
 }
 HELD = (
-    "Held against the best peer, this project's goals, and what its checks allow (docs/performance.md says what the "
-    "workloads are). At equal speed: times better, divided by the processor's speed."
+    "Held against the best peer, this project's goals, and what its checks allow "
+    "(docs/maintainers/benchmarks.md says what the workloads are). At equal speed: times better, divided by the "
+    "processor's speed."
 )
 HELD_COLUMNS = ["workload", "what", "here", "best peer", "times better", "at equal speed", "goal", "allowed"]
 

@@ -24,7 +24,7 @@ class Block:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.page.name}:{self.line}"
+        return f"{title_of(self.page)}:{self.line}"
 
     def mark(self, name: str) -> str | None:
         """The value of a mark `name=value`, or None."""
@@ -33,8 +33,13 @@ class Block:
 
 @cache
 def pages() -> tuple[Path, ...]:
-    """Every page of the documentation, in order of name."""
-    return tuple(sorted(DOCS.glob("*.md")))
+    """Every page of the documentation, in order of path."""
+    return tuple(sorted(DOCS.rglob("*.md")))
+
+
+def title_of(page: Path) -> str:
+    """The path below docs/, as in `how-to/keys.md`."""
+    return str(page.relative_to(DOCS))
 
 
 @cache

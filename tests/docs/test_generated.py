@@ -10,14 +10,14 @@ from flowserver.invokers.invocation import Invocation
 from flowserver.invokers.requests import lasting_head, write_request
 from flowserver.machine.events import EventType
 from tests.docs.generate import PART, with_generated_parts
-from tests.docs.pages import DOCS, pages
+from tests.docs.pages import DOCS, pages, title_of
 from tests.docs.tables import TABLES
 from tests.tidy.source_files import source_files
 
 ERROR_NAME = re.compile(r"\"((?:FnF|FC|fnf)\.[A-Za-z]+)\"")
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages(), ids=title_of)
 def test_the_generated_parts_are_up_to_date(page) -> None:
     text = page.read_text("utf-8")
     assert text == with_generated_parts(text), "run `make docs`"
@@ -30,7 +30,7 @@ def test_every_table_stands_on_one_page() -> None:
 
 def test_every_error_name_of_the_server_is_explained() -> None:
     names = {name for source in source_files() for name in ERROR_NAME.findall(source.text)}
-    text = (DOCS / "errors.md").read_text("utf-8")
+    text = (DOCS / "reference" / "errors.md").read_text("utf-8")
     assert {name for name in names if f"`{name}`" not in text} == set()
 
 
@@ -52,10 +52,10 @@ def test_every_header_of_a_call_is_explained() -> None:
     lines = write_request(lasting_head(URL("http://127.0.0.1/"), {}), call).decode().split("\r\n")[1:-2]
     headers = {line.split(":")[0] for line in lines}
     assert {name.lower() for name in headers} >= CALL_HEADERS
-    text = (DOCS / "functions.md").read_text("utf-8")
+    text = (DOCS / "reference" / "functions.md").read_text("utf-8")
     assert [name for name in headers if name.lower() in CALL_HEADERS and f"`{name}`" not in text] == []
 
 
 def test_every_type_of_event_is_explained() -> None:
-    text = (DOCS / "clients.md").read_text("utf-8")
+    text = (DOCS / "reference" / "api.md").read_text("utf-8")
     assert [type for type in EventType if f"`{type}`" not in text] == []

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, ROOT, anchors, links, pages
+from tests.docs.pages import DOCS, ROOT, anchors, links, pages, title_of
 
 ARCHITECTURE = ROOT / "flowserver" / "ARCHITECTURE.md"
 LINKING = (*pages(), ROOT / "README.md", ARCHITECTURE)
 
 
-@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name if page.parent == DOCS else str(page.parent.name))
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     broken = [link for link in links(page) if "://" not in link and not _leads_somewhere(page, link)]
     assert broken == []
@@ -25,7 +25,7 @@ def _leads_somewhere(page: Path, link: str) -> bool:
 
 def test_the_index_names_every_page() -> None:
     named = {link.partition("#")[0] for link in links(DOCS / "README.md")}
-    assert {page.name for page in pages()} - named == {"README.md"}
+    assert {title_of(page) for page in pages()} - named == {"README.md"}
 
 
 def test_files_that_the_architecture_names_are_there() -> None:

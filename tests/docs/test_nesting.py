@@ -10,7 +10,7 @@ from flowserver.language.diagnostics import DefinitionRejected
 from flowserver.language.parser import parse
 from tests.docs.pages import DOCS
 
-PAGE = (DOCS / "language.md").read_text("utf-8")
+PAGE = (DOCS / "reference" / "language.md").read_text("utf-8")
 STATED = re.search(
     r"at most (\d+) levels of YAML lists and\nmappings: (\d+) `foreach` within each other, or (\d+) ", PAGE
 )
