@@ -112,7 +112,7 @@ class Engine:
         self.callbacks = Callbacks(self.committer, tokens)
         self.membership = Membership(database, self.lease, clock, self)
         self.queues = Queues(self.committer, self.reader, clock, self.membership, limits, self.outlets)
-        self.topics = Topics(self.committer, self.deliveries)
+        self.topics = Topics(self.committer, self.deliveries, limits)
         self.gates = Gates(limits, lambda: self.membership.share.nodes)
         self.hooks = Hooks(self.invoker)
         self.places = Places(limits.invocations_in_flight_max, limits.in_flight_share_percent)

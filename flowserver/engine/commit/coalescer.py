@@ -1,111 +1,129 @@
-"""Small changes of one kind, gathered into one: whatever is asked for before the writer comes to it.
+"""Makes many small changes as one write: changes that are added before the writer reaches them share its statements.
 
-So many of them share their statements, not only their commit. A gathering goes with the very next batch, since it is
-closed only in the writer's thread, when its turn has come.
+The event loop adds changes to a deque; the writer's thread takes them as late as it can, inside its transaction. The
+flag `_is_requested` says that a write is queued at the committer and has not taken anything yet. Two rules replace a
+lock:
+
+- The loop appends a change first and reads the flag second. The writer clears the flag first and takes second. So if
+  the loop finds the flag set, the writer has not begun to take, and will find the change; if it finds the flag clear,
+  it requests another write. In between the first write may take the change as well: then the second finds nothing,
+  and does nothing.
+- A write takes once. If the committer repeats its transaction, the same changes are made again, and those that came
+  meanwhile belong to the next write.
+
+So each change is in exactly one write, changes are made in the order in which they were added, and a transaction holds
+one group of `GROUP_MAX` at most: what a full group leaves is requested when its answers are there. A write that fails
+before it has taken anything is the only one that is queued, so its error is the answer to all that wait. A group that
+fails is made again change by change, unless the error says that no change could be made now.
+
+The reader (`engine/commit/reader.py`) begins its transactions itself and takes its questions in the event loop: it has
+neither this race nor a committer, so it does not use this class.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from sqlalchemy import Connection
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.sharing import give
 from flowserver.engine.commit.committer import Committer
+from flowserver.store.cluster.nodes import LeaseLost
 from flowserver.store.sql.errors import is_away
 
-GATHERED_MAX = 500
-"""Changes in one transaction, by their weight, or one that is heavier; the rest goes with the next."""
+GROUP_MAX = 500
+"""The weight of the changes in one transaction; a single change may weigh more."""
 
 K = TypeVar("K")
-
-Work = Callable[[Connection, Sequence[K]], Sequence[Any]]
-"""Does the changes; returns the result of each, or the exception that it alone came to.
-
-The same items may come again, after a try that was perhaps committed. Runs in the writer's thread.
-"""
+A = TypeVar("A")
 
 
-class Gathered(Generic[K]):
-    """Takes changes from the event loop and has them made together."""
+class Coalescer(Generic[K, A]):
+    """Takes changes of one kind from the event loop and makes them in groups."""
 
     def __init__(
-        self, committer: Committer, work: Work[K], pending_max: int, weigh: Callable[[K], int] = lambda _: 1
+        self,
+        committer: Committer,
+        apply: Callable[[Connection, Sequence[K]], Sequence[A | Exception]],
+        pending_max: int,
+        weigh: Callable[[K], int] = lambda _: 1,
     ) -> None:
+        """`apply` makes changes in the writer's thread and returns for each its result, or the exception for it alone.
+
+        It may get the same changes again, after a try that was perhaps committed.
+        """
         self._committer = committer
-        self._work = work
+        self._apply = apply
         self._pending_max = pending_max
         self._weigh = weigh
-        self._waiting: deque[tuple[K, asyncio.Future[Any]]] = deque()
-        self._is_ordered = False
-        self._writing: set[asyncio.Task[None]] = set()
+        self._waiting: deque[tuple[K, asyncio.Future[A]]] = deque()
+        self._is_requested = False
+        self._writes: set[asyncio.Task[None]] = set()
 
-    def put(self, item: K, *, bounded: bool = False) -> asyncio.Future[Any]:
-        """Ask for a change; the future has its result once that is durable, or raises what it came to.
+    def add(self, change: K, *, bounded: bool = False) -> asyncio.Future[A]:
+        """Request a change; the future has its result, or raises its exception, once that is durable.
 
-        Changes are made in the order in which they were put, those of one transaction at once. Raises
-        ResourceThrottled at once when `bounded` and as many wait as may.
+        Raises ResourceThrottled at once when `bounded` and `pending_max` changes wait for the writer.
         """
         if bounded and len(self._waiting) >= self._pending_max:
             raise ResourceThrottled
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append((item, future))
-        if not self._is_ordered:  # nor has the writer begun, who says so before it looks what there is
-            self._order()
+        future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
+        self._waiting.append((change, future))
+        if not self._is_requested:
+            self._request()
         return future
 
-    def _order(self) -> None:
-        self._is_ordered = True
-        task = asyncio.create_task(self._write(), name="gathered")
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
+    def _request(self) -> None:
+        self._is_requested = True
+        task = asyncio.create_task(self._write(), name="coalesced write")
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
 
     async def _write(self) -> None:
-        taken: list[tuple[K, asyncio.Future[Any]]] = []
-        has_tried = False
+        group: list[tuple[K, asyncio.Future[A]]] = []
+        has_taken = False
 
-        def change(connection: Connection) -> Sequence[Any]:
-            nonlocal has_tried
-            if not has_tried:  # a second try is of the same items
-                has_tried = True
-                self._is_ordered = False
-                self._take(taken)
-            return self._work(connection, [item for item, _ in taken])
+        def change(connection: Connection) -> Sequence[A | Exception]:
+            nonlocal has_taken
+            if not has_taken:
+                has_taken = True
+                self._is_requested = False
+                self._take(group)
+            return self._apply(connection, [each for each, _ in group]) if group else []
 
+        answers: Sequence[A | Exception]
         try:
             answers = await self._committer.write(change)
         except Exception as error:
-            await self._failed(taken, error)
-        else:
-            for (_, future), answer in zip(taken, answers, strict=True):
-                give(future, answer)
-        if self._waiting and not self._is_ordered:
-            self._order()
+            if has_taken and len(group) > 1 and not _is_for_all(error):
+                answers = await asyncio.gather(*(self._alone(each) for each, _ in group))
+            else:
+                if not has_taken:
+                    self._is_requested = False
+                    group.extend(self._waiting)
+                    self._waiting.clear()
+                answers = [error] * len(group)
+        for (_, future), answer in zip(group, answers, strict=True):
+            give(future, answer)
+        if self._waiting and not self._is_requested:
+            self._request()
 
-    def _take(self, taken: list[tuple[K, asyncio.Future[Any]]]) -> None:
-        room = GATHERED_MAX
+    def _take(self, group: list[tuple[K, asyncio.Future[A]]]) -> None:
+        room = GROUP_MAX
         while self._waiting and room > 0:
-            item, future = self._waiting.popleft()
-            taken.append((item, future))
-            room -= max(self._weigh(item), 1)
+            group.append(self._waiting.popleft())
+            room -= max(self._weigh(group[-1][0]), 1)
 
-    async def _failed(self, taken: list[tuple[K, asyncio.Future[Any]]], error: Exception) -> None:
-        """Those that cannot be made together are tried each alone, unless it is the database that is away."""
-        if not taken:  # the writer never came to them
-            self._is_ordered = False
-            taken, self._waiting = list(self._waiting), deque()
-        elif len(taken) > 1 and not is_away(error):
-            for item, future in taken:
-                give(future, await self._alone(item))
-            return
-        for _, future in taken:
-            give(future, error)
-
-    async def _alone(self, item: K) -> Any:
+    async def _alone(self, change: K) -> A | Exception:
         try:
-            (answer,) = await self._committer.write(lambda connection: self._work(connection, [item]))
+            (answer,) = await self._committer.write(lambda connection: self._apply(connection, [change]))
         except Exception as error:
             return error
         return answer
+
+
+def _is_for_all(error: Exception) -> bool:
+    """Whether no change could be made at present: the database is away, or this node has lost its lease, or stops."""
+    return is_away(error) or isinstance(error, (LeaseLost, ResourceThrottled))

@@ -1,18 +1,23 @@
 """Publishing: one commit finds who wants a message and adds a delivery for each of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from sqlalchemy import Connection
 
-from flowserver.base.errors import InvalidArgument, TopicNotExist
+from flowserver.base.errors import FlowServerError, InvalidArgument, TopicNotExist
+from flowserver.base.limits import Limits
+from flowserver.engine.commit.coalescer import GROUP_MAX, Coalescer
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.deliveries.worker import Deliveries
 from flowserver.machine.deliveries.destinations import TopicAddress
 from flowserver.machine.deliveries.notifications import digest_of
 from flowserver.store.queues.deliveries import Delivery, NewDelivery
 from flowserver.store.queues.topics import SubscriptionRow, TopicRow, hold_topic, subscriptions_for
+
+PUBLISHED_AT_ONCE = 100
+"""Messages published in one transaction: each is a row for every subscriber."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,32 +29,48 @@ class NewTopicMessage:
     tag: str | None = None
 
 
+Publication = tuple[str, NewTopicMessage]
+"""(topic, message)"""
+
+
 class Topics:
     """Publishes messages; `deliveries` brings them to the subscribers."""
 
-    def __init__(self, committer: Committer, deliveries: Deliveries) -> None:
-        self._committer = committer
+    def __init__(self, committer: Committer, deliveries: Deliveries, limits: Limits) -> None:
         self._deliveries = deliveries
+        self._publications: Coalescer[Publication, str] = Coalescer(
+            committer, self._publish, limits.pending_messages_max, weigh=lambda _: GROUP_MAX // PUBLISHED_AT_ONCE
+        )
 
     async def publish(self, topic: str, message: NewTopicMessage, *, bounded: bool = False) -> str:
         """Publish a message; returns the MD5 of its body, as the service tells it.
 
         Raises TopicNotExist, InvalidArgument for a body that is too long, ResourceThrottled when `bounded`.
         """
-        change = partial(self.publish_in, topic=topic, message=message)
-        digest = await self._committer.write(change, bounded=bounded)
+        digest = await self._publications.add((topic, message), bounded=bounded)
         self._deliveries.note_due()
         return digest
 
-    def publish_in(self, connection: Connection, topic: str, message: NewTopicMessage) -> str:
+    def publish_in(self, connection: Connection, topic: str, message: NewTopicMessage) -> None:
         """The same as part of another change; call `deliveries.note_due` once that is durable."""
-        row = hold_topic(connection, topic)
-        if row is None:
-            raise TopicNotExist(f"topic {topic} does not exist")
-        _check_size(row, message.body)
-        wanting = subscriptions_for(connection, topic, message.tag)
-        self._deliveries.deliver_in(connection, [_delivery(each, message) for each in wanting])
-        return digest_of(message.body)
+        (digest,) = self._publish(connection, [(topic, message)])
+        if isinstance(digest, Exception):
+            raise digest
+
+    def _publish(self, connection: Connection, publications: Sequence[Publication]) -> list[str | Exception]:
+        """Publish all; returns for each the digest or its error. A topic and its subscribers are read once."""
+        hold, subscriptions = cache(partial(hold_topic, connection)), cache(partial(subscriptions_for, connection))
+        answers: list[str | Exception] = []
+        for topic, message in publications:
+            try:
+                _check(topic, hold(topic), message.body)
+            except FlowServerError as error:
+                answers.append(error)
+                continue
+            wanting = subscriptions(topic, message.tag)
+            self._deliveries.deliver_in(connection, [_delivery(each, message) for each in wanting])
+            answers.append(digest_of(message.body))
+        return answers
 
     def take_in(self, connection: Connection, address: TopicAddress, delivery: Delivery) -> Callable[[], None]:
         """Publish what a delivery brings; an inlet of `deliveries`."""
@@ -58,12 +79,13 @@ class Topics:
         return self._deliveries.note_due
 
 
-def _check_size(topic: TopicRow, body: str) -> None:
+def _check(name: str, topic: TopicRow | None, body: str) -> None:
+    """Raise what keeps the body from being published."""
+    if topic is None:
+        raise TopicNotExist(f"topic {name} does not exist")
     size = len(body.encode())
     if size > topic.message_bytes_max:
-        raise InvalidArgument(
-            f"the body has {size} bytes, and topic {topic.name} takes {topic.message_bytes_max} at most"
-        )
+        raise InvalidArgument(f"the body has {size} bytes, and topic {name} takes {topic.message_bytes_max} at most")
 
 
 def _delivery(subscription: SubscriptionRow, message: NewTopicMessage) -> NewDelivery:

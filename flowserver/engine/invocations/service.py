@@ -27,6 +27,7 @@ from flowserver.base.errors import (
 from flowserver.base.limits import Limits
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.functions.call_slots import Places
@@ -37,7 +38,7 @@ from flowserver.engine.invocations.settings import AsyncSettings
 from flowserver.engine.invocations.stopping import stop_all, stop_named, stop_unreadable_named
 from flowserver.engine.invocations.waiting import Line, Lines, Place
 from flowserver.engine.invocations.worker import Runs
-from flowserver.engine.invocations.writer import Check, InvocationWrites, Submission, insert_in
+from flowserver.engine.invocations.writer import Check, Submission, insert_in, save_in
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import submitted
 from flowserver.machine.invocations.results import result_of_invocation
@@ -131,8 +132,9 @@ class Invocations:
         self._lease = lease
         self._news = news
         self.settings = AsyncSettings(reader)
-        self._writes = InvocationWrites(committer, limits)
-        self._runs = Runs(self._writes, committer, reader, registry, invoker, hooks, clock, limits, lease, self._left)
+        self._submissions = Coalescer(committer, insert_in, limits.pending_messages_max)
+        changes = Coalescer(committer, save_in, limits.pending_messages_max)
+        self._runs = Runs(changes, committer, reader, registry, invoker, hooks, clock, limits, lease, self._left)
         self._lines: Lines[str] = Lines(registry, gates, places, self._begin)
         self._in_hand: set[str] = set()
         self._coming: Counter[FunctionKey] = Counter()
@@ -157,7 +159,7 @@ class Invocations:
         self._coming[new.called] += 1
         try:
             settings = await self.settings.find(new.called)
-            row = await self._writes.insert(Submission(self._row(new, settings), check))
+            row = await self._submissions.add(Submission(self._row(new, settings), check), bounded=True)
         finally:
             self._came(new.called)
         self.take_up([row])

@@ -14,6 +14,7 @@ from flowserver.base.clock import Clock
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.retry import persist
@@ -21,7 +22,7 @@ from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
 from flowserver.engine.invocations.transitions import call_of, change_by, outcome_of_reply
 from flowserver.engine.invocations.waiting import Place
-from flowserver.engine.invocations.writer import InvocationWrites
+from flowserver.engine.invocations.writer import Change
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import (
     Begun,
@@ -74,7 +75,7 @@ class Runs:
 
     def __init__(
         self,
-        writes: InvocationWrites,
+        changes: Coalescer[Change, InvocationRow],
         committer: Committer,
         reader: Reader,
         registry: FunctionRegistry,
@@ -86,7 +87,7 @@ class Runs:
         left: Callable[[str, InvocationRow | None], None],
     ) -> None:
         """`left` is told when one is no longer under way, and how it is then, if that is known."""
-        self._writes = writes
+        self._changes = changes
         self._committer = committer
         self._reader = reader
         self._registry = registry
@@ -226,7 +227,7 @@ class Runs:
         if change.after is row:
             return row
         try:
-            return await persist(lambda: self._writes.save(change), gives_up=True)
+            return await persist(lambda: self._changes.add(change), gives_up=True)
         except InvocationChanged:  # or an earlier try was committed after all
             return await self._load(row.invocation_key)
 

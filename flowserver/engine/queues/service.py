@@ -21,7 +21,7 @@ from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrot
 from flowserver.base.limits import Limits
 from flowserver.base.sharing import give
 from flowserver.engine.cluster.membership import Membership
-from flowserver.engine.commit.coalescer import Gathered
+from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.queues.broker import publish
@@ -57,7 +57,7 @@ class Queues:
         self._membership = membership
         self._limits = limits
         self._outlets = outlets or Outlets()
-        self._gathered: Gathered[Order] = Gathered(
+        self._orders: Coalescer[Order, Any] = Coalescer(
             committer, self._carry_out, limits.pending_messages_max, weigh=messages_of
         )
         self._lines: dict[str, Line] = {}
@@ -76,7 +76,7 @@ class Queues:
         """
         if queue in self._outlets:
             return await publish(self._outlets, queue, messages, self._clock.now_ms())
-        sending = self._gathered.put(Send(queue, messages), bounded=bounded)
+        sending = self._orders.add(Send(queue, messages), bounded=bounded)
         self._serve(queue, len(messages))
         sent: list[QueueMessage] = await asyncio.shield(sending)
         self.note_sent(queue, 0)
@@ -129,7 +129,7 @@ class Queues:
 
     async def delete(self, queue: str, receipts: Sequence[Receipt], *, bounded: bool = False) -> list[bool]:
         """Delete received messages; for each whether its receipt was still good. Raises as `send`."""
-        deleted: list[bool] = await self._gathered.put(Delete(queue, receipts), bounded=bounded)
+        deleted: list[bool] = await self._orders.add(Delete(queue, receipts), bounded=bounded)
         return deleted
 
     async def hide(
@@ -140,7 +140,7 @@ class Queues:
         None if the receipt was no longer good. Raises as `send`.
         """
         fresh = new_receipt()
-        until: int | None = await self._gathered.put(Hide(queue, receipt, seconds, fresh), bounded=bounded)
+        until: int | None = await self._orders.add(Hide(queue, receipt, seconds, fresh), bounded=bounded)
         if until is None:
             return None
         self.note_sent(queue, 0)
@@ -170,7 +170,7 @@ class Queues:
     # Taking
 
     async def _take(self, queue: str, count: int, *, bounded: bool) -> list[QueueMessage]:
-        taking = self._gathered.put(Take(queue, count, new_receipt()), bounded=bounded)
+        taking = self._orders.add(Take(queue, count, new_receipt()), bounded=bounded)
         try:
             messages: list[QueueMessage] = await asyncio.shield(taking)
         except asyncio.CancelledError:
@@ -195,7 +195,7 @@ class Queues:
             return
         for message in taking.result():
             receipt = (message.message_id, message.receipt or "")
-            hiding = self._gathered.put(Hide(queue, receipt, 0, new_receipt()))
+            hiding = self._orders.add(Hide(queue, receipt, 0, new_receipt()))
             hiding.add_done_callback(partial(self._has_put_back, queue))
 
     def _has_put_back(self, queue: str, hiding: asyncio.Future[int | None]) -> None:
@@ -241,7 +241,7 @@ class Queues:
         while line is not None and line.polls and messages > 0:
             poll, _ = line.polls.popitem(last=False)
             messages -= poll.count
-            taking = self._gathered.put(Take(queue, poll.count, new_receipt()))
+            taking = self._orders.add(Take(queue, poll.count, new_receipt()))
             taking.add_done_callback(partial(self._served, queue, poll))
 
     def _served(self, queue: str, poll: Poll, taking: asyncio.Future[list[QueueMessage]]) -> None:

@@ -1,4 +1,4 @@
-"""Small changes gathered into one: all in order, each with its own answer, and none that disturbs another."""
+"""Many small changes in one write: all in order, each with its own answer, and none that disturbs another."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import ResourceThrottled
-from flowserver.engine.commit.coalescer import GATHERED_MAX, Gathered
+from flowserver.engine.commit.coalescer import GROUP_MAX, Coalescer
+from flowserver.engine.commit.committer import Committer
 from tests.engine.held_threads import Gate
 from tests.engine.nodes import Node
 
@@ -32,42 +33,42 @@ def doubling() -> Doubling:
 
 
 @pytest.fixture
-def gathered(node: Node, doubling: Doubling) -> Gathered[Any]:
-    return Gathered(node.engine.committer, doubling, pending_max=5)
+def coalescer(node: Node, doubling: Doubling) -> Coalescer[Any, Any]:
+    return Coalescer(node.engine.committer, doubling, pending_max=5)
 
 
 async def test_what_comes_while_the_writer_is_busy_goes_together(
-    node: Node, gathered: Gathered[Any], doubling: Doubling
+    node: Node, coalescer: Coalescer[Any, Any], doubling: Doubling
 ) -> None:
     gate = Gate()
     gated = asyncio.create_task(node.engine.committer.write(gate))
     await gate.reached.wait()
-    futures = [gathered.put(number) for number in range(4)]
+    futures = [coalescer.add(number) for number in range(4)]
     await asyncio.sleep(0)
-    futures += [gathered.put(number) for number in range(4, 7)]
+    futures += [coalescer.add(number) for number in range(4, 7)]
     gate.open()
     assert await asyncio.gather(*futures) == [0, 2, 4, 6, 8, 10, 12]
     assert doubling.groups == [list(range(7))]
     assert await gated == "through"
 
 
-async def test_an_order_that_cannot_be_carried_out_fails_alone(gathered: Gathered[Any], doubling: Doubling) -> None:
-    one, bad, two = gathered.put(1), gathered.put("bad"), gathered.put(2)
+async def test_a_change_that_cannot_be_made_fails_alone(coalescer: Coalescer[Any, Any], doubling: Doubling) -> None:
+    one, bad, two = coalescer.add(1), coalescer.add("bad"), coalescer.add(2)
     assert (await one, await two) == (2, 4)
     with pytest.raises(ValueError, match="bad"):
         await bad
-    one, poison, two = gathered.put(1), gathered.put("poison"), gathered.put(2)
+    one, poison, two = coalescer.add(1), coalescer.add("poison"), coalescer.add(2)
     assert (await one, await two) == (2, 4)
     with pytest.raises(AssertionError, match="this fails whole"):
         await poison
     assert doubling.groups[1:] == [[1, "poison", 2], [1], ["poison"], [2]]
 
 
-async def test_more_than_one_transaction_takes_goes_with_the_next(gathered: Gathered[Any], doubling: Doubling) -> None:
-    count = GATHERED_MAX * 2 + 3
-    futures = [gathered.put(number) for number in range(count)]
+async def test_what_is_more_than_a_group_goes_with_the_next(coalescer: Coalescer[Any, Any], doubling: Doubling) -> None:
+    count = GROUP_MAX * 2 + 3
+    futures = [coalescer.add(number) for number in range(count)]
     assert await asyncio.gather(*futures) == [number * 2 for number in range(count)]
-    assert [len(group) for group in doubling.groups] == [GATHERED_MAX, GATHERED_MAX, 3]
+    assert [len(group) for group in doubling.groups] == [GROUP_MAX, GROUP_MAX, 3]
 
 
 class Deadlock(Exception):
@@ -86,32 +87,42 @@ async def test_what_comes_while_others_are_tried_again_is_not_taken_for_tried(no
             raise OperationalError("", None, Deadlock())
         return items
 
-    gathered: Gathered[Any] = Gathered(node.engine.committer, work, pending_max=5)
-    one = gathered.put(1)
+    coalescer: Coalescer[Any, Any] = Coalescer(node.engine.committer, work, pending_max=5)
+    one = coalescer.add(1)
     await gate.reached.wait()
-    two = gathered.put(2)
+    two = coalescer.add(2)
     gate.open()
     assert (await one, await two) == (1, 2)
     assert tries == [[1], [1], [2]]
 
 
-async def test_too_many_are_turned_away_but_only_those_who_may_be(node: Node, gathered: Gathered[Any]) -> None:
-    futures = [gathered.put(number, bounded=True) for number in range(5)]
+async def test_too_many_are_refused_if_they_are_bounded(node: Node, coalescer: Coalescer[Any, Any]) -> None:
+    futures = [coalescer.add(number, bounded=True) for number in range(5)]
     with pytest.raises(ResourceThrottled):
-        gathered.put(5, bounded=True)
-    futures.append(gathered.put(5))
+        coalescer.add(5, bounded=True)
+    futures.append(coalescer.add(5))
     assert await asyncio.gather(*futures) == [0, 2, 4, 6, 8, 10]
 
 
-async def test_while_the_database_is_away_all_are_told(node: Node, gathered: Gathered[Any]) -> None:
+async def test_while_the_database_is_away_all_raise_its_error(node: Node, coalescer: Coalescer[Any, Any]) -> None:
     node.database.broken = True
-    answers = await asyncio.gather(*(gathered.put(n) for n in range(3)), return_exceptions=True)
+    answers = await asyncio.gather(*(coalescer.add(n) for n in range(3)), return_exceptions=True)
     assert [type(answer) for answer in answers] == [OperationalError] * 3
     node.database.broken = False
-    assert await gathered.put(1) == 2
+    assert await coalescer.add(1) == 2
 
 
-async def test_who_no_longer_waits_disturbs_nobody(gathered: Gathered[Any]) -> None:
-    one, two = gathered.put(1), gathered.put(2)
+async def test_a_caller_that_is_gone_disturbs_no_other(coalescer: Coalescer[Any, Any]) -> None:
+    one, two = coalescer.add(1), coalescer.add(2)
     one.cancel()
     assert await two == 4
+
+
+async def test_after_the_committer_has_stopped_all_are_refused(node: Node, doubling: Doubling) -> None:
+    committer = Committer(node.database, node.engine.committer._workshop, node.engine)
+    await committer.stop()
+    coalescer: Coalescer[Any, Any] = Coalescer(committer, doubling, pending_max=5)
+    for _ in range(2):  # the first refusal leaves nothing behind that a second change would wait for
+        answers = await asyncio.gather(*(coalescer.add(n) for n in range(3)), return_exceptions=True)
+        assert [type(answer) for answer in answers] == [ResourceThrottled] * 3
+    assert doubling.groups == []

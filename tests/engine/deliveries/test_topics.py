@@ -19,6 +19,7 @@ from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
 from flowserver.store.schema.queue_tables import deliveries
 from tests.engine.delivering import advance, attempted, deliver, left, settled
+from tests.engine.held_threads import Gate
 from tests.engine.nodes import Node
 from tests.engine.subscribers import Subscriber
 from tests.support.clock import ManualClock
@@ -189,6 +190,26 @@ async def test_a_body_has_the_length_that_its_topic_allows(node: Node, topic: st
     for tag in ("x" * 17, "a\r\nb", "\0"):
         with pytest.raises(InvalidArgument, match="tag"):
             await node.operations.topics.publish(topic, "hello", tag)
+
+
+async def test_messages_published_together_are_one_write_and_fail_alone(
+    node: Node, topic: str, subscriber: Subscriber
+) -> None:
+    await subscribe(node, "s", subscriber.url("hook"))
+    await node.operations.topics.set_attributes(topic, TopicAttributes(message_bytes_max=1024))
+    gate, publish = Gate(), node.engine.topics.publish
+    gated = asyncio.create_task(node.engine.committer.write(gate))
+    await gate.reached.wait()
+    bodies = ["1", "x" * 1025, "2", "3"]
+    tasks = [asyncio.create_task(publish(topic, NewTopicMessage(message_id=each[:1], body=each))) for each in bodies]
+    tasks.append(asyncio.create_task(publish("none", NewTopicMessage(message_id="M", body="hello"))))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert node.engine.committer.pending == 1
+    gate.open()
+    answers = await asyncio.gather(gated, *tasks, return_exceptions=True)
+    assert [type(each) for each in answers[1:]] == [str, InvalidArgument, str, str, TopicNotExist]
+    assert {(await subscriber.next()).body for _ in range(3)} == {"1", "2", "3"}
 
 
 async def test_publishing_again_after_a_lost_answer_publishes_once(

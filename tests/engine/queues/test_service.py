@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.coalescer import GATHERED_MAX
+from flowserver.engine.commit.coalescer import GROUP_MAX
 from flowserver.engine.queues.operations import NewQueueMessage, Order, carry_out
 from flowserver.operations.queues import QueueAttributes
 from flowserver.store.queues.messages import QueueMessage, Receipt, look_at
@@ -320,7 +320,7 @@ async def test_who_asks_for_many_shares_no_transaction_with_all_others(node: Nod
         await asyncio.sleep(0)
     await asyncio.gather(*takes)
     assert sum(groups) == 100
-    assert max(groups) <= GATHERED_MAX // 16 + 1
+    assert max(groups) <= GROUP_MAX // 16 + 1
 
 
 async def test_a_body_too_long_for_the_queue_is_refused_alone(node: Node) -> None:
