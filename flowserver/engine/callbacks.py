@@ -1,6 +1,8 @@
-"""Tells the task that waits for an execution, or for an asynchronous invocation, how that ended.
+"""Reports the end of an execution or an asynchronous invocation to the task that waits for it.
 
-What has ended remembers until it has been told.
+A sub-flow is a task: a `sync` step starts its child with a task token of its own. An ended execution keeps
+`callback_due` until the report is committed. The child's id follows from the attempt, so starting it again finds the
+same child.
 """
 
 from sqlalchemy import Connection

@@ -1,4 +1,8 @@
-"""The queues that brokers keep, and the clients that bring messages there. Decides nothing about what is sent."""
+"""The queues that brokers keep, and the clients that bring messages there. Decides nothing about what is sent.
+
+A broker is outside every transaction. A message is published and confirmed before its step's reply is committed, under
+an id that follows from the attempt: a crash may send it again, and the broker then drops the second one.
+"""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,4 +1,13 @@
-"""`advance`: tell an execution what happened and run it until every scope waits or the turn is full."""
+"""`advance`: gives an execution a message and runs it until every scope waits or the turn is full.
+
+An execution is a state machine over rows; nothing is replayed. A flow is data, so a position in it is a path in a
+document and costs nothing to save. A polling loop resumes in constant time after any number of turns, and a waiting
+execution costs one row and no memory.
+
+One turn is one part of one transaction: all steps up to the next wait are committed together, and the commands of the
+turn are carried out after that commit. So no effect is ever ahead of its commit, and ten pass steps cost one fsync.
+The history still has every step.
+"""
 
 from typing import assert_never
 

@@ -1,8 +1,12 @@
 """What an execution is between two turns: a header and a tree of scopes.
 
-A scope is one running list of steps with its `$local`. Its `wait` is the one stored reason why it will go on:
-whoever loads an execution can tell from its scopes alone what must happen next.
-Documents (`local`, `step_input`) are replaced, never edited in place, so events may refer to them.
+A scope is one running list of steps with its `$local`. Its `wait` is the one stored reason why it will go on: an
+execution's scopes alone say what must happen next.
+
+Documents (`local`, `step_input`) are replaced, never edited in place, so events may refer to them. A nested list's
+`$input` is not stored: it follows from the parent's step. A step's own mapped input is stored while the step waits.
+The bytes of all documents are counted as they change and are bounded; the header has the count, so a batch knows what
+it would read before it reads it.
 """
 
 from dataclasses import dataclass, field

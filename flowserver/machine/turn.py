@@ -2,6 +2,10 @@
 
 Owns event numbering, the worklist of ready scopes, opening and removing scopes, and ending the execution.
 Knows nothing of step types.
+
+A loaded execution has its open scopes only. A turn that finishes the last branch or iteration needs the results of the
+others, so it stops and names them in `wanted`; the batch loads them and runs the turn again in the same transaction.
+So a report to a foreach over ten thousand callbacks costs the same at its beginning and at its end.
 """
 
 from collections import deque

@@ -1,7 +1,14 @@
-"""Who the nodes are: beats this node's heart, counts the beats of the others, hears and sends notices. PostgreSQL only.
+"""Which nodes are alive: writes this node's beats, counts those of others, sends and receives notices. PostgreSQL only.
 
-One thread and one connection of its own, so that neither a long commit nor a busy event loop keeps the heart from
-beating. No clock decides who lives: a node is dead when its count has stood still for `SILENT_LOOKS` looks of ours.
+One thread and one connection of its own, so that neither a long commit nor a busy event loop delays a beat. Liveness
+does not depend on clocks: a node is dead when its count has not changed during `SILENT_LOOKS` looks of this node.
+
+A lease is a row. Every transaction of a node holds a share lock on its row in `nodes`. A node that declares another
+dead deletes that row: it waits for the other's transaction or ends its session. Afterwards the dead node cannot commit,
+even if it was only frozen. SQLite has one process and needs no beats.
+
+There is no leader. Work that is due or left over belongs to one node by a hash of its id. A node that has no work of
+its own also takes what others left undone, because doing it twice has no second effect.
 """
 
 import asyncio

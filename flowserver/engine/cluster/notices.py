@@ -1,4 +1,6 @@
-"""What nodes tell each other so that nobody has to wait for the next look. Nothing depends on a notice being heard."""
+"""What nodes tell each other so that work starts before the next periodic look. Sent after the commit, outside its
+transaction; nothing depends on a notice arriving.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

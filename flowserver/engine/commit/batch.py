@@ -1,7 +1,7 @@
 """One batch: many messages, one transaction. Synchronous; runs in the writer's thread.
 
-Loads the executions concerned, lets the machine advance each, saves what changed. What an execution of ours cannot
-survive (unreadable rows, an unusable definition, a bug) parks that execution and leaves the others alone.
+Loads the executions concerned, lets the machine advance each, saves what changed. An execution that cannot continue
+(unreadable rows, an unusable definition, a bug) is parked and the others go on. See also `execution_cache`.
 """
 
 import logging

@@ -1,9 +1,13 @@
 """Executions kept in memory between two turns, because this node is making a call for them.
 
-Most messages are the replies of calls, and their executions need not be read again. What waits for anything else is
-kept only if a foreach or parallel is open and there is much to load: other waiting executions cost no memory. A copy is
-used only if its version is the stored one, since other nodes and `flowserver doctor` write, too; and every save is
-fenced by the version once more.
+Most messages are the replies of calls, and their executions need not be read again. An execution that waits for a
+time, a token or a child is kept only if a foreach or parallel is open and has much data, which each of many reports
+would load again. So a waiting execution costs no memory.
+
+Three facts make a copy safe. A transaction first locks this node's row in `nodes`, so a node that was declared dead
+cannot commit. A copy is used only if its version is the stored one, because other nodes and `flowserver doctor` write
+too; it is dropped when its batch fails. Every save is fenced by the version. So each change of an execution's rows must
+raise the version; parking, the doctor and the release of a call do so.
 """
 
 from collections import OrderedDict

@@ -1,7 +1,11 @@
-"""The safety net: finds by the rows alone whatever should go on and does not, and sets it going.
+"""The safety net: finds, by the rows alone, work that should continue and does not, and starts it.
 
-At start it is what resumes everything after a crash; afterwards it finds nothing, unless a node died, a callback was
-not delivered, a call was lost, or a flow was deleted.
+After a crash it resumes everything. Later it finds nothing, unless a node died, a call was lost, a callback was not
+delivered, a scope stayed ready, or a flow was deleted.
+
+Several nodes may find the same loss. A report of a lost call therefore names the attempt that was lost, and only the
+first report has an effect. A call may be between its commit and its dispatch: it is lost only if the next sweep misses
+it too.
 """
 
 import asyncio

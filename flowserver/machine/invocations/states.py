@@ -1,7 +1,8 @@
 """What an asynchronous invocation (a Serverless Task) is: its states, the ways between them, what is kept of it.
 
 `TRANSITIONS` is the one table of the ways there are: `invocations` takes no other, and the diagram in the documentation
-is made from it.
+is made from it. A change names the state that it was made from, so of an outcome, a stop and a take-over only the first
+counts.
 """
 
 from enum import StrEnum

@@ -1,4 +1,12 @@
-"""What turns changed, into the database: a few set-based statements per batch, fenced by version."""
+"""What turns changed, into the database: a few set-based statements per batch, fenced by version.
+
+Only what changed is written. A scope's row is written as counters alone, with its reason to wake up, or with its
+documents, whichever differ; a header's indexed columns only at the end. So a foreach of ten thousand items writes its
+collection once.
+
+Events show documents that were made of each other, so one large value occurs in many of them. The machine uses the
+same object each time; the row of events refers to it, and `history_parts` stores it once.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
