@@ -4,6 +4,7 @@ All Python threads of a process share one interpreter lock. A thread that comput
 for the switch interval, and a call into C keeps it as long as the call lasts. One step of an execution takes the lock
 dozens of times, so a thread that only computes beside it costs that step dozens of such waits. Hence two rules: work
 in the background is done in pieces of well under a millisecond, and all such work together takes a third of the time.
+Longer pieces take more: a pause has an end, because a request waits for the work.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ PAUSE_SECONDS_MAX: Final = 0.005
 
 REST: Final = 2
 """A pause is so many times as long as the work before it. Measured with pages of 4 MB that 40 clients ask for at once:
-with 1, another flow's p99 is 3.4 times its normal, with 2 and with 3 2.5 times."""
+with 1, another flow's p99 is 3.4 times its normal, with 2 or 3 it is 2.5 times."""
 
 WAIT_SLICES: Final = 4
 """While something urgent goes on, a pause is so many times as long as the work before it, and no longer."""
@@ -73,8 +74,8 @@ class Background:
         with self._lock:
             resume_at = max(now, self._free_at) + REST * worked
             # Until then this thread works again.
-            self._free_at = min(resume_at + worked, now + 4 * PAUSE_SECONDS_MAX)
-        self._sleep(min(resume_at - now, 2 * PAUSE_SECONDS_MAX))
+            self._free_at = min(resume_at + worked, now + 4 * REST * PAUSE_SECONDS_MAX)
+        self._sleep(min(resume_at - now, 2 * REST * PAUSE_SECONDS_MAX))
         self._is_quiet.wait(WAIT_SLICES * worked)
         self._own.used = self._used()
 

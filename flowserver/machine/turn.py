@@ -97,7 +97,8 @@ class Turn:
         self.ready: deque[int] = deque()
         self._first_new_id = execution.next_scope_id
         self._inputs: dict[int, JsonObject] = {}
-        self._shown: set[int] = set()
+        self.part_bytes: dict[int, int] = {}
+        """Of the large values that events show, by identity: the events keep them alive."""
         self._opened = 0
         self._collections: dict[int, tuple[JsonObject | None, Json | Missing]] = {}
         """By scope id, with the input of the step that it was found in."""
@@ -137,9 +138,10 @@ class Turn:
         """Count what an event shows as steps, each large value once, so that a turn over much data takes no longer."""
         self.steps_left -= len(text) // STEP_BYTES
         for part in parts:
-            if id(part.value) not in self._shown:  # which the events keep alive
-                self._shown.add(id(part.value))
-                size = self.sizes.weigh(self.environment.limits.step_data_bytes_max, part.value)
+            if id(part.value) not in self.part_bytes:
+                size = self.part_bytes[id(part.value)] = self.sizes.weigh(
+                    self.environment.limits.step_data_bytes_max, part.value
+                )
                 self.steps_left -= size // PART_STEP_BYTES
 
     # Scopes

@@ -54,7 +54,7 @@ def test_threads_share_what_is_for_the_background(thread: Thread) -> None:
 def test_a_pause_has_an_end_whatever_the_work_was(thread: Thread) -> None:
     for _ in range(5):
         thread.work(3.0)
-    assert max(thread.slept) <= 2 * PAUSE_SECONDS_MAX
+    assert max(thread.slept) <= 2 * REST * PAUSE_SECONDS_MAX
 
 
 def test_it_waits_for_what_is_urgent_but_not_for_ever(thread: Thread, monkeypatch: pytest.MonkeyPatch) -> None:

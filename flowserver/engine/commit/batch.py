@@ -5,7 +5,7 @@ Loads the executions concerned, lets the machine advance each, saves what change
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import takewhile
@@ -19,7 +19,7 @@ from flowserver.base.json_values import JsonObject
 from flowserver.engine.commit.context import SHARED_BYTES, Workshop
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.engine.commit.item_loading import load_lists
-from flowserver.engine.commit.turns import make_turns
+from flowserver.engine.commit.turns import history_bytes, make_turns
 from flowserver.language.graph import Flow
 from flowserver.machine.messages import Continue, DeadlineReached, Message, Stop, TaskReplied
 from flowserver.machine.state import Execution, Status
@@ -166,12 +166,15 @@ class Batch:
         self._parked: list[str] = []
         self._changes: dict[str, Changes] = {}
         self._more: set[str] = set()
+        self._kept: Collection[str] = ()
         self._flows: dict[str, FlowRow] = {}
         self._taken: dict[tuple[str, str], tuple[str, Status]] = {}
         self._begun: dict[str, Status] = {}
         self._ending: set[str] = set()
         self._held = 0
         self._made = 0
+        self._made_by: dict[str, int] = {}
+        self._left: set[str] = set()
         self._steps_gone_on = 0
         self._may_divide = False
 
@@ -189,7 +192,9 @@ class Batch:
         self._load([envelope.execution_id for envelope in envelopes if envelope.new is None])
         self._look_up_starts(news)
         answers = self._do_all(items)
+        self._left = {item.execution_id for item in items[len(answers) :] if isinstance(item, Envelope)}
         items = items[: len(answers)]
+        self._left.difference_update(self._changes)
         answers = [self._revise(item, answer) for item, answer in zip(items, answers, strict=True)]
         changes = [each for each in self._changes.values() if each.is_saved]
         save_changes(self._connection, changes, self._workshop.lease.holder)
@@ -198,7 +203,7 @@ class Batch:
         clear_invocation_callbacks(
             self._connection, [each.settles_invocation for each in told if each.settles_invocation is not None]
         )
-        self._workshop.at_work.clear(self._connection, self._workshop.lease.node_id, self._stored)
+        self._workshop.at_work.clear(self._connection, self._workshop.lease.node_id, self._stored.keys() - self._left)
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
         return BatchResult(
             answers, changes, continuing, self._parked, held_bytes=self._held, steps_gone_on=self._steps_gone_on
@@ -206,15 +211,15 @@ class Batch:
 
     def settle(self) -> None:
         """The transaction is durable. What goes on at once, or is to be loaded often or at much cost, is kept."""
-        self._workshop.at_work.cleared(self._stored)
+        self._workshop.at_work.cleared(self._stored.keys() - self._left)
         for changes in self._changes.values():
             changes.stored.version += changes.is_saved
         for execution_id, stored in self._stored.items():
             if stored.parked_error is not None or not stored.execution.is_running:
                 continue
             has_calls = self._workshop.lease.node_id in stored.leases.values()
-            has_to_wait = execution_id not in self._changes and execution_id not in self._ending
-            if has_calls or has_to_wait or execution_id in self._more or stored.is_worth_keeping:
+            was_kept = execution_id in self._left and execution_id in self._kept
+            if has_calls or was_kept or execution_id in self._more or stored.is_worth_keeping:
                 self._workshop.warm.keep(stored)
 
     def _load(self, execution_ids: list[str]) -> None:
@@ -227,6 +232,7 @@ class Batch:
             limits, at_work = self._workshop.limits, self._workshop.at_work
             self._held = load_lists(self._connection, self._stored, broken, self._ending, at_work, limits)
         self._stored |= warm
+        self._kept = warm.keys()
         for execution_id, error in broken.items():
             stored = self._stored[execution_id]
             if not stored.execution.is_running or stored.parked_error is not None:
@@ -245,8 +251,8 @@ class Batch:
         return [answers[number] for number in range(len(items))]
 
     def _has_room(self, item: Item) -> bool:
-        is_again = isinstance(item, Envelope) and item.execution_id in self._changes
-        return self._made <= (self._again_max if is_again else self._made_max)
+        made_by = self._made_by.get(item.execution_id, 0) if isinstance(item, Envelope) else 0
+        return self._made <= self._made_max and made_by <= self._again_max
 
     def _stops(self, item: Item) -> bool:
         return isinstance(item, Envelope) and isinstance(item.message, Stop) and item.execution_id in self._ending
@@ -334,8 +340,7 @@ class Batch:
         environment = self._environment_to_go_on if isinstance(message, Continue) else self._environment
         turns = make_turns(self._connection, flow, stored, message, environment)
         self._changes.setdefault(execution_id, Changes(stored)).add(*turns)
-        events = sum(len(event.detail) for turn in turns for event in turn.events)
-        self._grow(stored.execution.document_bytes - bytes_before + events)
+        self._grow(execution_id, stored.execution.document_bytes - bytes_before, history_bytes(turns, stored.parts))
         if isinstance(message, Continue):
             self._steps_gone_on += sum(turn.steps for turn in turns)
         if turns[-1].more:
@@ -344,10 +349,12 @@ class Batch:
             self._more.discard(execution_id)  # it went on with all that was ready
         return Receipt(_KINDS[turns[0].outcome.kind], turns[0].outcome.event_id)
 
-    def _grow(self, size: int) -> None:
-        """The batch holds so much more that is to be saved."""
-        self._held += size
-        self._made += size
+    def _grow(self, execution_id: str, document_bytes: int, history_bytes: int) -> None:
+        """The batch holds so much more. What an execution lets go makes no room: something had to be written for it."""
+        self._held += document_bytes + history_bytes
+        made = max(document_bytes, 0) + history_bytes
+        self._made += made
+        self._made_by[execution_id] = self._made_by.get(execution_id, 0) + made
         if self._held > self._workshop.limits.execution_data_bytes_max and self._may_divide:
             raise TooMuchAtOnce
 
@@ -384,17 +391,10 @@ def _told(items: Sequence[Item], answers: Sequence[Any]) -> list[Envelope]:
     return [
         item
         for item, answer in zip(items, answers, strict=True)
-        if isinstance(item, Envelope) and _is_callback(item) and answer.kind not in TOLD_LATER
+        if isinstance(item, Envelope)
+        and (item.settles is not None or item.settles_invocation is not None)
+        and answer.kind not in TOLD_LATER
     ]
 
 
-def _is_callback(envelope: Envelope) -> bool:
-    return envelope.settles is not None or envelope.settles_invocation is not None
-
-
-_KINDS = {
-    OutcomeKind.APPLIED: ReceiptKind.APPLIED,
-    OutcomeKind.STALE: ReceiptKind.STALE,
-    OutcomeKind.ENDED: ReceiptKind.ENDED,
-    OutcomeKind.NOT_NOW: ReceiptKind.NOT_NOW,
-}
+_KINDS = {kind: ReceiptKind[kind.name] for kind in OutcomeKind}

@@ -1,8 +1,7 @@
 """The one writer: whatever arrives while a commit runs becomes the next batch.
 
-Answers are given only after the commit. There are two queues. What callers ask for is bounded: they can be told to
-come back. The engine's own messages always fit, because they are bounded by what is running, and they go first: what
-runs never waits behind what is only about to begin.
+Answers are given only after the commit. What callers ask for is bounded: they can be told to come back. The engine's
+own messages always fit, because they are bounded by what is running. `fair_queue.py` has the order of all of them.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ from flowserver.base.sharing import give
 from flowserver.engine.commit.batch import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Write
 from flowserver.engine.commit.context import Workshop
 from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce
-from flowserver.engine.commit.fair_queue import Asked, Intake
+from flowserver.engine.commit.fair_queue import Asked, FairQueue
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import VersionConflict, park_execution
@@ -65,7 +64,7 @@ class Committer:
         self._database = database
         self._workshop = workshop
         self._listener = listener
-        self._intake = Intake()
+        self._queue = FairQueue()
         self._was_too_much = False
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
@@ -106,28 +105,27 @@ class Committer:
     @property
     def pending(self) -> int:
         """How many items wait for a later transaction."""
-        return len(self._intake)
+        return len(self._queue)
 
     def _put(self, item: Item, *, bounded: bool) -> asyncio.Future[Any]:
-        if self._stopped or (bounded and self._intake.asked >= self._workshop.limits.pending_messages_max):
+        if self._stopped or (bounded and self._queue.asked >= self._workshop.limits.pending_messages_max):
             raise ResourceThrottled
         future = asyncio.get_running_loop().create_future()
-        self._intake.put((item, future), by_caller=bounded)
+        self._queue.put((item, future), by_caller=bounded)
         self._wake.set()
         return future
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        while True:
+        while not (self._stopping and not len(self._queue)):
             await self._wake.wait()
             self._wake.clear()
-            while taken := self._intake.take():
+            while taken := self._queue.take():
                 await self._commit_some(taken)
             if self._held_bytes > GIVE_BACK_BYTES:
                 self._held_bytes = 0
                 await loop.run_in_executor(self._thread, give_back_memory)
-            if self._stopping:
-                return
+        self._stopped = True  # before anything else can be put in
 
     async def _commit_some(self, taken: Sequence[Asked]) -> None:
         """Commit these, or the first of them if all are too much at once; the others wait again."""
@@ -141,7 +139,7 @@ class Committer:
         for result in results:
             self._deliver(result, futures)
             self._held_bytes = max(self._held_bytes, result.held_bytes)
-        self._intake.answered(
+        self._queue.answered(
             sum(len(result.answers) for result in results),
             steps_gone_on=sum(result.steps_gone_on for result in results),
             was_too_much=self._was_too_much,
@@ -254,7 +252,7 @@ class Committer:
     def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
         began = time.perf_counter()
         with self._database.write() as connection:
-            batch = Batch(connection, self._workshop, headers_only=headers_only, is_shared=self._intake.is_shared)
+            batch = Batch(connection, self._workshop, headers_only=headers_only, is_shared=self._queue.is_shared)
             result = batch.run(items)
         batch.settle()
         result.seconds = time.perf_counter() - began

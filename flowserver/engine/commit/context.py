@@ -14,13 +14,13 @@ from flowserver.machine.mappings import Environment, MissingSource
 SHARED_TURN_STEPS = 50
 """Steps of a turn in which an execution goes on while others have messages, which wait for it."""
 
-MADE_BYTES = 262_144
+MADE_BYTES = 524_288
 """Of documents and events that a batch makes, before what is left of its items waits for another: large results of
 one execution take so long that others come between."""
 
-SHARED_BYTES = 65_536
-"""The same for the second and further items of one execution while others have messages: to write 50 KB takes a
-millisecond, and each step of the others waits for what is written before it."""
+SHARED_BYTES = 131_072
+"""Of those that one execution makes in a batch while others have messages, before its next items wait for another
+batch: to write 50 KB takes a millisecond, and each step of the others waits for what is written before it."""
 
 
 @dataclass(frozen=True, slots=True)

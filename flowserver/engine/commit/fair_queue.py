@@ -1,13 +1,21 @@
-"""What waits for the writer, and in which order it is taken: no execution keeps all others waiting.
+"""The items that wait for the writer, and the order in which batches take them: no execution keeps others waiting.
 
-Each execution has its own line, and batches take from one line after the other. Executions that only go on with what
-is ready, which hot loops do without end, are taken last: not in two batches one after the other if anything else
-waits, and fewer of them the more steps the last ones made.
+There are three kinds of items: what the engine itself has to say to executions (`own`), what callers ask for (`asked`),
+and executions that only go on with what is ready (`going_on`), as hot loops do without end. In each kind, every
+execution has a line of its own, and a batch takes one item from each line before it takes a second from any.
+
+- Own items go before asked ones, which have a share of each batch. What runs does not wait for what only begins.
+- Executions that go on come last, in every other batch at most while anything else waits. The more steps they made, the
+  fewer the next batch takes.
+- The writer may answer only the first items of a batch: all of them were too much for one transaction. The others go
+  back to the front of their lines, in their order, so a line is behind others only once it has been served.
+- A kind of which a batch answered no item is owed one: it comes first in a later batch, the longest owed before all.
+  So nothing waits for ever, however few items each batch answers.
 """
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Collection, Hashable
+from collections.abc import Hashable, KeysView
 from typing import Any, Final
 
 from flowserver.engine.commit.batch import Envelope, Item
@@ -43,8 +51,8 @@ class _Lines:
         return self._count
 
     @property
-    def keys(self) -> Collection[Hashable]:
-        """Of the executions and single changes that wait."""
+    def keys(self) -> KeysView[Hashable]:
+        """One for each line: an execution's id, or that of a single change."""
         return self._lines.keys()
 
     def append(self, asked: Asked) -> None:
@@ -75,23 +83,24 @@ class _Lines:
         return key, line
 
 
-class Intake:
-    """Items with the futures of their answers. Each batch is taken, and then it is said how much of it was answered."""
+class FairQueue:
+    """Items with the futures of their answers. After each `take`, `answered` says how many of its items were."""
 
     def __init__(self, count_max: int = BATCH_MAX) -> None:
         self._own = _Lines()
         self._asked = _Lines()
         self._going_on = _Lines()
+        self._kinds = (self._own, self._asked, self._going_on)
         self._batch_max = self._count_max = count_max
         self._taken: list[tuple[_Lines, Asked]] = []
-        self._passed_over: list[_Lines] = []
+        self._owed: list[_Lines] = []
         """Kinds of items of which the last batches answered none, that which has waited longest first."""
         self._going_on_max = count_max
         self._has_gone_on = False
         self._batches_alone = SHARED_BATCHES
         self._sole: Hashable = None
         self.is_shared = False
-        """Whether the last batches were not all for one execution, or for those that go on. For any thread."""
+        """Whether one of the last batches had items of another execution than the batch before. For any thread."""
 
     def __len__(self) -> int:
         return len(self._own) + len(self._asked) + len(self._going_on)
@@ -108,30 +117,39 @@ class Intake:
 
     def take(self) -> list[Asked]:
         """The items of the next batch; those of one execution in the order in which they came."""
+        if not len(self):
+            self._taken = []
+            return []
         self._batches_alone = 0 if self._has_company() else self._batches_alone + 1
         self.is_shared = self._batches_alone < SHARED_BATCHES
-        self._passed_over = [lines for lines in self._passed_over if lines]
-        first = self._passed_over[: self._count_max]
-        self._passed_over += [lines for lines in (self._own, self._asked) if lines and lines not in first]
+        kinds = self._kinds[:2] if self._has_gone_on else self._kinds
+        self._owed = [lines for lines in self._owed if lines]
+        first = self._owed[: self._count_max]
+        self._owed += [lines for lines in kinds if lines and lines not in self._owed]
         self._taken = [(lines, lines.pop()) for lines in first]
         count_max = self._count_max - len(first)
         own = min(len(self._own), count_max - min(len(self._asked), count_max * ASKED_SHARE // BATCH_MAX))
         asked = min(len(self._asked), count_max - own)
-        self._taken += [(self._own, self._own.pop()) for _ in range(own)]
-        self._taken += [(self._asked, self._asked.pop()) for _ in range(asked)]
+        again = max(0, own - len(self._own.keys))  # second items of executions, for which there may be no room
+        self._pop(self._own, own - again)
+        self._pop(self._asked, asked)
+        self._pop(self._own, again)
         if not self._has_gone_on or all(lines is self._going_on for lines, _ in self._taken):
-            going_on = min(len(self._going_on), self._going_on_max, max(1, self._count_max - len(self._taken)))
-            self._taken += [(self._going_on, self._going_on.pop()) for _ in range(going_on)]
+            room = max(not self._taken, self._count_max - len(self._taken))
+            self._pop(self._going_on, min(len(self._going_on), self._going_on_max, room))
         return [asked for _, asked in self._taken]
 
+    def _pop(self, lines: _Lines, count: int) -> None:
+        self._taken += [(lines, lines.pop()) for _ in range(count)]
+
     def _has_company(self) -> bool:
-        """Whether another waits than the one that the batch before was for."""
-        waiting = [lines for lines in (self._own, self._asked, self._going_on) if lines]
-        if not waiting:
+        """Whether items of another execution wait than those of the last batch; loops are no company to each other."""
+        given = self._own if self._own else self._asked
+        if not given:
             return False
-        sole = None if waiting[0] is self._going_on else next(iter(waiting[0].keys))
-        before, self._sole = self._sole, sole
-        return sole != before or len(waiting) > 1 or (sole is not None and len(waiting[0].keys) > 1)
+        before, self._sole = self._sole, next(iter(given.keys))
+        others = (len(lines.keys - {self._sole}) if len(lines.keys) < 3 else 1 for lines in self._kinds)
+        return before != self._sole or any(others)
 
     def answered(self, count: int, *, steps_gone_on: int = 0, was_too_much: bool = False) -> None:
         """The first `count` items of the batch are answered, the others wait again.
@@ -143,12 +161,10 @@ class Intake:
         for lines, asked in reversed(undone):
             lines.put_back(asked)
         served = {lines for lines, _ in done}
-        if any(lines is self._going_on for lines, _ in undone) and self._going_on not in self._passed_over:
-            self._passed_over.append(self._going_on)
-        self._passed_over = [lines for lines in self._passed_over if lines not in served]
+        self._owed = [lines for lines in self._owed if lines not in served]
         self._has_gone_on = self._going_on in served
         if undone:
-            self._count_max = max(1 if was_too_much else DIVIDED_MIN, count)
+            self._count_max = min(self._count_max, max(1 if was_too_much else DIVIDED_MIN, count))
         else:
             self._count_max = min(self._batch_max, 2 * self._count_max)
         if steps_gone_on > GOING_ON_STEPS:

@@ -1,4 +1,6 @@
-"""The turns of one message: what a turn wants of an execution that is not in memory is loaded for the next one."""
+"""The turns of one message, and what they write. What a turn wants that is not in memory is loaded for the next one."""
+
+from collections.abc import Iterable
 
 from sqlalchemy import Connection
 
@@ -7,6 +9,7 @@ from flowserver.machine.advance import advance
 from flowserver.machine.mappings import Environment
 from flowserver.machine.messages import Continue, Message
 from flowserver.machine.turn import Turn
+from flowserver.store.executions.history_values import KnownParts
 from flowserver.store.executions.loading import StoredExecution, load_finished, lock_versions
 from flowserver.store.executions.saving import VersionConflict
 
@@ -32,3 +35,14 @@ def make_turns(
             raise
         turns.append(advance(flow, stored.execution, Continue(), environment))
     return turns
+
+
+def history_bytes(turns: Iterable[Turn], known: KnownParts) -> int:
+    """How much the turns add to the history: their events, and the large values that are not stored yet."""
+    size = 0
+    for turn in turns:
+        size += sum(len(event.detail) for event in turn.events)
+        if turn.part_bytes:
+            shown = {id(part.value): part.value for event in turn.events for part in event.parts}
+            size += sum(turn.part_bytes[key] for key, value in shown.items() if known.find(value) is None)
+    return size

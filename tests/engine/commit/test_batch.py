@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Operation
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult, Envelope, Item, NewExecution, Receipt, ReceiptKind, Write
-from flowserver.engine.commit.context import SHARED_BYTES, SHARED_TURN_STEPS, Workshop
+from flowserver.engine.commit.context import MADE_BYTES, SHARED_BYTES, SHARED_TURN_STEPS, Workshop
 from flowserver.engine.commit.definition_cache import CACHED_FLOWS_MAX, Definitions, DefinitionUnusable
 from flowserver.engine.commit.execution_cache import WarmExecutions
 from flowserver.machine.commands import InvokeTask
@@ -35,7 +35,7 @@ from flowserver.store.executions.history import list_events
 from flowserver.store.executions.loading import StoredExecution, load_executions
 from flowserver.store.executions.reading import find_execution
 from flowserver.store.flows import definition_id_of
-from flowserver.store.schema.tables import definitions, execution_documents, executions, scopes, secrets
+from flowserver.store.schema.tables import at_work, definitions, execution_documents, executions, scopes, secrets
 from flowserver.store.sql.database import Database
 from tests.engine.nodes import TOKENS, definition
 from tests.store.rows import flow_row, insert_flow
@@ -50,6 +50,13 @@ FLOWS = {
           retry: [{errors: [FnF.ALL], intervalSeconds: 60}]
     """,
     "pass": "- {type: pass, name: p}",
+    "dropping": """
+        - type: task
+          name: t
+          resourceArn: acs:fc:::services/s/functions/f
+          outputMappings: [{target: ok, source: $local.ok}]
+        - {type: wait, name: w, duration: 60}
+    """,
     "wait": "- {type: wait, name: w, duration: 60}",
     "ask": "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}",
     "loop": """
@@ -80,6 +87,18 @@ class Bench:
     def run(self, *items: Item) -> BatchResult:
         with self.database.write() as connection:
             return Batch(connection, self.workshop).run(items)
+
+    def tried(self, *items: Item, is_shared: bool = False) -> int:
+        """How many of the items a batch answers; nothing is kept."""
+        with suppress(InterruptedError), self.database.write() as connection:
+            count = len(Batch(connection, self.workshop, is_shared=is_shared).run(items).answers)
+            raise InterruptedError
+        return count
+
+    def keep(self, *execution_ids: str) -> None:
+        """In memory, as after a turn that made a call."""
+        for execution_id in execution_ids:
+            self.warm.keep(self.load(execution_id))
 
     def kinds(self, *items: Item) -> list[ReceiptKind]:
         return [answer.kind for answer in self.run(*items).answers]
@@ -245,20 +264,45 @@ def test_one_execution_makes_less_of_a_batch_while_the_writer_is_shared(bench: B
         start("pass", "c"),
     ]
 
-    def answered(*items: Item, is_shared: bool) -> int:
-        with suppress(InterruptedError), bench.database.write() as connection:
-            count = len(Batch(connection, bench.workshop, is_shared=is_shared).run(items).answers)
-            raise InterruptedError  # it is only tried
-        return count
+    assert bench.tried(*items, is_shared=False) == 4
+    assert bench.tried(*items, is_shared=True) == 1
+    assert bench.tried(items[0], *items[2:], is_shared=True) == 3  # others share the commit as ever
 
-    assert answered(*items, is_shared=False) == 4
-    assert answered(*items, is_shared=True) == 1
-    assert answered(items[0], *items[2:], is_shared=True) == 3  # others share the commit as ever
+
+def test_results_that_only_the_history_keeps_count_as_made(bench: Bench) -> None:
+    names = [str(number) for number in range(20)]
+    bench.run(*(start("dropping", name) for name in names))
+    size = MADE_BYTES // 5
+    replies = [tell(f"dropping-{name}", TaskReplied(1, 1, Success({"x": name * size}))) for name in names[:10]]
+    assert bench.tried(*replies) == 5
+
+
+def test_what_executions_let_go_makes_no_room_for_others(bench: Bench, clock: ManualClock) -> None:
+    input = {"text": "x" * (MADE_BYTES // 4)}
+    for name in "abcd":
+        bench.run(start("wait", name, input=input))
+    clock.advance(seconds=60)
+    fired = [tell(f"wait-{name}", TimerFired(*WAITS)) for name in "abcd"]
+    new = [start("wait", f"new {number}", input=input) for number in range(8)]
+    assert bench.tried(*fired, *new) == 4 + bench.tried(*new)
+
+
+def test_a_large_execution_that_has_to_wait_keeps_its_mark(bench: Bench) -> None:
+    bench.run(start("ask", "a"), start("ask", "b"))
+    bench.change(update(executions).where(executions.c.execution_id == "ask-b").values(document_bytes=2_000_000))
+    bench.workshop = replace(bench.workshop, made_bytes_max=1)
+    with bench.database.write() as connection:
+        marks = bench.workshop.at_work.mark(connection, "node-1", ["ask-b"])
+    bench.workshop.at_work.marked(marks)
+    bench.run(*(tell(f"ask-{name}", TaskReported(1, 2, None, Success({}))) for name in "ab"))
+    marked = select(at_work.c.execution_id)
+    assert bench.database.run_read(lambda c: c.execute(marked).scalars().all()) == ["ask-b"]
 
 
 def test_what_has_to_wait_for_another_batch_is_not_loaded_again(bench: Bench) -> None:
     bench.run(start("ask", "a"), start("ask", "b"))
     bench.workshop = replace(bench.workshop, made_bytes_max=1)
+    bench.keep("ask-a", "ask-b")
     with bench.database.write() as connection:
         batch = Batch(connection, bench.workshop)
         reports = [tell(f"ask-{name}", TaskReported(1, 2, None, Success({}))) for name in "ab"]

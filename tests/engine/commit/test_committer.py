@@ -1,6 +1,7 @@
 """Group commit: what arrives while a commit runs becomes the next one, and nobody hears of it before it is durable."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +14,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from flowserver.base.errors import FlowServerError, ResourceThrottled
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.commit import committer as module
 from flowserver.engine.commit.batch import BatchResult, Envelope, NewExecution, ReceiptKind
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.context import Workshop
@@ -27,7 +29,7 @@ from flowserver.store.executions.reading import count_running, find_names
 from flowserver.store.schema.tables import execution_documents, executions, secrets
 from flowserver.store.sql.database import Database
 from tests.engine.held_threads import Gate
-from tests.engine.nodes import TOKENS, FragileDatabase, definition
+from tests.engine.nodes import PATIENCE_SECONDS, TOKENS, FragileDatabase, definition
 from tests.store.rows import event, flow_row, insert_flow
 from tests.support.clock import ManualClock
 from tests.support.postgres import cut_sessions
@@ -370,3 +372,26 @@ def _limit_pages(database: Database, pages: int) -> None:
     with database.write() as connection:
         pages = pages or connection.execute(text("PRAGMA page_count")).scalar_one() + 20
         connection.execute(text(f"PRAGMA max_page_count = {pages}"))
+
+
+async def test_what_comes_while_memory_is_given_back_at_the_end_is_committed(
+    database: Database, listener: Listener, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def give_back() -> None:
+        reached.set()
+        go_on.wait(PATIENCE_SECONDS)
+
+    monkeypatch.setattr(module, "give_back_memory", give_back)
+    monkeypatch.setattr(module, "GIVE_BACK_BYTES", -1)
+    async with committing(database, listener, clock) as committer:
+        await committer.write(lambda _: None)
+        await asyncio.to_thread(reached.wait, PATIENCE_SECONDS)
+        stopping = asyncio.create_task(committer.stop())
+        await asyncio.sleep(0)
+        late = asyncio.ensure_future(committer.write(lambda _: "late"))
+        await asyncio.sleep(0)
+        go_on.set()
+        assert await asyncio.wait_for(late, PATIENCE_SECONDS) == "late"
+        await stopping
