@@ -9,7 +9,8 @@ turn are carried out after that commit. So no effect is ever ahead of its commit
 The history still has every step.
 """
 
-from typing import assert_never
+from collections.abc import Callable
+from typing import Any, Final, assert_never
 
 from flowserver.language.graph import (
     ChoiceStep,
@@ -30,6 +31,7 @@ from flowserver.machine.messages import (
     Failure,
     Message,
     RetryLostCall,
+    ScopeMessage,
     Start,
     Stop,
     TaskReplied,
@@ -41,11 +43,18 @@ from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.steps.choice import enter_choice, finish_option
 from flowserver.machine.steps.fanout import enter_foreach, enter_parallel, finish_branch, finish_iteration
 from flowserver.machine.steps.passing import enter_fail, enter_pass, enter_succeed
-from flowserver.machine.steps.task import enter_task, resume_reply, resume_report, resume_timer, retry_lost_call
+from flowserver.machine.steps.task import (
+    attempt_task,
+    enter_task,
+    refuse_report,
+    retry_lost_call,
+    take_reply,
+    take_report,
+    time_out,
+)
 from flowserver.machine.steps.waiting import enter_wait, finish_wait
+from flowserver.machine.transitions import is_current
 from flowserver.machine.turn import ENDED, STALE, EventsExhausted, Turn
-
-REPORTABLE = (WaitKind.TASK, WaitKind.TOKEN, WaitKind.CHILD, WaitKind.TIMER)
 
 
 def advance(flow: Flow, execution: Execution, message: Message, environment: Environment) -> Turn:
@@ -79,16 +88,21 @@ def _receive(turn: Turn, message: Message) -> None:
             _reach_deadline(turn)
         case Continue():
             _continue(turn)
-        case TimerFired(scope_id, wait_id):
-            _fire_timer(turn, _waiting(turn, scope_id, wait_id))
-        case TaskReplied(scope_id, wait_id):
-            _reply(turn, _waiting(turn, scope_id, wait_id), message)
-        case RetryLostCall(scope_id, wait_id, attempt):
-            _retry_lost_call(turn, _waiting(turn, scope_id, wait_id), attempt)
-        case TaskReported():
-            _report(turn, message)
-        case _:  # pragma: no cover - the type checker proves it
-            assert_never(message)
+        case _:
+            _receive_in_scope(turn, message)
+
+
+def _receive_in_scope(turn: Turn, message: ScopeMessage) -> None:
+    """Give the message to the handler for what its scope waits for, or call it stale."""
+    scope = turn.execution.scopes.get(message.scope_id)
+    if scope is None or not is_current(scope, message, turn.environment.now_ms):
+        turn.outcome = STALE
+        return
+    handler = HANDLERS.get((scope.wait, type(message)))
+    if handler is None:
+        turn.outcome = STALE
+    else:
+        handler(turn, scope, message)
 
 
 def _start(turn: Turn) -> None:
@@ -124,58 +138,29 @@ def _continue(turn: Turn) -> None:
             turn.ready.append(scope.scope_id)
 
 
-def _waiting(turn: Turn, scope_id: int, wait_id: int) -> Scope | None:
-    """The scope, if it still waits under that wait id; else None, and the message is stale."""
-    scope = turn.execution.scopes.get(scope_id)
-    if scope is None or scope.wait_id != wait_id:
-        turn.outcome = STALE
-        return None
-    return scope
-
-
-def _fire_timer(turn: Turn, scope: Scope | None) -> None:
-    if scope is None:
-        return
-    if scope.wake_at is None or scope.wake_at > turn.environment.now_ms:
-        turn.outcome = STALE
-        return
+def _end_timer(turn: Turn, scope: Scope, _message: TimerFired) -> None:
     step = turn.step_of(scope)
     if isinstance(step, TaskStep):
-        resume_timer(turn, scope, step)
+        attempt_task(turn, scope, step)
     else:
         finish_wait(turn, scope)
 
 
-def _reply(turn: Turn, scope: Scope | None, message: TaskReplied) -> None:
-    if scope is None:
-        return
-    step = turn.step_of(scope) if scope.wait is WaitKind.TASK else None
-    if isinstance(step, TaskStep):
-        resume_reply(turn, scope, step, message.result)
-    else:
-        turn.outcome = STALE
+Handler = Callable[[Turn, Scope, Any], None]
 
-
-def _retry_lost_call(turn: Turn, scope: Scope | None, attempt: int) -> None:
-    if scope is None:
-        return
-    step = turn.step_of(scope) if scope.wait is WaitKind.TASK and scope.attempt == attempt else None
-    if isinstance(step, TaskStep):
-        retry_lost_call(turn, scope, step)
-    else:
-        turn.outcome = STALE
-
-
-def _report(turn: Turn, message: TaskReported) -> None:
-    scope = turn.execution.scopes.get(message.scope_id)
-    current = scope is not None and scope.entered_event_id == message.entered_event_id
-    same_attempt = scope is not None and message.wait_id in (None, scope.wait_id)
-    if scope is None or not current or not same_attempt or scope.wait not in REPORTABLE:
-        turn.outcome = STALE
-        return
-    step = turn.step_of(scope)
-    assert isinstance(step, TaskStep), "tokens are made for task steps only"
-    resume_report(turn, scope, step, message.result)
+HANDLERS: Final[dict[tuple[WaitKind, type[ScopeMessage]], Handler]] = {
+    (WaitKind.TIMER, TimerFired): _end_timer,
+    (WaitKind.TIMER, TaskReported): refuse_report,
+    (WaitKind.TASK, TaskReplied): take_reply,
+    (WaitKind.TASK, TaskReported): take_report,
+    (WaitKind.TASK, TimerFired): time_out,
+    (WaitKind.TASK, RetryLostCall): retry_lost_call,
+    (WaitKind.TOKEN, TaskReported): take_report,
+    (WaitKind.TOKEN, TimerFired): time_out,
+    (WaitKind.CHILD, TaskReported): take_report,
+    (WaitKind.CHILD, TimerFired): time_out,
+}
+"""One for each row of `transitions.TRANSITIONS` that has a message."""
 
 
 def _run(turn: Turn, scope: Scope) -> None:

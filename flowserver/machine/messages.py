@@ -78,4 +78,7 @@ class Continue(msgspec.Struct, frozen=True):
     """Go on with the scopes that are ready."""
 
 
-Message = Start | Stop | DeadlineReached | TimerFired | TaskReplied | TaskReported | RetryLostCall | Continue
+ScopeMessage = TimerFired | TaskReplied | TaskReported | RetryLostCall
+"""Messages for one scope; `transitions` says which wait takes which of them."""
+
+Message = Start | Stop | DeadlineReached | Continue | ScopeMessage

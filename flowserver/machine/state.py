@@ -28,7 +28,9 @@ class Status(StrEnum):
 
 
 class WaitKind(StrEnum):
-    """Why a scope is not running right now, and so what wakes it."""
+    """Why a scope is not running right now, and so what wakes it; `transitions` says what follows what."""
+
+    __hash__ = str.__hash__  # Enum's own is written in Python, and each change of a wait looks its kind up
 
     READY = "ready"
     """Nothing: the next turn goes on with it."""

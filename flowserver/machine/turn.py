@@ -27,6 +27,7 @@ from flowserver.machine.parameters import is_asynchronous
 from flowserver.machine.results import result_of_end
 from flowserver.machine.sizes import Sizes
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from flowserver.machine.transitions import FOLLOWING, LEGAL_STATUSES
 
 
 class OutcomeKind(Enum):
@@ -169,6 +170,7 @@ class Turn:
 
     def make_ready(self, scope: Scope) -> None:
         """Put the scope on the worklist."""
+        assert WaitKind.READY in FOLLOWING[scope.wait]
         scope.wait = WaitKind.READY
         scope.wake_at = None
         self.touched.add(scope.scope_id)
@@ -182,6 +184,7 @@ class Turn:
 
     def change_wait(self, scope: Scope, kind: WaitKind, wake_at: int | None) -> None:
         """Let the same wait go on for another reason."""
+        assert kind in FOLLOWING[scope.wait], f"{kind} does not follow {scope.wait}"
         scope.wait = kind
         scope.wake_at = wake_at
         self.touched.add(scope.scope_id)
@@ -328,7 +331,7 @@ class Turn:
         The last event may be the one that `events_max` reserves.
         """
         execution = self.execution
-        assert execution.is_running
+        assert (execution.status, status) in LEGAL_STATUSES
         execution.status = status
         execution.stopped_at = self.environment.now_ms
         execution.output = output

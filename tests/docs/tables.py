@@ -31,7 +31,10 @@ from flowserver.invokers.error_names import ErrorName
 from flowserver.language.diagnostics import DIAGNOSTICS, LENIENT
 from flowserver.language.fields import KINDS, STEPS, Field, ObjectKind
 from flowserver.language.scalars import NUMBER_CHARACTERS_MAX
-from flowserver.machine.invocations.states import ENDED, TRANSITIONS, InvocationStatus
+from flowserver.machine.invocations.states import ENDED, InvocationStatus
+from flowserver.machine.invocations.states import TRANSITIONS as INVOCATION_TRANSITIONS
+from flowserver.machine.state import Status
+from flowserver.machine.transitions import STATUS_TRANSITIONS, TRANSITIONS
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
 from flowserver.settings import Settings
@@ -142,8 +145,42 @@ def refused_addresses() -> str:
 
 def invocation_states() -> str:
     """The ways of an asynchronous invocation, as a diagram; `[*]` is where they begin and end."""
-    lines = [f"{each.source or '[*]'} --> {each.target}: {each.when}" for each in TRANSITIONS]
+    lines = [f"{each.source or '[*]'} --> {each.target}: {each.when}" for each in INVOCATION_TRANSITIONS]
     lines += [f"{status} --> [*]" for status in InvocationStatus if status in ENDED]
+    return _state_diagram(lines)
+
+
+def execution_statuses() -> str:
+    """The statuses of an execution, as a diagram."""
+    lines = [f"{each.source or '[*]'} --> {each.target}: {each.when}" for each in STATUS_TRANSITIONS]
+    lines += [f"{status} --> [*]" for status in Status if status is not Status.RUNNING]
+    return _state_diagram(lines)
+
+
+def waits() -> str:
+    """What a scope may wait for after what, as a diagram; an arrow without words is the turn's own."""
+    messages: dict[tuple[str, str], list[str]] = {}
+    for each in TRANSITIONS:
+        for target in each.targets:
+            names = messages.setdefault((each.source or "[*]", target or "[*]"), [])
+            names.extend([] if each.message is None else [each.message.__name__])
+    return _state_diagram(
+        f"{source} --> {target}" + (f": {', '.join(names)}" if names else "")
+        for (source, target), names in messages.items()
+    )
+
+
+def messages_by_wait() -> str:
+    """What each message does to a scope, by what the scope waits for."""
+    rows = (
+        (f"`{each.source}`", f"`{each.message.__name__}`", each.when, ", ".join(f"`{each}`" for each in each.targets))
+        for each in TRANSITIONS
+        if each.message is not None
+    )
+    return table(("the list waits for", "message", "what happens", "then it waits for"), rows)
+
+
+def _state_diagram(lines: Iterable[str]) -> str:
     return "\n".join(["```mermaid", "stateDiagram-v2", *(f"    {line}" for line in lines), "```"])
 
 
@@ -227,6 +264,9 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "errors of calls": call_errors,
     "refused addresses": refused_addresses,
     "invocation states": invocation_states,
+    "execution statuses": execution_statuses,
+    "waits": waits,
+    "messages by wait": messages_by_wait,
     "metrics": metrics,
     "actions": actions,
     "routes": routes,

@@ -12,7 +12,7 @@ from flowserver.machine.commands import InvokeTask
 from flowserver.machine.events import EventType
 from flowserver.machine.failures import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
 from flowserver.machine.mappings import RUNTIME_ERROR, TokenMaker, evaluate_params, fuel_for
-from flowserver.machine.messages import Failure, Result, Success
+from flowserver.machine.messages import Failure, Result, RetryLostCall, Success, TaskReplied, TaskReported, TimerFired
 from flowserver.machine.parameters import is_asynchronous, refusal
 from flowserver.machine.progress import (
     check_size,
@@ -39,26 +39,25 @@ def enter_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
     if isinstance(params, Failure):
         fail_step(turn, scope, params)
     else:
-        _attempt(turn, scope, step)
+        attempt_task(turn, scope, step)
 
 
-def resume_timer(turn: Turn, scope: Scope, step: TaskStep) -> None:
-    """The retry pause is over, or the attempt's time is up."""
-    if scope.wait is WaitKind.TIMER:
-        _attempt(turn, scope, step)
-        return
+def time_out(turn: Turn, scope: Scope, _message: TimerFired) -> None:
+    """The attempt's time is up."""
+    step = _step(turn, scope)
     turn.cancel_call(scope)
     cause = f"the attempt took longer than {step.timeout_seconds} seconds"
     _fail_attempt(turn, scope, step, EventType.TASK_TIMED_OUT, Failure(TASK_TIMEOUT, cause))
 
 
-def retry_lost_call(turn: Turn, scope: Scope, step: TaskStep) -> None:
+def retry_lost_call(turn: Turn, scope: Scope, _message: RetryLostCall) -> None:
     """Order the same attempt's call again: same wait, same idempotency key, next attempt number."""
-    _order(turn, scope, step)
+    _order(turn, scope, _step(turn, scope))
 
 
-def resume_reply(turn: Turn, scope: Scope, step: TaskStep, result: Result) -> None:
+def take_reply(turn: Turn, scope: Scope, message: TaskReplied) -> None:
     """The call has ended: with the task's result, or with the word that the work was submitted."""
+    step, result = _step(turn, scope), message.result
     submits = _submits(scope, step)
     if submits and _is_unusable(turn, result):
         result = Success({})  # the immediate answer of a submission is not its result, so any will do
@@ -72,19 +71,25 @@ def resume_reply(turn: Turn, scope: Scope, step: TaskStep, result: Result) -> No
         _succeed(turn, scope, result.output)
 
 
-def resume_report(turn: Turn, scope: Scope, step: TaskStep, result: Result) -> None:
-    """A report with the task's token, or the end of its child execution; it may come before the call has ended.
-
-    During a retry pause nothing can take it.
-    """
-    if scope.wait is WaitKind.TIMER:
-        turn.outcome = NOT_NOW
-        return
+def take_report(turn: Turn, scope: Scope, message: TaskReported) -> None:
+    """A report with the task's token, or the end of its child execution; it may come before the call has ended."""
+    step, result = _step(turn, scope), message.result
     if isinstance(result, Success):
         event_id = _succeed(turn, scope, result.output)
     else:
         event_id = _fail_attempt(turn, scope, step, EventType.TASK_FAILED, result)
     turn.outcome = Outcome(OutcomeKind.APPLIED, event_id)
+
+
+def refuse_report(turn: Turn, _scope: Scope, _message: TaskReported) -> None:
+    """A report during a retry pause: no attempt is under way that could take it."""
+    turn.outcome = NOT_NOW
+
+
+def _step(turn: Turn, scope: Scope) -> TaskStep:
+    step = turn.step_of(scope)
+    assert isinstance(step, TaskStep), "only a task step waits so"
+    return step
 
 
 def _is_unusable(turn: Turn, result: Result) -> bool:
@@ -114,7 +119,8 @@ def _params(scope: Scope, step: TaskStep, fuel: Fuel | None = None) -> dict[str,
     return None if step.service_params is None else evaluate_params(step.service_params, _input(scope), fuel)
 
 
-def _attempt(turn: Turn, scope: Scope, step: TaskStep) -> None:
+def attempt_task(turn: Turn, scope: Scope, step: TaskStep) -> None:
+    """Make the first attempt, or the next one after a pause: order its call, unless its parameters are refused."""
     detail: JsonObject = {"pattern": str(step.pattern), "input": scope.step_input}
     name = {"action": step.target.action} if isinstance(step.target, ActionTarget) else {"resourceArn": step.target.arn}
     turn.record_in(scope, EventType.TASK_SCHEDULED, **name, **detail)
