@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
 from flowserver.base.threads import Threads, run_aside
+from flowserver.engine.background import BackgroundLoop
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership
@@ -35,7 +36,7 @@ from flowserver.engine.executions.rebalancing import Backlog
 from flowserver.engine.executions.recovery import Sweeper
 from flowserver.engine.executions.retention import FOR_EVER, Retention, Rules
 from flowserver.engine.executions.starting import Starter
-from flowserver.engine.executions.timers import Timekeeper
+from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.executions.waiting_calls import Orders
 from flowserver.engine.executions.watchers import Watchers
 from flowserver.engine.functions.call_slots import Places
@@ -45,7 +46,7 @@ from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry
 from flowserver.engine.invocations.recovery import InvocationSweep
 from flowserver.engine.invocations.retention import InvocationRetention
-from flowserver.engine.invocations.retry_timer import Pauses
+from flowserver.engine.invocations.retry_timer import RetryTimer
 from flowserver.engine.invocations.service import Invocations
 from flowserver.engine.metrics import Metrics
 from flowserver.engine.queues.expiry import Expiry
@@ -108,9 +109,9 @@ class Engine:
         self.invoker = invoker or DeferredInvoker(limits)
         self.outlets = Outlets(outlets)
         outward = Outward(self.invoker, self.outlets)
-        self.deliveries = Deliveries(self.reader, self.committer, outward, clock, limits)
-        self.callbacks = Callbacks(self.committer, tokens)
         self.membership = Membership(database, self.lease, clock, self)
+        self.deliveries = Deliveries(self.reader, self.committer, outward, clock, self.membership, limits)
+        self.callbacks = Callbacks(self.committer, tokens)
         self.queues = Queues(self.committer, self.reader, clock, self.membership, limits, self.outlets)
         self.topics = Topics(self.committer, self.deliveries, limits)
         self.gates = Gates(limits, lambda: self.membership.share.nodes)
@@ -122,13 +123,17 @@ class Engine:
         self.deliveries.open(QueueAddress, QueueInlet(self.queues, clock, is_encoding=queue_bodies == "base64"))
         self.deliveries.open(FunctionAddress, FunctionInlet(self.invocations))
         self.deliveries.report_results(set_destination_status)
-        self.timekeeper = Timekeeper(database, self.committer, clock, self.membership, self.metrics.woke)
-        self.pauses = Pauses(self.reader, self.committer, clock, self.lease, self.invocations.take_over)
+        self.timers = StepTimers(database, self.committer, clock, self.membership, self.metrics.woke)
+        take_over = self.invocations.take_over
+        self.retries = RetryTimer(self.reader, self.committer, clock, self.membership, self.lease, take_over)
+        self.due_loops = {loop.name: loop for loop in (self.timers, self.retries, self.deliveries)}
         self.backlog = Backlog(self.dispatcher, self.committer, self.lease, self.membership)
         self.sweeper = self._make_sweeper()
         self.retention = Retention(database, self.committer, clock, self.membership, rules, self.metrics.deleted)
         self.expiry = Expiry(self.committer, self.reader, clock)
         self.invocation_retention = InvocationRetention(self.committer, clock, limits.invocation_days)
+        deleting = self.retention, self.expiry, self.invocation_retention
+        self._loops: tuple[BackgroundLoop, ...] = (self.sweeper, *self.due_loops.values(), *deleting)
         self._following: set[asyncio.Task[object]] = set()
 
     def _make_dispatcher(self, sender: Sender) -> Dispatcher:
@@ -196,13 +201,8 @@ class Engine:
             self.membership.start()
             leaving.push_async_callback(self.membership.stop)
             leaving.push_async_callback(self._drain, drain_seconds)
-            self.sweeper.start()
-            self.timekeeper.start()
-            self.pauses.start()
-            self.deliveries.start()
-            self.retention.start()
-            self.expiry.start()
-            self.invocation_retention.start()
+            for loop in self._loops:
+                loop.start()
             leaving.push_async_callback(self.leave)
             yield
 
@@ -213,13 +213,8 @@ class Engine:
         self.lease.is_leaving = True
         self.dispatcher.leave()  # at once: what is committed from now on is nobody's, and others may make its calls
         self.invocations.leave()
-        await self.timekeeper.stop()
-        await self.deliveries.stop()
-        await self.sweeper.stop()
-        await self.pauses.stop()
-        await self.retention.stop()
-        await self.expiry.stop()
-        await self.invocation_retention.stop()
+        for loop in self._loops:
+            await loop.stop()
         try:
             await self.committer.write(self._hand_over)
             await self.backlog.release_all()
@@ -285,15 +280,16 @@ class Engine:
     def nodes_changed(self) -> None:
         """Look for whatever was left behind, or not heard of."""
         self.sweeper.sweep_soon()
-        self.timekeeper.notice(0)
-        self.pauses.notice(0)
+        for loop in self.due_loops.values():
+            loop.notice()
 
     def heard(self, notice: Notice) -> None:
         """Act on another node's news."""
         for execution_id, over in notice.changed.items():
             self.watchers.tell_news(execution_id, ended=over)
-        if notice.due_at is not None:
-            self.timekeeper.notice(notice.due_at)
+        for source, instant_ms in notice.due.items():
+            if source in self.due_loops:
+                self.due_loops[source].notice(instant_ms)
         if notice.sweep:
             self.sweeper.sweep_soon()
         if notice.functions:
@@ -312,7 +308,7 @@ class Engine:
     async def resume(self, execution_id: str) -> None:
         """Set an execution going that was parked: its ready scopes now, then what fell due or was lost meanwhile."""
         await self.committer.submit(Envelope(execution_id, Continue()))
-        self._note_due(0)
+        self.timers.note_due()
         self.sweeper.sweep_soon()
         if not self.membership.is_alone:
             self.membership.announce().sweep = True
@@ -332,7 +328,7 @@ class Engine:
 
     def pauses_until(self, instant_ms: int) -> None:
         """An invocation goes on then."""
-        self.pauses.notice(instant_ms)
+        self.retries.note_due(instant_ms)
 
     def is_to_be_delivered(self) -> None:
         """An invocation has ended that has a destination."""
@@ -362,9 +358,9 @@ class Engine:
         for scope_id in changes.touched & execution.scopes.keys():
             wake_at = execution.scopes[scope_id].wake_at
             if wake_at is not None:
-                self._note_due(wake_at)
+                self.timers.note_due(wake_at)
         if changes.is_new:
-            self._note_due(execution.deadline_at)
+            self.timers.note_due(execution.deadline_at)
         if not execution.is_running:
             self.metrics.ended(execution.status)
         self.starter.note_change(is_new=changes.is_new, is_running=execution.is_running)
@@ -372,11 +368,6 @@ class Engine:
         self._tell_nodes(execution.execution_id, ended=not execution.is_running)
         if self.lease.is_leaving and changes.commands:
             self.membership.announce().sweep = True
-
-    def _note_due(self, instant_ms: int) -> None:
-        self.timekeeper.notice(instant_ms)
-        if not self.membership.is_alone:
-            self.membership.announce().note_due(instant_ms)
 
     def _tell_nodes(self, execution_id: str, *, ended: bool) -> None:
         if not self.membership.is_alone:

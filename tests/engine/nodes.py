@@ -145,8 +145,8 @@ class Node:
     def advance(self, clock: ManualClock, *, seconds: float) -> None:
         """Let so much time pass, and let the engine notice."""
         clock.advance(seconds=seconds)
-        self.engine.timekeeper.notice(0)
-        self.engine.pauses.notice(0)
+        self.engine.timers.notice(0)
+        self.engine.retries.notice(0)
 
     async def reached(self, flow: str, name: str, type: EventType, step: str = "") -> Event:
         """The first event of that type (and step), once it has happened."""

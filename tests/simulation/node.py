@@ -1,6 +1,6 @@
 """One simulated server process: what it keeps in memory between commits, and what it does with what was committed.
 
-What it decides is the engine's own: its batches, its committer, what its sweeper and its timekeeper look for and say,
+What it decides is the engine's own: its batches, its committer, what its sweeper and its timers look for and say,
 its starts of sub-flows. What the engine's event loop does with all that is done here by hand, so mistakes in that loop
 show only in the tests with real servers. All it knows is lost in a crash.
 """
@@ -17,7 +17,7 @@ from flowserver.engine.commit.definition_cache import Definitions
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.recovery import Sweeper, _result
-from flowserver.engine.executions.timers import Timekeeper
+from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback
@@ -160,7 +160,7 @@ class Node:
         company = cast(Any, self._company)
         nothing = cast(Any, None)  # no backlog: every call has a place here
         self._sweeper = Sweeper(database, self.writer, me, me, world.clock, lease, company, nothing, nothing)
-        self._timekeeper = Timekeeper(database, self.writer, world.clock, company, lambda _: None)
+        self._timers = StepTimers(database, self.writer, world.clock, company, lambda _: None)
         self.inbox: list[Parcel] = []
         self.calls: dict[CallKey, object] = {}
         """Calls under way, with the order of each."""
@@ -260,7 +260,7 @@ class Node:
     def due(self) -> list[Envelope]:
         """What is due by the rows and falls to this node."""
         self._company.look()
-        return [envelope for envelope, _ in self._timekeeper._look()[0]]
+        return [envelope for envelope, _ in self._timers._look()[0]]
 
 
 def _is_ordered(changes: Changes, key: CallKey) -> bool:

@@ -25,8 +25,8 @@ class Notice:
 
     changed: dict[str, bool] = field(default_factory=dict)
     """Executions that changed; True for those that have ended or were parked."""
-    due_at: int | None = None
-    """The earliest instant (ms) that something was set to be due at."""
+    due: dict[str, int] = field(default_factory=dict)
+    """By the name of a source of due rows, the earliest instant (ms) that one was set to be due at."""
     sweep: bool = False
     """There is work that no node has."""
     functions: bool = False
@@ -36,13 +36,13 @@ class Notice:
     dropped: list[tuple[str, int, int]] = field(default_factory=list)
     """Calls, by (execution_id, scope_id, wait_id), whose steps wait no longer: the node that makes one drops it."""
 
-    def note_due(self, instant_ms: int) -> None:
-        """Something is due at that instant."""
-        self.due_at = instant_ms if self.due_at is None else min(self.due_at, instant_ms)
+    def note_due(self, source: str, instant_ms: int) -> None:
+        """A row of the source is due at that instant (ms)."""
+        self.due[source] = min(instant_ms, self.due.get(source, instant_ms))
 
     def texts(self, sender: str) -> Iterator[str]:
         """The notice in pieces that can be sent."""
-        rest: JsonObject = {"from": sender, "sweep": self.sweep, "functions": self.functions, "due_at": self.due_at}
+        rest: JsonObject = {"from": sender, "sweep": self.sweep, "functions": self.functions, "due": {**self.due}}
         names = iter(sorted(self.queues))
         while some := list(islice(names, QUEUES_PER_NOTICE)):
             yield dump_json({"from": sender, "queues": some})
@@ -66,10 +66,9 @@ def read_notice(text: str, receiver: str) -> Notice | None:
         if value.get("from") == receiver:
             return None
         changed = dict.fromkeys(value.get("changed", ()), False) | dict.fromkeys(value.get("ended", ()), True)
-        due_at = value.get("due_at")
         return Notice(
             changed=changed,
-            due_at=None if due_at is None else int(due_at),
+            due={str(source): int(at) for source, at in dict(value.get("due", {})).items()},
             sweep=value.get("sweep") is True,
             functions=value.get("functions") is True,
             queues=set(map(str, value.get("queues", ()))),

@@ -18,12 +18,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from flowserver.base.clock import Clock
 from flowserver.base.errors import FlowServerError
 from flowserver.base.limits import Limits
-from flowserver.engine.background import BackgroundLoop
+from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.retry import persist
 from flowserver.engine.deliveries.senders import NotSent, Outward
 from flowserver.engine.deliveries.target_limits import Targets
+from flowserver.engine.due_loop import AT_ONCE, DueLoop
 from flowserver.machine.deliveries.destinations import Destination, read_destination
 from flowserver.machine.deliveries.retry_strategies import next_attempt_at
 from flowserver.store.queues.deliveries import (
@@ -45,12 +46,6 @@ CLAIM_MS = 10_000
 NOT_SENT_MS = 1_000
 """When to try again what the server could not send."""
 
-LEFT_SECONDS = 1.0
-"""When to look again at what is due but could not be claimed: others are at it, or a row is damaged."""
-
-LOOK_AGAIN_SECONDS = 5.0
-"""Longest sleep: a safety net for what another node has left behind and for clocks that are stepped."""
-
 Afterwards = Callable[[], None]
 """What is to be done once a commit is durable."""
 
@@ -64,10 +59,10 @@ ARRIVED: Final = "Succeeded"
 GIVEN_UP: Final = "Failed"
 
 
-class Deliveries(BackgroundLoop):
-    """One node's part in bringing. Make and use it inside one event loop."""
+class Deliveries(DueLoop):
+    """The source of due deliveries, and this node's attempts. Make and use it inside one event loop."""
 
-    name = "bringing deliveries"
+    name = "deliveries"
 
     def __init__(
         self,
@@ -75,21 +70,22 @@ class Deliveries(BackgroundLoop):
         committer: Committer,
         outward: Outward,
         clock: Clock,
+        membership: Membership,
         limits: Limits,
         chance: Callable[[], float] = random.random,
     ) -> None:
+        super().__init__(clock, membership)
         self._reader = reader
         self._committer = committer
         self._outward = outward
-        self._clock = clock
         self._places = limits.deliveries_in_flight_max
         self._chance = chance
         self._inlets: dict[type[Any], Inlet] = {}
         self._told: Told = _tell_nobody
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._targets = Targets(self._places)
-        self._due_at: int | None = 0
-        self._wake = asyncio.Event()
+        self._is_due = False
+        """Whether this node has committed a delivery since the last claim that was due at once."""
 
     def open(self, kind: type[Any], inlet: Inlet) -> None:
         """Have deliveries to destinations of a kind handed in there."""
@@ -122,34 +118,25 @@ class Deliveries(BackgroundLoop):
         """
         insert_deliveries(connection, new, self._clock.now_ms())
 
-    def note_due(self, instant_ms: int = 0) -> None:
-        """A delivery is due at that instant."""
-        if self._due_at is None or instant_ms < self._due_at:
-            self._due_at = instant_ms
-            self._wake.set()
+    def note_due(self, instant_ms: int = AT_ONCE) -> None:
+        """As for every source. A delivery that is due at once is claimed without a read before."""
+        self._is_due |= instant_ms == AT_ONCE
+        super().note_due(instant_ms)
 
-    async def _iterate(self) -> None:
-        self._wake.clear()
+    async def handle_due(self) -> int | None:
+        """Claim as many as there are places for and begin them; the end of one makes the loop look again."""
         room = self._places - len(self._under_way)
-        if room > 0 and await self._is_due():
-            claimed = await self._committer.write(self._claiming(room))
-            for delivery in claimed:
-                self._begin(delivery)
-            if claimed:
-                return  # to look whether there is more
-            await self._sleep(LEFT_SECONDS)
-        else:
-            await self._sleep(LOOK_AGAIN_SECONDS)
-
-    async def _is_due(self) -> bool:
-        """Whether to claim now; if not, it is noted when."""
-        noted, self._due_at = self._due_at, None
-        if noted is None or noted > self._clock.now_ms():
-            noted = await self._reader.ask(partial(next_delivery_at, except_to=self._targets.full))
-        if noted is None or noted <= self._clock.now_ms():
-            return noted is not None
-        self.note_due(noted)
-        return False
+        if room <= 0:
+            return None
+        is_due, self._is_due = self._is_due, False
+        if not is_due:
+            first = await self._reader.ask(partial(next_delivery_at, except_to=self._targets.full))
+            if first is None or first > self._clock.now_ms():
+                return first
+        claimed = await self._committer.write(self._claiming(room))
+        for delivery in claimed:
+            self._begin(delivery)
+        return AT_ONCE if claimed else self.left_at
 
     def _claiming(self, limit: int) -> Callable[[Connection], list[Delivery]]:
         """The change that claims up to so many, as the targets are now."""
@@ -171,15 +158,6 @@ class Deliveries(BackgroundLoop):
 
         return claim
 
-    async def _sleep(self, seconds: float) -> None:
-        if self._due_at is not None and len(self._under_way) < self._places:
-            seconds = min(seconds, max(self._due_at - self._clock.now_ms(), 0) / 1000)
-        try:
-            async with asyncio.timeout(seconds):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
-
     # One delivery
 
     def _begin(self, delivery: Delivery) -> None:
@@ -193,7 +171,7 @@ class Deliveries(BackgroundLoop):
     def _end(self, delivery: Delivery) -> None:
         del self._under_way[delivery.delivery_id]
         self._targets.end(delivery.target)
-        self._wake.set()
+        self.notice()
 
     async def _bring(self, delivery: Delivery) -> None:
         try:

@@ -106,17 +106,18 @@ def test_nodes_that_stay_divide_the_executions() -> None:
 
 def test_a_notice_comes_out_as_it_went_in() -> None:
     notice = Notice(changed={"a": False, "b": True}, sweep=True, functions=True)
-    notice.note_due(700)
-    notice.note_due(800)
+    notice.note_due("timers", 700)
+    notice.note_due("timers", 800)
+    notice.note_due("retries", 900)
     [text] = notice.texts("one")
-    assert read_notice(text, "two") == Notice({"a": False, "b": True}, 700, True, True)
+    assert read_notice(text, "two") == Notice({"a": False, "b": True}, {"timers": 700, "retries": 900}, True, True)
     assert read_notice(text, "one") is None
     assert [*Notice(sweep=True).texts("one")] != []
 
 
 def test_long_notices_are_sent_in_pieces() -> None:
     changed = {f"{number:036}": number % 2 == 0 for number in range(2 * IDS_PER_NOTICE + 1)}
-    texts = [*Notice(changed=changed, due_at=10**14).texts("0" * 36)]
+    texts = [*Notice(changed=changed, due=dict.fromkeys(("timers", "retries", "deliveries"), 10**14)).texts("0" * 36)]
     assert len(texts) == 3
     assert max(len(text.encode()) for text in texts) <= NOTICE_BYTES_MAX
     heard = [notice for text in texts if (notice := read_notice(text, "two")) is not None]
@@ -133,7 +134,17 @@ def test_dropped_calls_are_told_in_pieces() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"due_at": "soon"}', '{"changed": 7}', '{"ended": [{}]}', '{"dropped": [1]}']
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"due": "soon"}',
+        '{"due": {"timers": "soon"}}',
+        '{"changed": 7}',
+        '{"ended": [{}]}',
+        '{"dropped": [1]}',
+    ],
 )
 def test_what_nobody_of_ours_has_said_is_not_heard(text: str) -> None:
     assert read_notice(text, "one") is None
@@ -243,8 +254,8 @@ async def test_a_timer_fires_whoever_set_it(
         for number in range(8):
             await one.start("f", f"e{number}")
         clock.advance(seconds=60)
-        two.engine.timekeeper.notice(0)
-        one.engine.timekeeper.notice(0)
+        two.engine.timers.notice(0)
+        one.engine.timers.notice(0)
         for number in range(8):
             assert (await two.end_of("f", f"e{number}")).status is Status.SUCCEEDED
 
@@ -265,7 +276,7 @@ async def test_a_call_is_dropped_when_another_node_ends_its_wait(
     async with two_nodes(open_database, clock) as (one, two):
         await one.register(functions, "shop/pay")
         await one.create_flow("f", steps, "timeoutSeconds: 30" if end == "deadline" else "")
-        await one.engine.timekeeper.stop()
+        await one.engine.timers.stop()
         if not is_heard:
             monkeypatch.setattr(one.engine, "heard", lambda notice: None)
         await one.start("f", "e")

@@ -47,7 +47,7 @@ async def test_a_wait_that_is_due_at_once(node: Node) -> None:
     assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
 
 
-async def test_an_earlier_instant_wakes_the_timekeeper(node: Node) -> None:
+async def test_an_earlier_instant_wakes_the_timers(node: Node) -> None:
     """It sleeps towards the later one when the earlier one is noticed; real time passes here, a little."""
     await node.create_flow("late", wait(3600))
     await node.create_flow("soon", "- {type: wait, name: w, timestamp: '2020-01-01T00:00:00Z'}\n" + wait(0, "x"))
@@ -91,7 +91,7 @@ async def test_a_call_that_takes_too_long_is_dropped_and_tried_again(
 
 
 async def test_many_waits_that_are_due_together(node: Node, clock: ManualClock) -> None:
-    """More than one look of the timekeeper finds."""
+    """More than one look finds."""
     await node.create_flow(
         "f",
         """
@@ -148,7 +148,7 @@ async def test_rows_that_should_not_be_there_hold_up_nothing(
     node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More waits of an execution that has ended than one look takes in, all due before the one that counts."""
-    monkeypatch.setattr("flowserver.engine.executions.timers.DUE_PER_ROUND", 3)
+    monkeypatch.setattr("flowserver.engine.executions.timers.FIRED_AT_ONCE", 3)
     await node.create_flow("f", wait(60))
     await node.start("f", "ended")
     with node.database.write() as connection:
@@ -157,14 +157,14 @@ async def test_rows_that_should_not_be_there_hold_up_nothing(
     await node.start("f", "counts")
     with node.database.write() as connection:
         connection.execute(insert(scopes), [{**row, "scope_id": number, "wake_at": 1} for number in range(1, 10)])
-    looks, look = 0, node.engine.timekeeper._look
+    looks, look = 0, node.engine.timers._look
 
     def count() -> tuple[list[tuple[Envelope, int]], int | None]:
         nonlocal looks
         looks += 1
         return look()
 
-    monkeypatch.setattr(node.engine.timekeeper, "_look", count)
+    monkeypatch.setattr(node.engine.timers, "_look", count)
     node.advance(clock, seconds=60)
     assert (await node.end_of("f", "counts")).status is Status.SUCCEEDED
     assert looks < 10

@@ -416,7 +416,7 @@ async def test_what_a_crash_leaves_is_gone_on_with(
     take_for_dead(node.database, "dies")
     clock.advance(seconds=3)
     await node.engine.sweeper.sweep()
-    node.engine.pauses.notice(0)
+    node.engine.retries.notice(0)
     again = {call.key: call for call in [await functions.next_call("shop/pay") for _ in range(2)]}
     assert {key: call.attempt for key, call in again.items()} == {"running": 2, "pausing": 2}
     for call in again.values():
