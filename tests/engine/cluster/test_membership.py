@@ -12,11 +12,13 @@ from flowserver.engine.cluster.membership import SILENT_LOOKS, Share, Silence
 from flowserver.engine.cluster.notices import DROPPED_PER_NOTICE, IDS_PER_NOTICE, Notice, read_notice
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.watchers import EndWatch
+from flowserver.engine.invocations.service import NewInvocation
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import NodeRow, list_nodes
 from flowserver.store.cluster.notices import NOTICE_BYTES_MAX
 from flowserver.store.schema.tables import executions, scopes
 from tests.engine.called_functions import Functions
+from tests.engine.delivering import deliver
 from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node, take_for_dead
 from tests.support.clock import ManualClock
 
@@ -258,6 +260,53 @@ async def test_a_timer_fires_whoever_set_it(
         one.engine.timers.notice(0)
         for number in range(8):
             assert (await two.end_of("f", f"e{number}")).status is Status.SUCCEEDED
+
+
+@pytest.mark.parametrize("source", ["timers", "retries", "deliveries"])
+async def test_what_one_node_has_set_another_handles_when_it_is_due(
+    open_database: OpenDatabase,
+    functions: Functions,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
+) -> None:
+    """The one that set it does nothing about it. The other looks again at no instant but those that it hears of."""
+    monkeypatch.setattr("flowserver.engine.due_loop.LOOK_AGAIN_SECONDS", 3_600)
+    async with two_nodes(open_database, clock) as (one, two):
+        await one.register(functions, "shop/pay")
+        await one.create_flow("f", "- {type: wait, name: w, duration: 1}")
+        await one.engine.due_loops[source].stop()
+        heard = asyncio.Event()
+
+        def hear(notice: Notice) -> None:
+            Engine.heard(two.engine, notice)
+            if source in notice.due:
+                heard.set()
+
+        monkeypatch.setattr(two.engine, "heard", hear)
+        if source == "timers":
+            await one.start("f", "e")
+        elif source == "retries":
+            await one.engine.invocations.submit(
+                NewInvocation(
+                    service="shop",
+                    qualifier="",
+                    function="pay",
+                    payload=b"{}",
+                    invocation_key="key",
+                    request_id="request",
+                )
+            )
+            (await functions.next_call("shop/pay")).fail("Broke")
+        else:
+            await deliver(one, functions.url("shop/pay"), "1")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await heard.wait()
+        clock.advance(seconds=3)  # long enough for timers that fall to the other
+        if source == "timers":
+            assert (await two.end_of("f", "e")).status is Status.SUCCEEDED
+        else:
+            (await functions.next_call("shop/pay")).reply({})
 
 
 @pytest.mark.parametrize("is_heard", [True, False], ids=["notice", "sweep"])
