@@ -10,6 +10,9 @@ latest, so a notice that was lost, a crash or a stepped clock delays a row and l
 Every node sees all rows, so a source claims a row before it works on it, in one of two ways. A long call takes the
 node's lease and keeps it as long as the node lives. Short work moves the row's instant on in a commit: the row is due
 again if the node dies. Step timers need no claim: their message names the wait that it ends, and has no effect twice.
+So a source has one method and not a read and a claim: how it finds rows, and which of them are this node's, differs.
+
+To add a source, write a subclass, name it in `Engine.due_loops`, and call `note_due` after commits that set an instant.
 """
 
 import asyncio
