@@ -23,26 +23,43 @@ from tests.store.spoiling import keep_one_of_each
 from tests.store.sql.test_sqlite_files import crash
 
 
-@pytest.fixture
-def file(sqlite_url: str) -> Path:
-    """A database with a log that a crash has left; what is newer is only there."""
-    file = Path(sqlite_url.removeprefix("sqlite:///"))
+@pytest.fixture(scope="module")
+def crashed(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with a log that a crash has left; what is newer is only there. Tests take copies of it."""
+    file = shutil.copy(migrated_sqlite, tmp_path_factory.mktemp("crashed") / "flowserver.db")
     add(file, "old")
     crash(file, 20)
     return file
 
 
+@pytest.fixture(scope="module")
+def backed_up(crashed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of `crashed` that has one row more and no log."""
+    folder = tmp_path_factory.mktemp("backed-up")
+    file = copy_with_log(crashed, folder)
+    add(file, "new")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("VACUUM INTO ?", [str(folder / "backup.db")])
+    return folder / "backup.db"
+
+
 @pytest.fixture
-def backup(sqlite_url: str, tmp_path: Path, file: Path) -> Path:
-    """A copy that has other rows and no log."""
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    for path in tmp_path.glob("flowserver.db*"):
-        shutil.copyfile(path, folder / path.name)
-    add(folder / file.name, "new")
-    with closing(sqlite3.connect(folder / file.name)) as connection:
-        connection.execute("VACUUM INTO ?", [str(tmp_path / "backup.db")])
-    return tmp_path / "backup.db"
+def file(crashed: Path, tmp_path: Path) -> Path:
+    """The test's own copy of `crashed`."""
+    return copy_with_log(crashed, tmp_path)
+
+
+@pytest.fixture
+def backup(backed_up: Path, tmp_path: Path) -> Path:
+    """The test's own copy of `backed_up`."""
+    return Path(shutil.copy(backed_up, tmp_path))
+
+
+def copy_with_log(file: Path, folder: Path) -> Path:
+    """Copy a database and what lies beside it, as they are."""
+    for path in file.parent.glob(f"{file.name}*"):
+        shutil.copy(path, folder)
+    return folder / file.name
 
 
 def add(file: Path, name: str) -> None:
