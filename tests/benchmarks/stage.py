@@ -155,7 +155,8 @@ class Stage:
         self.servers[0].kill()
         self.client.close()
         began = time.perf_counter()
-        self.servers[0] = ServerProcess(self.database_url, *self.shape.flags, environment=compiled())
+        flags = self.shape.flags
+        self.servers[0] = ServerProcess(self.database_url, *flags, environment=compiled(), python=sys.executable)
         self.clients = [Client(self.servers[0].url)]
         return began
 
@@ -208,7 +209,8 @@ def staged(postgres_url: str | None, shape: Shape, python: str = sys.executable)
         function = stack.enter_context(FunctionProcess(compiled()))
         servers = [ServerProcess(url, "--migrate", *shape.flags, environment=compiled(), python=python)]
         stack.callback(_stop_all, servers)  # those that run at the end; some workloads replace them
-        servers += [ServerProcess(url, *shape.flags, environment=compiled()) for _ in range(1, shape.nodes)]
+        for _ in range(1, shape.nodes):
+            servers.append(ServerProcess(url, *shape.flags, environment=compiled(), python=sys.executable))
         primary = stack.enter_context(Primary(url)) if postgres_url else None
         yield Stage(url, shape, servers, function, primary)
 

@@ -1,15 +1,10 @@
 """`python -m tests.chaos.node`: a server as `flowserver serve` runs it, but with a clock that can be stepped and
 few places for calls.
-
-With `--forge` it imports the server once, and then makes a new server process of itself for every line that it reads:
-a real process that can be killed like any other, started without the seconds of CPU that imports take.
 """
 
-import gc
 import json
 import os
 import sys
-import traceback
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -62,35 +57,5 @@ def serve(arguments: NodeArguments) -> None:
         run(app, listeners, lambda: None)
 
 
-def forge() -> None:
-    """For every line of stdin, start the server process that it describes and print its pid; or, if the line is a pid,
-    print how that process ended, as `Starter.exit_code` says."""
-    gc.freeze()
-    for line in sys.stdin:
-        asked = json.loads(line)
-        if isinstance(asked, int):
-            print(os.waitstatus_to_exitcode(os.waitpid(asked, 0)[1]), flush=True)
-            continue
-        pid = os.fork()
-        if pid == 0:
-            _become(NodeArguments(**asked))
-        print(pid, flush=True)
-
-
-def _become(arguments: NodeArguments) -> None:
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    code = 1
-    try:
-        serve(arguments)
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(code)
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--forge"]:
-        forge()
-    else:
-        serve(NodeArguments(**json.loads(sys.argv[1])))
+    serve(NodeArguments(**json.loads(sys.argv[1])))

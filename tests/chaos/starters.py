@@ -1,7 +1,6 @@
 """Ways to start server processes and to learn how they ended."""
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -9,9 +8,10 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from tests.chaos.node import NodeArguments
-from tests.support.server import clean_environment
+from tests.support.forge import Forge, ForgedProcess
+from tests.support.server import IMPORTED, clean_environment
 
-MODULE = [sys.executable, "-m", "tests.chaos.node"]
+PROGRAM = "tests.chaos.node"
 END_SECONDS = 90
 """Only a process that hangs takes as long to end."""
 
@@ -40,12 +40,11 @@ def plain_starter() -> Iterator[Starter]:
 @contextlib.contextmanager
 def fast_starter() -> Iterator[Starter]:
     """Each server is forked from a process that has imported everything."""
-    with subprocess.Popen(
-        [*MODULE, "--forge"], env=_environment(), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as forge:
-        yield _Forge(forge)
-        assert forge.stdin is not None
-        forge.stdin.close()
+    with contextlib.closing(Forge(*IMPORTED, "tests.chaos.clock", environment=clean_environment())) as forge:
+        starter = _Forked(forge)
+        yield starter
+        for process in starter.started.values():
+            process.wait(END_SECONDS)
 
 
 class _Plain:
@@ -53,7 +52,7 @@ class _Plain:
         self.started: dict[int, subprocess.Popen[bytes]] = {}
 
     def start(self, arguments: NodeArguments) -> int:
-        process = subprocess.Popen([*MODULE, arguments.text()], env=_environment())
+        process = subprocess.Popen([sys.executable, "-m", PROGRAM, arguments.text()], env=_environment())
         self.started[process.pid] = process
         return process.pid
 
@@ -61,22 +60,19 @@ class _Plain:
         return self.started.pop(pid).wait(END_SECONDS)
 
 
-class _Forge:
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
+class _Forked:
+    def __init__(self, forge: Forge) -> None:
+        self._forge = forge
+        self.started: dict[int, ForgedProcess] = {}
 
     def start(self, arguments: NodeArguments) -> int:
-        return self._ask(arguments.text())
+        process = self._forge.start(PROGRAM, [arguments.text()], environment=clean_environment())
+        process.stdout.close()  # it has a file for what it says
+        self.started[process.pid] = process
+        return process.pid
 
     def exit_code(self, pid: int) -> int:
-        return self._ask(json.dumps(pid))
-
-    def _ask(self, line: str) -> int:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
+        return self.started.pop(pid).wait(END_SECONDS)
 
 
 def _environment() -> dict[str, str]:

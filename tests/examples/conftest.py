@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.access_key import ACCESS_KEY_ID, SECRET, TOKEN, create_database_with_key
-from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environment
+from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environment, start_flowserver
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -43,22 +43,18 @@ def functions_served(example: str, variables: dict[str, str]) -> Iterator[list[s
     """
     said: list[str] = []
     file = EXAMPLES / example / "functions.yaml"
-    command = [sys.executable, "-m", "flowserver", "functions", "serve", str(file), "--listen", "127.0.0.1:0"]
     environment = clean_environment() | variables | {"PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout is not None
-        try:
-            shown = ""
-            while "Registered with" not in shown:
-                line = process.stdout.readline()
-                assert line, f"functions serve ended:\n{shown}"
-                shown += line
-            yield said
-        finally:
-            process.terminate()
-            said += process.communicate(timeout=PATIENCE_SECONDS)[0].splitlines()
+    process = start_flowserver(["functions", "serve", str(file), "--listen", "127.0.0.1:0"], environment)
+    try:
+        shown = ""
+        while "Registered with" not in shown:
+            line = process.stdout.readline()
+            assert line, f"functions serve ended:\n{shown}"
+            shown += line
+        yield said
+    finally:
+        process.terminate()
+        said += process.communicate(timeout=PATIENCE_SECONDS)[0].splitlines()
 
 
 class Run:

@@ -4,8 +4,6 @@ import json
 import queue
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler
 
@@ -17,10 +15,9 @@ from flowserver.hosting.errors import HostingConflict, HostingMissing, HostingMi
 from flowserver.hosting.registration import register
 from flowserver.hosting.serving import bind
 from tests.hosting.tutorial_handlers import ECHO
-from tests.support.server import clean_environment
+from tests.support.server import clean_environment, start_flowserver
 from tests.support.threading_server import ThreadingServer
 
-PROGRAM = [sys.executable, "-m", "flowserver", "functions", "serve"]
 WAIT_SECONDS = 30
 
 
@@ -72,20 +69,15 @@ def start(host_file):
     def start_program(server="", token="", listen="127.0.0.1:0", advertise="", secret=""):
         given = {"server": server, "token": token, "listen": listen, "advertise": advertise, "secret": secret}
         options = [part for name, value in given.items() if value for part in (f"--{name}", value)]
-        process = subprocess.Popen(
-            [*PROGRAM, str(host_file), *options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=clean_environment() | {"PYTHONUNBUFFERED": "1"},
-        )
+        environment = clean_environment() | {"PYTHONUNBUFFERED": "1"}
+        process = start_flowserver(["functions", "serve", str(host_file), *options], environment)
         processes.append(process)
         return process
 
     yield start_program
     for process in processes:
         process.kill()
-        process.communicate()
+        process.communicate(timeout=WAIT_SECONDS)
 
 
 def last_line(process, returncode):

@@ -1,7 +1,5 @@
 """A real server and a real host: what a hosted function sees of an asynchronous invocation that is stopped."""
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environment
+from tests.support.forge import ForgedProcess
+from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environment, start_flowserver
 
 VIDEO = """\
 import threading
@@ -49,18 +48,18 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
 
 
 @pytest.fixture
-def host(server: ServerProcess, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def host(server: ServerProcess, tmp_path: Path) -> Iterator[ForgedProcess]:
     (tmp_path / "video.py").write_text(VIDEO)
     (tmp_path / "functions.yaml").write_text(FUNCTIONS)
-    command = [sys.executable, "-m", "flowserver", "functions", "serve", str(tmp_path / "functions.yaml")]
     environment = clean_environment() | {"FLOWSERVER_URL": server.url}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8") as process:
-        assert any(line.startswith("Registered with") for line in process.stdout)
-        yield process
-        process.kill()
+    process = start_flowserver(["functions", "serve", str(tmp_path / "functions.yaml")], environment)
+    assert any(line.startswith("Registered with") for line in process.stdout)
+    yield process
+    process.kill()
+    process.communicate(timeout=PATIENCE_SECONDS)
 
 
-def read_until(host: subprocess.Popen[str], words: str) -> list[str]:
+def read_until(host: ForgedProcess, words: str) -> list[str]:
     """The lines that the host prints, up to one with these words."""
     lines = []
     for line in host.stdout:
@@ -70,7 +69,7 @@ def read_until(host: subprocess.Popen[str], words: str) -> list[str]:
     raise AssertionError("\n".join(lines))
 
 
-def test_the_hooks_run_and_the_handler_is_told(server: ServerProcess, host: subprocess.Popen[str]) -> None:
+def test_the_hooks_run_and_the_handler_is_told(server: ServerProcess, host: ForgedProcess) -> None:
     with httpx.Client(base_url=server.url, trust_env=False) as client:
         headers = {"X-Fc-Invocation-Type": "Async", "X-Fc-Stateful-Async-Invocation-Id": "film"}
         submitted = client.post(f"{TASKS}/invocations", content=b"{}", headers=headers)

@@ -5,21 +5,33 @@ with ServerProcess(f"sqlite:///{tmp_path}/flows.db") as server:
     server.kill()
 """
 
+import atexit
 import os
 import re
 import signal
 import subprocess
-import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tests.support.curl import path_with_curl
+from tests.support.forge import Forge, ForgedProcess
 
 PATIENCE_SECONDS = 60
 """Only a hung server takes as long; a test that passes never waits for it."""
+
+IMPORTED = (
+    "flowserver.cli.serve",
+    "flowserver.cli.functions",
+    "alembic.command",
+    "alembic.context",
+    "uvloop",
+    "uvicorn.protocols.http.httptools_impl",
+)
+"""What the program imports when it starts."""
 
 _ADDRESS = re.compile(r"^ *API +(http://\S+)", re.M)
 
@@ -29,7 +41,8 @@ class ServerProcess:
 
     Without a `database_url` another setting names it. `arguments` are further flags of `serve`, `environment` further
     variables; FLOWSERVER_ variables and proxies of the tests' own environment do not reach it. `open_files_max` is the
-    system's limit on its open files; `python` may be that of another checkout's environment.
+    system's limit on its open files. The process is forked from one that has imported the program; with `python`, the
+    path of an interpreter, it is a fresh one instead.
     Raises AssertionError, with the log, if the server does not come up.
     """
 
@@ -41,23 +54,19 @@ class ServerProcess:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         open_files_max: int | None = None,
-        python: str = sys.executable,
+        python: str | None = None,
     ) -> None:
         self._lines: list[str] = []
         self._news = threading.Condition()
         self._over = False
-        command = [python, "-m", "flowserver", "serve", "--port", str(port)]
+        command = ["serve", "--port", str(port)]
         if database_url is not None:
             command += ["--database-url", database_url]
-        if open_files_max is not None:
-            command = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(open_files_max), *command]
-        self.process = subprocess.Popen(
-            [*command, *arguments],
-            env=clean_environment() | dict(environment or {}),
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
+        variables = clean_environment() | dict(environment or {})
+        self.process = (
+            start_flowserver([*command, *arguments], variables, folder=folder, open_files_max=open_files_max)
+            if python is None
+            else _fresh([python, "-m", "flowserver", *command, *arguments], variables, folder, open_files_max)
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -130,6 +139,37 @@ class ServerProcess:
         with self._news:
             self._over = True
             self._news.notify_all()
+
+
+def start_flowserver(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    folder: Path | None = None,
+    open_files_max: int | None = None,
+) -> ForgedProcess:
+    """Start the program with these arguments, in a process that need not import it."""
+    return _forge().start(
+        "flowserver", arguments, environment=environment, folder=folder, open_files_max=open_files_max
+    )
+
+
+@cache
+def _forge() -> Forge:
+    """One for all processes that these tests start."""
+    forge = Forge(*IMPORTED, environment=clean_environment())
+    atexit.register(forge.close)
+    return forge
+
+
+def _fresh(
+    command: list[str], environment: Mapping[str, str], folder: Path | None, open_files_max: int | None
+) -> subprocess.Popen[str]:
+    if open_files_max is not None:
+        command = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(open_files_max), *command]
+    return subprocess.Popen(
+        command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+    )
 
 
 def clean_environment() -> dict[str, str]:
