@@ -39,9 +39,8 @@ from flowserver.engine.executions.starting import Starter
 from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.executions.waiting_calls import Orders
 from flowserver.engine.executions.watchers import Watchers
-from flowserver.engine.functions.call_slots import Places
+from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.engine.functions.caller import Caller
-from flowserver.engine.functions.concurrency import Gates
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry
 from flowserver.engine.invocations.recovery import InvocationSweep
@@ -114,9 +113,8 @@ class Engine:
         self.callbacks = Callbacks(self.committer, tokens)
         self.queues = Queues(self.committer, self.reader, clock, self.membership, limits, self.outlets)
         self.topics = Topics(self.committer, self.deliveries, limits)
-        self.gates = Gates(limits, lambda: self.membership.share.nodes)
         self.hooks = Hooks(self.invoker)
-        self.places = Places(limits.invocations_in_flight_max, limits.in_flight_share_percent)
+        self.slots = CallSlots(limits, lambda: self.membership.share.nodes)
         self.invocations = self._make_invocations()
         self.dispatcher = self._make_dispatcher(Sender(self.queues, self.topics, self.outlets, queue_bodies))
         self.deliveries.open(TopicAddress, self.topics.take_in)
@@ -145,11 +143,10 @@ class Engine:
             sender,
             Submitter(self.invocations, self.limits),
             Orders(self.reader, self.tokens, self.lease),
-            self.places,
+            self.slots,
             self.clock,
             self.limits,
             self.lease,
-            self.gates,
             self.hooks,
         )
 
@@ -160,8 +157,7 @@ class Engine:
             self.registry,
             self.invoker,
             self.hooks,
-            self.gates,
-            self.places,
+            self.slots,
             self.callbacks,
             self.clock,
             self.limits,

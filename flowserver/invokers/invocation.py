@@ -30,7 +30,7 @@ class Endpoint:
     concurrency_max: int | None = None
     """Calls of it that all nodes together make at once, None for as many as they can."""
     waiting_max: int | None = None
-    """Calls of it that may wait for one of these places, None for the server's limit."""
+    """Calls of it that may wait for one of these slots, None for the server's limit."""
 
 
 class Invocation(msgspec.Struct, frozen=True):

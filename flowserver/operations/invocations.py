@@ -2,9 +2,8 @@
 
 import asyncio
 
-from flowserver.base.errors import EntityTooLarge, FunctionNotStarted, ResourceExhausted
+from flowserver.base.errors import EntityTooLarge, FunctionNotStarted
 from flowserver.engine.engine import Engine
-from flowserver.engine.functions.concurrency import GateFull
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Reply
 from flowserver.invokers.outcomes import Refused, Returned, outcome_of
@@ -52,30 +51,19 @@ class InvocationOperations:
         return await self._engine.cutting.run(self._call(invocation, endpoint))
 
     async def _call(self, invocation: Invocation, endpoint: Endpoint) -> Returned | Refused:
-        """Wait for a place of the function, if it has a bound, and only then for one of this node."""
-        try:
-            gate = self._engine.gates.enter(endpoint)
-        except GateFull as full:
-            raise ResourceExhausted(str(full)) from None
-        if gate is None:
-            return await self._call_in_place(invocation, endpoint)
-        await gate.take()
-        try:
-            return await self._call_in_place(invocation, endpoint)
-        finally:
-            gate.give_back()
-
-    async def _call_in_place(self, invocation: Invocation, endpoint: Endpoint) -> Returned | Refused:
-        places, callee = self._engine.dispatcher.places, endpoint.registered_as
-        instead_of_flow = "/".join(callee)
-        await places.take(instead_of_flow, callee)
+        """Wait for a slot of the function, if it has a limit, and only then for one of this node."""
+        slots, callee = self._engine.slots, endpoint.registered_as
+        limit = slots.concurrency.admit(endpoint)
+        if limit is not None:
+            await limit.acquire()
+        slot = await slots.acquire("/".join(callee), callee, limit)  # it is of no flow
         try:
             problem = await self._engine.hooks.initialize(endpoint, invocation.idempotency_key)
             if problem is not None:
                 raise FunctionNotStarted(problem.cause)
             reply = await self._exchange(invocation, endpoint)
         finally:
-            places.give_back(instead_of_flow, callee)
+            slot.release()
         return outcome_of(invocation, reply, self._engine.limits)
 
     async def _exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:

@@ -62,8 +62,8 @@ class WatchOperations:
         engine = self._engine
         gauges = {
             "flowserver_database_up": float(census is not None),
-            "flowserver_calls_in_flight": engine.dispatcher.places.taken,
-            "flowserver_calls_waiting": engine.dispatcher.waiting + engine.dispatcher.places.wanted,
+            "flowserver_calls_in_flight": engine.slots.taken,
+            "flowserver_calls_waiting": engine.dispatcher.waiting + engine.slots.callers_waiting,
             "flowserver_pending_messages": engine.committer.pending,
             "flowserver_invocations_in_flight": len(engine.invocations.under_way),
             "flowserver_invocations_waiting": engine.invocations.waiting,

@@ -17,7 +17,7 @@ from flowserver.engine.commit.batch import Envelope, NewExecution, Receipt
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.starting import Starter
-from flowserver.engine.functions.call_slots import Places
+from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import Pattern
 from flowserver.machine.commands import InvokeTask
@@ -112,7 +112,7 @@ class Outside:
         """What starts a node's sub-flows: the engine's own, asking for each commit it waits for."""
         asking, nobody = cast(Any, _Asking()), cast(Any, None)
         starter = _HandStarter(nobody, asking, nobody, self._limits)
-        places = Places(self._limits.invocations_in_flight_max)
+        slots = CallSlots(self._limits, lambda: 1)
         return Dispatcher(
             asking,
             nobody,
@@ -121,11 +121,10 @@ class Outside:
             nobody,
             nobody,
             nobody,
-            places,
+            slots,
             self._clock,
             self._limits,
             lease,
-            nobody,
             nobody,
         )
 
@@ -172,7 +171,7 @@ class Outside:
 
     def _call_child(self, node: Node, caller: Caller, command: InvokeTask, key: CallKey) -> Parcel:
         """The dispatcher's own way of starting a sub-flow, taken by hand from commit to commit."""
-        call = node.dispatcher._call(key, (caller, command), cast(Any, _NoPlace()))
+        call = node.dispatcher._call(key, (caller, command), cast(Any, _NoSlot()))
         order = Parcel(None, call=key, order=node.calls[key])
         return self._next(node, order, call, call.send(None), command)
 
@@ -207,10 +206,10 @@ SUBMITTED = Success({})
 """What a step that does not wait for its invocation learns of it."""
 
 
-class _NoPlace:
-    """Every call has a place here."""
+class _NoSlot:
+    """Every call has a slot here."""
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         pass
 
 

@@ -1,17 +1,20 @@
-"""Who deliveries are on their way to, and how many more may be begun. Knows neither the deliveries nor the database.
+"""How many deliveries are under way to each target, and how many more may begin. Knows no delivery and no database.
 
-A target that does not answer holds its places until its time is up. So one target has a part of the places at most,
-and all targets whose last attempt failed have half of them together: what is due to the others finds a place, however
-much is due to those, and for however long.
+A target that does not answer holds its slots until the timeout. So one target has a part of the slots at most, and all
+targets whose last attempt failed have half of them together: what is due to the others finds a slot, however much is
+due to those, and for however long.
+
+It is no semaphore, because nothing waits here: what finds no slot stays in its table, and the query that claims
+deliveries gets these counts and steps over the targets that are full.
 """
 
 from collections import Counter, OrderedDict
 
 SAME_TARGET_PART = 8
-"""One target has at most this part of the places."""
+"""One target has at most this part of the slots."""
 
 FAILING_PART = 2
-"""All that fail have at most this part of the places together."""
+"""All that fail have at most this part of the slots together."""
 
 FAILING_KNOWN_MAX = 1_000
 """Targets remembered to fail, those that failed last; the others are found out again."""
@@ -20,9 +23,9 @@ FAILING_KNOWN_MAX = 1_000
 class Targets:
     """Counts what is under way to each target, and remembers which of them fail."""
 
-    def __init__(self, places: int) -> None:
-        self.each_max = max(places // SAME_TARGET_PART, 1)
-        self._failing_max = max(places // FAILING_PART, 1)
+    def __init__(self, slots: int) -> None:
+        self.each_max = max(slots // SAME_TARGET_PART, 1)
+        self._failing_max = max(slots // FAILING_PART, 1)
         self._under_way: Counter[str] = Counter()
         self._failing: OrderedDict[str, None] = OrderedDict()
 

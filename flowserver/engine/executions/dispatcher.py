@@ -20,12 +20,11 @@ from flowserver.engine.executions.invocation_submitter import Submitter
 from flowserver.engine.executions.message_sender import Sender
 from flowserver.engine.executions.starting import Started, Starter, StartRequest, as_failure, check_execution_name
 from flowserver.engine.executions.waiting_calls import Order, Orders
-from flowserver.engine.functions.call_slots import Places
+from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.caller import Caller
-from flowserver.engine.functions.concurrency import Gates
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
-from flowserver.engine.invocations.waiting import Line, Lines, Place
+from flowserver.engine.invocations.waiting import Line, Lines
 from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
 from flowserver.language.graph import (
     ActionTarget,
@@ -50,7 +49,7 @@ KEPT_BYTES_MAX = 16_384
 
 
 class Dispatcher:
-    """One coroutine per call under way; so many of them at once as there are `places`. Of those that wait, keys."""
+    """One coroutine per call under way; so many of them at once as there are `slots`. Of those that wait, keys."""
 
     def __init__(
         self,
@@ -61,11 +60,10 @@ class Dispatcher:
         sender: Sender,
         submitter: Submitter,
         orders: Orders,
-        places: Places,
+        slots: CallSlots,
         clock: Clock,
         limits: Limits,
         lease: Lease,
-        gates: Gates,
         hooks: Hooks,
     ) -> None:
         self._committer = committer
@@ -79,8 +77,7 @@ class Dispatcher:
         self._limits = limits
         self._hooks = hooks
         self._orders = orders
-        self.places = places
-        self._lines: Lines[CallKey] = Lines(registry, gates, places, self._turn_came, self._refuse)
+        self._lines: Lines[CallKey] = Lines(registry, slots, self._turn_came, self._refuse)
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
         self._waiting: dict[CallKey, Line] = {}
         self._kept: dict[CallKey, Order] = {}
@@ -89,15 +86,15 @@ class Dispatcher:
     def dispatch(self, caller: Caller, command: InvokeTask, size: int = 0) -> None:
         """Make a task's call; a call of the same attempt that is under way or waits goes on alone.
 
-        `size` is that of the step's documents in bytes: large ones are not held while the call waits for a place.
+        `size` is that of the step's documents in bytes: large ones are not held while the call waits for a slot.
         """
         key = (caller.execution_id, command.scope_id, command.wait_id)
         if self._draining or key in self._calls or key in self._waiting:
             return
         line = _line(caller, command)
-        place = self._lines.take_now(line)
-        if place is not None:
-            self._begin(key, place, (caller, command))
+        slot = self._lines.take_now(line)
+        if slot is not None:
+            self._begin(key, slot, (caller, command))
             return
         self._waiting[key] = line
         if len(self._kept) < KEPT_MAX and size <= KEPT_BYTES_MAX:
@@ -126,14 +123,14 @@ class Dispatcher:
         self._kept.clear()
 
     def leave(self) -> None:
-        """Begin no more calls; those that wait for a place are left to others."""
+        """Begin no more calls; those that wait for a slot are left to others."""
         self._draining = True
         self._lines.close()
         self._waiting.clear()
         self._kept.clear()
 
     def give_up_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[CallKey]:
-        """Drop up to `limit` calls that wait for a place, of executions (by id) that this node need not keep."""
+        """Drop up to `limit` calls that wait for a slot, of executions (by id) that this node need not keep."""
         given_up = self._lines.send_away(lambda key: keeps(key[0]), limit)
         for key in given_up:
             self._forget_waiting(key)
@@ -152,7 +149,7 @@ class Dispatcher:
 
     @property
     def waiting(self) -> int:
-        """How many calls wait for a place."""
+        """How many calls wait for a slot."""
         return len(self._waiting)
 
     def is_calling(self, key: CallKey) -> bool:
@@ -174,15 +171,15 @@ class Dispatcher:
         if pending:
             await asyncio.wait(pending)
 
-    def _begin(self, key: CallKey, place: Place, order: Order | None) -> None:
-        call = asyncio.create_task(self._call(key, order, place), name=f"call of {key[0]}")
+    def _begin(self, key: CallKey, slot: CallSlot, order: Order | None) -> None:
+        call = asyncio.create_task(self._call(key, order, slot), name=f"call of {key[0]}")
         self._calls[key] = call
-        call.add_done_callback(lambda _: self._forget(key, call, place))
+        call.add_done_callback(lambda _: self._forget(key, call, slot))
 
-    def _turn_came(self, key: CallKey, place: Place) -> None:
+    def _turn_came(self, key: CallKey, slot: CallSlot) -> None:
         order = self._kept.get(key)
         self._forget_waiting(key)
-        self._begin(key, place, order)
+        self._begin(key, slot, order)
 
     def _refuse(self, key: CallKey, cause: str) -> None:
         """As many calls of the function wait as may."""
@@ -195,14 +192,14 @@ class Dispatcher:
         self._kept.pop(key, None)
         return self._waiting.pop(key, None)
 
-    def _forget(self, key: CallKey, call: asyncio.Task[None], place: Place | None = None) -> None:
+    def _forget(self, key: CallKey, call: asyncio.Task[None], slot: CallSlot | None = None) -> None:
         """The call is over; the same attempt may have been ordered again meanwhile."""
-        if place is not None:
-            place.give_back()  # of a call that was cancelled before it ran
+        if slot is not None:
+            slot.release()  # of a call that was cancelled before it ran
         if self._calls.get(key) is call:
             del self._calls[key]
 
-    async def _call(self, key: CallKey, order: Order | None, place: Place) -> None:
+    async def _call(self, key: CallKey, order: Order | None, slot: CallSlot) -> None:
         lease = self._lease.node_id
         try:
             order = order or await self._orders.read(key)
@@ -210,7 +207,7 @@ class Dispatcher:
                 return  # no step waits for it, or the sweeper finds what is wrong
             result = await self._make(*order)
         finally:
-            place.give_back()
+            slot.release()
         await self._report(key, result, lease)
 
     async def _report(self, key: CallKey, result: Result, lease: str) -> None:

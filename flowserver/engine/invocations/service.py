@@ -30,13 +30,12 @@ from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
-from flowserver.engine.functions.call_slots import Places
-from flowserver.engine.functions.concurrency import Gates
+from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup, look_up
 from flowserver.engine.invocations.settings import AsyncSettings
 from flowserver.engine.invocations.stopping import stop_all, stop_named, stop_unreadable_named
-from flowserver.engine.invocations.waiting import Line, Lines, Place
+from flowserver.engine.invocations.waiting import Line, Lines
 from flowserver.engine.invocations.worker import Runs
 from flowserver.engine.invocations.writer import Check, Submission, insert_in, save_in
 from flowserver.invokers.invocation import Endpoint, Invoker
@@ -115,8 +114,7 @@ class Invocations:
         registry: FunctionRegistry,
         invoker: Invoker,
         hooks: Hooks,
-        gates: Gates,
-        places: Places,
+        slots: CallSlots,
         callbacks: Callbacks,
         clock: Clock,
         limits: Limits,
@@ -126,7 +124,7 @@ class Invocations:
         self._committer = committer
         self._reader = reader
         self._registry = registry
-        self._gates = gates
+        self._concurrency = slots.concurrency
         self._callbacks = callbacks
         self._clock = clock
         self._lease = lease
@@ -135,7 +133,7 @@ class Invocations:
         self._submissions = Coalescer(committer, insert_in, limits.pending_messages_max)
         changes = Coalescer(committer, save_in, limits.pending_messages_max)
         self._runs = Runs(changes, committer, reader, registry, invoker, hooks, clock, limits, lease, self._left)
-        self._lines: Lines[str] = Lines(registry, gates, places, self._begin)
+        self._lines: Lines[str] = Lines(registry, slots, self._begin)
         self._in_hand: set[str] = set()
         self._coming: Counter[FunctionKey] = Counter()
 
@@ -166,7 +164,7 @@ class Invocations:
         return row
 
     def _check_room(self, new: NewInvocation, endpoint: Endpoint) -> None:
-        if self._lines.length(Line.of(new.called)) + self._coming[new.called] >= self._gates.room(endpoint):
+        if self._lines.length(Line.of(new.called)) + self._coming[new.called] >= self._concurrency.room(endpoint):
             raise ResourceThrottled(f"as many invocations of function '{new.function}' wait as may")
 
     def _came(self, function: FunctionKey) -> None:
@@ -275,7 +273,7 @@ class Invocations:
         for each in held:
             if each.invocation_key in self._in_hand:
                 continue
-            if each.status == InvocationStatus.STOPPING or not each.is_legible:  # who only ends needs no place
+            if each.status == InvocationStatus.STOPPING or not each.is_legible:  # one that only ends needs no slot
                 self._in_hand.add(each.invocation_key)
                 self._runs.begin(each.invocation_key, None)
             else:
@@ -355,11 +353,11 @@ class Invocations:
         self._in_hand.add(key)
         self._lines.join(Line.of(function), key)
 
-    def _begin(self, key: str, place: Place) -> None:
+    def _begin(self, key: str, slot: CallSlot) -> None:
         if key not in self._in_hand or self._runs.find(key) is not None:  # it was stopped before its turn came
-            place.give_back()
+            slot.release()
         else:
-            self._runs.begin(key, place)
+            self._runs.begin(key, slot)
 
     def _left(self, key: str, row: InvocationRow | None) -> None:
         self._in_hand.discard(key)

@@ -1,8 +1,8 @@
 """The lines in which calls wait for their turn, of keys only: what a key stands for is read when its turn comes.
 
-There is a line for each flow and what it calls, and one for each function of asynchronous invocations. A line stands at
-its function's gate and for a place of the node as one who waits, so that a hundred thousand in it keep neither another
-flow's call nor another function's line waiting for more than one turn.
+There is a line for each flow and what it calls, and one for each function of asynchronous invocations. A line waits
+for a slot of its function and of the node as one waiter, so that a hundred thousand in it keep neither another flow's
+call nor another function's line waiting for more than one turn.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 from flowserver.engine.commit.retry import persist
-from flowserver.engine.functions.call_slots import Callee, Places
-from flowserver.engine.functions.concurrency import Gate, Gates
+from flowserver.engine.functions.call_slots import CallSlot, CallSlots
+from flowserver.engine.functions.keyed_semaphore import Callee, KeyedSemaphore
 from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup
 from flowserver.invokers.invocation import Endpoint
 
@@ -38,49 +38,28 @@ class Line(NamedTuple):
         return Line("/".join(function), function)
 
 
-class Place:
-    """A place of the node and, if the function has a bound, one of its own; to be given back once."""
-
-    def __init__(self, places: Places, flow_name: str, callee: Callee, gate: Gate | None) -> None:
-        """Both are taken already, the place under these names."""
-        self._places = places
-        self._names = flow_name, callee
-        self._gate = gate
-        self._is_held = True
-
-    def give_back(self) -> None:
-        """Let go of it; a second time has no effect."""
-        if self._is_held:
-            self._is_held = False
-            self._places.give_back(*self._names)
-            if self._gate is not None:
-                self._gate.give_back()
-
-
 class Lines(Generic[K]):
     """The lines of this node for one kind of key."""
 
     def __init__(
         self,
         registry: FunctionRegistry,
-        gates: Gates,
-        places: Places,
-        begin: Callable[[K, Place], None],
+        slots: CallSlots,
+        begin: Callable[[K, CallSlot], None],
         refuse: Callable[[K, str], None] | None = None,
     ) -> None:
         """`begin` has a key's turn begin. `refuse` is told of a key that is one too many for its function, and why;
         without it, whoever has keys join looks before how many may.
         """
         self._registry = registry
-        self._gates = gates
-        self._places = places
+        self._slots = slots
         self._begin = begin
         self._refuse = refuse
         self._lines: dict[Line, OrderedDict[K, None]] = {}
         self._heads: dict[Line, asyncio.Task[None]] = {}
         self._looking: dict[Line, asyncio.Task[None]] = {}
         self._waiting: Counter[Callee] = Counter()
-        self._at_gates: Counter[Callee] = Counter()
+        self._at_limits: Counter[Callee] = Counter()
         self._is_closed = False
 
     @property
@@ -92,8 +71,8 @@ class Lines(Generic[K]):
         """How many wait in the line."""
         return len(self._lines.get(line, ()))
 
-    def take_now(self, line: Line) -> Place | None:
-        """A place that needs no waiting; None if there is none, or others wait in the line, or its function has to be
+    def take_now(self, line: Line) -> CallSlot | None:
+        """A slot that needs no waiting; None if there is none, or others wait in the line, or its function has to be
         looked up first: then join.
         """
         if self._is_closed or self._lines.get(line):
@@ -101,14 +80,10 @@ class Lines(Generic[K]):
         found = self._registry.remembered(*line.called) if line.is_function else None
         if found is None and line.is_function:
             return None
-        gate, callee = self._way(line, found)
-        if gate is not None and not gate.take_now():
+        limit, callee = self._limit(line, found)
+        if limit is not None and not limit.acquire_now():
             return None
-        if self._places.take_now(line.flow_name, callee):
-            return Place(self._places, line.flow_name, callee, gate)
-        if gate is not None:
-            gate.give_back()
-        return None
+        return self._slots.acquire_now(line.flow_name, callee, limit)
 
     def join(self, line: Line, key: K) -> None:
         """Wait for a turn."""
@@ -148,7 +123,7 @@ class Lines(Generic[K]):
 
     def send_away(self, keeps: Callable[[K], bool], limit: int) -> list[K]:
         """Have up to `limit` that cannot begin at once leave their lines, but not those that `keeps` is true for."""
-        if not (self._places.is_crowded or self._gates.are_crowded):
+        if not self._slots.are_crowded:
             return []
         waiting = ((line, key) for line, keys in self._lines.items() for key in keys if not keeps(key))
         gone = list(islice(waiting, limit))
@@ -162,37 +137,31 @@ class Lines(Generic[K]):
             self._check_room(line, found)
             if not self._lines.get(line):
                 return
-            place = await self._take(line, found)
+            slot = await self._take(line, found)
             keys = self._lines.get(line)
             if not keys:  # they were sent away meanwhile
-                place.give_back()
+                slot.release()
                 return
             key, _ = keys.popitem(last=False)
             self._count_down(line)
-            self._begin(key, place)
+            self._begin(key, slot)
 
-    async def _take(self, line: Line, found: Lookup | None) -> Place:
-        """A place for the next one; its function's own first, since that one keeps nobody else waiting."""
-        gate, callee = self._way(line, found)
-        if gate is not None:
-            self._at_gates[line.called] += 1
+    async def _take(self, line: Line, found: Lookup | None) -> CallSlot:
+        """A slot for the next one."""
+        limit, callee = self._limit(line, found)
+        if limit is not None:
+            self._at_limits[line.called] += 1
             try:
-                await gate.take()
+                await limit.acquire()
             finally:
-                self._at_gates[line.called] -= 1
-        try:
-            await self._places.take(line.flow_name, callee, for_line=True)
-        except asyncio.CancelledError:
-            if gate is not None:
-                gate.give_back()
-            raise
-        return Place(self._places, line.flow_name, callee, gate)
+                self._at_limits[line.called] -= 1
+        return await self._slots.acquire(line.flow_name, callee, limit, for_line=True)
 
-    def _way(self, line: Line, found: Lookup | None) -> tuple[Gate | None, Callee]:
-        """Whose places are to be taken: of the function, if it has a bound, and of the node under a name."""
+    def _limit(self, line: Line, found: Lookup | None) -> tuple[KeyedSemaphore | None, Callee]:
+        """The function's own slots, if it has a limit, and the name under which slots of the node are taken."""
         if not isinstance(found, Endpoint):
             return None, line.called
-        return self._gates.of(found), found.registered_as
+        return self._slots.concurrency.of(found), found.registered_as
 
     async def _look_up(self, line: Line) -> Lookup | None:
         if not line.is_function:
@@ -221,15 +190,16 @@ class Lines(Generic[K]):
 
     def _check_room(self, line: Line, found: Lookup | None) -> None:
         """Refuse those that came last if more of the function wait than may, those outside of these lines included."""
-        gate = self._gates.of(found) if isinstance(found, Endpoint) else None
-        if self._refuse is None or gate is None or not isinstance(found, Endpoint):
+        concurrency = self._slots.concurrency
+        limit = concurrency.of(found) if isinstance(found, Endpoint) else None
+        if self._refuse is None or limit is None or not isinstance(found, Endpoint):
             return
-        room = self._gates.room(found) - gate.wanted + self._at_gates[line.called]
+        room = concurrency.room(found) - limit.waiting + self._at_limits[line.called]
         keys = self._lines.get(line)
         while keys and self._waiting[line.called] > room:
             key, _ = keys.popitem()
             self._count_down(line)
-            self._refuse(key, self._gates.refusal(found))
+            self._refuse(key, concurrency.refusal(found))
 
     def _count_down(self, line: Line) -> None:
         self._waiting[line.called] -= 1

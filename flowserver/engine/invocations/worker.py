@@ -18,10 +18,10 @@ from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.retry import persist
+from flowserver.engine.functions.call_slots import CallSlot
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
 from flowserver.engine.invocations.transitions import call_of, change_by, outcome_of_reply
-from flowserver.engine.invocations.waiting import Place
 from flowserver.engine.invocations.writer import Change
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import (
@@ -109,10 +109,10 @@ class Runs:
         """Its turn will not come."""
         self._kept.pop(key, None)
 
-    def begin(self, key: str, place: Place | None) -> None:
-        """Its turn has come; to end one that is being stopped needs no place."""
+    def begin(self, key: str, slot: CallSlot | None) -> None:
+        """Its turn has come; to end one that is being stopped needs no slot."""
         run = self._runs[key] = Run(key)
-        run.task = asyncio.create_task(self._live(run, place), name=f"invocation {key}")
+        run.task = asyncio.create_task(self._live(run, slot), name=f"invocation {key}")
 
     def find(self, key: str) -> Run | None:
         """The invocation, if it is under way."""
@@ -141,22 +141,22 @@ class Runs:
             if pending:
                 await asyncio.wait(pending)
 
-    async def _live(self, run: Run, place: Place | None) -> None:
+    async def _live(self, run: Run, slot: CallSlot | None) -> None:
         row: InvocationRow | None = None
         try:
             row = self._kept.pop(run.key, None) or await self._load(run.key)
             while row is not None and self._is_in_hand(row):
-                row = await self._go_on(run, row, place)
+                row = await self._go_on(run, row, slot)
         except ResourceThrottled:  # the server is stopping: another goes on
             log.warning("invocation %s is left as it is", run.key)
         except Exception as error:  # our bug, or a row that cannot be read or written: trying again would call again
-            if place is not None:
-                place.give_back()
+            if slot is not None:
+                slot.release()
             row = None
             await self._park(run.key, error)
         finally:
-            if place is not None:
-                place.give_back()
+            if slot is not None:
+                slot.release()
             if self._runs.get(run.key) is run:
                 del self._runs[run.key]
                 self._left(run.key, row)
@@ -181,7 +181,7 @@ class Runs:
         except Exception:  # the sweeper finds it in hand here and not under way, and tries again
             log.exception("invocation %s could not be parked", key)
 
-    async def _go_on(self, run: Run, row: InvocationRow, place: Place | None) -> InvocationRow | None:
+    async def _go_on(self, run: Run, row: InvocationRow, slot: CallSlot | None) -> InvocationRow | None:
         """The next stretch of its life; returns how it is then."""
         if run.is_stopping and row.state.status is not InvocationStatus.STOPPING:
             return await self._change(row, StopAsked())  # whoever wants that may not have come to it yet
@@ -190,13 +190,13 @@ class Runs:
             if isinstance(endpoint, Endpoint):
                 await self._hooks.pre_stop(endpoint, row.request_id)
             return await self._change(row, CallEnded())
-        if place is None:
+        if slot is None:
             return None  # it was to be stopped, and somebody was faster
         begun = await self._make_ready(row, endpoint)
         if begun is None or begun.state.status is not InvocationStatus.RUNNING or not self._is_in_hand(begun):
             return begun
         outcome = await self._call(run, begun, endpoint)
-        place.give_back()
+        slot.release()
         if outcome is None:
             return await self._load(run.key)
         return await self._change(begun, outcome)

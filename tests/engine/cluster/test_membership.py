@@ -330,7 +330,7 @@ async def test_a_call_is_dropped_when_another_node_ends_its_wait(
             monkeypatch.setattr(one.engine, "heard", lambda notice: None)
         await one.start("f", "e")
         call = await functions.next_call("shop/pay")
-        assert one.engine.dispatcher.places.taken == 1
+        assert one.engine.slots.taken == 1
         if end == "stop":
             await two.operations.executions.stop("f", "e")
         else:
@@ -340,7 +340,7 @@ async def test_a_call_is_dropped_when_another_node_ends_its_wait(
             await one.engine.sweeper.sweep()
         await call.gone.wait()
         await one.engine.dispatcher.drain(PATIENCE_SECONDS)
-        assert one.engine.dispatcher.places.taken == 0
+        assert one.engine.slots.taken == 0
     assert len(functions.calls) == 1
 
 

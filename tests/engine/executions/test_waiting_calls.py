@@ -77,7 +77,7 @@ async def test_however_many_wait_there_are_few_tasks_and_orders(
         (await functions.next_call("shop/pay")).reply({})
     for number in range(100):
         await busy.output_of("f", f"e{number}")
-    assert busy.engine.dispatcher.places.taken == busy.engine.dispatcher.waiting == 0
+    assert busy.engine.slots.taken == busy.engine.dispatcher.waiting == 0
 
 
 ORDERS = {
@@ -146,7 +146,7 @@ async def test_what_cannot_be_called_any_more_gives_its_place_to_the_next(
     call.reply({})
     await busy.output_of("other", "good")
     assert len(functions.calls) == AT_ONCE + 1
-    assert busy.engine.dispatcher.places.taken == 0
+    assert busy.engine.slots.taken == 0
 
 
 async def test_a_call_that_waits_is_dropped_with_its_execution(busy: Node, functions: Functions) -> None:
