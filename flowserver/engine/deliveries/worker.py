@@ -1,8 +1,9 @@
-"""Brings what is due to where it belongs: messages of topics to their subscribers, results to their destinations.
+"""Delivers messages of topics to their subscribers, and results of invocations to their destinations.
 
-Every node may bring everything; who claims a delivery first, tries it. What arrives inside this server (a queue, a
-topic, a function) is handed in by the very commit that deletes the delivery. Everything else arrives at least once:
-if this node dies on the way, another tries it again when the claim is over.
+Any node may attempt any delivery. It claims the row first, by moving the row's instant on to the end of the claim: no
+row names a node, and if this node dies, another one finds the delivery due again. A destination inside this server (a
+queue, a topic, a function) receives the delivery in the commit that deletes its row, so exactly once. All others
+receive it at least once.
 """
 
 import asyncio
@@ -41,19 +42,19 @@ from flowserver.store.sql.errors import reason_of
 log = logging.getLogger(__name__)
 
 CLAIM_MS = 10_000
-"""By then an attempt has long ended, unless its node has died."""
+"""Length of a claim: far more than an attempt takes."""
 
 NOT_SENT_MS = 1_000
-"""When to try again what the server could not send."""
+"""Pause before a delivery is attempted again that the server could not send."""
 
 Afterwards = Callable[[], None]
-"""What is to be done once a commit is durable."""
+"""Is called once a commit is durable."""
 
 Inlet = Callable[[Connection, Any, Delivery], Afterwards]
-"""Hands a delivery in at a destination of this server, as part of a commit. Raises FlowServerError if it cannot."""
+"""Passes a delivery to a destination inside this server, in a commit. Raises FlowServerError if it cannot."""
 
 Told = Callable[[Connection, str, str], None]
-"""Is told the key of an invocation, and `ARRIVED` or `GIVEN_UP`, as part of a commit."""
+"""Is called with the key of an invocation and `ARRIVED` or `GIVEN_UP`, in a commit."""
 
 ARRIVED: Final = "Succeeded"
 GIVEN_UP: Final = "Failed"
@@ -88,20 +89,20 @@ class Deliveries(DueLoop):
         """Whether this node has committed a delivery since the last claim that was due at once."""
 
     def open(self, kind: type[Any], inlet: Inlet) -> None:
-        """Have deliveries to destinations of a kind handed in there."""
+        """Pass deliveries to destinations of this kind to `inlet`."""
         self._inlets[kind] = inlet
 
     def report_results(self, told: Told) -> None:
-        """Have it told what became of the results of invocations, in the commit that ends their deliveries."""
+        """Call `told` in the commit that ends the delivery of an invocation's result."""
         self._told = told
 
     @property
     def under_way(self) -> int:
-        """How many are just being tried."""
+        """Number of attempts under way."""
         return len(self._under_way)
 
     async def drain(self, seconds: float) -> None:
-        """Wait for what is under way, then drop the rest: it is tried again when its claim is over."""
+        """Wait for the attempts under way, then cancel the rest: they are repeated when their claims end."""
         tasks = list(self._under_way.values())
         if not tasks:
             return
@@ -114,17 +115,17 @@ class Deliveries(DueLoop):
     def deliver_in(self, connection: Connection, new: Sequence[NewDelivery]) -> None:
         """Add deliveries as part of another change; call `note_due` once that is durable.
 
-        Those that are there already, by their ids, stay as they are.
+        A delivery whose id exists stays as it is.
         """
         insert_deliveries(connection, new, self._clock.now_ms())
 
     def note_due(self, instant_ms: int = AT_ONCE) -> None:
-        """As for every source. A delivery that is due at once is claimed without a read before."""
+        """As for every source. The next iteration claims a delivery that is due at once without reading first."""
         self._is_due |= instant_ms == AT_ONCE
         super().note_due(instant_ms)
 
     async def handle_due(self) -> int | None:
-        """Claim as many as there are places for and begin them; the end of one makes the loop look again."""
+        """Claim as many deliveries as may be under way, and begin them. The loop looks again when an attempt ends."""
         room = self._places - len(self._under_way)
         if room <= 0:
             return None
@@ -139,7 +140,7 @@ class Deliveries(DueLoop):
         return AT_ONCE if claimed else self.left_at
 
     def _claiming(self, limit: int) -> Callable[[Connection], list[Delivery]]:
-        """The change that claims up to so many, as the targets are now."""
+        """The change that claims up to `limit` deliveries, by what is under way to each target now."""
         targets = self._targets
         under_way, failing, failing_room = targets.under_way, targets.failing, targets.failing_room
 
@@ -162,7 +163,7 @@ class Deliveries(DueLoop):
 
     def _begin(self, delivery: Delivery) -> None:
         if delivery.delivery_id in self._under_way:
-            return  # its claim was over before this node knew what came of it
+            return  # the claim ended before the attempt did
         task = asyncio.create_task(self._bring(delivery), name=f"delivery {delivery.delivery_id}")
         self._under_way[delivery.delivery_id] = task
         self._targets.begin(delivery.target)
@@ -179,7 +180,7 @@ class Deliveries(DueLoop):
         except NotSent as error:
             await self._put_back(delivery, str(error))
             return
-        except SQLAlchemyError as error:  # if it was handed in after all, there is nothing to put off
+        except SQLAlchemyError as error:  # if the commit came through after all, there is no row to put off
             failure = reason_of(error)
         except Exception as error:  # a damaged row, or our bug
             log.exception("delivery %s failed inside the server", delivery.delivery_id)
@@ -189,7 +190,7 @@ class Deliveries(DueLoop):
             await self._put_off(delivery, failure)
 
     async def _attempt(self, delivery: Delivery, destination: Destination) -> str | None:
-        """Bring it; returns why it has not arrived, None if it has, and is deleted."""
+        """Make an attempt; returns why it failed, or None if the delivery has arrived and its row is deleted."""
         if self._outward.leads_to(destination):
             failure = await self._outward.bring(delivery, destination)
             if failure is None:
@@ -208,20 +209,20 @@ class Deliveries(DueLoop):
     def _hand_in(
         self, connection: Connection, inlet: Inlet, destination: Destination, delivery: Delivery
     ) -> Afterwards:
-        """The delivery goes and what it brings is there in one commit, so it is handed in once."""
+        """Delete the row and pass the delivery on in one commit, so that it arrives once."""
         if not self._end_in(connection, delivery, ARRIVED):
             return _nothing
         return inlet(connection, destination, delivery)
 
     def _end_in(self, connection: Connection, delivery: Delivery, status: str) -> bool:
-        """It is over; False if it was before."""
+        """Delete the row; returns False if it was gone."""
         is_new = delete_delivery(connection, delivery.delivery_id)
         if is_new and delivery.invocation_key is not None:
             self._told(connection, delivery.invocation_key, status)
         return is_new
 
     async def _put_back(self, delivery: Delivery, reason: str) -> None:
-        """There was no attempt: it is tried again soon, with the same number."""
+        """Nothing was sent, so the next attempt has the same number."""
         again_at = self._clock.now_ms() + NOT_SENT_MS
         log.warning("%s waits: %s", _title(delivery), reason)
         await persist(lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at, counts=False)))
@@ -248,6 +249,6 @@ def _tell_nobody(_connection: Connection, _invocation_key: str, _status: str) ->
 
 
 def _title(delivery: Delivery) -> str:
-    """What people may see of it: not the whole target, whose query may hold secrets."""
+    """The delivery's name in the log, without its target, whose query may hold secrets."""
     what = f"message {delivery.message_id} of topic {delivery.topic} for {delivery.subscription}"
     return what if delivery.topic else f"the result of invocation {delivery.invocation_key}"
