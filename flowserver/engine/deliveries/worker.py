@@ -142,20 +142,12 @@ class Deliveries(DueLoop):
     def _claiming(self, limit: int) -> Callable[[Connection], list[Delivery]]:
         """The change that claims up to `limit` deliveries, by what is under way to each target now."""
         targets = self._targets
-        under_way, failing, failing_room = targets.under_way, targets.failing, targets.failing_room
+        bounded = partial(claim_deliveries, limit=limit, under_way=targets.under_way, each_max=targets.each_max)
+        claiming = partial(bounded, failing=targets.failing, failing_room=targets.failing_room)
 
         def claim(connection: Connection) -> list[Delivery]:
             now = self._clock.now_ms()
-            return claim_deliveries(
-                connection,
-                now,
-                now + CLAIM_MS,
-                limit,
-                under_way,
-                targets.each_max,
-                failing=failing,
-                failing_room=failing_room,
-            )
+            return claiming(connection, now, now + CLAIM_MS)
 
         return claim
 

@@ -49,7 +49,9 @@ class StepTimers(DueLoop):
             self._on_fired(max(self._clock.now_ms() - at, 0) / 1000)
         if fired:
             return AT_ONCE
-        return _earlier(next_at, self.left_at) if due else next_at
+        if due:
+            self.notice(self.left_at)
+        return next_at
 
     def _look(self) -> tuple[list[tuple[Envelope, int]], int | None]:
         """What to fire now, with its instant, and when to look again."""
@@ -60,7 +62,7 @@ class StepTimers(DueLoop):
         owns = self._membership.share.owns
         mine = [(envelope, at) for envelope, at in due if owns(envelope.execution_id)]
         if len(mine) < len(due):
-            next_at = _earlier(next_at, now + LEFT_MS)
+            next_at = min(now + LEFT_MS, next_at or now + LEFT_MS)
         return mine or [(envelope, at) for envelope, at in due if at <= now - LEFT_MS], next_at
 
     def _due(self, connection: Connection, now: int) -> Iterator[tuple[Envelope, int]]:
@@ -70,10 +72,6 @@ class StepTimers(DueLoop):
             yield Envelope(timer.execution_id, TimerFired(timer.scope_id, timer.wait_id)), timer.wake_at
         for deadline in due_deadlines(connection, now, limit):
             yield Envelope(deadline.execution_id, DeadlineReached()), deadline.deadline_at
-
-
-def _earlier(instant_ms: int | None, other_ms: int) -> int:
-    return other_ms if instant_ms is None else min(instant_ms, other_ms)
 
 
 def _has_fired(receipt: Receipt | None) -> bool:
