@@ -98,7 +98,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Where values come from, the first that has one wins."""
+        """Where values come from; the first source that has a value wins."""
         return init_settings, env_settings, dotenv_settings, file_secret_settings, _FileSource(settings_cls)
 
     @field_validator("missing_source", mode="before")
@@ -136,7 +136,7 @@ class _FileSource(PydanticBaseSettingsSource):
         return read_settings_file(Path(path)).content or {} if path else {}
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Not asked for: `__call__` gives everything at once."""
+        """Never used: `__call__` returns all values at once."""
         raise NotImplementedError
 
 

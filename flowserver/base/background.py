@@ -34,7 +34,7 @@ LOOP_PAUSE_SECONDS: Final = 0.001
 
 
 class Background:
-    """Shares the time for background work among the threads that have some."""
+    """Shares the time for background work among the threads that do some."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Background:
 
     @contextmanager
     def held_up(self) -> Iterator[None]:
-        """Nothing is done in the background meanwhile that can wait: for what is short and must be on time."""
+        """Hold background work up inside the `with` block, which is short and must be on time."""
         self._is_quiet.clear()
         try:
             yield
@@ -60,11 +60,11 @@ class Background:
             self._is_quiet.set()
 
     async def give_way_in_loop(self) -> None:
-        """The same for the event loop's share of such work: others come between, and something urgent comes first."""
+        """`give_way` for background work on the event loop: lets other tasks run, and urgent work first."""
         await asyncio.sleep(0 if self._is_quiet.is_set() else LOOP_PAUSE_SECONDS)
 
     def give_way(self) -> None:
-        """Pause if this thread has worked for a while; to be called between pieces of background work only."""
+        """Pause if this thread has worked for a while. Call it only between pieces of background work."""
         used = self._used()
         worked = used - getattr(self._own, "used", 0.0)
         if worked < SLICE_SECONDS:

@@ -50,7 +50,7 @@ FlowServerError
 
 Codes and statuses are those of the service's published error tables (API version 2019-03-15), and for queues those of
 the message service (version 2015-06-06).
-A class's docstring is its default message; `status` is a hint for whatever transport renders it.
+A class's docstring is its default message; `status` is a hint for the transport that renders it.
 Failures of a *step* are values (`machine.failures.Failure`), never one of these.
 """
 

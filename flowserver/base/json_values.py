@@ -46,7 +46,7 @@ def load_json(text: str, depth_max: int = DEPTH_MAX) -> Json:
 
 
 def _explain(text: str, error: Exception) -> str:
-    """The mistake in the words of the standard library, which tells line and column and is more exact."""
+    """The mistake in the words of the standard library, which names line and column."""
     try:
         value = _EXPLAINER.decode(text)
     except json.JSONDecodeError as located:
@@ -99,7 +99,7 @@ def json_bytes(value: Json) -> int:
 
 
 def text_bytes(text: str) -> int:
-    """Size of a JSON text in UTF-8. Costs nothing if it is ASCII. Halves of characters, of damaged rows, count too."""
+    """Size of a JSON text in UTF-8. Costs nothing if it is ASCII. Lone surrogates, as in damaged rows, count too."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -109,7 +109,7 @@ def depth_exceeds(value: Json, depth_max: int) -> bool:
 
 
 def depth_of(value: Json, stop: int) -> int:
-    """How many levels of lists and objects the value has, itself included; `stop` if they are as many or more.
+    """How many levels of lists and objects the value has, itself included; at most `stop`, where counting ends.
 
     Walks level by level, never recursively.
     """

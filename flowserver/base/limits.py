@@ -49,7 +49,7 @@ class Limits:
     body_seconds_max: int = _limit(
         600,
         unit="seconds",
-        reason="for a request's whole body, so that one that trickles in ends",
+        reason="for a request's whole body, so that a body that trickles in ends",
         error="408 RequestTimeout; the connection is closed",
     )
     idle_connection_seconds: int = _limit(
@@ -269,7 +269,7 @@ class Limits:
     pending_messages_max: int = _limit(
         2_000,
         unit="messages",
-        reason="work waiting for the writer, and questions for the reader; past it callers are told at once",
+        reason="work waiting for the writer, and reads waiting for the reader; past it callers get an error at once",
         error="429 ResourceThrottled",
     )
     cached_executions_bytes_max: int = _limit(

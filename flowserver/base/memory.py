@@ -4,9 +4,9 @@ from flowserver.base.loading import load
 
 
 def give_back_memory() -> None:
-    """Return what is free in the process, as far as the C library can: glibc does, elsewhere nothing happens.
+    """Return the process's free memory to the system. Works with glibc only; elsewhere nothing happens.
 
-    glibc by itself only returns what is free at the end of its heap, so a peak would stay for as long as the process.
+    By itself glibc returns only what is free at the end of its heap, so a peak would last as long as the process.
     """
     trim = getattr(load("ctypes:CDLL")(None), "malloc_trim", None)
     if trim is not None:

@@ -29,5 +29,5 @@ def is_execution_name(text: str) -> bool:
 
 
 def child_execution_id(execution_id: str, scope_id: int, wait_id: int) -> str:
-    """The execution that one attempt of a sub-flow step starts, so that ordering the attempt again finds the same."""
+    """The id of the execution that an attempt of a sub-flow step starts. The same attempt always gives the same id."""
     return str(uuid5(NAMESPACE_OID, f"{execution_id}#{scope_id}#{wait_id}"))

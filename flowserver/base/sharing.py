@@ -1,4 +1,4 @@
-"""Work done for several who wait for it, any of whom may go away."""
+"""Work that several callers wait for, each of which may be cancelled alone."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,14 +8,17 @@ T = TypeVar("T")
 
 
 def shared(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """Begin the work as a task to be awaited under `asyncio.shield`; if it fails when all have gone, nobody is told."""
+    """Start the work as a task to await under `asyncio.shield`. An error that no caller awaits is dropped silently."""
     task = asyncio.create_task(work)
     task.add_done_callback(_take_note)
     return task
 
 
 def give(future: asyncio.Future[Any], answer: Any) -> None:
-    """Give one of those who wait an answer, or raise it there if it is an Exception; nothing if he has gone."""
+    """Resolve a waiting caller's future with the answer, or fail it if the answer is an Exception.
+
+    A future that is done already, for example cancelled, is left alone.
+    """
     if future.done():
         return
     if isinstance(answer, Exception):
@@ -25,6 +28,6 @@ def give(future: asyncio.Future[Any], answer: Any) -> None:
 
 
 def _take_note(task: asyncio.Task[Any]) -> None:
-    """Look at the error, else asyncio would log that nobody did."""
+    """Retrieve the error, else asyncio would log that it was never retrieved."""
     if not task.cancelled():
         task.exception()

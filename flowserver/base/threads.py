@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Threads:
-    """At most `count` threads for one kind of work; further work waits in line."""
+    """At most `count` threads for one kind of work; further work waits in a queue."""
 
     def __init__(self, name: str, count: int = 1, *, waiting_max: int | None = None) -> None:
         """`name` is the prefix of the threads' names; `waiting_max` bounds the work that waits for a thread."""
@@ -25,9 +25,9 @@ class Threads:
         self._counting = threading.Lock()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """What `work` returns or raises. Work that has begun goes on if the caller is cancelled.
+        """Run `work` in a thread; returns or raises what it does. Work that has begun outlives a cancelled caller.
 
-        Raises ResourceThrottled if as much waits as may.
+        Raises ResourceThrottled if `waiting_max` pieces of work wait already.
         """
         with self._counting:
             if self._pending_max is not None and self._pending >= self._pending_max:
@@ -47,7 +47,7 @@ class Threads:
 
 
 async def run_aside(work: Callable[[], T]) -> T:
-    """What `work` returns or raises, done in a thread that is started for it: for what happens once in a process."""
+    """Run `work` in a thread of its own, for work that a process does once; returns or raises what it does."""
     threads = Threads("aside")
     try:
         return await threads.run(work)

@@ -1,4 +1,4 @@
-"""URLs of servers: of this machine's own sockets, and those that people give."""
+"""URLs of servers: those of this machine's own sockets, and those that users configure."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -8,7 +8,7 @@ def host_of(url: str) -> str | None:
     """The host of a base URL such as http://HOST:PORT; None if the text is not such a URL."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises ValueError for one that cannot be
+        _ = parts.port  # raises ValueError for an impossible port
     except ValueError:
         return None
     if parts.scheme not in ("http", "https") or parts.query or parts.fragment:

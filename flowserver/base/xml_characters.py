@@ -1,4 +1,4 @@
-"""Which characters XML documents can hold: not all that a text can."""
+"""The characters that XML documents can hold. A text can hold more."""
 
 import re
 from typing import Final
@@ -8,5 +8,5 @@ NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U001
 
 
 def fit_for_xml(text: str) -> str:
-    """The text with U+FFFD in place of what no XML document can hold."""
+    """The text with U+FFFD in place of each character that no XML document can hold."""
     return NOT_IN_XML.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""Reads YAML files that people write: values, and the lines they stand on. Knows nothing of what they should hold.
+"""Reads YAML files that people write: values and their line numbers. Knows nothing of what the files should hold.
 
 Definitions of flows have a reader of their own (`language.source`), which goes on after a mistake.
 """
@@ -17,15 +17,15 @@ class YamlFileInvalid(Exception):
 
 @dataclass(frozen=True)
 class YamlFile:
-    """A file's content, None if it is empty, and where in the file it stands."""
+    """A file's content, None if it is empty, and the line number of each value."""
 
     content: Any
     _root: yaml.Node | None
 
     def line_of(self, place: Sequence[object]) -> int:
-        """The line, from 1, on which the value at these keys and indexes begins; that of its key, if it has one.
+        """The line, from 1, of the value at these keys and indexes: the line of its key if it has one.
 
-        Where nothing stands there, it is the line of the last thing on the way.
+        If there is no such value, it is the line of the last value on the path to it.
         """
         node, line = self._root, 1
         for step in place:
@@ -53,7 +53,7 @@ def read_yaml(path: Path) -> YamlFile:
 
 
 class _NoDuplicatesLoader(yaml.SafeLoader):
-    """PyYAML keeps the last of several equal keys in silence; here that would drop what somebody wrote."""
+    """Refuses duplicate keys. PyYAML keeps only the last of them, in silence, and so drops what the user wrote."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()

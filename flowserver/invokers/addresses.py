@@ -1,6 +1,6 @@
 """The network addresses that no function call may reach, and the socket that refuses them.
 
-A registered URL is chosen by a user, the server stands inside a network: without this guard a call could read the
+Users choose the URLs of functions, and the server runs inside a network. Without this guard a call could read the
 credentials that cloud machines serve to themselves at link-local addresses (CVE-2026-7724 is such a hole, opened
 by checking a name and resolving it again for the connection). Loopback and private networks stay open, because
 that is where the functions of a self-hosted server live.
@@ -44,7 +44,7 @@ class AddressRefused(OSError):
 
 
 def is_address(host: str) -> bool:
-    """Whether the host is a plain address, not a name that stands for one."""
+    """Whether the host is an IP address, not a name that resolves to one."""
     try:
         ip_address(host)
     except ValueError:
@@ -53,7 +53,7 @@ def is_address(host: str) -> bool:
 
 
 def is_refused(host: str) -> bool:
-    """Whether an address that a socket is about to connect to is refused; anything but a plain address is."""
+    """Whether to refuse the address that a socket is about to connect to; everything but an IP address is refused."""
     try:
         addresses = _meant(ip_address(host))
     except ValueError:
@@ -76,7 +76,7 @@ def open_socket(address_info: tuple[int, int, int, str, tuple[Any, ...]]) -> soc
 def _meant(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
     """Every address that a connection to this one may reach.
 
-    Those are the address itself and the IPv4 addresses that it may stand for: mapped, compatible, NAT64, 6to4, and
+    Those are the address itself and the IPv4 addresses that it may embed: mapped, compatible, NAT64, 6to4, and
     Teredo's server and client.
     """
     if isinstance(address, IPv4Address):

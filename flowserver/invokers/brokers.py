@@ -48,7 +48,7 @@ class BrokerRefused(FlowServerError):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Which broker, and as whom: queues of equal access share a connection."""
+    """A broker's hosts and the user to log in as. Queues with equal access share a connection."""
 
     scheme: str
     hosts: tuple[str, ...]
@@ -65,9 +65,9 @@ class Outlet:
     access: Access = field(repr=False)  # a user without a password is a secret, too
     subject: str
     stream: str | None = None
-    """What must keep the message there, or the broker refuses it; None for whatever takes the subject."""
+    """The stream that must keep the message, or the broker refuses it; None for any stream that takes the subject."""
     timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT
-    """How long a message may take until it is confirmed, connecting and trying again included."""
+    """The time within which a message must be confirmed, including connecting and retries."""
 
     def __str__(self) -> str:
         return f"{self.access.scheme}://{','.join(self.access.hosts)}/{self.subject}"

@@ -44,7 +44,7 @@ _TIMEOUT = ClientTimeout(connect=CONNECT_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way to an endpoint, worked out once for all its calls."""
+    """How to reach an endpoint, computed once for all its calls."""
 
     origin: ClientRequest
     """What the connector wants to know: scheme, host and port. It is never sent."""
@@ -138,7 +138,7 @@ class Wires:
             raise ConnectionTimeoutError from error
 
     def close_idle(self) -> None:
-        """Close what is not in use: each holds a descriptor."""
+        """Close the connections that are not in use: each holds a descriptor."""
         for idle in self._idle.values():
             for wire, _ in idle:
                 wire.close()
@@ -152,7 +152,7 @@ class Wires:
         await self._connector.close()
 
     def _close_idle(self) -> None:
-        """Close what has been idle for long enough, oldest first, and come again if anything is left."""
+        """Close connections that have been idle for long enough, oldest first; runs again later if any are left."""
         longest = self._loop.time() - self._idle_seconds
         for key, idle in list(self._idle.items()):
             while idle and (idle[0][1] <= longest or not idle[0][0].is_ready):

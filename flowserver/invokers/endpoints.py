@@ -1,4 +1,4 @@
-"""What may be registered as a function's address. Pure: where a name leads is checked at call time (`addresses`)."""
+"""What may be registered as a function's address. Pure: what a name resolves to is checked per call (`addresses`)."""
 
 import re
 from collections.abc import Mapping
@@ -68,7 +68,7 @@ def check_endpoint(url: str, headers: Mapping[str, str], timeout_seconds: int) -
 
 
 def check_hooks(initialize_url: str | None, pre_stop_url: str | None, hook_seconds: int | None) -> None:
-    """Raise InvalidArgument unless a function can be registered with these hooks; None stands for what it has not."""
+    """Raise InvalidArgument unless a function can be registered with these hooks; None means that it has none."""
     if initialize_url is not None:
         check_url(initialize_url, "initializeUrl")
     if pre_stop_url is not None:
@@ -78,7 +78,7 @@ def check_hooks(initialize_url: str | None, pre_stop_url: str | None, hook_secon
 
 
 def check_url(text: str, name: str = "url") -> None:
-    """Raise InvalidArgument unless the server may be told to call this URL; `name` is what the caller calls it."""
+    """Raise InvalidArgument unless the server may call this URL; `name` is the parameter's name in the message."""
     if _UNPRINTABLE.search(text):
         raise InvalidArgument(f"{name} must not contain blanks or control characters.")
     try:

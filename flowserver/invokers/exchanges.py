@@ -1,11 +1,11 @@
 """Requests and replies over one connection, with aiohttp's protocol and parser but without its session.
 
-A `ClientSession` builds a request, a response, timers and cookies for every call, which costs several times what the
-call itself does. What it would do for ours is here: write the bytes, read the head, read the body up to a bound.
-Connecting, TLS and the parsing of HTTP stay aiohttp's.
+A `ClientSession` builds a request, a response, timers and cookies for every call, which costs several times as much
+as the call itself. This module does only what our calls need: write the bytes, read the head, read the body up to a
+bound. aiohttp still connects, speaks TLS and parses HTTP.
 
-pyreqwest takes more processor time in all, though half of it outside the event loop, and it does not say whether a
-connection was new, which decides if a lost call may be sent again. httpx is the client of the commands.
+pyreqwest takes more processor time in all, though half of it outside the event loop. It does not report whether a
+connection was new, which decides whether a lost call may be sent again. The commands use httpx.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ SLICE_BYTES = 16_384
 
 
 class ReplyTooLarge(Exception):
-    """There are more bytes than allowed; the rest is not read."""
+    """The reply has more bytes than allowed; the rest is not read."""
 
 
 class TooManyInterimReplies(Exception):
@@ -29,7 +29,7 @@ class TooManyInterimReplies(Exception):
 
 
 class BoundedHandler(ResponseHandler):
-    """aiohttp's protocol, which parses all it receives at once: a packet has room for ten thousand interim replies.
+    """aiohttp's protocol, with a bound on interim replies: aiohttp parses a whole packet, which can hold ten thousand.
 
     It parses a large packet in slices, and closes the connection once more replies wait than `replies_max`.
     """
@@ -86,16 +86,16 @@ class Wire:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a request may be sent: the connection stands, and nothing has come on it that was not asked for."""
+        """Whether a request may be sent: the connection is open and has received nothing unrequested."""
         return self._protocol.is_connected() and not self._protocol.should_close
 
     async def call(self, request: bytes, deadline: float, bytes_max: int) -> Reply:
-        """Send a request and read its reply, of at most `bytes_max` bytes; holds little more than that.
+        """Send a request and read its reply of at most `bytes_max` bytes; uses little more memory than that.
 
         Raises DeadlinePassed if the reply is not whole when the event loop's clock shows `deadline`, ReplyTooLarge,
         TooManyInterimReplies, and aiohttp's ClientError or HttpProcessingError if the connection ends early or
-        something else than HTTP comes.
-        After any exception, CancelledError too, the connection is gone.
+        the other side does not send HTTP.
+        After any exception, CancelledError included, the connection is closed.
         """
         timer = self._loop.call_at(deadline, self._expire)  # a third of what asyncio.timeout costs
         try:
@@ -110,19 +110,19 @@ class Wire:
             raise
         finally:
             timer.cancel()
-        if self._expired:  # a body without a length ends with the connection, and so seems whole
+        if self._expired:  # without a length the end of the connection looks like the end of the body
             self.close()
             raise DeadlinePassed(connected=True)
         return reply
 
     def close(self) -> None:
-        """End the connection at once, whatever is still to be written."""
+        """Close the connection at once; what is not yet written is lost."""
         self._abort()
         self._connection.close()
 
     def _expire(self) -> None:
         self._expired = True
-        self._abort()  # wakes whoever waits for the reply
+        self._abort()  # wakes the call that waits for the reply
 
     def _abort(self) -> None:
         if self._protocol.transport is not None:
@@ -152,7 +152,7 @@ class Wire:
 
 
 async def _read_body(content: StreamReader, bytes_max: int) -> bytes:
-    """The whole body; raises ReplyTooLarge as soon as it is known to be."""
+    """The whole body; raises ReplyTooLarge as soon as the body is known to be too large."""
     body = await content.readany()
     if len(body) <= bytes_max and content.at_eof():
         return body  # it nearly always comes in one piece

@@ -1,4 +1,4 @@
-"""Calls functions over HTTP: time-outs, and what is sent again. What a reply means is decided in `replies`."""
+"""Calls functions over HTTP: time-outs and resending. `replies` decides what a reply means."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ OUT_OF_SOCKETS = "could not be called: the server has no descriptor or local por
 
 
 class OutOfSockets(Exception):
-    """The server could open no connection for as long as there was time."""
+    """The server could open no connection before the call's time was up."""
 
 
 class TimeLeft:
@@ -44,7 +44,7 @@ class TimeLeft:
     __slots__ = ("_ends_at", "_seconds", "deadline")
 
     def __init__(self, now: float, seconds: float, ends_at: float) -> None:
-        """`seconds` is what the function has, from when the server can call it; `ends_at` bounds that."""
+        """`seconds` is the function's time, counted from when the server can call it; `ends_at` bounds it."""
         self._seconds = seconds
         self._ends_at = ends_at
         self.deadline = min(now + seconds, ends_at)
@@ -83,7 +83,7 @@ class HttpInvoker:
         self._loop = asyncio.get_running_loop()
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
-        """Make the call and say what came of it. Raises nothing but CancelledError, which ends the call."""
+        """Make the call and return its result. Raises nothing but CancelledError, which ends the call."""
         return read_reply(invocation, await self.exchange(invocation, endpoint), self._limits)
 
     async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
@@ -123,7 +123,7 @@ class HttpInvoker:
             name, reason = ErrorName.UNKNOWN, f"did not reply within {request.seconds:g} s"
         except Exception as error:
             if not isinstance(error, (ClientError, HttpProcessingError, OSError, ValueError)):
-                log.exception("a request to %s", request.title)  # our bug, which must not end whoever asked
+                log.exception("a request to %s", request.title)  # our bug, which must not fail the caller
             name, reason = explain(error)
         return failed(name, f"{request.title} {reason}.", self._limits)
 
@@ -158,7 +158,7 @@ class HttpInvoker:
         try:
             wire = await self._open(route, time)
         except (ClientConnectorError, ConnectionTimeoutError):
-            raise lost from None  # the function's server has gone, perhaps while it worked on the first sending
+            raise lost from None  # the function's server has gone, perhaps while it worked on the first request
         except DeadlinePassed:
             raise DeadlinePassed(connected=True) from lost
         return await self._send(wire, route, request, time, bytes_max)
@@ -186,5 +186,5 @@ class HttpInvoker:
 
 @lru_cache(maxsize=ROUTES_MAX)
 def _endpoint(url: str) -> Endpoint:
-    """The same object for the same URL, by which its route is remembered."""
+    """The same object for the same URL: it is the key of the cached route."""
     return Endpoint(url, {}, 1)

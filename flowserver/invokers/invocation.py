@@ -1,4 +1,4 @@
-"""What a function call is made of and what can come of it: data only, the calling is done in `http`."""
+"""Function calls and their results: data only. `http` makes the calls."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Endpoint:
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """One attempt to have a function do its work."""
+    """One attempt to call a function."""
 
     service: str
     """"" in the form of resourceArn that names no service."""
@@ -74,7 +74,7 @@ class Replied(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """A function's answer as it came, whatever it means."""
+    """A function's reply as received, not yet classified."""
 
     status: int
     headers: Mapping[str, str]
@@ -108,5 +108,5 @@ class Invoker(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         ...

@@ -1,7 +1,7 @@
-"""Publishes to the streams of a NATS server or cluster (JetStream). Nothing is kept here: what is not confirmed failed.
+"""Publishes to the streams of a NATS server or cluster (JetStream). Stores nothing: an unconfirmed publish has failed.
 
-The client's own reconnecting is not used: it would hold messages back that nobody waits for any more. Instead each
-publish finds a connection or makes one, and until its time is up it is tried again after whatever may pass.
+The client's own reconnecting is not used: it would buffer messages that no caller waits for any more. Instead each
+publish uses the open connection or makes one, and retries transient errors until its time is up.
 """
 
 import asyncio
@@ -49,16 +49,16 @@ class Wire:
     client: Client
     stream: JetStreamContext
     lost: asyncio.Future[None]
-    """Done when the connection is no longer."""
+    """Resolved when the connection is closed or lost."""
 
     def let_go(self) -> None:
-        """Tell those who use the connection that it is no longer."""
+        """Tell the users of the connection that it is closed or lost."""
         if not self.lost.done():
             self.lost.set_result(None)
 
 
 class NatsBroker:
-    """One connection, made when it is needed, and anew when it was lost; all publishes share it."""
+    """One connection that all publishes share. It is opened at the first use, and again after it was lost."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -88,7 +88,7 @@ class NatsBroker:
             raise mishap or self._not_confirmed(outlet) from None
 
     async def close(self) -> None:
-        """Close the connection; publishing under way fails."""
+        """Close the connection; publishes under way fail."""
         self._is_closed = True
         if self._wire is None:
             return
@@ -103,7 +103,7 @@ class NatsBroker:
     async def _publish(self, outlet: Outlet, message: BrokerMessage) -> None:
         headers = {**message.headers, Header.MSG_ID.value: message.message_id}
         if not all(value.isascii() and value.isprintable() for value in headers.values()):
-            raise BrokerRefused("a header would hold what is no single line of ASCII")  # nor does the client mind
+            raise BrokerRefused("a header would hold what is no single line of ASCII")  # the client does not check
         wire = await self._connected()
         publishing = shared(
             wire.stream.publish(
@@ -123,7 +123,7 @@ class NatsBroker:
             publishing.cancel()
 
     async def _connected(self) -> Wire:
-        """The connection; all who need one at the same time make one together."""
+        """The connection; concurrent callers share one attempt to open it."""
         if self._is_closed:
             raise BrokerUnavailable("the server stops")
         if self._wire is None or _is_over(self._wire):
@@ -182,7 +182,7 @@ class NatsBroker:
         self._last_error = error
 
     def _explained(self, error: Exception, outlet: Outlet) -> FlowServerError:
-        """What a publish that ended in an error means."""
+        """The error that callers see for a client's error."""
         if isinstance(error, NoStreamResponseError):
             return QueueNotExist(f"no stream of {TITLE} takes the subject {outlet.subject}")
         if isinstance(error, ServiceUnavailableError | ServerError):
@@ -199,7 +199,7 @@ class NatsBroker:
 
 
 async def _close(client: Client) -> None:
-    """Close a connection, which the client would wait for without end if TLS did not come about."""
+    """Close a connection within a bounded time. The client would wait forever if the TLS handshake never finished."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(CLOSE_SECONDS):
             await client.close()

@@ -1,7 +1,7 @@
-"""What an invocation of a function comes to for whoever takes its bytes: something returned, or a refusal.
+"""The outcome of an invocation for callers that want the function's bytes: returned, or refused.
 
-Pure. The rules for what is a failure are those of `replies`; here its bytes are kept, because callers of Function
-Compute's API are given what the function wrote.
+Pure. The rules for what counts as a failure are those of `replies`. The bytes are kept, because Function Compute's API
+returns what the function wrote.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ LOG_CHARACTERS_MAX: Final = 8_192
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """The function ran to an end, good or bad."""
+    """The function ran and returned, with success or an error."""
 
     payload: bytes
     """What it returned, or its error document."""
@@ -42,7 +42,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 def outcome_of(invocation: Invocation, reply: Reply | Failed, limits: Limits) -> Returned | Refused:
-    """What a reply comes to, or the lack of one."""
+    """The outcome of a reply, or of a call without a reply."""
     if isinstance(reply, Failed):
         return _without_reply(reply)
     failure = failure_in(invocation, reply.status, reply.headers, reply.body, limits)

@@ -1,7 +1,7 @@
-"""The queues that brokers keep, and the clients that bring messages there. Decides nothing about what is sent.
+"""The queues that brokers keep, and the clients that publish to them. Decides nothing about what is sent.
 
-A broker is outside every transaction. A message is published and confirmed before its step's reply is committed, under
-an id that follows from the attempt: a crash may send it again, and the broker then drops the second one.
+A broker takes part in no transaction. A message is published and confirmed before its step's reply is committed, under
+an id derived from the attempt. After a crash the message may be published again; the broker drops the duplicate.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from flowserver.invokers.brokers import CLIENTS, Access, Broker, BrokerMessage, 
 
 
 class Outlets:
-    """Queues by name, each with its way out. A broker's client is loaded with the first message for it."""
+    """Queues by name, each with its broker. A broker's client is loaded with the first message for it."""
 
     def __init__(self, outlets: Mapping[str, Outlet] | None = None) -> None:
         self._outlets = dict(outlets or {})
@@ -25,14 +25,14 @@ class Outlets:
     async def send(self, queue: str, message: BrokerMessage) -> None:
         """Return once the queue's broker keeps the message.
 
-        Sending it again does no harm for as long as the broker remembers its id. Raises KeyError for a queue that no
-        broker keeps, QueueNotExist, BrokerUnavailable (it may keep the message nevertheless) and BrokerRefused.
+        You can send it again without a duplicate for as long as the broker remembers its id. Raises KeyError for a
+        queue that no broker keeps, QueueNotExist, BrokerUnavailable (it may have kept the message) and BrokerRefused.
         """
         outlet = self._outlets[queue]
         await (await self._broker(outlet.access)).publish(outlet, message)
 
     async def close(self) -> None:
-        """Close all connections; what is being sent fails."""
+        """Close all connections; publishes under way fail."""
         for broker in self._brokers.values():
             await broker.close()
 
@@ -40,6 +40,6 @@ class Outlets:
         client = CLIENTS[access.scheme]
         if access not in self._brokers:
             await run_aside(partial(load, client))
-        if access not in self._brokers:  # nobody else was quicker
+        if access not in self._brokers:  # another message may have loaded it meanwhile
             self._brokers[access] = load(client)(access)
         return self._brokers[access]

@@ -1,4 +1,4 @@
-"""What a function's HTTP reply means: a pure reading of status, headers and body. Makes no calls.
+"""Classifies a function's HTTP reply by status, headers and body. Pure.
 
 The rules are those of Function Compute 2.0: a function that fails answers 200 with the header X-Fc-Error-Type and an
 error document; a custom runtime marks failure with `x-fc-status: 404`; the platform itself refuses with a 4xx or 5xx
@@ -14,7 +14,7 @@ from flowserver.invokers.invocation import Failed, Invocation, Replied, Reply
 
 
 def read_reply(invocation: Invocation, reply: Reply | Failed, limits: Limits) -> Replied | Failed:
-    """What came of a call; raises nothing."""
+    """The result of a call; raises nothing."""
     if isinstance(reply, Failed):
         return reply
     return classify_reply(invocation, reply.status, reply.headers, reply.body, limits)
@@ -23,7 +23,7 @@ def read_reply(invocation: Invocation, reply: Reply | Failed, limits: Limits) ->
 def classify_reply(
     invocation: Invocation, status: int, headers: Mapping[str, str], body: bytes, limits: Limits
 ) -> Replied | Failed:
-    """Read a complete reply; header names may have any case. Raises nothing, whatever the bytes are."""
+    """Classify a complete reply; header names may have any case. Raises nothing, for any bytes."""
     failure = failure_in(invocation, status, headers, body, limits)
     if failure is not None:
         return failure
@@ -37,7 +37,7 @@ def classify_reply(
 def failure_in(
     invocation: Invocation, status: int, headers: Mapping[str, str], body: bytes, limits: Limits
 ) -> Failed | None:
-    """The failure that a reply tells of; None if the function did its work, whatever it returned."""
+    """The failure that a reply reports; None if the function succeeded, with any result."""
     if not 200 <= status < 300:
         return _read_refusal(invocation, status, headers, body, limits)
     if is_marked_as_error(headers):
@@ -46,7 +46,7 @@ def failure_in(
 
 
 def body_too_large(invocation: Invocation, limits: Limits) -> Failed:
-    """The failure for a body that passes `function_response_bytes_max`, whatever its status."""
+    """The failure for a body larger than `function_response_bytes_max`, with any status."""
     cause = f"{invocation.title} answered with more than {limits.function_response_bytes_max} bytes."
     return failed(ErrorName.INVALID_LOCAL, cause, limits)
 
@@ -79,7 +79,7 @@ def _read_function_error(invocation: Invocation, body: bytes, limits: Limits) ->
 
 
 def is_marked_as_error(headers: Mapping[str, str]) -> bool:
-    """Whether a reply says that the function failed, whatever its status is."""
+    """Whether a reply reports, with any status, that the function failed."""
     return "X-Fc-Error-Type" in headers or headers.get("X-Fc-Status", "").strip() == "404"
 
 

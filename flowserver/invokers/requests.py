@@ -1,8 +1,8 @@
-"""The bytes of a function call's request, and of others. Pure.
+"""The bytes of function calls and of other requests. Pure.
 
 `X-Fc-*` are the names that Function Compute uses in InvokeFunction and towards custom runtimes. A text is sent as JSON,
-because the event of a task step always is; bytes are sent as just that. Compressed replies are not asked for, because
-their true size would be known only after unpacking.
+because the event of a task step is always JSON; bytes are sent as they are. Compressed replies are not requested,
+because their true size would be known only after unpacking.
 """
 
 import re
@@ -59,14 +59,14 @@ def write_request(head: str, invocation: Invocation) -> bytes:
         f"Idempotency-Key: {call.idempotency_key}\r\n"
         f"X-Flowserver-Attempt: {call.attempt}\r\n"
         f"X-Fc-Request-Id: {call.request_id or request_id(call)}\r\n"
-        "X-Fc-Invocation-Type: Sync\r\n"  # of asynchronous ones, too: who only took it in would seem to have done it
+        "X-Fc-Invocation-Type: Sync\r\n"  # also if asynchronous: accepting the call is not doing it
         f"X-Fc-Function-Name: {call.function}{optional}\r\n\r\n"
     )
     return f"{head}{fields}".encode() + body
 
 
 def write_web_request(request: WebRequest) -> bytes:
-    """A whole request that is no call of a function. Raises ValueError for headers that would not be single lines."""
+    """A whole request that calls no function. Raises ValueError for headers that would not be single lines."""
     head = lasting_head(URL(request.url), request.headers, request.method)
     return f"{head}Content-Length: {len(request.body)}\r\n\r\n".encode() + request.body
 
@@ -91,6 +91,6 @@ def _optional_lines(call: Invocation) -> str:
 
 
 def _check_lines(values: str) -> None:
-    """What stands in a header must not end its line: else it could begin a header, or a request, of its own."""
+    """Refuse line breaks in headers: a line break could begin another header, or another request."""
     if _BREAKS_A_LINE.search(values):
         raise ValueError("a header would hold a line break")

@@ -1,4 +1,4 @@
-"""Looking up the names of functions' hosts, on threads that nothing else needs.
+"""Resolves the names of functions' hosts on threads of their own.
 
 The system's look-up blocks its thread, for seconds if a name server does not answer. On the event loop's own threads,
 which also read the database, calls to a few such names would stop the whole server.
@@ -19,7 +19,7 @@ _NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 
 class OwnThreadsResolver(AbstractResolver):
-    """The system's resolver; `look_up` is `socket.getaddrinfo` or stands in for it."""
+    """The system's resolver; `look_up` is `socket.getaddrinfo` or a replacement for it."""
 
     def __init__(self, look_up: Callable[..., list[Any]] = socket.getaddrinfo) -> None:
         self._look_up = look_up
@@ -35,7 +35,7 @@ class OwnThreadsResolver(AbstractResolver):
         return [_result(host, *info) for info in found]
 
     async def close(self) -> None:
-        """Take no more names; look-ups under way are left to end by themselves."""
+        """Take no more names; look-ups under way end by themselves."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

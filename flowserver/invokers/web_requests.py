@@ -1,4 +1,4 @@
-"""A request that is no call of a function, such as a notification of a subscriber: data only."""
+"""A request that calls no function, such as a notification to a subscriber: data only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from yarl import URL
 
 REPLY_BYTES_MAX = 65_536
-"""What a reply may bring along; mostly it is its status alone that counts."""
+"""The most bytes of a reply's body; mostly only its status counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +16,11 @@ class WebRequest:
     method: str
     url: str = field(repr=False)  # its query may hold secrets: keep it out of logs
     seconds: float
-    """How long all of it may take."""
+    """The time limit of the request, connecting and the reply included."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: bytes = field(default=b"", repr=False)
 
     @property
     def title(self) -> str:
-        """Whom it is for, as people may see it."""
+        """The request's destination for logs and error messages, without secrets."""
         return URL(self.url).host_port_subcomponent or ""
