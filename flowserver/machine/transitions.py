@@ -12,7 +12,7 @@ the step. A lost call does not end its wait, so `RetryLostCall` also names the a
 `advance` handles a message for a scope only if both hold: `is_current`, the message names what the scope waits for now;
 and `TRANSITIONS` has a row for (wait kind, message). Every other message is stale: it changes nothing, and the turn's
 outcome says so. After the handler, the turn enters steps until no scope is READY (the rows without a message). When
-the execution ends, all its scopes are removed, whatever they wait for.
+the execution ends, all its scopes are removed, in every kind of wait.
 
 A call that submits work keeps its wait number when TASK becomes TOKEN or CHILD: a report that overtakes the reply still
 finds its wait, and then the reply is stale.

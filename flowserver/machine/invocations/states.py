@@ -34,7 +34,7 @@ class InvocationStatus(StrEnum):
     FAILED = "Failed"
     STOPPED = "Stopped"
     EXPIRED = "Expired"
-    """Its turn came too late: nobody called the function."""
+    """Its turn came too late: the function was not called."""
     INVALID = "Invalid"
     """The function could not be called at all: it is gone, or would not start."""
 
