@@ -1,7 +1,6 @@
 """Compiled flows by definition id. Definitions are immutable, so a compiled one is right for ever."""
 
-from collections import OrderedDict
-
+from cachetools import LRUCache
 from sqlalchemy import Connection
 
 from flowserver.language.diagnostics import DefinitionRejected
@@ -20,18 +19,13 @@ class Definitions:
     """A cache of compiled flows, least recently used out first. For one thread: the writer's."""
 
     def __init__(self) -> None:
-        self._flows: OrderedDict[str, Flow] = OrderedDict()
+        self._flows: LRUCache[str, Flow] = LRUCache(CACHED_FLOWS_MAX)
 
     def get(self, connection: Connection, definition_id: str) -> Flow:
         """The compiled definition; raises DefinitionUnusable."""
         flow = self._flows.get(definition_id)
         if flow is None:
-            flow = self._compile(connection, definition_id)
-            self._flows[definition_id] = flow
-            if len(self._flows) > CACHED_FLOWS_MAX:
-                self._flows.popitem(last=False)
-        else:
-            self._flows.move_to_end(definition_id)
+            flow = self._flows[definition_id] = self._compile(connection, definition_id)
         return flow
 
     def _compile(self, connection: Connection, definition_id: str) -> Flow:

@@ -10,9 +10,9 @@ too; it is dropped when its batch fails. Every save is fenced by the version. So
 raise the version; parking, the doctor and the release of a call do so.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable
 
+from cachetools import FIFOCache
 from sqlalchemy import Connection
 
 from flowserver.store.executions.loading import StoredExecution, lock_versions
@@ -21,15 +21,16 @@ EXECUTIONS_MAX = 2_000
 
 
 class WarmExecutions:
-    """A bounded store, least recently used out first. For one thread: the writer's.
-
-    `held_bytes` never exceeds `bytes_max`: everything that its executions keep in memory, as JSON.
-    """
+    """A bounded store, least recently used out first. For one thread: the writer's."""
 
     def __init__(self, bytes_max: int) -> None:
-        self._bytes_max = bytes_max
-        self._kept: OrderedDict[str, StoredExecution] = OrderedDict()
-        self.held_bytes = 0
+        # What is used is taken out, so the first of those that are in has not been used for longest.
+        self._kept: FIFOCache[str, StoredExecution] = FIFOCache(bytes_max, getsizeof=lambda each: each.held_bytes)
+
+    @property
+    def held_bytes(self) -> float:
+        """Everything that its executions keep in memory, as JSON; never more than `bytes_max`."""
+        return self._kept.currsize
 
     def take(self, connection: Connection, execution_ids: Iterable[str]) -> dict[str, StoredExecution]:
         """Those of the executions that are kept as the database has them; they are kept no more.
@@ -37,7 +38,7 @@ class WarmExecutions:
         If there is one, all executions of these ids are locked for the transaction, in one order.
         """
         ids = list(execution_ids)
-        found = {execution_id: self._pop(execution_id) for execution_id in ids if execution_id in self._kept}
+        found = {execution_id: self._kept.pop(execution_id) for execution_id in ids if execution_id in self._kept}
         if not found:
             return {}
         versions = lock_versions(connection, ids)
@@ -45,20 +46,11 @@ class WarmExecutions:
 
     def keep(self, stored: StoredExecution) -> None:
         """Keep an execution as it was committed, for its next turn; one that is too large alone displaces no other."""
-        size = stored.held_bytes
-        if size > self._bytes_max:
-            return
-        self._kept[stored.execution.execution_id] = stored
-        self.held_bytes += size
-        while len(self._kept) > EXECUTIONS_MAX or self.held_bytes > self._bytes_max:
-            self._pop(next(iter(self._kept)))
+        if stored.held_bytes <= self._kept.maxsize:
+            self._kept[stored.execution.execution_id] = stored
+            if len(self._kept) > EXECUTIONS_MAX:
+                self._kept.popitem()
 
     def clear(self) -> None:
         """Forget all."""
         self._kept.clear()
-        self.held_bytes = 0
-
-    def _pop(self, execution_id: str) -> StoredExecution:
-        stored = self._kept.pop(execution_id)
-        self.held_bytes -= stored.held_bytes
-        return stored

@@ -8,7 +8,9 @@ It is no semaphore, because nothing waits here: what finds no slot stays in its 
 deliveries gets these counts and steps over the targets that are full.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
+
+from cachetools import FIFOCache
 
 SAME_TARGET_PART = 8
 """One target has at most this part of the slots."""
@@ -27,7 +29,7 @@ class Targets:
         self.each_max = max(slots // SAME_TARGET_PART, 1)
         self._failing_max = max(slots // FAILING_PART, 1)
         self._under_way: Counter[str] = Counter()
-        self._failing: OrderedDict[str, None] = OrderedDict()
+        self._failing: FIFOCache[str, None] = FIFOCache(FAILING_KNOWN_MAX)
 
     def begin(self, target: str) -> None:
         """A delivery to it begins."""
@@ -44,8 +46,6 @@ class Targets:
         self._failing.pop(target, None)
         if has_failed:
             self._failing[target] = None
-            if len(self._failing) > FAILING_KNOWN_MAX:
-                self._failing.popitem(last=False)
 
     @property
     def under_way(self) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """How asynchronous invocations of functions go right now, remembered for a moment."""
 
-import asyncio
 from functools import partial
 
+from cachetools import TTLCache
 from sqlalchemy import Connection
 
 from flowserver.engine.commit.reader import Reader
@@ -16,23 +16,19 @@ class AsyncSettings:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._known: dict[FunctionKey, tuple[InvocationSettings, float]] = {}
+        self.forget()
 
     async def find(self, key: FunctionKey) -> InvocationSettings:
         """The settings of the function under its qualifier; the defaults if there are none."""
-        now = asyncio.get_running_loop().time()
-        known = self._known.get(key)
-        if known is not None and now < known[1]:
-            return known[0]
-        settings = await self._reader.ask(partial(_find, key=key))
-        if len(self._known) >= REMEMBERED_MAX:
-            self._known.clear()
-        self._known[key] = settings, now + REMEMBER_SECONDS
+        known = self._known  # what was read before a change goes to the cache that the change has replaced
+        settings = known.get(key)
+        if settings is None:
+            settings = known[key] = await self._reader.ask(partial(_find, key=key))
         return settings
 
     def forget(self) -> None:
         """Some of them have changed."""
-        self._known.clear()
+        self._known: TTLCache[FunctionKey, InvocationSettings] = TTLCache(REMEMBERED_MAX, REMEMBER_SECONDS)
 
 
 def _find(connection: Connection, key: FunctionKey) -> InvocationSettings:

@@ -25,12 +25,13 @@ from flowserver.engine.deletion_pace import ROW_BYTES, ROWS_MAX
 from flowserver.engine.invocations.service import NewInvocation
 from flowserver.engine.invocations.stopping import stop_all
 from flowserver.engine.invocations.waiting import Line
-from flowserver.machine.invocations.states import InvocationStatus
+from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
 from flowserver.store.functions import put_function
 from flowserver.store.invocations.changes import InvocationRow, find_invocations, insert_invocations
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.tables import async_configs
 from tests.engine.called_functions import PATIENCE_SECONDS, Functions
+from tests.engine.held_threads import Gate
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.store.rows import function_row, invocation_row
 from tests.support.clock import ManualClock
@@ -545,3 +546,17 @@ async def test_a_lost_one_is_found_among_very_many(
         await node.engine.sweeper.sweep()
     assert node.engine.invocations.is_in_hand("3")
     held.reply({})
+
+
+async def test_settings_that_were_asked_for_before_a_change_are_not_remembered_after_it(node: Node) -> None:
+    settings, gate = node.engine.invocations.settings, Gate()
+    blocked = asyncio.create_task(node.engine.reader.ask(gate))
+    await gate.reached.wait()
+    asking = asyncio.create_task(settings.find(("shop", "", "pay")))
+    await asyncio.sleep(0)
+    settings.forget()
+    gate.open()
+    await blocked
+    assert (await asking).retries == InvocationSettings().retries
+    configure(node, maxAsyncRetryAttempts=7)
+    assert (await settings.find(("shop", "", "pay"))).retries == 7
