@@ -2,7 +2,7 @@
 
 The library's own lexer drops the meaning of escapes (`"\\n"` becomes `n`), reserves the key `where`, knows
 few letters outside ASCII and skips blanks. This one does not, and it refuses what lies outside the
-language's subset at the place where it stands. Everything else about order is the grammar's matter.
+language's subset at its place. Everything else about order is the grammar's matter.
 """
 
 import re
@@ -48,7 +48,7 @@ class Token:
 
 
 def path_tokens(text: str) -> Iterator[Token]:
-    """The tokens of a path in order; raises ExpressionError at the first one that lies outside the subset."""
+    """The tokens of a path in order; raises ExpressionError at the first token outside the subset."""
     offset = 0
     previous = ""
     while offset < len(text):

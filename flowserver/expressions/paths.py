@@ -2,7 +2,7 @@
 
 jsonpath-ng's grammar parses the text; its tree is flattened into segments that a plain loop walks, because
 the library's own search is far slower and does more than the language allows.
-The subset is the one that the published pages and sample flows use.
+The published pages and sample flows use this subset.
 """
 
 from collections.abc import Iterator

@@ -8,7 +8,7 @@ _DECODER = json.JSONDecoder(strict=False)  # not strict: raw tabs and line ends 
 
 
 def read_string(text: str, start: int) -> tuple[str, int]:
-    """Decode the literal whose opening quote stands at `start`; returns its value and the offset after it.
+    """Decode the literal whose opening quote is at `start`; returns its value and the offset after it.
 
     Raises ExpressionError for an unknown escape or a missing closing quote.
     """

@@ -69,7 +69,7 @@ class FcRequest:
         return int(text)
 
     async def body(self) -> bytes:
-        """The whole body; raises ClientDisconnect, and SignatureNotMatch if it is not the one that was signed."""
+        """The whole body; raises ClientDisconnect, and SignatureNotMatch if it is not the signed body."""
         body = await self._read()
         if self.is_body_signed:
             check_body(body, self.headers)

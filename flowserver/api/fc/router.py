@@ -77,7 +77,7 @@ class FcRoute:
         await answer.send(send, request.request_id, request.path)
 
     async def _admit(self, request: FcRequest) -> FcRequest:
-        """The request of a caller who may call; raises the error of one who may not."""
+        """The request of an authorized caller; raises the error for a caller who is not authorized."""
         access, headers = self._operations.access, request.headers
         if await access.is_open():
             host, origin = headers.get("host"), headers.get("origin")

@@ -50,7 +50,7 @@ _SHOWN_CHARACTERS_MAX = 4096
 class SignedRequest:
     """A request as it came: `query` and `form` decoded with blank values kept, header names in lower case.
 
-    A `body` of None is one that has not been read; its reader must hold it to the hash with `check_body`.
+    A `body` of None has not been read yet; its reader must compare it with the hash by `check_body`.
     """
 
     method: str

@@ -1,6 +1,6 @@
 """What subscribers of a topic are sent: the message, or a document about it. Pure.
 
-XML cannot carry every character: one that it cannot stands in the document as U+FFFD.
+XML cannot contain every character: the document has U+FFFD in place of the others.
 """
 
 import hashlib

@@ -13,7 +13,7 @@ def enter_pass(turn: Turn, scope: Scope) -> None:
 
 
 def enter_succeed(turn: Turn, scope: Scope) -> None:
-    """`succeed`: as pass, and ends the list it stands in."""
+    """`succeed`: as pass, and ends its list."""
     complete_step(turn, scope, {}, {}, stop=True)
 
 

@@ -1,4 +1,4 @@
-"""Nodes and their leases: a node is a row, and who has no row writes nothing.
+"""Nodes and their leases: a node is a row, and a node without a row cannot write.
 
 Every transaction of a node begins with `hold_lease`, which keeps the row from being deleted until the transaction has
 ended. So once another node has deleted the row, no transaction of the dead one is under way, and none can begin.
@@ -42,7 +42,7 @@ def register_node(connection: Connection, node_id: str, session_name: str, now_m
 def hold_lease(connection: Connection, node_id: str) -> None:
     """Make sure that the node has its row, and keeps it until this transaction ends; raises LeaseLost.
 
-    On PostgreSQL the lock stands against deleting the row, not against the node's own beats.
+    On PostgreSQL the lock prevents the deletion of the row, not the node's own beats.
     """
     if not fetch_all(connection, _HOLD_LEASE, {"b_id": node_id}):
         raise LeaseLost(f"node {node_id} was taken for dead")

@@ -1,4 +1,4 @@
-"""Asynchronous invocations, as those who run a server look at them."""
+"""Asynchronous invocations, as operators of a server see them."""
 
 from typing import Annotated, Self
 
