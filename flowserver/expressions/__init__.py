@@ -1,5 +1,5 @@
-"""Text to checked expression to value: paths, references and conditions. No YAML, no input or output.
+"""Compiles and evaluates paths, references and conditions. Knows no YAML and does no I/O.
 
 Everything is compiled when a definition is read, so that running an execution can neither fail on syntax nor
-spend unbounded time: all evaluation is total.
+spend unbounded time. Evaluation is total.
 """

@@ -3,7 +3,7 @@
 Numbers compare as doubles, texts by their bytes in UTF-8 (which is Python's order of code points).
 A number and a numeric text, or a boolean and the text `true` or `false`, compare after conversion.
 `null` counts as missing. Every other mix of types is unequal and unordered.
-What is compared is counted on a fuel, whose end is the only thing that is ever raised.
+Every value compared is counted on a fuel. OutOfFuel is the only error.
 """
 
 import re
@@ -45,7 +45,7 @@ def compare(operator: Operator, left: Json | Missing, right: Json | Missing, fue
 
 
 def truth(value: Json | Missing) -> bool:
-    """A value as an operand of `!`, `&&` and `||`. True are `true`, numbers but 0, and the text `true`."""
+    """A value as an operand of `!`, `&&` and `||`: `true`, numbers other than 0 and the text `true` are true."""
     if isinstance(value, str):
         return value == "true"
     if isinstance(value, (int, float)):  # also booleans
@@ -54,7 +54,7 @@ def truth(value: Json | Missing) -> bool:
 
 
 def negative(value: Json | Missing) -> float | Missing:
-    """The value of the prefix `-`: of a number or a numeric text; of anything else MISSING."""
+    """The value of the prefix `-` for a number or a numeric text; MISSING for any other value."""
     number = _number(value)
     return MISSING if number is None else -number
 
@@ -69,7 +69,7 @@ def contains(collection: Json | Missing, item: Json | Missing, fuel: Fuel) -> bo
 def equal(left: Json, right: Json, fuel: Fuel) -> bool:
     """Equality by content: numbers as doubles, nothing converted. Not recursive, so depth cannot hurt.
 
-    Raises OutOfFuel, before the members that the fuel has no room for are looked at.
+    Raises OutOfFuel before it looks at members that the fuel has no room for.
     """
     pairs = [(left, right)]
     while pairs:
@@ -104,7 +104,7 @@ def _orderable(left: Json, right: Json) -> bool:
 
 
 def _converted(left: Json, right: Json) -> tuple[Json, Json]:
-    """Numbers as doubles, and a text made what the other side is if it can be."""
+    """Numbers as doubles, and a text converted to the type of the other side where possible."""
     if _is_number(left) or _is_number(right):
         one, other = _number(left), _number(right)
         return (left, right) if one is None or other is None else (one, other)

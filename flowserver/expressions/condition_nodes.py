@@ -1,4 +1,4 @@
-"""The tree of a compiled condition. Plain data; what a node means is written in `conditions`."""
+"""The tree of a compiled condition. Plain data; `conditions` defines what a node means."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,7 +27,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """What a path finds in the step's input."""
+    """The value of a path in the step's input."""
 
     path: Path
 

@@ -84,7 +84,7 @@ def _path(text: str, start: int) -> tuple[Token, int]:
     found = _PATH.match(text, start)
     end = found.end() if found else start
     if text.startswith((".", "[", "*"), end):
-        end += 2  # a part that is no path: let the path's own parser say what is wrong with it
+        end += 2  # not a path: the path parser reports what is wrong with it
     elif text.startswith("-", end):
         raise ExpressionError('arithmetic is not supported; a key with `-` is written $["a-b"]', end)
     elif word := IDENTIFIER.match(text, end):

@@ -1,4 +1,4 @@
-"""Conditions of choice steps: compile once, then ask whether one holds for an input.
+"""Conditions of choice steps: compiled once, evaluated for each input.
 
 The grammar is in `condition_parser`, the meaning of operators on values in `comparisons`.
 """
@@ -35,7 +35,7 @@ def holds(condition: Condition, value: Json, fuel: Fuel | None = None) -> bool:
 
     Never raises, for any JSON value. Every part of the condition that is evaluated, every element that `[*]`
     selects and every value that is compared (a long text is several) counts on `fuel`, which is
-    CONDITION_VALUES_MAX if none is given; a condition that uses it up is false, and then `fuel.is_spent`.
+    CONDITION_VALUES_MAX if none is given. A condition that uses it up is false; `fuel.is_spent` is then true.
     """
     try:
         return truth(_evaluate(condition.tree, value, fuel or Fuel(CONDITION_VALUES_MAX)))

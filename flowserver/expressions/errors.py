@@ -10,5 +10,5 @@ class ExpressionError(ValueError):
         self.offset = offset
 
     def shifted(self, by: int) -> "ExpressionError":
-        """The same error, seen from a text in which this expression starts at offset `by`."""
+        """The same error, at its place in a text in which this expression starts at offset `by`."""
         return ExpressionError(self.message, self.offset + by)

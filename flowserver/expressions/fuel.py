@@ -2,7 +2,7 @@
 
 
 class OutOfFuel(Exception):
-    """The budget is used up; who gave it decides what that means."""
+    """The budget is used up; the caller that made it decides what that means."""
 
 
 class Fuel:
@@ -14,11 +14,11 @@ class Fuel:
 
     @property
     def is_spent(self) -> bool:
-        """Whether more was asked for than there was."""
+        """Whether more was spent than the limit."""
         return self.used > self.limit
 
     def spend(self, values: int) -> None:
-        """Count that many values; raises OutOfFuel past the limit, then and ever after."""
+        """Count that many values. Raises OutOfFuel past the limit, and on every later call."""
         self.used += values
         if self.is_spent:
             raise OutOfFuel

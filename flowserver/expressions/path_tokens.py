@@ -1,8 +1,8 @@
 """Cuts a path into the tokens that jsonpath-ng's grammar reads.
 
 The library's own lexer drops the meaning of escapes (`"\\n"` becomes `n`), reserves the key `where`, knows
-few letters outside ASCII and skips blanks. This one does not, and it refuses what lies outside the
-language's subset at its place. Everything else about order is the grammar's matter.
+few letters outside ASCII and skips blanks. This lexer does not, and it refuses each token outside the
+language's subset at its place. The grammar checks the order of tokens.
 """
 
 import re
@@ -32,7 +32,7 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The attributes that jsonpath-ng's parser asks of a token; `lexpos` is the 0-based offset."""
+    """The attributes of a token that jsonpath-ng's parser reads; `lexpos` is the 0-based offset."""
 
     type: str
     value: str | int
@@ -59,7 +59,7 @@ def path_tokens(text: str) -> Iterator[Token]:
 
 
 def _check_place(token: Token, previous: str) -> None:
-    """Refuse what the library's wider grammar would read as a key, and say more than it would."""
+    """Refuse what the library's wider grammar would read as a key, with a more precise error."""
     bare_key = token.type == "ID" and not token.quoted
     if previous == "." and not bare_key:
         raise ExpressionError("a key is expected after the dot", token.lexpos)

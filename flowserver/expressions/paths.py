@@ -64,7 +64,7 @@ def find(path: Path, value: Json, fuel: Fuel | None = None) -> Json | Missing:
     """What `path` selects in `value`, or MISSING.
 
     An index out of range, a key of something that is no object, and `[*]` of something that is no list are
-    missing. With `[*]` the result is one flat list; elements that lack what follows are skipped.
+    missing. With `[*]` the result is one flat list; elements that lack the rest of the path are skipped.
     Every element that a `[*]` selects is counted on `fuel`, if given: raises OutOfFuel. One path never counts
     more elements than `value` has.
     """
@@ -123,7 +123,7 @@ def _segment(node: JSONPath) -> Segment:
 
 
 _PARSER: Any = JsonPathParser()  # Any: it wants its own class of tokens, but only reads their attributes
-_PARSER_LOCK = Lock()  # the library's parser keeps its stacks on itself, and making one costs more than a parse
+_PARSER_LOCK = Lock()  # the library's parser keeps its stacks as attributes; making one costs more than a parse
 
 
 def _parse(text: str) -> JSONPath:
@@ -138,7 +138,7 @@ def _parse(text: str) -> JSONPath:
 
 
 class _Stream:
-    """Hands tokens to the library's parser and remembers where it is, because its errors do not say."""
+    """Hands tokens to the library's parser and remembers the place, which the library's errors do not carry."""
 
     def __init__(self, text: str) -> None:
         self._text = text

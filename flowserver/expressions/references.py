@@ -57,7 +57,7 @@ def compile_source(value: Json) -> Source:
 
 
 def resolve(source: Source, *, input: Json, local: Json, context: Json, fuel: Fuel | None = None) -> Json | Missing:
-    """The value of a source, or MISSING if its path selects nothing; the caller decides what that means.
+    """The value of a source, or MISSING if its path selects nothing. The caller decides what MISSING means.
 
     What `[*]` selects is counted on `fuel`, if given: raises OutOfFuel.
     """

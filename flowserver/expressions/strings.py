@@ -1,10 +1,10 @@
-"""Double-quoted texts, which are JSON strings in paths and in conditions alike."""
+"""Double-quoted texts: JSON strings, in paths and in conditions."""
 
 import json
 
 from flowserver.expressions.errors import ExpressionError
 
-_DECODER = json.JSONDecoder(strict=False)  # not strict: raw tabs and line ends may stand in a literal
+_DECODER = json.JSONDecoder(strict=False)  # not strict: literals may hold raw tabs and line ends
 
 
 def read_string(text: str, start: int) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""Reads an object's attributes against the table of fields: unknown, missing, of the wrong type.
+"""Checks an object's attributes against the table of fields: unknown ones, missing ones, wrong types.
 
 Also the small checks that many attributes share: ranges, lengths, expressions at their columns.
 """
@@ -18,7 +18,7 @@ _N = TypeVar("_N", ScalarNode, ListNode, MapNode)
 _T = TypeVar("_T")
 
 
-# What YAML 1.1 took for booleans, and quoted ones.
+# What YAML 1.1 read as booleans, and quoted ones.
 _BOOLEAN_WORDS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 
 
@@ -44,12 +44,12 @@ class Attributes:
         return entry.value if entry and isinstance(entry.value, node_type) else None
 
     def any(self, name: str) -> Node | None:
-        """The value of an attribute, whatever it is."""
+        """The value of an attribute, of any type."""
         entry = self._entries.get(name)
         return entry.value if entry else None
 
     def key_span(self, name: str) -> Span:
-        """Where the attribute's name stands; the object's first key if the attribute is not there."""
+        """The place of the attribute's name; the object's first key if the attribute is missing."""
         entry = self._entries.get(name)
         return entry.key_span if entry else self.head
 
@@ -57,7 +57,7 @@ class Attributes:
 class AttributeReader:
     """Reads attributes and reports what is wrong with them; the limits are those in force.
 
-    Aliases let one node stand in many places. What costs more than a look at a node is done once for it.
+    Aliases let one node appear in many places. Work that costs more than a look at a node is done once per node.
     """
 
     def __init__(self, report: Report, limits: Limits, work: Work) -> None:
@@ -68,7 +68,7 @@ class AttributeReader:
         self._seen: set[Node] = set()
 
     def is_first_look(self, node: Node) -> bool:
-        """Whether this is asked of the node for the first time: further aliases of it repeat the same findings."""
+        """Whether the node is seen for the first time. Its further aliases would only repeat the same findings."""
         if node in self._seen:
             return False
         self._seen.add(node)
@@ -198,7 +198,7 @@ def _type_hint(node: Node, field: Field) -> str | None:
 
 
 def _text_hint(text: str, field: Field) -> str | None:
-    """What to write instead of a text where something else is wanted."""
+    """A hint for a text in a place that needs another type."""
     word = text.lower()
     if Shape.LIST in field.shapes:
         return f"write a list: {shown(f'[{text}]')}"

@@ -23,7 +23,7 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """A finished node: `size` counts its values, `characters` their text, `height` its levels, aliases followed."""
+    """A finished node. `size` counts its values, `characters` their text, `height` its levels, aliases followed."""
 
     node: Node
     characters: int
@@ -123,7 +123,7 @@ class NodeBuilder:
             raise CheckingStopped
 
     def _charge(self, event: Any, size: int, characters: int) -> None:
-        """Count what an event stands for, before anything is made of it."""
+        """Charge an event's values and characters before anything is built from it."""
         self._size += size
         self._characters += characters
         if self._size > (maximum := self._limits.definition_nodes_max):
@@ -164,7 +164,7 @@ class NodeBuilder:
         return isinstance(key, ScalarNode) and key.text in self._ref_keys
 
     def _inset(self, event: Any) -> int | None:
-        """0 for a plain, 1 for a quoted scalar that stands in the source letter for letter, else None."""
+        """0 for a plain, 1 for a quoted scalar whose value equals the source text character by character, else None."""
         start = event.start_mark.index
         for inset in (0, 1):
             if self._text.startswith(event.value, start + inset):

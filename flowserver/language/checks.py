@@ -26,7 +26,7 @@ def check_names(outlines: Sequence[ListOutline], report: Report) -> None:
 
 
 def check_gotos(outlines: Sequence[ListOutline], report: Report, work: Work) -> None:
-    """Every goto names a step of the list that the goto's own step stands in."""
+    """Every goto names a step of the list that contains the goto's own step."""
     everywhere = {name.text: name for outline in outlines for name in outline.names}
     for outline in outlines:
         siblings = dict.fromkeys(name.text for name in outline.names if name.text)

@@ -1,4 +1,4 @@
-"""What can be wrong with a definition: the table of ids, the diagnostic, and its rendering as plain text.
+"""Diagnostics of definitions: the table of ids, the diagnostic, and its rendering as plain text.
 
 Knows nothing of how mistakes are found. The table is the source of the reference page.
 """
@@ -28,7 +28,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "choice-without-default": "Warning: when no condition is true, this choice does nothing and the flow goes on.",
     "definition-too-large": "The definition has more bytes than the server accepts.",
     "discarded-output": "Warning: something reads what a parallel or foreach step without outputMappings discards.",
-    "duplicate-key": "A key stands twice in one YAML mapping.",
+    "duplicate-key": "A key appears twice in one YAML mapping.",
     "duplicate-name": "Two steps of one list have the same name.",
     "duplicate-name-elsewhere": "Warning: steps of different lists have the same name.",
     "duplicate-target": "Warning: two entries of one mapping list have the same target; the last one wins.",
@@ -47,14 +47,14 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "not-yaml": "The text is neither YAML nor JSON.",
     "path-as-constant": "Warning: a text looks like a path but is a constant in this place.",
     "pattern-not-offered": "The target of the task does not offer this pattern.",
-    "tag-not-allowed": "A YAML tag stands where none is allowed.",
+    "tag-not-allowed": "A YAML tag appears where none is allowed.",
     "too-many-branches": "A parallel step has more branches than the server accepts.",
     "too-many-nodes": "The YAML holds more values, aliases followed, than the server accepts.",
     "too-many-steps": "The definition has more steps than the server accepts.",
     "too-much-text": "The YAML holds more text, aliases followed, than the server accepts.",
     "unknown-attribute": "An attribute is not known in this place.",
-    "unknown-goto": "A goto does not name a step of the list that it stands in.",
-    "unknown-parameter": "A parameter in serviceParams is not one that the target takes.",
+    "unknown-goto": "A goto does not name a step of its own list.",
+    "unknown-parameter": "The target does not take a parameter of serviceParams.",
     "unknown-step-type": "A step's type is not one of the eight.",
     "unreachable-step": "Warning: no way leads to this step.",
     "unsupported-action": "The action is known but not supported.",
@@ -98,7 +98,7 @@ DIAGNOSTICS_MAX: Final = 100
 
 
 class CheckingStopped(Exception):
-    """Going on would cost too much, or make no sense; the report says why."""
+    """Checking further would cost too much or make no sense; the report says why."""
 
 
 class DefinitionRejected(InvalidArgument):

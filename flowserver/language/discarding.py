@@ -1,4 +1,4 @@
-"""Warnings about data that is lost: a parallel or foreach step without outputMappings puts out nothing at all."""
+"""Warnings about lost data: a parallel or foreach step without outputMappings has an empty output."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The table of attributes: which objects a definition is made of and what may stand in each.
+"""The table of attributes: the objects of a definition and the attributes that each may have.
 
 Drives the reading of attributes, the hints for unknown ones and the reference page. Holds no rules that need more
 than one attribute.
@@ -18,7 +18,7 @@ def _holds(*types: type) -> Callable[[Node], bool]:
 
 
 class Shape(Enum):
-    """What a value can be; the value is how messages call it."""
+    """The type of a value; the enum's value is its name in messages."""
 
     TEXT = "a text"
     WHOLE = "a whole number"
@@ -57,7 +57,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class ObjectKind:
-    """One kind of object; `title` is how messages call it."""
+    """One kind of object; `title` is its name in messages."""
 
     title: str
     fields: MappingProxyType[str, Field]
@@ -76,7 +76,7 @@ _INPUT = Field(
 )
 _OUTPUT = Field("outputMappings", (Shape.LIST,), "Builds the step's output.", default="an empty object")
 _LOCAL_OUTPUT = Field("outputMappings", (Shape.LIST,), "Builds the step's output.", default="the step's `$local`")
-_END = Field("end", (Shape.BOOLEAN,), "Ends the list that the step stands in, successfully.", default="false")
+_END = Field("end", (Shape.BOOLEAN,), "Ends the list that contains the step, successfully.", default="false")
 _STEPS = _required("steps", Shape.LIST, "Steps that run one after the other.")
 _GOTO = Field("goto", (Shape.TEXT,), "The sibling step to go on with.", default="the next sibling")
 _ERRORS = _required("errors", Shape.LIST, "Error names, matched exactly; `FnF.ALL` matches every one.")

@@ -1,6 +1,6 @@
 """Located YAML values: what `source` reads and the rest of the package parses. Plain data.
 
-Aliases are followed: one node can stand in several places. Nodes compare by identity, because following
+Aliases are followed: one node can appear in several places. Nodes compare by identity, because following
 aliases in a comparison could take exponential time.
 """
 
@@ -15,7 +15,7 @@ class ScalarNode:
     """A text, number, boolean or null.
 
     `text` is the scalar as written, without quotes. `inset` is how many columns after the start of the span the
-    text begins if it stands in the source letter for letter, else None. `is_ref` marks the tag `!Ref`.
+    text begins if it equals the source text character by character, else None. `is_ref` marks the tag `!Ref`.
     """
 
     value: str | int | float | bool | None

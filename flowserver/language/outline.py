@@ -1,6 +1,6 @@
-"""What the parser notes of each step list while it reads it, for the checks that need every list.
+"""What the parser records of each step list while it reads it, for the checks that need every list.
 
-Names and gotos with their places, also of steps that were refused, so that one mistake does not look like two.
+It holds names and gotos with their places, also those of refused steps, so that one mistake is not reported twice.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class ListOutline:
-    """One step list: a name for each step in order ("" if it has none), and every goto that stands in it."""
+    """One step list: a name for each step in order ("" if it has none), and every goto in it."""
 
     names: list[Located] = field(default_factory=list)
     gotos: list[Located] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Text of a definition to its compiled graph: the package's way in.
+"""Text of a definition to its compiled graph: the package's entry point.
 
 Puts the stages together and decides what a whole definition must have; the stages themselves are `source`
 (YAML), `steps` (shape and expressions), `checks`, `reachability` and `discarding` (rules over whole lists).
@@ -33,7 +33,7 @@ _REF_KEYS = frozenset({"resourceArn"})
 
 @dataclass(frozen=True, slots=True)
 class ParsedDefinition:
-    """A valid definition, and what its writer should know nevertheless."""
+    """A valid definition and its warnings."""
 
     flow: Flow
     warnings: tuple[Diagnostic, ...]
@@ -44,10 +44,10 @@ def parse(
 ) -> ParsedDefinition:
     """Parse and check a definition in YAML or JSON.
 
-    Raises DefinitionRejected with what was found, at most DIAGNOSTICS_MAX and one, and nothing else, whatever the
-    text. With `allow_ref_tags`, `resourceArn: !Ref service/function` is read as a deployment tool would expand it.
+    Raises nothing but DefinitionRejected, for any text; it carries at most DIAGNOSTICS_MAX + 1 diagnostics.
+    With `allow_ref_tags`, `resourceArn: !Ref service/function` is read as a deployment tool would expand it.
     With `lenient`, unknown attributes and empty ones are left out with a warning instead of an error.
-    `work` counts what it costs and pauses it.
+    `work` counts the cost of the check and pauses it.
     """
     report, work = Report(lenient=lenient), work or Work()
     flow = None
@@ -62,7 +62,7 @@ def parse(
 
 
 def parse_stored(text: str) -> Flow:
-    """The graph of a definition that was accepted once, whatever the server's limits and strictness are now.
+    """The graph of a definition that was accepted before. The present limits and strictness do not apply.
 
     Raises DefinitionRejected for a text that no version accepted.
     """
@@ -95,14 +95,14 @@ def _flow(root: Node, reader: AttributeReader) -> Flow | None:
     )
     check_names(steps.outlines, reader.report)
     check_gotos(steps.outlines, reader.report, reader.work)
-    if not reader.report.has_errors:  # what is missing would look like a way that does not exist
+    if not reader.report.has_errors:  # a missing step would look like a missing edge
         check_reachability(flow, steps.outlines, reader.report)
         check_discarded_outputs(flow, steps.outlines, reader.report)
     return flow
 
 
 def _newer_dialect(root: Node) -> Span | None:
-    """Where the text says that it is a state machine of the newer language, if it does."""
+    """The place that marks the text as a state machine of the newer language, or None."""
     for entry in root.entries if isinstance(root, MapNode) else ():
         states = isinstance(entry.value, ScalarNode) and entry.value.text == "StateMachine"
         if entry.name in ("SpecVersion", "States") or (entry.name == "Type" and states):

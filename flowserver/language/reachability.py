@@ -1,4 +1,4 @@
-"""Warnings about where control can go: steps that nothing leads to, loops that nothing leads out of.
+"""Warnings about control flow: unreachable steps and endless loops.
 
 Works list by list on a graph without errors; a goto never leaves its list.
 """
@@ -55,7 +55,7 @@ def _reached_from(start: int, arrows: _Arrows) -> set[int]:
 
 
 def _loop_start(trapped: set[int], arrows: _Arrows) -> int:
-    """The first step that a later one, or itself, leads back to; where nothing leaves, there is one."""
+    """The first step that a later step, or the step itself, leads back to. A list without an exit always has one."""
     return min(end for start in trapped for end in arrows[start] if end <= start)
 
 
@@ -88,7 +88,7 @@ _FALL_THROUGH: Final = Option(None, None, None)
 
 
 def _taken_options(step: ChoiceStep) -> Iterator[Option]:
-    """Those that may be taken: none after one whose condition is always true."""
+    """The options that may be taken: none after an option whose condition is always true."""
     for option in (*step.options, step.default or _FALL_THROUGH):
         yield option
         if option.is_always_taken:
@@ -96,7 +96,7 @@ def _taken_options(step: ChoiceStep) -> Iterator[Option]:
 
 
 def _pauses(step: Step) -> bool:
-    """Whether a step takes time of its own accord: it waits, or holds a step that does."""
+    """Whether a step takes time: it waits, or it holds a step that does."""
     match step:
         case WaitStep():
             return True

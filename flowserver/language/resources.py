@@ -31,7 +31,7 @@ FORMS: Final = f"{FUNCTION_FORM}, {FLOW_FORM}, {QUEUE_FORM} or {TOPIC_FORM}"
 
 
 class ResourceError(ValueError):
-    """The text names nothing that a task can run: the diagnostic's id, its sentence, its hint."""
+    """The text names no target that a task can run; carries the diagnostic's id, sentence and hint."""
 
     def __init__(self, id: str, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -83,7 +83,7 @@ _PARSERS: Final[dict[str, Callable[[str, str], Target]]] = {"fc": _function, "fn
 
 
 def expand_ref(text: str) -> str:
-    """The resourceArn that `!Ref service/function` stands for; raises ResourceError."""
+    """The resourceArn that `!Ref service/function` expands to; raises ResourceError."""
     found = _REF.fullmatch(text)
     if found is None:
         raise ResourceError("bad-resource", "this does not name a function", "write !Ref service/function")

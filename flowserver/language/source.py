@@ -1,4 +1,4 @@
-"""Text to located nodes: is it YAML (or JSON) of a tolerable size?
+"""Text to located nodes: checks that it is YAML (or JSON) of an allowed size.
 
 Owns everything that is YAML's: characters, tags, aliases, duplicate keys, nesting. Knows nothing of flows.
 Nodes are built from the parser's events on an explicit stack, so that depth, size and aliases are charged
@@ -39,9 +39,9 @@ _START = Span(1, 1, 1, 2)
 
 
 def read_source(text: str, limits: Limits, report: Report, work: Work, ref_keys: frozenset[str]) -> Node:
-    """The root of the one document in `text`; raises CheckingStopped if there is none to speak of.
+    """The root of the one document in `text`; raises CheckingStopped if there is no usable one.
 
-    Scalars tagged `!Ref` are let through as values of the keys in `ref_keys`; every other tag is an error.
+    Scalars tagged `!Ref` are accepted as values of the keys in `ref_keys`; every other tag is an error.
     """
     text = text.removeprefix("\ufeff")
     size = len(text.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""What the functions that read one kind of step are given."""
+"""The arguments of the functions that each read one kind of step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class StepBasics(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """The surroundings of a step: how attributes are read, the list it stands in, how nested lists are read."""
+    """The context of a step: the reader of attributes, the list that contains the step, the reader of nested lists."""
 
     reader: AttributeReader
     outline: ListOutline

@@ -31,8 +31,8 @@ _READERS: Final[dict[str, Callable[[StepContext, Attributes, StepBasics], Step |
 class StepsReader:
     """Reads all lists of one definition and numbers them in the order in which they begin.
 
-    A step that cannot be read is reported and replaced by an empty pass step, so that reading goes on; the graph
-    is of use only if nothing was reported. `outlines` runs parallel to `lists`.
+    A step that cannot be read is reported and replaced by an empty pass step, so that reading goes on. Use the graph
+    only if nothing was reported. `outlines` runs parallel to `lists`.
     """
 
     def __init__(self, reader: AttributeReader) -> None:

@@ -1,6 +1,6 @@
-"""What each kind of target offers: its patterns, and the parameters that `serviceParams` can hold for it.
+"""The table of target kinds: the patterns of each, and the parameters that `serviceParams` can hold for it.
 
-Data and pure checks. `language` asks about constants, `machine` about what paths have come to.
+Data and pure checks. `language` checks constants with them, `machine` checks the values of paths.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ TAG_CHARACTERS_MAX: Final = 16
 class Parameter:
     """One parameter; `rule` is what its value must be, for messages (`must be …`), and "" if anything will do.
 
-    `words` are the texts that it can be, if they can be told.
+    `words` are its allowed texts, if there is a closed list of them.
     """
 
     name: str
@@ -105,7 +105,7 @@ _TOPIC: Final = _of(
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What targets of one kind have in common; `title` is how messages call them."""
+    """What targets of one kind have in common; `title` is their name in messages."""
 
     title: str
     patterns: tuple[Pattern, ...]
@@ -135,5 +135,5 @@ def offered_patterns(target: Target) -> tuple[Pattern, ...]:
 
 
 def title_of(target: Target) -> str:
-    """How messages call a target."""
+    """The name of a target in messages."""
     return _KINDS[type(target)].title

@@ -1,4 +1,4 @@
-"""Reads `task`: its target, its parameters, and what it does about errors."""
+"""Reads `task`: its target, its parameters, and its handling of errors."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,9 +1,9 @@
-"""What the check of one definition costs, counted while it runs.
+"""The cost of the check of one definition, counted while it runs.
 
-Three things keep a check cheap, whatever the text. YAML is charged before it is built, aliases followed, by values
-and by characters (`building`). What comes after is linear in both: an expression is compiled once for all aliases of
-it, and similar words are looked up for the first few mistakes only. And a check that finds DIAGNOSTICS_MAX errors
-stops (`diagnostics.Report`).
+Three rules keep the check of any text cheap. YAML is charged before it is built, with aliases followed, by values and
+by characters (`building`). All later work is linear in both: an expression is compiled once for all its aliases, and
+similar words are looked up for the first few mistakes only. A check that finds DIAGNOSTICS_MAX errors stops
+(`diagnostics.Report`).
 """
 
 from collections.abc import Callable, Collection
@@ -24,7 +24,7 @@ _KNOWN_MAX: Final = 100  # most known words that are compared with it
 
 
 def _go_on() -> None:
-    """The pause of a check that has a thread to itself."""
+    """The pause of a check in a thread of its own: none."""
 
 
 class Work:
@@ -40,14 +40,14 @@ class Work:
         self._next_pause = PAUSE_UNITS
 
     def spend(self, units: int) -> None:
-        """Count units that are about to be worked."""
+        """Count units of work before they are done."""
         self.units += units
         if self.units >= self._next_pause:
             self._next_pause = self.units + PAUSE_UNITS
             self._pause()
 
     def similar(self, word: str, known: Collection[str]) -> str | None:
-        """A hint that names the known word that was probably meant; None if there is none, or after HINTS_MAX."""
+        """A hint with the known word that the writer probably meant; None if there is none, or after HINTS_MAX."""
         if len(word) > _HINTED_MAX or len(known) > _KNOWN_MAX or self.hints >= HINTS_MAX:
             return None
         self.hints += 1
