@@ -24,7 +24,7 @@ class Callbacks:
 
     async def deliver(self, ended_execution_id: str, token: str, result: Result) -> None:
         """Report to the waiting task. It counts as told even if it timed out long ago; only between two attempts, when
-        nothing can take a report, it is told again by the sweeper.
+        nothing can take a report, recovery tells it again.
         """
         claim = self._tokens.read(token)
         if claim is None:

@@ -32,8 +32,7 @@ from flowserver.engine.deliveries.worker import Deliveries
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.invocation_submitter import Submitter
 from flowserver.engine.executions.message_sender import QueueBodies, Sender
-from flowserver.engine.executions.rebalancing import Backlog
-from flowserver.engine.executions.recovery import Sweeper
+from flowserver.engine.executions.recovery import TaskRecovery
 from flowserver.engine.executions.retention import FOR_EVER, Retention, Rules
 from flowserver.engine.executions.starting import Starter
 from flowserver.engine.executions.timers import StepTimers
@@ -43,13 +42,14 @@ from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.engine.functions.caller import Caller
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry
-from flowserver.engine.invocations.recovery import InvocationSweep
+from flowserver.engine.invocations.recovery import InvocationRecovery
 from flowserver.engine.invocations.retention import InvocationRetention
 from flowserver.engine.invocations.retry_timer import RetryTimer
 from flowserver.engine.invocations.service import Invocations
 from flowserver.engine.metrics import Metrics
 from flowserver.engine.queues.expiry import Expiry
 from flowserver.engine.queues.service import Queues
+from flowserver.engine.recovery import Recovery
 from flowserver.engine.shutdown import Cutting
 from flowserver.invokers.brokers import Outlet
 from flowserver.invokers.deferred import DeferredInvoker
@@ -125,13 +125,14 @@ class Engine:
         take_over = self.invocations.take_over
         self.retries = RetryTimer(self.reader, self.committer, clock, self.membership, self.lease, take_over)
         self.due_loops = {loop.name: loop for loop in (self.timers, self.retries, self.deliveries)}
-        self.backlog = Backlog(self.dispatcher, self.committer, self.lease, self.membership)
-        self.sweeper = self._make_sweeper()
+        self.task_recovery = self._make_task_recovery()
+        invocation_recovery = InvocationRecovery(database, self.committer, self.invocations, self.lease)
+        self.recovery = Recovery(self.committer, self.membership, clock, (self.task_recovery, invocation_recovery))
         self.retention = Retention(database, self.committer, clock, self.membership, rules, self.metrics.deleted)
         self.expiry = Expiry(self.committer, self.reader, clock)
         self.invocation_retention = InvocationRetention(self.committer, clock, limits.invocation_days)
         deleting = self.retention, self.expiry, self.invocation_retention
-        self._loops: tuple[BackgroundLoop, ...] = (self.sweeper, *self.due_loops.values(), *deleting)
+        self._loops: tuple[BackgroundLoop, ...] = (self.recovery, *self.due_loops.values(), *deleting)
         self._following: set[asyncio.Task[object]] = set()
 
     def _make_dispatcher(self, sender: Sender) -> Dispatcher:
@@ -165,24 +166,14 @@ class Engine:
             self,
         )
 
-    def _make_sweeper(self) -> Sweeper:
-        return Sweeper(
-            self.database,
-            self.committer,
-            self.dispatcher,
-            self.callbacks,
-            self.clock,
-            self.lease,
-            self.membership,
-            self.backlog,
-            InvocationSweep(self.database, self.committer, self.invocations, self.lease, self.membership),
-        )
+    def _make_task_recovery(self) -> TaskRecovery:
+        return TaskRecovery(self.database, self.committer, self.dispatcher, self.callbacks, self.lease, self.membership)
 
     @contextlib.asynccontextmanager
     async def running(self, drain_seconds: float) -> AsyncIterator[None]:
         """The engine at work; on leaving it finishes calls under way for `drain_seconds` and gives the rest away."""
         async with contextlib.AsyncExitStack() as leaving:
-            for threads in (self.lists, self.checks, self.starter, self.sweeper, self.membership):
+            for threads in (self.lists, self.checks, self.starter, self.membership):
                 leaving.callback(threads.close)
             leaving.push_async_callback(self.reader.close)
             leaving.push_async_callback(self.invoker.close)
@@ -213,7 +204,7 @@ class Engine:
             await loop.stop()
         try:
             await self.committer.write(self._hand_over)
-            await self.backlog.release_all()
+            await self.task_recovery.release_all()
         except SQLAlchemyError as error:
             log.warning("the others find out by themselves that this node leaves: %s", reason_of(error))
         self.membership.announce().sweep = True
@@ -249,7 +240,7 @@ class Engine:
         remove_node(connection, self.lease.node_id)
 
     async def _abandon_messages(self) -> None:
-        """Let go of messages that came too late to be committed; whoever sweeps next finds their reasons."""
+        """Let go of messages that came too late to be committed; recovery finds their reasons."""
         for task in self._following:
             task.cancel()
         if self._following:
@@ -271,11 +262,11 @@ class Engine:
         """Come back as another node: what was under way here is others' now."""
         self.dispatcher.abandon()
         self.invocations.abandon()
-        self.sweeper.sweep_soon()
+        self.recovery.sweep_soon()
 
     def nodes_changed(self) -> None:
         """Look for whatever was left behind, or not heard of."""
-        self.sweeper.sweep_soon()
+        self.recovery.sweep_soon()
         for loop in self.due_loops.values():
             loop.notice()
 
@@ -287,7 +278,7 @@ class Engine:
             if source in self.due_loops:
                 self.due_loops[source].notice(instant_ms)
         if notice.sweep:
-            self.sweeper.sweep_soon()
+            self.recovery.sweep_soon()
         if notice.functions:
             self.registry.forget()
             self.invocations.settings.forget()
@@ -305,7 +296,7 @@ class Engine:
         """Set an execution going that was parked: its ready scopes now, then what fell due or was lost meanwhile."""
         await self.committer.submit(Envelope(execution_id, Continue()))
         self.timers.note_due()
-        self.sweeper.sweep_soon()
+        self.recovery.sweep_soon()
         if not self.membership.is_alone:
             self.membership.announce().sweep = True
 
@@ -318,7 +309,7 @@ class Engine:
 
     def left_to_others(self) -> None:
         """Another node is to look after its invocations, or whoever takes those of nobody."""
-        self.sweeper.sweep_soon()
+        self.recovery.sweep_soon()
         if not self.membership.is_alone:
             self.membership.announce().sweep = True
 
@@ -331,7 +322,7 @@ class Engine:
         self.deliveries.note_due()
 
     def follow(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something that the sweeper finds again if it fails."""
+        """Do something that recovery finds again if it fails."""
         self._keep(asyncio.create_task(work))
 
     def _act(self, changes: Changes) -> None:
@@ -376,11 +367,11 @@ class Engine:
         self._keep(asyncio.create_task(self.committer.submit(envelope)))
 
     def _keep(self, task: asyncio.Task[object]) -> None:
-        """Hold on to a message on its way; if it is lost, the sweeper finds its reason in the rows."""
+        """Hold on to a message on its way; if it is lost, recovery finds its reason in the rows."""
         self._following.add(task)
         task.add_done_callback(self._let_go)
 
     def _let_go(self, task: asyncio.Task[object]) -> None:
         self._following.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            log.warning("a message was not committed and waits for the sweeper: %s", task.exception())
+            log.warning("a message was not committed and waits for recovery: %s", task.exception())

@@ -162,7 +162,7 @@ class FlowOperations:
             delete_flow(connection, flow_id, now)
 
         await self._engine.committer.write(write, bounded=True)
-        self._engine.sweeper.sweep_soon()
+        self._engine.recovery.sweep_soon()
 
     async def describe(self, name: str) -> FlowRow:
         """The flow; raises FlowNotExists."""

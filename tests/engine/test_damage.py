@@ -129,7 +129,7 @@ async def test_what_is_sound_goes_on_and_what_is_damaged_is_parked(damaged: Node
         assert (await damaged.end_of("good", harm.name + "-not")).status is Status.SUCCEEDED
     await damaged.start("calling", "e")
     assert await damaged.output_of("calling", "e") == {"done": True}
-    await damaged.engine.sweeper.sweep()
+    await damaged.engine.recovery.sweep()
     query = select(executions.c.name, executions.c.status, executions.c.parked_error)
     rows = damaged.database.run_read(lambda connection: connection.execute(query).all())
     standing = [row.name for row in rows if row.status == "Running" and row.parked_error is None]
@@ -143,7 +143,7 @@ async def test_calls_of_damaged_rows_are_made_or_parked(damaged: Node, functions
     for harm in OF_FUNCTIONS:
         assert (await damaged.end_of(harm.name, "e")).status is Status.FAILED
     assert [row.function for row in (await damaged.operations.functions.list(next_token=None, limit=99)).items]
-    await damaged.engine.sweeper.sweep()
+    await damaged.engine.recovery.sweep()
     async with asyncio.timeout(PATIENCE_SECONDS):
         while len(_left(damaged)) > 1:  # only the one whose key is gone is left
             await damaged.engine.committer.write(lambda _: None)

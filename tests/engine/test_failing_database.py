@@ -96,7 +96,7 @@ async def test_a_callback_that_could_not_be_delivered_is_delivered_later(node: N
     await node.operations.executions.stop("child", child.name, error="Enough")
     await node.database.failed()
     node.database.refuses = lambda _: False
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     assert await node.error_of("parent", "e") == "Enough"
 
 
@@ -107,7 +107,7 @@ async def test_a_long_run_that_was_interrupted_goes_on(node: Node) -> None:
     await node.start("f", "e")
     await node.database.failed()
     node.database.refuses = lambda _: False
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
 
 
@@ -140,7 +140,7 @@ async def test_stopping_while_the_database_fails_ends_all_the_same(
         call.reply({})
         await database.failed()
     take_for_dead(node.database, "node-2")
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     again = await functions.next_call("shop/pay")
     assert (again.key, again.attempt) == (call.key, 2)
     again.reply({"at": "last"})

@@ -41,7 +41,7 @@ async def test_timers_fire_while_every_list_and_check_is_slow(node: Node, clock:
         await node.start("f", "e")
         node.advance(clock, seconds=60)
         assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
-        await node.engine.sweeper.sweep()
+        await node.engine.recovery.sweep()
         assert (await node.operations.flows.describe("f")).name == "f"
         assert await node.operations.watching.is_ready()
         assert await node.operations.watching.metrics()

@@ -1,6 +1,6 @@
 """One simulated server process: what it keeps in memory between commits, and what it does with what was committed.
 
-What it decides is the engine's own: its batches, its committer, what its sweeper and its timers look for and say,
+What it decides is the engine's own: its batches, its committer, what its recovery and its timers look for and say,
 its starts of sub-flows. What the engine's event loop does with all that is done here by hand, so mistakes in that loop
 show only in the tests with real servers. All it knows is lost in a crash.
 """
@@ -16,14 +16,17 @@ from flowserver.engine.commit.context import Workshop
 from flowserver.engine.commit.definition_cache import Definitions
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.executions.dispatcher import Dispatcher
-from flowserver.engine.executions.recovery import Sweeper, _result
+from flowserver.engine.executions.recovery import TaskRecovery, result_of
 from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.functions.caller import Caller
+from flowserver.engine.recovery import LostCalls
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback
 from flowserver.machine.messages import Continue, Result, TaskReported
+from flowserver.store.executions.due import ScopeRef
 from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback
+from flowserver.store.keys import forget_nonces
 from tests.simulation.case import TOKEN_CHARACTERS
 from tests.simulation.disk import Disk
 from tests.simulation.leases import Company
@@ -158,14 +161,14 @@ class Node:
         me = cast(Any, self)
         self._company = Company(world.disk, lease)
         company = cast(Any, self._company)
-        nothing = cast(Any, None)  # no backlog: every call has a place here
-        self._sweeper = Sweeper(database, self.writer, me, me, world.clock, lease, company, nothing, nothing)
+        self._recovery = TaskRecovery(database, self.writer, me, me, lease, company)
+        self._lost: LostCalls[ScopeRef] = LostCalls()
         self._timers = StepTimers(database, self.writer, world.clock, company, lambda _: None)
         self.inbox: list[Parcel] = []
         self.calls: dict[CallKey, object] = {}
         """Calls under way, with the order of each."""
 
-    # What the sweeper asks of a dispatcher
+    # What recovery asks of a dispatcher
 
     def is_calling(self, key: CallKey) -> bool:
         """Whether the attempt's call is under way here."""
@@ -244,18 +247,19 @@ class Node:
 
     def sweep(self, *, only_own_share: bool) -> list[str]:
         """Look once and set going what is found; returns the executions concerned, for the world to judge."""
-        found = self._sweeper._look(list(self.calls))
+        found = self._recovery.find(list(self.calls))
         self._cancel(found.dropped, set())
         if only_own_share:
             self._company.look()
-            found = found.only(cast(Any, self._company))
-        envelopes = sorted(self._sweeper._envelopes(found), key=str)  # it goes by sets, whose order is nobody's
+            found = self._recovery.own_share(found)
+        lost = self._lost.among(found, self._recovery.is_local)
+        envelopes = sorted(self._recovery.messages(found, lost), key=str)
         for envelope in envelopes:
             self.send(envelope)
-        for due in found.callbacks:
-            self.deliver(due.execution_id, due.token, _result(due))
-        self.write(self._sweeper._tidy, lambda _: None)
-        return [each.execution_id for each in (*envelopes, *found.callbacks)]
+        for due in found.untold:
+            self.deliver(due.execution_id, due.token, result_of(due))
+        self.write(lambda connection: forget_nonces(connection, self._world.clock.now_ms()), lambda _: None)
+        return [each.execution_id for each in (*envelopes, *found.untold)]
 
     def due(self) -> list[Envelope]:
         """What is due by the rows and falls to this node."""

@@ -148,7 +148,7 @@ class Committer:
     def _deliver(self, result: BatchResult, futures: Any) -> None:
         try:
             self._listener.committed(result)
-        except Exception:  # the commit stands; the sweeper finds again whatever was not carried out
+        except Exception:  # the commit stands; recovery finds again what was not carried out
             log.exception("acting on a commit failed")
         for answer in result.answers:
             give(next(futures), answer)

@@ -204,7 +204,7 @@ class Dispatcher:
         try:
             order = order or await self._orders.read(key)
             if order is None:
-                return  # no step waits for it, or the sweeper finds what is wrong
+                return  # no step waits for it, or recovery finds what is wrong
             result = await self._make(*order)
         finally:
             slot.release()

@@ -1,6 +1,6 @@
 """Which executions stand still although a server should have set them going: 0 while all servers do their work.
 
-Looks from outside, by the rows alone, and shares nothing with the sweeper and the timers whose failure it shows.
+Looks from outside, by the rows alone, and shares nothing with recovery and the timers whose failure it shows.
 """
 
 from collections.abc import Hashable, Iterator

@@ -37,7 +37,7 @@ class Orders:
     async def read(self, key: TaskKey) -> Order | None:
         """The call as it was ordered; None if no step waits for it, or this node is not the one to make it.
 
-        Also None if its rows are damaged: the sweeper misses the call and orders it again, which finds the damage.
+        Also None if its rows are damaged: recovery misses the call and orders it again, which finds the damage.
         """
         try:
             return await persist(lambda: self._reader.ask(partial(self._find, key=key)), gives_up=True)

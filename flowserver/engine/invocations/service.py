@@ -101,7 +101,7 @@ class News(Protocol):
         """There is something for the destination of a result."""
 
     def follow(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do this, too; if it fails, the sweeper finds it again."""
+        """Do this, too; if it fails, recovery finds it again."""
 
 
 class Invocations:
@@ -213,7 +213,7 @@ class Invocations:
             if is_lost and not is_damage(error):
                 raise
             await self._committer.write(lambda c: stop_unreadable_named(c, *names, now, is_lost=is_lost), bounded=True)
-            self._news.left_to_others()  # whoever waits for its end is told by the sweeper
+            self._news.left_to_others()  # recovery tells the task that waits for its end
             return None
         if found is None:
             raise InvocationNotExists(f"function '{function}' has no invocation '{invocation_id}'")
@@ -266,7 +266,7 @@ class Invocations:
             self._news.left_to_others()
         return was_parked  # perhaps at a first try, whose commit came through although its answer was lost
 
-    # What the sweeper asks for
+    # What recovery asks for
 
     def take_over(self, held: Iterable[HeldInvocation]) -> None:
         """Go on with what the rows say is in this node's hands."""

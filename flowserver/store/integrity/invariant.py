@@ -2,7 +2,7 @@
 
 States it once, as the view `violations`: a row for every breach, so it is empty always. CHECK constraints stop most
 breaches of single rows; they are stated all the same, for the view is the statement. A timer that is overdue and a
-call leased to a node that is gone are no breaches: both are stored reasons, on which the sweeper acts.
+call leased to a node that is gone are no breaches: both are stored reasons, on which recovery acts.
 
 Plain SQL that SQLite and PostgreSQL understand alike. What it costs: five passes over the scopes of running
 executions (one with an aggregate), three over their finished items, and three over the headers of running executions,

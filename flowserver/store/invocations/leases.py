@@ -5,7 +5,7 @@ them waiting in lines, so nobody reads all that it has.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
@@ -22,13 +22,15 @@ from flowserver.store.sql.unreadable import is_text
 
 @dataclass(frozen=True, slots=True)
 class HeldInvocation:
-    """An invocation that this node has in hand, by the rows; enough to put it in its line."""
+    """An invocation that this node has in hand, by the rows; enough to put it in its line. It is the same invocation
+    whatever its status.
+    """
 
     invocation_key: str
     service: str
     qualifier: str
     function: str
-    status: str
+    status: str = field(compare=False)
 
     @property
     def is_legible(self) -> bool:
@@ -62,23 +64,23 @@ def stopping_of_node(connection: Connection, node_id: str, keys: Sequence[str]) 
     return list(connection.execute(query, {"listed": texts(connection, keys)}).scalars())
 
 
-def has_orphaned_invocations(connection: Connection) -> bool:
-    """Whether any is in the hands of nobody that is there."""
-    return bool(_gone(connection))
-
-
-def take_over_invocations(connection: Connection, node_id: str, limit: int) -> list[HeldInvocation]:
-    """Lease to `node_id` what is in the hands of nobody that is there, by key."""
+def orphaned_invocations(connection: Connection, limit: int, *, lock: bool = False) -> list[HeldInvocation]:
+    """Invocations that no registered node holds; with `lock`, except those that another transaction has locked."""
     gone = _gone(connection)
     if not gone:
         return []
     holder, key = invocations.c.node_id, invocations.c.invocation_key
     of_no_node = and_(holder.not_in(select(nodes.c.node_id)), holder != PARKED)
     orphaned = holder.in_(gone) if all(map(is_text, gone)) else of_no_node
-    query = select(key).where(IN_HAND, orphaned).order_by(holder, key).limit(limit)
-    # What another node is just taking over is left to it (PostgreSQL; SQLite has one writer).
-    keys = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
-    return _lease(connection, node_id, list(filter(is_text, keys)))
+    query = select(*HELD).where(IN_HAND, orphaned).order_by(holder, key).limit(limit)
+    rows = connection.execute(query.with_for_update(skip_locked=True) if lock else query)
+    return [HeldInvocation(*row) for row in rows if is_text(row.invocation_key)]
+
+
+def take_over_invocations(connection: Connection, node_id: str, limit: int) -> list[HeldInvocation]:
+    """Lease orphaned invocations to `node_id`, except those that another node is just taking over."""
+    orphans = orphaned_invocations(connection, limit, lock=True)
+    return _lease(connection, node_id, [each.invocation_key for each in orphans])
 
 
 def take_over_due(connection: Connection, node_id: str, now_ms: int, limit: int) -> list[HeldInvocation]:
@@ -147,7 +149,7 @@ Marked = list[tuple[str, str]]
 
 
 def mark_unwanted(connection: Connection, keys: Sequence[str]) -> Marked:
-    """A turn wants these stopped: whoever has committed it, or else the sweeper, does so. Returns those that go on."""
+    """A turn wants these stopped: its node does so, or else recovery. Returns those that go on."""
     return _mark(connection, _LISTED, keys)
 
 

@@ -19,9 +19,9 @@ from flowserver.store.sql.prepared import execute_plain
 from flowserver.store.sql.sqlite_files import SqliteFiles
 from flowserver.store.sql.unreadable import decode_text
 
-READERS_MAX = 9
-"""One for each thread that reads, so that none waits for another's: three for lists, one each for timers, the sweeper,
-the sweep of invocations, retention, the count before starts, and the census of the metrics."""
+READERS_MAX = 8
+"""One for each thread that reads, so that none waits for another's: three for lists, one each for timers, recovery,
+retention, the count before starts, and the census of the metrics."""
 
 LOOKERS_MAX = 1
 """A connection for small questions alone: lists that take long may hold all the readers."""

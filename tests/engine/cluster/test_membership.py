@@ -183,7 +183,7 @@ async def test_who_was_taken_for_dead_writes_nothing_and_comes_back_as_another(
         await one.start("f", "e")
         first = await functions.next_call("shop/pay")
         take_for_dead(two.database, "one")
-        two.engine.sweeper.sweep_soon()
+        two.engine.recovery.sweep_soon()
         await first.gone.wait()  # whoever finds out first, the call of the dead is dropped
         again = await functions.next_call("shop/pay")
         assert (again.key, again.attempt) == (first.key, 2)
@@ -208,7 +208,7 @@ async def test_a_reply_counts_only_from_the_node_that_the_call_is_leased_to(
         first.reply({"paid": "by the wrong one"})
         query = select(scopes.c.wait).where(scopes.c.execution_id == execution.execution_id)
         for _ in range(2):
-            await two.engine.sweeper.sweep()
+            await two.engine.recovery.sweep()
         again = await functions.next_call("shop/pay")
         assert two.database.run_read(lambda c: c.execute(query).scalar_one()) == "task"
         again.reply({"paid": "by the right one"})
@@ -320,7 +320,7 @@ async def test_a_call_is_dropped_when_another_node_ends_its_wait(
     is_heard: bool,
 ) -> None:
     """It gives its place back. If the notice is lost, the node's next sweep finds it."""
-    monkeypatch.setattr("flowserver.engine.executions.recovery.SWEEP_SECONDS", 3_600)
+    monkeypatch.setattr("flowserver.engine.recovery.SWEEP_SECONDS", 3_600)
     steps = {"timeout": f"{PAY[:-1]}, timeoutSeconds: 30}}", "branch": PAY_BESIDE_A_FAILURE}.get(end, PAY)
     async with two_nodes(open_database, clock) as (one, two):
         await one.register(functions, "shop/pay")
@@ -337,7 +337,7 @@ async def test_a_call_is_dropped_when_another_node_ends_its_wait(
             two.advance(clock, seconds=60)  # long enough for what falls to a node that does nothing
         assert (await two.end_of("f", "e")).status in (Status.STOPPED, Status.TIMED_OUT, Status.FAILED)
         if not is_heard:
-            await one.engine.sweeper.sweep()
+            await one.engine.recovery.sweep()
         await call.gone.wait()
         await one.engine.dispatcher.drain(PATIENCE_SECONDS)
         assert one.engine.slots.taken == 0
@@ -360,10 +360,10 @@ async def test_calls_that_fall_to_a_node_that_does_nothing_are_not_left_for_long
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is dead too, and not yet known to be."""
-    monkeypatch.setattr("flowserver.engine.executions.recovery.SWEEP_SECONDS", 3_600)
+    monkeypatch.setattr("flowserver.engine.recovery.SWEEP_SECONDS", 3_600)
     async with two_nodes(open_database, clock) as (one, two):
         await offer(one, functions)
-        await two.engine.sweeper.stop()
+        await two.engine.recovery.stop()
         keys = set()
         for number in range(20):
             await one.start("f", f"e{number}")
@@ -372,7 +372,7 @@ async def test_calls_that_fall_to_a_node_that_does_nothing_are_not_left_for_long
             connection.execute(scopes.update().values(node_id="gone"))
             connection.execute(executions.update().values(version=executions.c.version + 1))  # as all changes do
         one.engine.dispatcher.abandon()
-        one.engine.sweeper.sweep_soon()
+        one.engine.recovery.sweep_soon()
         again = [await functions.next_call("shop/pay") for _ in keys]
         assert {call.key for call in again} == keys
         for call in again:
@@ -463,10 +463,10 @@ async def test_calls_that_a_full_node_shares_out_are_not_taken_back(
         for name in names:
             await one.start("f", name)
         under_way = [await functions.next_call("shop/pay") for _ in range(2)]
-        await one.engine.sweeper.sweep()
+        await one.engine.recovery.sweep()
         under_way += [await functions.next_call("shop/pay") for _ in range(2)]
         for _ in range(3):
-            await one.engine.sweeper.sweep()
+            await one.engine.recovery.sweep()
         for call in under_way:
             call.reply({})
         for _ in names[4:]:

@@ -304,7 +304,7 @@ async def test_a_start_that_is_made_again_needs_no_room(node: Node, functions: F
         of_parent = update(scopes).where(scopes.c.execution_id == parent.execution_id)
         connection.execute(of_parent.values(wait="task", node_id="gone", child_execution_id=None))
     node.engine.starter._counted_at = -inf  # as in a process that has just started
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     call.reply({"paid": True})
     assert await node.output_of("parent", "e") == {"paid": True}
 

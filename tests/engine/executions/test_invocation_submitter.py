@@ -293,7 +293,7 @@ async def test_a_wish_to_stop_outlives_a_crash(
         await other.operations.executions.stop("f", "e")
         database.crashed = True
     take_for_dead(node.database, "dies")
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     await ended(node, S.STOPPED)
 
 
@@ -319,7 +319,7 @@ async def test_a_submission_that_is_ordered_again_is_the_same_invocation(
         await other.start("f", "e")
         await database.failed()
     take_for_dead(node.database, "dies")
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     functions.echo("shop/pay")
     for call in functions.calls:
         if not call.response.done():

@@ -186,7 +186,7 @@ async def test_a_call_that_is_ordered_again_leaves_one_message(
         await other.start("f", "e")
         await database.failed()
     take_for_dead(node.database, "dies")
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     await node.output_of("f", "e")
     (message,) = await received(node)
     assert message.dequeue_count == 1

@@ -1,4 +1,4 @@
-"""The sweeper: what should go on and does not is found by the rows alone."""
+"""Recovery: what should go on and does not is found by the rows alone."""
 
 import logging
 from collections.abc import Callable
@@ -51,11 +51,11 @@ async def test_calls_of_a_node_that_is_gone_are_made_again(
     node.engine.dispatcher.cancel(_key(node.database))
     await first.gone.wait()
     change(node.database, update(scopes).values(node_id="gone"))
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     assert functions.called("shop/pay") == [(first.key, 1)]  # it lives
-    caplog.set_level(logging.INFO, "flowserver.engine.executions.recovery")
+    caplog.set_level(logging.INFO, "flowserver.engine.recovery")
     take_for_dead(node.database, "gone")
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     again = await functions.next_call("shop/pay")  # ordered by this sweep, or by the node's own that was faster
     assert (again.key, again.attempt) == (first.key, 2)
     with node.database.read() as connection:
@@ -69,13 +69,13 @@ async def test_a_lost_call_is_found_at_the_second_sweep(node: Node, functions: F
     await node.create_flow("f", PAY)
     await node.start("f", "e")
     first = await functions.next_call("shop/pay")
-    await node.engine.sweeper.sweep()
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
+    await node.engine.recovery.sweep()
     assert len(functions.calls) == 1  # under way is not lost
     node.engine.dispatcher.cancel(_key(node.database))
     await first.gone.wait()
-    await node.engine.sweeper.sweep()
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
+    await node.engine.recovery.sweep()
     again = await functions.next_call("shop/pay")
     assert (again.key, again.attempt) == (first.key, 2)
     again.reply({})
@@ -86,8 +86,8 @@ async def test_calls_of_a_node_are_looked_at_some_at_a_time(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sweep reads no more of them than so many, and the lost ones are found all the same, each once."""
-    monkeypatch.setattr("flowserver.engine.executions.recovery.LOOKED_AT_ONCE", 2)
-    monkeypatch.setattr("flowserver.engine.executions.recovery.SWEEP_SECONDS", 3_600)
+    monkeypatch.setattr("flowserver.engine.executions.recovery.HELD_PER_SWEEP", 2)
+    monkeypatch.setattr("flowserver.engine.recovery.SWEEP_SECONDS", 3_600)
     await node.create_flow("f", PAY)
     for number in range(5):
         await node.start("f", f"e{number}")
@@ -98,7 +98,7 @@ async def test_calls_of_a_node_are_looked_at_some_at_a_time(
     read: list[int] = []
     monkeypatch.setattr("flowserver.engine.executions.recovery.tasks_of_node", counted(read))
     for _ in range(6):  # two rounds of three looks
-        await node.engine.sweeper.sweep()
+        await node.engine.recovery.sweep()
     again = [await functions.next_call("shop/pay") for _ in range(5)]
     assert {(call.key, call.attempt) for call in again} == {(call.key, 2) for call in first}
     assert max(read) == 2
@@ -129,7 +129,7 @@ async def test_a_call_that_no_step_waits_for_is_dropped(node: Node, functions: F
     }
     ended = select(executions.c.execution_id).where(executions.c.name == "ended").scalar_subquery()
     change(node.database, delete(scopes).where(scopes.c.execution_id == ended))
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     await calls["ended"].gone.wait()
     calls["stays"].reply({"paid": True})
     assert await node.output_of("f", "stays") == {"paid": True}
@@ -140,12 +140,12 @@ async def test_a_lost_asynchronous_call_is_found_at_the_second_sweep(node: Node,
     lost = invocation_row("lost", "node-1", service="shop", function="pay", created_at=node.engine.clock.now_ms())
     with node.database.write() as connection:
         insert_invocations(connection, [lost])
-    await node.engine.sweeper.sweep()
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
+    await node.engine.recovery.sweep()
     call = await functions.next_call("shop/pay")
     assert (call.key, call.attempt) == ("lost", 1)
-    await node.engine.sweeper.sweep()
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
+    await node.engine.recovery.sweep()
     assert len(functions.calls) == 1  # under way is not lost
     call.reply({})
 
@@ -156,7 +156,7 @@ async def test_what_is_ready_goes_on(node: Node, functions: Functions) -> None:
     await node.start("f", "e")
     call = await functions.next_call("shop/pay")
     change(node.database, update(scopes).values(wait="ready", node_id=None, step_index=5))
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
     await call.gone.wait()  # no step waits for it
 
@@ -173,7 +173,7 @@ async def test_a_callback_that_was_not_delivered(node: Node, functions: Function
         node.database,
         update(executions).where(executions.c.name == "c").values(callback_token=token, callback_due=True),
     )
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     assert await node.output_of("parent", "e") == {"a": 1}
     with node.database.read() as connection:
         assert list(connection.execute(select(executions.c.callback_due)).scalars()) == [False, False]
@@ -199,7 +199,7 @@ async def test_a_damaged_callback_fails_its_task_and_holds_up_nothing(node: Node
                 connection.execute(update(execution_documents).where(documents).values(output="{"))
         lost = invocation_row("lost", "gone", service="shop", function="pay", created_at=node.engine.clock.now_ms())
         insert_invocations(connection, [lost])
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     assert await node.error_of("parent", "bad") == "FnF.RuntimeError"
     assert await node.output_of("parent", "good") == {}
     assert (await functions.next_call("shop/pay")).key == "lost"
@@ -210,7 +210,7 @@ async def test_a_callback_with_a_token_of_another_key_is_forgotten(node: Node) -
     await node.start("child", "c")
     await node.end_of("child", "c")
     change(node.database, update(executions).values(callback_token="not ours", callback_due=True))
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     with node.database.read() as connection:
         assert connection.execute(select(executions.c.callback_due)).scalar_one() is False
 
@@ -242,7 +242,7 @@ async def test_a_parked_execution_is_left_alone(node: Node, functions: Functions
     row = await node.operations.executions.describe("f", "e", wait_seconds=20)
     assert row.parked_error is not None
     for _ in range(3):
-        await node.engine.sweeper.sweep()
+        await node.engine.recovery.sweep()
     assert len(functions.calls) == 1
     assert [event.type for event in await node.history("f", "e")][-1] is EventType.TASK_STARTED
 
@@ -277,6 +277,6 @@ async def test_what_cannot_be_committed_does_not_keep_the_rest_from_it(
     node.engine.dispatcher.abandon()
     for call in first:
         await call.gone.wait()
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     again = {(await functions.next_call("shop/pay")).key for _ in range(2)}
     assert again == {"asynchronous", *(call.key for call in first if call.key.startswith(fine.execution_id))}

@@ -103,7 +103,7 @@ async def test_a_reply_that_came_meanwhile_is_asked_for_again(node: Node, functi
         await node.engine.committer.write(lambda _: None)
     await restart(node, "f", "e")
     for _ in range(2):
-        await node.engine.sweeper.sweep()
+        await node.engine.recovery.sweep()
     again = await functions.next_call("shop/pay")
     assert (again.key, again.attempt) == (first.key, 2)
     again.reply({"paid": True})
@@ -133,12 +133,12 @@ async def test_a_sub_flow_that_ended_meanwhile_is_told_again(node: Node, clock: 
     park(node, row)
     node.advance(clock, seconds=60)
     await node.end_of("child", child_execution_id(row.execution_id, 1, 1))
-    await node.engine.sweeper.sweep()  # it cannot be told now, and stays due
+    await node.engine.recovery.sweep()  # it cannot be told now, and stays due
     with node.database.read() as connection:
         due = select(executions.c.callback_due).where(executions.c.flow_name == "child")
         assert connection.execute(due).scalar_one()
     await restart(node, "f", "e")
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     assert await node.output_of("f", "e") == {"done": 1}
 
 

@@ -93,7 +93,7 @@ async def test_what_ended_long_ago_goes_whole(node: Node, clock: ManualClock) ->
 
 
 async def test_nothing_goes_that_runs_or_has_to_be_told(node: Node, clock: ManualClock) -> None:
-    await node.engine.sweeper.stop()  # it would tell the one that is to be told
+    await node.engine.recovery.stop()  # it would tell the one that is to be told
     await node.create_flow("f", WAIT)
     await node.start("f", "running")
     parked = await node.start("f", "parked")

@@ -140,7 +140,7 @@ async def test_a_timer_that_cannot_be_fired_is_not_tried_without_end(
     await node.start("g", "e")
     await node.end_of("g", "e")
     for _ in range(2):
-        await node.engine.sweeper.sweep()
+        await node.engine.recovery.sweep()
     assert 1 <= tries < 10
 
 

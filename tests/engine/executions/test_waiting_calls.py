@@ -118,7 +118,7 @@ async def test_what_cannot_be_called_any_more_gives_its_place_to_the_next(
     busy: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     """An execution that another node has ended, whose notice was lost; a call that others may make; a broken row."""
-    monkeypatch.setattr("flowserver.engine.executions.recovery.SWEEP_SECONDS", 3_600)
+    monkeypatch.setattr("flowserver.engine.recovery.SWEEP_SECONDS", 3_600)
     monkeypatch.setattr("flowserver.engine.executions.dispatcher.KEPT_MAX", 0)
     await busy.create_flow("f", PAY)
     for number in range(AT_ONCE):

@@ -89,7 +89,7 @@ async def test_a_long_poll_ends_with_the_execution(node: Node) -> None:
 async def test_a_long_poll_reads_once_when_another_execution_of_its_name_has_ended(
     node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its flow was deleted and created again, and the sweeper stops the old execution only now."""
+    """Its flow was deleted and created again, and recovery stops the old execution only now."""
     reads: list[str] = []
 
     def counted(connection: Connection, flow_name: str, name: str) -> ExecutionRow | None:

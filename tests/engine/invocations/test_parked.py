@@ -73,7 +73,7 @@ async def test_one_whose_outcome_cannot_be_written_is_called_once(node: Node, fu
     assert found.status == S.RUNNING
     assert row_of(node, "bad").node_id == PARKED
     for _ in range(3):  # one may be between two commits: a look counts only if the one before missed it, too
-        await node.engine.sweeper.sweep()
+        await node.engine.recovery.sweep()
     functions.echo("shop/pay")
     await node.engine.invocations.submit(new("good"))
     await ended(node, "good")
@@ -89,7 +89,7 @@ async def test_one_that_fails_in_our_own_code_is_called_once(
         (await functions.next_call("shop/pay")).reply({})
         assert (await parked(node, "bad")).parked_error == "KeyError: 'a bug'"
     for _ in range(3):
-        await node.engine.sweeper.sweep()
+        await node.engine.recovery.sweep()
     assert functions.called("shop/pay") == [("bad", 1)]
     functions.echo("shop/pay")
     assert (await node.operations.async_invocations.restart("shop", "pay", "request-bad")).parked_error is None
@@ -136,7 +136,7 @@ async def test_a_restart_of_the_server_leaves_it_parked(
         database.crashed = True
     take_for_dead(node.database, "dies")
     for _ in range(3):
-        await node.engine.sweeper.sweep()
+        await node.engine.recovery.sweep()
     assert row_of(node, "bad").node_id == PARKED
     assert functions.called("shop/pay") == [("first", 1), ("bad", 1)]
     page = await node.operations.async_invocations.list_parked(next_token=None, limit=None)

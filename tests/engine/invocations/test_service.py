@@ -232,7 +232,7 @@ async def test_stopping_by_another_node(
         call = await functions.next_call("shop/pay")
         stopping = await other.engine.invocations.stop("shop", "pay", "task")
         assert stopping.state.status is S.STOPPING
-        await node.engine.sweeper.sweep()
+        await node.engine.recovery.sweep()
         await call.gone.wait()
         (await functions.next_call("hook")).reply({})
         assert (await ended(node, "k")).state.status is S.STOPPED
@@ -268,7 +268,7 @@ async def test_those_that_a_turn_wants_stopped_are_found(node: Node, functions: 
     call = await functions.next_call("shop/pay")
     with node.database.write() as connection:
         connection.execute(update(invocations).values(is_unwanted=True))
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     await call.gone.wait()
     assert (await ended(node, "k")).state.status is S.STOPPED
 
@@ -416,7 +416,7 @@ async def test_what_a_crash_leaves_is_gone_on_with(
     await node.engine.invocations.stop("shop", "pay", "stopping")
     take_for_dead(node.database, "dies")
     clock.advance(seconds=3)
-    await node.engine.sweeper.sweep()
+    await node.engine.recovery.sweep()
     node.engine.retries.notice(0)
     again = {call.key: call for call in [await functions.next_call("shop/pay") for _ in range(2)]}
     assert {key: call.attempt for key, call in again.items()} == {"running": 2, "pausing": 2}
@@ -431,7 +431,7 @@ async def test_what_a_crash_leaves_is_gone_on_with(
 
 async def test_an_answer_that_is_lost_changes_nothing(node: Node, functions: Functions) -> None:
     """Each commit comes through, and the database says that it did not."""
-    await node.engine.sweeper.stop()
+    await node.engine.recovery.stop()
     node.database.lie_about(select(invocations))
     with suppress(OperationalError):  # unless something else was in that commit, and it was tried again at once
         await node.engine.invocations.submit(new("k"))
@@ -458,8 +458,8 @@ async def test_the_outcome_waits_for_a_database_that_is_away(node: Node, functio
 
 
 async def test_a_stop_that_only_the_holder_has_heard_of(node: Node, functions: Functions) -> None:
-    """The sweeper has seen the wish in the rows; who made it has not come to stopping yet."""
-    await node.engine.sweeper.stop()
+    """Recovery has seen the wish in the rows; who made it has not come to stopping yet."""
+    await node.engine.recovery.stop()
     await node.engine.invocations.submit(new("k"))
     call = await functions.next_call("shop/pay")
     node.engine.invocations.notice_stopping(["k"])
@@ -534,8 +534,8 @@ async def test_a_step_that_submits_again_gets_its_own_though_the_line_is_full(no
 async def test_a_lost_one_is_found_among_very_many(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flowserver.engine.invocations.recovery.LOOKED_AT_ONCE", 2)
-    await node.engine.sweeper.stop()
+    monkeypatch.setattr("flowserver.engine.invocations.recovery.HELD_PER_SWEEP", 2)
+    await node.engine.recovery.stop()
     bound(node, functions, concurrency_max=1)
     for number in range(5):
         await node.engine.invocations.submit(new(str(number)))
@@ -543,7 +543,7 @@ async def test_a_lost_one_is_found_among_very_many(
     node.engine.invocations._in_hand.discard("3")  # as if this node had forgotten it
     node.engine.invocations._lines.drop(Line.of(("shop", "", "pay")), "3")
     for _ in range(6):
-        await node.engine.sweeper.sweep()
+        await node.engine.recovery.sweep()
     assert node.engine.invocations.is_in_hand("3")
     held.reply({})
 

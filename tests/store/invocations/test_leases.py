@@ -12,11 +12,11 @@ from flowserver.store.invocations.leases import (
     clear_invocation_callbacks,
     count_waiting,
     delete_ended_invocations,
-    has_orphaned_invocations,
     invocations_of_node,
     mark_unwanted,
     mark_unwanted_of,
     next_pause_end,
+    orphaned_invocations,
     release_all_but,
     release_invocations,
     set_destination_status,
@@ -68,12 +68,12 @@ def test_those_of_nodes_that_are_gone_are_taken_over(database: Database) -> None
         invocation_row("pausing", "gone", *BEGUN, BROKE),
     )
     with database.write() as connection:
-        assert has_orphaned_invocations(connection)
+        assert orphaned_invocations(connection, 10)
         taken = take_over_invocations(connection, "us", 10)
         assert sorted(keys(taken)) == ["gone", "nobody's", "running"]
         assert {each.invocation_key: each.status for each in taken}["running"] == "Running"
         assert take_over_invocations(connection, "us", 10) == []
-        assert not has_orphaned_invocations(connection)
+        assert orphaned_invocations(connection, 10) == []
     assert holder(database, "gone", "nobody's", "running", "living") == ["us", "us", "us", "living"]
 
 
