@@ -2,7 +2,7 @@
 # Node SDK's tests, tests/sdk/node/node_modules), from lock files with hashes. Nothing else on the machine changes.
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check testing format docs lock
+.PHONY: help install run test covered check testing format docs lock
 
 # The newest Python that really starts: a name may exist (pyenv's shims do) without an interpreter behind it.
 SUPPORTED := import sys; sys.exit(sys.version_info < (3, 11))
@@ -21,12 +21,18 @@ TESTING := $(VENV)/.testing
 SDK_V3 := $(VENV)/sdk-v3/.installed
 SDK_NODE := $(if $(shell command -v npm),tests/sdk/node/node_modules/.package-lock.json)
 
-# The SDKs under test honour these even for 127.0.0.1 and ignore NO_PROXY.
-NO_PROXIES := env -u HTTP_PROXY -u HTTPS_PROXY -u ALL_PROXY -u http_proxy -u https_proxy -u all_proxy
+# The SDKs under test honour proxies even for 127.0.0.1 and ignore NO_PROXY. Without bytecode, each of the processes
+# that the tests start would compile all that it imports.
+CLEAN := env -u HTTP_PROXY -u HTTPS_PROXY -u ALL_PROXY -u http_proxy -u https_proxy -u all_proxy \
+	-u PYTHONDONTWRITEBYTECODE
 
 # The tests of the packages that must be covered whole run under coverage, which slows them; all others without it.
 FULLY_COVERED := tests/language tests/expressions tests/machine
-PYTEST := $(NO_PROXIES) $(BIN)/python -m pytest -n 2 --dist loadscope
+
+# Three processes keep two cores busy: a third of the time a test waits for a server, a database or a timer.
+# They take the modules in the order in which they are collected, which begins with the slow ones.
+WORKERS ?= 3
+PYTEST := $(CLEAN) $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 help: ## List the tasks
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -37,10 +43,13 @@ run: $(PROJECT) ## Migrate the database and serve
 	@$(BIN)/flowserver migrate
 	@exec $(BIN)/flowserver serve
 
-test: check $(SDK_V3) $(SDK_NODE) ## Run every check and every test
+test: $(TESTING) $(SDK_V3) $(SDK_NODE) ## Run every check and every test
+	@$(MAKE) --no-print-directory --jobs=2 check covered
+	$(PYTEST) $(FULLY_COVERED:%=--ignore=%)
+
+covered: $(TESTING)
 	$(PYTEST) --cov --cov-report= $(FULLY_COVERED)
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100
-	$(PYTEST) $(FULLY_COVERED:%=--ignore=%)
 
 testing: $(TESTING) ## Add to the environment what tests, proofs and benchmarks need
 
