@@ -29,7 +29,7 @@ _MEANINGS = {
     ExitCode.UNREACHABLE: "The server or the database cannot be reached, does not let the caller in, or refuses the "
     "functions of `functions serve`; the address to listen on needs keys; or the database was taken away from a "
     "server that runs.",
-    ExitCode.CONFLICT: "What is there stands in the way: another server, a port in use, a schema of another version, "
+    ExitCode.CONFLICT: "Existing state prevents it: another server, a port in use, a schema of another version, "
     "a name that is taken, parked executions.",
     ExitCode.CRASHED: "A bug: the command ended with a traceback.",
 }
