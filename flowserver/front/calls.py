@@ -32,7 +32,7 @@ class DistantInvoker:
         self._written: dict[int, tuple[Endpoint, bytes]] = {}
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
-        """Make the call and say what came of it. Raises nothing but CancelledError, which ends the call."""
+        """Make the call and return its result. Raises nothing but CancelledError, which ends the call."""
         return read_reply(invocation, await self.exchange(invocation, endpoint), self._limits)
 
     async def exchange(self, invocation: Invocation, endpoint: Endpoint) -> Reply | Failed:
@@ -57,8 +57,8 @@ class DistantInvoker:
         try:
             told = await self._link.call(name, *arguments)
         except LinkLost:
-            # What came of the call is not known, so nothing may be said of it. This process ends with the front, and
-            # the call is made again by whoever comes next.
+            # The result of the call is not known, so none may be reported. This process ends with the front, and the
+            # next start, or another node, makes the call again.
             await asyncio.Event().wait()
         return _told_reply(told)
 
@@ -93,7 +93,7 @@ class Calling:
         return _write_reply(await self._invoker.send(WebRequest(method, url, seconds, headers, body)))
 
     def _read(self, written: bytes) -> Endpoint:
-        """The same object for the same bytes, by which its route is remembered."""
+        """The same object for the same bytes, so that its route is found in the cache."""
         known = self._endpoints.get(written)
         if known is None:
             if len(self._endpoints) >= ENDPOINTS_MAX:

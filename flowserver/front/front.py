@@ -1,4 +1,4 @@
-"""What the front is made of: RPC, which it serves itself; everything else, which it hands on; calls of functions."""
+"""The front: serves RPC itself, relays all other requests to the engine, and makes the calls of functions."""
 
 from collections.abc import Collection, Mapping
 
@@ -36,7 +36,7 @@ class Front:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """What the engine may call: functions, and what belongs to a request that was handed on."""
+        """What the engine may call: functions, and the messages of relayed requests."""
         return {**self._relay.handlers, **self._calling.handlers}
 
     def attach(self, link: Link) -> None:

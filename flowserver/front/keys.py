@@ -1,4 +1,4 @@
-"""Access keys: the front checks them, the engine knows them."""
+"""Access keys: the front checks them, the engine looks them up."""
 
 from collections.abc import Mapping
 

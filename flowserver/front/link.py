@@ -1,11 +1,11 @@
 """Calls both ways between two processes, over one socket.
 
 A frame is its length, four bytes, and a MessagePack array. What is called is named; arguments and answers are texts,
-bytes, numbers, None, and lists and mappings of such. Errors of `base.errors` arrive as what they were.
+bytes, numbers, None, and lists and mappings of these. Errors of `base.errors` arrive as the same class.
 
 A call and an answer wait while this end has more than `UNSENT_BYTES_MAX` to send, so that an end that reads slowly does
 not fill the memory of the other. Both ends always read: if they stopped while they cannot write, each could wait for
-the other. What is under way is bounded by those who call: connections of clients, and places for calls.
+the other. The callers bound what is under way: by client connections and by call slots.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from flowserver.base.errors import FlowServerError, ServiceUnavailable
 from flowserver.base.sharing import give
 
 Handler = Callable[..., Awaitable[Any]]
-"""Carries out what the other side calls."""
+"""Carries out a call of the other end."""
 
 Explain = Callable[[Exception, str], FlowServerError]
-"""What the other side is told of another error of a handler; the text says what has failed."""
+"""Makes the error that the other end gets for an unexpected error of a handler; the text says what has failed."""
 
 CALL: Final = 0
 ANSWER: Final = 1
@@ -32,16 +32,16 @@ FAULT: Final = 2
 CANCEL: Final = 3
 
 UNSENT_BYTES_MAX: Final = 1_048_576
-"""Bytes that wait to be sent, and so much more as one frame holds, before calls and answers wait."""
+"""Bytes that may wait to be sent, plus one frame, before calls and answers wait."""
 
 _WRITTEN_AT_ONCE_BYTES: Final = 65_536
-"""So much does not wait for the turn's end, so that the transport can say in time that it has enough."""
+"""More than this is written before the turn's end, so that the transport can ask in time for a pause."""
 
 _LENGTH_BYTES: Final = 4
 
 
 class LinkLost(ConnectionError):
-    """The other process is gone, or this one has let go of it."""
+    """The other process is gone, or this one has closed the link."""
 
 
 class Link(asyncio.Protocol):
@@ -75,9 +75,9 @@ class Link(asyncio.Protocol):
         return link
 
     async def call(self, name: str, *arguments: Any) -> Any:
-        """What the other end's handler answers; whoever is cancelled cancels it.
+        """Call a handler of the other end and return its answer. Cancelling the call cancels the handler.
 
-        Raises the FlowServerError that comes of it, LinkLost, and UnicodeEncodeError for a text that cannot be sent.
+        Raises the handler's FlowServerError, LinkLost, and UnicodeEncodeError for a text that cannot be sent.
         """
         if self._is_full:
             await self._room()
@@ -95,14 +95,14 @@ class Link(asyncio.Protocol):
             del self._asked[number]
 
     def close(self) -> None:
-        """Let go of the other end, which is told by that; what was written before still reaches it."""
+        """Close the link, which the other end notices; what was written before still reaches it."""
         if self._transport is not None:
             self._flush()
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The socket can be written to."""
-        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's has all of it, but is none
+        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's has its methods but is no subclass
         self._transport.set_write_buffer_limits(high=UNSENT_BYTES_MAX)
 
     def pause_writing(self) -> None:
@@ -116,13 +116,13 @@ class Link(asyncio.Protocol):
         self._has_room.set()
 
     async def _room(self) -> None:
-        """Wait until something may be written, in the order of asking: each writes before the next one looks."""
+        """Wait until there is room to write. Callers are served in order; each writes before the next one checks."""
         async with self._turn:
             while self._is_full:
                 await self._has_room.wait()
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """Nothing more comes: end whatever waits for the other end, and whatever is done for it."""
+        """The other end is gone: fail the calls that wait for it, and cancel the calls made for it."""
         self._transport = None
         self.resume_writing()
         self.lost.set_result(None)
@@ -149,13 +149,13 @@ class Link(asyncio.Protocol):
         kind, number, *rest = frame
         if kind == CALL:
             task = self._serving[number] = self._loop.create_task(self._serve(number, *rest))
-            task.add_done_callback(lambda _: self._serving.pop(number, None))  # also of one that never began
+            task.add_done_callback(lambda _: self._serving.pop(number, None))  # also if it never began
         elif kind == CANCEL:
             if number in self._serving:
                 self._serving[number].cancel()
         else:
             asked = self._asked.get(number)
-            if asked is not None:  # else whoever asked has gone
+            if asked is not None:  # else its caller was cancelled
                 give(asked, rest[0] if kind == ANSWER else _error(*rest))
 
     async def _serve(self, number: int, name: str, arguments: list[Any]) -> None:
@@ -167,7 +167,7 @@ class Link(asyncio.Protocol):
         except FlowServerError as error:
             self._refuse(number, error)
         except asyncio.CancelledError:
-            self._refuse(number, ServiceUnavailable())  # whoever has cancelled it hears no answer
+            self._refuse(number, ServiceUnavailable())  # a caller that has cancelled it ignores the answer
             raise
         except Exception as error:
             self._refuse(number, self._explain(error, f"{name} for the other process"))
@@ -176,7 +176,7 @@ class Link(asyncio.Protocol):
         self._write((FAULT, number, _name_of(error), error.message.encode("utf-8", "replace").decode()))
 
     def _write(self, frame: tuple[Any, ...]) -> None:
-        """Send a frame with all others of this turn of the event loop: each write costs a system call, and wakes."""
+        """Send a frame with all others of this turn of the event loop: each write costs a system call and a wake-up."""
         encoded = self._encode(frame)
         if not self._pieces:
             self._loop.call_soon(self._flush)
@@ -193,7 +193,7 @@ class Link(asyncio.Protocol):
 
 
 def _name_of(error: FlowServerError) -> str:
-    """The class of `base.errors` that tells most of an error; some are of a class that is known elsewhere."""
+    """The most specific class of `base.errors` of an error, whose own class the other end may not know."""
     return next(each.__name__ for each in type(error).__mro__ if each.__module__ == errors.__name__)
 
 

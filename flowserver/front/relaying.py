@@ -1,7 +1,7 @@
-"""HTTP requests that the front hands on to the engine's application, as ASGI has it: messages in, messages out.
+"""Relays HTTP requests from the front to the engine's application, as ASGI messages in both directions.
 
-Most requests are one message and two of an answer; they take one call of the link. What streams takes one call for each
-further message, and waits for it, so that neither side holds more than a message.
+Most requests are one message, and two of the answer; they take one call of the link. A stream takes one call for each
+further message, and waits for it, so that neither side holds more than one message.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ _TOLD = (
     "query_string",
     "headers",
 )
-"""What of a request's scope the engine's application is told."""
+"""The keys of a request's scope that the engine's application gets."""
 
 
 class Relay:
-    """The front's side: an ASGI application that is elsewhere. `link` is set before it serves."""
+    """The front's side: an ASGI application in another process. `link` is set before it serves."""
 
     def __init__(self) -> None:
         self.link: Link | None = None
@@ -61,7 +61,7 @@ class Relay:
 
     async def _receive(self, number: int) -> Message:
         if number not in self._open:
-            return {"type": "http.disconnect"}  # it has just been cut off
+            return {"type": "http.disconnect"}  # it was cut off a moment ago
         return await self._open[number].receive()
 
     async def _send(self, number: int, messages: list[Message]) -> None:
@@ -79,7 +79,7 @@ class _Open:
         self._reading: asyncio.Task[Message] | None = None
 
     async def begun(self, scope: Scope) -> Message | None:
-        """The first message if it is there already; a body that is yet to come is asked for by who wants it."""
+        """The first message if it has arrived, else None. The application asks for a body that is still to come."""
         if any(name == b"expect" for name, _ in scope["headers"]):
             return None  # asking for a message would ask the client for its body
         self._reading = asyncio.create_task(_awaited(self._receive()))
@@ -103,7 +103,7 @@ async def _awaited(coming: Awaitable[Message]) -> Message:
 
 
 class Relayed:
-    """The engine's side: serves what the front hands on. The end of an answer leaves when the application returns."""
+    """The engine's side: serves relayed requests. The end of an answer is sent when the application returns."""
 
     def __init__(self, app: ASGIApp, link: Link) -> None:
         self._app = app
@@ -150,6 +150,6 @@ class _Request:
         else:
             is_stream = message.get("more_body", False)
             self.is_answered = not is_stream
-        if is_stream:  # else the end is near, and goes along with it
+        if is_stream:  # else the end follows soon, and is sent with it
             sending, self.unsent = self.unsent, []
             await self._link.call("http.send", self._number, sending)

@@ -1,7 +1,7 @@
 """What a call without a reply means: pure decisions on the HTTP client's exceptions.
 
 Causes are made of our own words and the operating system's, never of the exception's full text: that can hold the
-URL's query or header values, and everyone who may read a history sees its causes.
+URL's query or header values, and all callers who may read a history see its causes.
 """
 
 import errno

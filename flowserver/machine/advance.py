@@ -60,8 +60,8 @@ from flowserver.machine.turn import ENDED, STALE, EventsExhausted, Turn
 def advance(flow: Flow, execution: Execution, message: Message, environment: Environment) -> Turn:
     """Apply a message to the execution, in place, and return what happened.
 
-    Deterministic: equal arguments give an equal turn. A stale message gives an empty turn whose outcome says so.
-    An exception out of here is a bug of ours; the caller drops the execution it passed and reloads it.
+    Deterministic: equal arguments give an equal turn. A stale message gives an empty turn with the outcome STALE.
+    An exception raised here is a bug of ours; the caller drops the execution it passed and reloads it.
     """
     turn = Turn(flow, execution, environment)
     if not execution.is_running:
@@ -164,7 +164,7 @@ HANDLERS: Final[dict[tuple[WaitKind, type[ScopeMessage]], Handler]] = {
 
 
 def _run(turn: Turn, scope: Scope) -> None:
-    """Take a ready scope one step further."""
+    """Advance a ready scope by one step."""
     if at_end(turn, scope):
         _finish_list(turn, scope)
         return

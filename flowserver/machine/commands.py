@@ -1,4 +1,4 @@
-"""What the machine asks of the world. Commands are data; they are carried out only after the turn's commit."""
+"""Commands of the machine to the engine. They are data; the engine carries them out only after the turn's commit."""
 
 import msgspec
 
@@ -24,30 +24,30 @@ class InvokeTask(msgspec.Struct, frozen=True):
     sub-flow or asynchronous invocation one of this attempt, which only the server uses."""
     idempotency_key: str
     submission_key: str
-    """What this attempt submits goes by: an invocation, or a message to a queue or topic. A retry submits another."""
+    """The key of the invocation or message that this attempt submits. A retry submits another."""
     deadline_at: int | None
     asynchronous: bool = False
     """Submit an asynchronous invocation of the function; the answer is only that it was submitted."""
 
 
 class CancelInvocation(msgspec.Struct, frozen=True):
-    """Nobody waits for this call any more: drop it if it is still under way."""
+    """Drop this call if it is still under way: no scope waits for it any more."""
 
     scope_id: int
     wait_id: int
 
 
 class StopInvocation(msgspec.Struct, frozen=True):
-    """Nobody wants this asynchronous invocation any more, or, without a key, none that the execution has submitted.
+    """Stop this asynchronous invocation or, without a key, all that the execution has submitted: none is needed now.
 
-    Unlike a call, one may have been submitted long ago, so the wish is stored with the turn's commit.
+    An invocation, unlike a call, may have been submitted long ago, so this command is stored with the turn's commit.
     """
 
     submission_key: str | None = None
 
 
 class ReportCallback(msgspec.Struct, frozen=True):
-    """The execution has ended: tell the task that waits for it, wherever that is."""
+    """The execution has ended: report it to the task that waits for it, on any server."""
 
     token: str
     result: Result

@@ -39,7 +39,7 @@ class EventType(StrEnum):
 
 
 class Part(NamedTuple):
-    """A large value of a detail: what stands at `detail[document][name]`."""
+    """A large value of a detail: the value of `detail[document][name]`."""
 
     document: str
     name: str
@@ -50,7 +50,7 @@ class Part(NamedTuple):
 class Event:
     """One history event. Ids count from 1 without gaps.
 
-    Nobody changes one; it is not frozen because making a frozen one costs three times as much.
+    Events are never changed. The class is not frozen because making a frozen instance costs three times as much.
     """
 
     event_id: int
@@ -61,13 +61,13 @@ class Event:
     """"" for events of the execution itself."""
     time_ms: int
     detail: str
-    """JSON text of an object, in which null stands for each of the `parts`."""
+    """JSON text of an object, with null in place of each of the `parts`."""
     parts: tuple[Part, ...] = ()
     """Large values, which are the same objects wherever one document was made of another. None when it was read."""
 
 
 def cut(detail: JsonObject) -> tuple[JsonObject, tuple[Part, ...]]:
-    """A detail without the large values of its documents, and these."""
+    """The detail without the large values of its documents, and those values."""
     for document in detail.values():  # nearly all are small, and this is done for every event
         if document.__class__ is dict:
             for value in document.values():

@@ -1,4 +1,4 @@
-"""Which retry policy and which catch rule an error meets, and how long to pause before a retry."""
+"""Selects the retry policy and the catch rule for an error, and computes the pause before a retry."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ def _names(errors: frozenset[str], error: str) -> bool:
 
 
 def choose_retry(policies: tuple[RetryPolicy, ...], used: Mapping[int, int], error: str) -> int | None:
-    """Number of the policy to retry by, or None. Only the first policy that names the error counts."""
+    """Index of the policy to retry by, or None. Only the first policy that names the error counts."""
     for number, policy in enumerate(policies):
         if _names(policy.errors, error):
             return number if used.get(number, 0) < policy.max_attempts else None

@@ -25,7 +25,7 @@ ELEMENT_BYTES_MIN: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Everything the core may know of the outside: the instant (ms), the limits, and how tokens are made."""
+    """Everything that the core knows of the outside: the instant (ms), the limits, and how tokens are made."""
 
     now_ms: int
     limits: Limits
@@ -34,7 +34,7 @@ class Environment:
 
 
 def fuel_for(bytes_max: int) -> Fuel:
-    """How many elements `[*]` may select for a document of so many bytes: more could not be written anyway.
+    """How many elements `[*]` may select for a document of that many bytes; more would not fit into it.
 
     Every `[*]` makes a new array, which is in memory before the size of the whole document is looked at.
     """
@@ -50,7 +50,7 @@ def apply_mappings(
     missing_source: MissingSource,
     fuel: Fuel | None,
 ) -> JsonObject | Failure:
-    """Build the object that a mapping list describes; entries of equal target: the last wins.
+    """Build the object that a mapping list describes. Of entries with the same target the last wins.
 
     A source that is not found gives null, or fails with FnF.RuntimeError under `missing_source=fail`.
     So does a list whose `[*]` together select more than `fuel` (of `step_data_bytes_max`) has room for.

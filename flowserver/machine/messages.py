@@ -1,4 +1,4 @@
-"""What the outside may tell the machine. A message that names a wait which is over is stale and changes nothing."""
+"""Messages to the machine. A message that names a wait which is over is stale and changes nothing."""
 
 import msgspec
 
@@ -26,7 +26,7 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """StopExecution: end it now, with the caller's words."""
+    """StopExecution: end it now, with the caller's error and cause."""
 
     error: str | None = None
     cause: str | None = None
@@ -54,7 +54,7 @@ class TaskReplied(msgspec.Struct, frozen=True):
 class TaskReported(msgspec.Struct, frozen=True):
     """A task token was redeemed, or a child execution ended.
 
-    A token stands for one entry of a step, over all its retries: `wait_id` is None. A child stands for one attempt.
+    A token belongs to one entry of a step, over all its retries: `wait_id` is None. A child belongs to one attempt.
     """
 
     scope_id: int
@@ -64,7 +64,7 @@ class TaskReported(msgspec.Struct, frozen=True):
 
 
 class RetryLostCall(msgspec.Struct, frozen=True):
-    """The call number `attempt` of this wait is lost, with its node or on it: order it again.
+    """Order call number `attempt` of this wait again: it was lost, with its node or on it.
 
     Several nodes may find the same loss. Only the first message has an effect, because it raises the attempt's number.
     """

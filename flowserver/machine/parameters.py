@@ -1,4 +1,4 @@
-"""What the evaluated `serviceParams` of a task come to: what is refused, what is asynchronous, what is sent."""
+"""The evaluated `serviceParams` of a task: which are refused, which make it asynchronous, what is sent."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _OWNERS: Final[dict[type, str]] = {FunctionTarget: "FC", QueueTarget: "MNS", Top
 
 
 def refusal(target: Target, params: dict[str, Json] | None) -> Failure | None:
-    """Why the target does not take the parameters: what a path gave may be anything, unlike a constant."""
+    """Why the target does not take the parameters, or None. Values of paths are checked only here, unlike constants."""
     known = known_parameters(target)
     for name, value in (params or {}).items():
         parameter = None if known is None else known.get(name)

@@ -1,4 +1,4 @@
-"""How a scope moves through its list: entering, completing and failing a step, and how failures climb.
+"""How a scope moves through its list: entering, completing and failing a step, and how failures propagate.
 
 Knows what all steps have in common and nothing of what a single type does.
 """
@@ -14,7 +14,7 @@ from flowserver.machine.turn import Turn
 
 
 def enter_step(turn: Turn, scope: Scope) -> Step | None:
-    """Enter the step the scope stands at: record it, evaluate its input. None if that failed the step."""
+    """Enter the scope's current step: record it and evaluate its input. None if that failed the step."""
     step = turn.step_of(scope)
     parent_input = turn.input_of(scope)
     scope.attempt = 0
@@ -110,7 +110,7 @@ def at_end(turn: Turn, scope: Scope) -> bool:
 
 
 def fail_step(turn: Turn, scope: Scope, failure: Failure) -> None:
-    """The step failed and nothing handles it: its list fails, then the step that opened the list, to the top.
+    """The step failed and nothing handles it: its list fails, then the step that opened the list, up to the root.
 
     Only a task's own `catch` handles failures, so this ends the execution.
     """
@@ -169,7 +169,7 @@ def _open_children(turn: Turn, scope: Scope) -> list[Scope]:
 def check_sizes(turn: Turn, scope: Scope, output: JsonObject, local: Json) -> Failure | None:
     """The size rule for a step that is about to end, and for the local of its list after it, which alone then counts.
 
-    None if it holds; `leave_step` must follow.
+    Returns None if the rule holds; `leave_step` must follow.
     """
     assert scope.step_input is not None
     name = turn.step_of(scope).name

@@ -1,4 +1,4 @@
-"""What the end of an execution means to the task that waits for it."""
+"""The result of an ended execution for the task that waits for it."""
 
 from flowserver.base.json_values import JsonObject
 from flowserver.machine.failures import EXECUTION_STOPPED, FAILED, TASK_TIMEOUT

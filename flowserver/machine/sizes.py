@@ -1,7 +1,7 @@
 """The size rule: how many bytes of data one step may hold, as compact JSON, and how deep they may nest.
 
 Counts piece by piece and stops at the limit: a mapping list can name one large document a thousand times, which
-costs nothing as long as nobody writes it out.
+costs nothing until it is written out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ LARGE_BYTES = 512
 """Values of at least so many bytes are remembered."""
 
 REMEMBERED_MAX = 64
-"""So many values at most; one that is forgotten is measured again."""
+"""The most values that are remembered; a forgotten value is measured again."""
 
 
 def fits(bytes_max: int, *documents: JsonObject | list[Json]) -> bool:
@@ -35,10 +35,10 @@ def fits(bytes_max: int, *documents: JsonObject | list[Json]) -> bool:
 
 
 def measure_plain(bytes_max: int, documents: Sequence[JsonObject | list[Json]]) -> int | None:
-    """How many bytes the documents hold together, if it is seen at a glance that they may.
+    """How many bytes the documents hold together, if a quick check shows that they break no rule.
 
-    It is seen of small documents, as most are: each is written out once, and its opening brackets, those inside of
-    texts included, bound its depth by `DEPTH_MAX`. None says nothing; `Sizes` does.
+    It succeeds for small documents, as most are: each is written out once, and its opening brackets, those inside
+    texts included, bound its depth by `DEPTH_MAX`. None decides nothing; use `Sizes` then.
     """
     size = 0
     for document in documents:
@@ -59,7 +59,7 @@ class Excess(Enum):
 
 
 class Sizes:
-    """Measures documents and remembers large values, so that one which many documents share is written out once.
+    """Measures documents and remembers large values, so that a value which many documents share is written out once.
 
     A value is known by its identity: documents are never edited in place. It is held as long as it is remembered, or
     another value could get its identity.
@@ -72,7 +72,7 @@ class Sizes:
         """Identities of values that the execution holds between turns, too: the input of an open foreach."""
 
     def between_turns(self) -> "Sizes | None":
-        """What may be remembered of an execution that waits: nothing that would be held for it alone."""
+        """The sizes to remember while an execution waits: none whose value would be kept in memory for it alone."""
         self.known = {key: known for key, known in self.known.items() if key in self.lasting}
         return self if self.known else None
 
@@ -80,7 +80,7 @@ class Sizes:
         return Sizes()  # copies of values have other identities
 
     def measure(self, bytes_max: int, documents: Sequence[JsonObject | list[Json]]) -> int | Excess:
-        """How many bytes the documents hold together, or the rule that they break: BYTES if it is both.
+        """How many bytes the documents hold together, or the rule that they break; BYTES if they break both.
 
         They may hold `bytes_max` bytes, and none may nest deeper than `DEPTH_MAX` levels.
         """
@@ -123,7 +123,7 @@ class Sizes:
     def _weigh(self, bytes_max: int, value: Json) -> tuple[int, int]:
         """The size of a value, and its depth or a number above it that is within the limit.
 
-        Of a value over the limit only so much is written out that this is seen.
+        A value over the limit is written out only until the limit is passed.
         """
         known = self.known.get(id(value))
         if known is None:
@@ -141,7 +141,7 @@ class Sizes:
                 del self.known[next(iter(self.known))]
         else:
             del self.known[id(value)]
-        self.known[id(value)] = known  # as the last one that was used
+        self.known[id(value)] = known  # now the most recently used
         return known[1:]
 
 

@@ -1,4 +1,4 @@
-"""What an execution is between two turns: a header and a tree of scopes.
+"""The state of an execution between two turns: a header and a tree of scopes.
 
 A scope is one running list of steps with its `$local`. Its `wait` is the one stored reason why it will go on: an
 execution's scopes alone say what must happen next.
@@ -53,7 +53,7 @@ EMPTY_BYTES: Final = 2
 
 
 class Finished(NamedTuple):
-    """What a finished branch or iteration leaves for the join."""
+    """The result of a finished branch or iteration, kept for the join."""
 
     local: JsonObject
     document_bytes: int
@@ -130,9 +130,9 @@ class Execution:
     """Of the documents of all its scopes, and of finished branches and iterations that wait for the join."""
     scopes: dict[int, Scope] = field(default_factory=dict)
     _opened: dict[int, dict[int, None]] | None = field(default=None, init=False, repr=False, compare=False)
-    """By scope id the scopes that its current step opened, in order; made when somebody first asks."""
+    """By scope id the scopes that its current step opened, in order; built at the first use."""
     _finished_count: int | None = field(default=None, init=False, repr=False, compare=False)
-    """How many branches and iterations wait for their join; counted when somebody first asks."""
+    """How many branches and iterations wait for their join; counted at the first use."""
     sizes: Sizes | None = field(default=None, init=False, repr=False, compare=False)
     """What the last turn has measured: all of it if another one goes on at once, else what is held in any case."""
 
@@ -150,7 +150,7 @@ class Execution:
         return self._finished_count
 
     def finish_scope(self, parent: Scope, scope: Scope) -> None:
-        """Keep what a branch or iteration leaves for the join of its parent, and let go of the scope."""
+        """Keep the result of a branch or iteration for the join of its parent, and drop the scope."""
         count = self.finished_count
         self.drop_scope(scope)
         parent.finished[scope.item] = Finished(scope.local, scope.document_bytes)
@@ -159,21 +159,21 @@ class Execution:
         self._finished_count = count + 1
 
     def take_finished(self, scope: Scope) -> list[JsonObject]:
-        """What all branches or iterations of the scope's step have left, by item number; kept no longer."""
+        """Remove and return the results of all branches or iterations of the scope's step, by item number."""
         finished, scope.finished = scope.finished, {}
         self._finished_count = self.finished_count - len(finished)
         self.document_bytes -= sum(each.document_bytes for each in finished.values())
         return [finished[item].local for item in range(len(finished))]
 
     def open_scope(self, scope: Scope) -> None:
-        """Take in a new scope."""
+        """Add a new scope."""
         self.scopes[scope.scope_id] = scope
         self.document_bytes += scope.document_bytes
         if self._opened is not None and scope.parent_id is not None:
             self._opened.setdefault(scope.parent_id, {})[scope.scope_id] = None
 
     def drop_scope(self, scope: Scope) -> None:
-        """Let go of a scope."""
+        """Remove a scope."""
         del self.scopes[scope.scope_id]
         self.document_bytes -= scope.document_bytes
         if self._opened is not None:

@@ -31,7 +31,7 @@ from flowserver.machine.transitions import FOLLOWING, LEGAL_STATUSES
 
 
 class OutcomeKind(Enum):
-    """What a message came to."""
+    """What a message did to the execution."""
 
     APPLIED = auto()
     STALE = auto()
@@ -44,7 +44,7 @@ class OutcomeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a message came to; `event_id` is the event that records it, 0 if none."""
+    """The effect of a message; `event_id` is the event that records it, 0 if none."""
 
     kind: OutcomeKind
     event_id: int = 0
@@ -106,7 +106,7 @@ class Turn:
 
     @property
     def steps(self) -> int:
-        """How many steps it has made, and what counts as such."""
+        """How many steps the turn has made, and what counts as steps."""
         return self.environment.limits.turn_steps_max - self.steps_left
 
     # Events
@@ -148,7 +148,7 @@ class Turn:
     # Scopes
 
     def step_of(self, scope: Scope) -> Step:
-        """The step the scope stands at."""
+        """The scope's current step."""
         return self.flow.lists[scope.list_id].steps[scope.step_index]
 
     def parent_of(self, scope: Scope) -> Scope | None:
@@ -190,40 +190,40 @@ class Turn:
         self.touched.add(scope.scope_id)
 
     def cancel_call(self, scope: Scope) -> None:
-        """Ask for the scope's call to be dropped, if one is under way, and for what it has submitted to be stopped."""
+        """Order the scope's call to be dropped, if one is under way, and its submitted work to be stopped."""
         if scope.wait is WaitKind.TASK:
             self.commands.append(CancelInvocation(scope.scope_id, scope.wait_id))
         if self._holds_invocation(scope):
             self.commands.append(StopInvocation(submission_key(self.execution.execution_id, scope)))
 
     def _holds_invocation(self, scope: Scope) -> bool:
-        """Whether it waits for an asynchronous invocation. An execution that is ended from outside says so for all."""
+        """Whether the scope waits for an asynchronous invocation. The end of the execution from outside stops all."""
         if scope.wait not in (WaitKind.TASK, WaitKind.TOKEN) or self.execution.status in STOPS_ALL:
             return False
         step = self.step_of(scope)
         return isinstance(step, TaskStep) and is_asynchronous(step, scope.step_input or {})
 
     def remove_opened_by(self, scope: Scope) -> None:
-        """Take the scopes that the scope's step opened, all of them finished, out of the execution."""
+        """Remove the scopes that the scope's step opened, all of them finished, from the execution."""
         for child in self.execution.opened_by(scope):
             self._drop(child)
 
     def finish_scope(self, parent: Scope, scope: Scope) -> None:
-        """A branch or iteration is done: what it leaves is kept for the join of its parent, the scope is not."""
+        """A branch or iteration is done: keep its result for the join of its parent and drop the scope."""
         self.execution.finish_scope(parent, scope)
         self.finished.setdefault(parent.scope_id, []).append(scope.item)
         self.touched.add(parent.scope_id)
         self._note_gone(scope)
 
     def take_finished(self, scope: Scope) -> list[JsonObject]:
-        """What all branches or iterations of the scope's step have left, in order."""
+        """The results of all branches or iterations of the scope's step, in order."""
         self.finished.pop(scope.scope_id, None)
         self.joined.add(scope.scope_id)
         self.sizes.lasting.clear()
         return self.execution.take_finished(scope)
 
     def await_finished(self, scope: Scope) -> bool:
-        """Whether finished items of the scope are not in memory. If so, a further turn does what this one cannot."""
+        """Whether finished items of the scope are missing from memory. If so, the scope is added to `wanted`."""
         if scope.has_all_finished:
             return False
         self.wanted.add(scope.scope_id)
@@ -240,7 +240,7 @@ class Turn:
             self.removed.add(scope.scope_id)
 
     def take_ready(self) -> Iterator[Scope]:
-        """The ready scopes in order, those that become ready meanwhile included, up to the turn's bound."""
+        """The ready scopes in order, including those that become ready meanwhile, up to the turn's limit."""
         while self.ready and self.steps_left > 0:
             self.steps_left -= 1
             yield self.execution.scopes[self.ready.popleft()]
@@ -249,7 +249,7 @@ class Turn:
     # Documents
 
     def hold(self, scope: Scope, document_bytes: int) -> Failure | None:
-        """The scope's documents come to so many bytes now; refused if those of all scopes then come to too many."""
+        """Record the size of the scope's documents in bytes; refused if all scopes together then exceed the limit."""
         execution, bytes_max = self.execution, self.environment.limits.execution_data_bytes_max
         together = execution.document_bytes - scope.document_bytes + document_bytes
         if together > bytes_max and document_bytes > scope.document_bytes:
@@ -273,7 +273,7 @@ class Turn:
     def _find_input(self, scope: Scope) -> JsonObject:
         parent = self.parent_of(scope)
         if parent is None:
-            mapped = self.flow_input("null", None)  # what is refused was refused at the start
+            mapped = self.flow_input("null", None)  # inputs that fail were refused at the start
             assert not isinstance(mapped, Failure), "an execution whose input cannot be mapped never gets a scope"
             return mapped
         step, step_input = self.step_of(parent), parent.step_input
@@ -288,7 +288,7 @@ class Turn:
         return iteration
 
     def collection_of(self, scope: Scope, step: ForeachStep) -> Json | Missing:
-        """What the foreach that the scope stands at goes over; looked for once in a turn, as `[*]` makes a new list."""
+        """The collection of the scope's current foreach; evaluated once in a turn, since `[*]` makes a new list."""
         step_input, collection = self._collections.get(scope.scope_id, (None, MISSING))
         if step_input is not scope.step_input:
             collection = find(step.collection, scope.step_input)
@@ -328,7 +328,7 @@ class Turn:
     def end(self, status: Status, *, output: JsonObject | None = None, failure: Failure | None = None) -> None:
         """End the execution: its last event, its status, no scopes left, its callback on the way.
 
-        The last event may be the one that `events_max` reserves.
+        The last event may use the place that `events_max` reserves.
         """
         execution = self.execution
         assert (execution.status, status) in LEGAL_STATUSES
@@ -353,10 +353,10 @@ class Turn:
 
 
 def idempotency_key(execution_id: str, scope: Scope) -> str:
-    """What all calls of one entry of a step go by."""
+    """The idempotency key of all calls of one entry of a step."""
     return f"{execution_id}-{scope.entered_event_id}"
 
 
 def submission_key(execution_id: str, scope: Scope) -> str:
-    """What one attempt of it submits goes by."""
+    """The idempotency key of the work that one attempt of a step submits."""
     return f"{idempotency_key(execution_id, scope)}-{scope.wait_id}"

@@ -1,4 +1,4 @@
-"""One async method per operation, in Python values; every facade (RPC, REST) calls these and adds only spelling.
+"""One async method per operation, on Python values. Each facade (RPC, REST) calls these and adds only the wire format.
 
-Raises the errors of `base.errors`; knows no headers, verbs or parameter spellings.
+Raises the errors of `base.errors`. Knows no headers, HTTP methods or parameter names of facades.
 """

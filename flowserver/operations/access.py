@@ -1,4 +1,4 @@
-"""Who may call: access keys and bearer tokens, and whether the server is open."""
+"""Access control: access keys, bearer tokens, and whether the server is open."""
 
 import asyncio
 import logging
@@ -28,16 +28,16 @@ TOKEN_PREFIX = "fls_"  # noqa: S105 - a prefix, so that scanners can tell such t
 
 @dataclass(frozen=True, slots=True)
 class NewAccessKey:
-    """A key as it is shown once: the bearer token cannot be read again."""
+    """A new key, shown once: its bearer token cannot be read again."""
 
     key: AccessKey
     token: str
 
 
 class AccessOperations:
-    """Looks callers up, remembering answers for a moment.
+    """Looks up callers' keys, and caches the results for a short time.
 
-    Once it has seen a key, the server stays closed, even if the rows of its keys go. A server that listens beyond
+    Once the server has seen a key it stays closed, even if the rows of its keys are lost. A server that listens beyond
     loopback (`is_wide`) is never open.
     """
 
@@ -50,12 +50,12 @@ class AccessOperations:
         self._looking: asyncio.Task[None] | None = None
 
     async def is_open(self) -> bool:
-        """Whether no key was ever configured, so that callers need none.
+        """Whether callers need no key, because none was ever created.
 
-        Raises AccessDenied while there is no key although callers need one.
+        Raises AccessDenied if callers need a key but none exists.
         """
         if asyncio.get_running_loop().time() >= self._look_again_at:
-            if self._looking is None:  # or one look serves all who ask meanwhile
+            if self._looking is None:  # otherwise concurrent callers share one look-up
                 self._looking = shared(self._look())
             await asyncio.shield(self._looking)
         if self._admission is Admission.LOST:

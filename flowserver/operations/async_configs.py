@@ -1,4 +1,4 @@
-"""How asynchronous invocations of a function go: retries, how long they may wait, where their results are delivered."""
+"""Settings of a function's asynchronous invocations: retries, maximum age in the queue, destinations of results."""
 
 from functools import partial
 from typing import Any, Final
@@ -29,13 +29,13 @@ _FROM_A_REPLY = ("service", "function", "qualifier", "createdTime", "lastModifie
 
 
 class AsyncConfigOperations:
-    """Operations on the configurations of a function, one for each qualifier; "" stands for none."""
+    """Operations on the configurations of a function, one for each qualifier; "" means none."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def put(self, service: str, qualifier: str, function: str, wanted: JsonObject) -> AsyncConfigRow:
-        """Set or replace a configuration; what is not given has its default when an invocation is submitted.
+        """Set or replace a configuration. Fields left out have their defaults when an invocation is submitted.
 
         Raises InvalidArgument, ServiceNotFound or FunctionNotFound.
         """
@@ -61,7 +61,7 @@ class AsyncConfigOperations:
         return row
 
     async def delete(self, service: str, qualifier: str, function: str) -> None:
-        """Take a configuration away; raises InvalidArgument or AsyncConfigNotExists."""
+        """Delete a configuration; raises InvalidArgument or AsyncConfigNotExists."""
         name, _, _ = check_function(service, qualifier, function)
         deleted = await self._engine.committer.write(
             lambda connection: delete_async_config(connection, name, function, qualifier), bounded=True
@@ -90,7 +90,7 @@ class AsyncConfigOperations:
 
 
 def checked_config(wanted: JsonObject) -> JsonObject:
-    """What is to be kept of a configuration: the fields that were set. Raises InvalidArgument."""
+    """The part of a configuration to store: the fields that were set. Raises InvalidArgument."""
     given = {name: value for name, value in wanted.items() if value is not None and name not in _FROM_A_REPLY}
     kept: JsonObject = {}
     for name, value in given.items():

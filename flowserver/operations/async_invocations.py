@@ -1,4 +1,4 @@
-"""Asynchronous invocations (Serverless Tasks): submitted, looked at until some days after their end, stopped."""
+"""Asynchronous invocations (Serverless Tasks): submit, stop, and read until some days after their end."""
 
 import base64
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ FUNCTIONS_LIMIT_DEFAULT: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which invocations of a function a caller asks for. Instants in ms, both ends included."""
+    """A filter for the invocations of a function. Instants in ms, both ends included."""
 
     status: str | None = None
     id_prefix: str = ""
@@ -61,7 +61,7 @@ class AsyncInvocationOperations:
         request_id: str,
         invocation_id: str | None = None,
     ) -> InvocationRow:
-        """Take an invocation in: it is durable, and will be worked on, once this returns it.
+        """Accept an invocation. Once this returns, the invocation is durable and will run.
 
         Raises InvalidArgument, EntityTooLarge, ServiceNotFound, FunctionNotFound, InvocationExists if the function has
         one of that id, and ResourceThrottled if too many of the function wait already.
@@ -84,7 +84,7 @@ class AsyncInvocationOperations:
         return await self._engine.invocations.submit(new)
 
     async def describe(self, service: str, qualifier: str, function: str, invocation_id: str) -> InvocationRow:
-        """The invocation with payload and result; ids are a function's, whatever the qualifier.
+        """The invocation with payload and result. Ids belong to the function, across all its qualifiers.
 
         Raises InvalidArgument or InvocationNotExists.
         """
@@ -100,7 +100,7 @@ class AsyncInvocationOperations:
         return row
 
     async def stop(self, service: str, qualifier: str, function: str, invocation_id: str) -> None:
-        """Stop an invocation; one whose function runs is only being stopped when this returns.
+        """Stop an invocation. If its function runs, stopping has only begun when this returns.
 
         Raises InvalidArgument if it has ended, and InvocationNotExists.
         """
@@ -108,7 +108,7 @@ class AsyncInvocationOperations:
         await self._engine.invocations.stop(name, function, invocation_id)
 
     async def describe_header(self, service: str, function: str, invocation_id: str) -> InvocationHeader:
-        """The invocation without payload and result, however damaged it is otherwise.
+        """The invocation without payload and result; works even if those are damaged.
 
         Raises InvalidArgument or InvocationNotExists.
         """
@@ -119,7 +119,7 @@ class AsyncInvocationOperations:
         return found
 
     async def list_parked(self, *, next_token: str | None, limit: int | None) -> Page[InvocationHeader]:
-        """Parked invocations of all functions; the token is the key of the last one of the page before."""
+        """Parked invocations of all functions; the token is the key of the last item on the previous page."""
         size = _checked_limit(limit, LIMIT_DEFAULT)
         if "\0" in (next_token or ""):
             raise InvalidArgument("the nextToken is not one that this server gave")
@@ -127,7 +127,7 @@ class AsyncInvocationOperations:
         return Page(found[:size], found[size - 1].invocation_key if len(found) > size else None)
 
     async def restart(self, service: str, function: str, invocation_id: str) -> InvocationHeader:
-        """Go on with a parked invocation; it is parked again if what it met is still there.
+        """Continue a parked invocation. It is parked again if the cause still exists.
 
         Raises InvalidArgument, InvocationNotExists and InvocationNotParked.
         """
@@ -148,9 +148,9 @@ class AsyncInvocationOperations:
         next_token: str | None,
         limit: int | None,
     ) -> Page[InvocationRow]:
-        """Invocations by the time of their submission, without results; those of all qualifiers if none is named.
+        """Invocations by the time of their submission, without results; all qualifiers if none is given.
 
-        A page with payloads ends before they come to more than `page_bytes_max`. Raises InvalidArgument.
+        A page with payloads ends before they exceed `page_bytes_max` together. Raises InvalidArgument.
         """
         name, _, _ = check_function(service, qualifier, function)
         size = _checked_limit(limit, LIMIT_DEFAULT)
@@ -175,7 +175,7 @@ class AsyncInvocationOperations:
         return Page(rows, None if end is None else _token(end))
 
     async def list_functions(self, *, next_token: str | None, limit: int | None) -> Page[tuple[str, str]]:
-        """Service and name of the functions that have invocations; the token is the last of the page before."""
+        """Service and name of the functions that have invocations; the token is the last item of the previous page."""
         size = _checked_limit(limit, FUNCTIONS_LIMIT_DEFAULT)
         service, _, function = (next_token or "").partition("/")
         after = (service_key(service), function) if next_token else None

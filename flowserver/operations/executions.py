@@ -53,7 +53,7 @@ class ExecutionOperations:
     async def start(
         self, flow_name: str, *, name: str | None = None, input_text: str = "", callback_token: str | None = None
     ) -> ExecutionRow:
-        """Start an execution, or return the one that runs under the name.
+        """Start an execution, or return the running execution of that name.
 
         Raises FlowNotExists, ExecutionAlreadyExists, InvalidArgument, ResourceThrottled.
         """
@@ -63,7 +63,7 @@ class ExecutionOperations:
     async def start_or_find(
         self, flow_name: str, *, name: str | None = None, input_text: str = "", callback_token: str | None = None
     ) -> tuple[ExecutionRow, bool]:
-        """As `start`; tells whether the execution is new."""
+        """As `start`; also returns whether the execution is new."""
         if name is not None:
             check_execution_name(name)
         if callback_token is not None and self._engine.tokens.read(callback_token) is None:
@@ -116,7 +116,7 @@ class ExecutionOperations:
         return await self._find(flow_name, name)
 
     async def restart(self, flow_name: str, name: str) -> ExecutionRow:
-        """Let a parked execution go on, and return it; it is parked again if what it met is still there.
+        """Continue a parked execution, and return it. It is parked again if the cause still exists.
 
         Raises FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, ExecutionNotParked.
         """
@@ -125,7 +125,7 @@ class ExecutionOperations:
 
         def unpark(connection: Connection) -> bool:
             nonlocal has_tried
-            # Tried again, it may have been committed by the first try after all.
+            # On a second try: the first one may have been committed after all.
             has_tried, may_be_done = True, has_tried
             return unpark_execution(connection, row.execution_id) or may_be_done
 
@@ -137,7 +137,7 @@ class ExecutionOperations:
         return await self._find(flow_name, name)
 
     async def describe(self, flow_name: str, name: str, *, wait_seconds: int = 0) -> ExecutionRow:
-        """The execution, once it has ended, `wait_seconds` are over or the server stops.
+        """The execution, as soon as it has ended, `wait_seconds` have passed or the server stops.
 
         Raises FlowNotExists, ExecutionNotExists.
         """
@@ -215,7 +215,7 @@ class ExecutionOperations:
                 changed.happened.clear()
                 if check is not None:
                     await check()
-                # By its id: when its flow is deleted meanwhile, it is stopped, and that is still news.
+                # By its id: if its flow is deleted meanwhile, the execution is stopped, and that is still reported.
                 over, events = await self._engine.lists.ask(
                     partial(_news, execution_id=row.execution_id, after_event_id=after_event_id)
                 )
@@ -235,11 +235,11 @@ class ExecutionOperations:
                 return row
             with watchers.watch_end(row.execution_id, watch):
                 if not self._engine.membership.is_alone:
-                    row = await self._find(flow_name, name)  # other nodes tell no names
+                    row = await self._find(flow_name, name)  # other nodes' notifications carry no names
                 return await self._await_watch(watch, row, seconds)
 
     async def _await_watch(self, watch: EndWatch, row: ExecutionRow, seconds: float) -> ExecutionRow:
-        """The execution once it is over; `row` was read after `watch` began."""
+        """The execution once it has ended; `row` was read after `watch` began."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while not _is_over(row) and not self._engine.watchers.released:
@@ -254,7 +254,7 @@ class ExecutionOperations:
         return row
 
     async def _find(self, flow_name: str, name: str, *, bounded: bool = False) -> ExecutionRow:
-        """The execution; `bounded` before anything was done for the caller, who may then be turned away."""
+        """The execution. `bounded` if nothing was done for the caller yet, so that the request may be refused."""
         return await self._engine.reader.ask(
             lambda connection: _require_execution(connection, flow_name, name), bounded=bounded
         )

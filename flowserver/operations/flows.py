@@ -110,7 +110,7 @@ class FlowOperations:
         if not is_full and insert_flow(connection, flow):
             return
         if was_created(connection, flow.flow_id):
-            return  # by a first try, whose commit came through although its answer was lost
+            return  # by a first try that was committed although its answer was lost
         if is_full:
             raise ResourceThrottled(f"there are {self._engine.limits.flows_max} flows already; delete some first")
         raise FlowAlreadyExists(f"flow {flow.name} exists already")
@@ -137,7 +137,7 @@ class FlowOperations:
     ) -> tuple[FlowRow, bool]:
         """Give a flow this definition, creating it if need be; returns it and whether it is new. Raises as `create`.
 
-        What is None an existing flow keeps as it is.
+        For an existing flow, None leaves a field as it is.
         """
         change = FlowChange(definition=definition, description=description, kept=kept)
         try:
@@ -147,7 +147,7 @@ class FlowOperations:
         try:
             days = None if kept is None else kept.days
             return await self.create(name, definition, description=description or "", retention_days=days), True
-        except FlowAlreadyExists:  # somebody else was faster
+        except FlowAlreadyExists:  # a concurrent request created it first
             return await self.update(name, change), False
 
     async def delete(self, name: str) -> None:
@@ -195,14 +195,14 @@ class FlowOperations:
     async def validate(self, definition: str, *, lenient: bool | None = None) -> tuple[Diagnostic, ...]:
         """Check a definition without keeping it; returns its warnings, raises DefinitionRejected.
 
-        `lenient` is as the server's setting says if it is None.
+        If `lenient` is None, the server's setting applies.
         """
         limits, work = self._engine.limits, Work(pause=give_way)
         is_lenient = self._lenient if lenient is None else lenient
         return await self._engine.checks.run(lambda: parse(definition, limits, lenient=is_lenient, work=work).warnings)
 
     async def diagnose(self, definition: str, *, lenient: bool | None = None) -> tuple[Diagnostic, ...]:
-        """What can be said of a definition, errors included."""
+        """All diagnostics of a definition, errors included."""
         try:
             return await self.validate(definition, lenient=lenient)
         except DefinitionRejected as error:

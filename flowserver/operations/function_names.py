@@ -1,4 +1,4 @@
-"""How callers name a function, and what they are told if there is none of that name. Pure."""
+"""How callers name a function, and the error if no function has that name. Pure."""
 
 from flowserver.base.errors import (
     FlowServerError,
@@ -18,7 +18,7 @@ _NOT_FOUND = {"FC.ServiceNotFound": ServiceNotFound, "FC.FunctionNotFound": Func
 
 
 def check_function(service: str, qualifier: str, function: str) -> FunctionKey:
-    """What the registry knows the function by; a qualifier of "" is none.
+    """The function's key in the registry; a qualifier of "" is none.
 
     Raises InvalidArgument for names that no function can have.
     """
@@ -42,5 +42,5 @@ def is_qualifier(text: str) -> bool:
 
 
 def not_found(failure: Failure) -> FlowServerError:
-    """What a caller is told of a function that could not be looked up."""
+    """The error for a function that is not registered."""
     return _NOT_FOUND.get(failure.error, InternalServerError)(failure.cause)

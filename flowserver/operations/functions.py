@@ -16,7 +16,7 @@ PLACES_MAX = 1_000_000
 
 
 class FunctionOperations:
-    """Operations on registered functions. The service `-` stands for none; `s.prod` for a qualified one."""
+    """Operations on registered functions. The service `-` means none; `s.prod` is the service `s`, qualifier `prod`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -68,7 +68,7 @@ class FunctionOperations:
         return row
 
     async def delete(self, service: str, function: str) -> None:
-        """Take a function out of the registry; raises FunctionNotExists."""
+        """Remove a function from the registry; raises FunctionNotExists."""
         deleted = await self._engine.committer.write(
             lambda connection: delete_function(connection, service_key(service), function), bounded=True
         )
@@ -77,7 +77,7 @@ class FunctionOperations:
             raise FunctionNotExists(f"function {service}/{function} is not registered")
 
     async def list(self, *, next_token: str | None, limit: int | None) -> Page[FunctionRow]:
-        """Functions by service and name; the token is the last `service/function` of the page before."""
+        """Functions by service and name; the token is the last `service/function` of the previous page."""
         size = check_limit(limit, self._engine.limits.page_max)
         after = None
         if next_token:

@@ -1,4 +1,4 @@
-"""Invocations of functions from outside of flows: at once, or asynchronous ones and what became of them."""
+"""Invocations of functions from outside flows: synchronous ones, and asynchronous ones with their results."""
 
 import asyncio
 
@@ -20,10 +20,10 @@ class InvocationOperations:
     async def invoke(
         self, service: str, qualifier: str, function: str, payload: bytes, *, request_id: str, wants_log: bool = False
     ) -> Returned | Refused:
-        """Have a function do its work, and wait for what it returns; the call goes by `request_id`.
+        """Call a function and wait for its result; `request_id` identifies the call.
 
         Raises InvalidArgument, EntityTooLarge, ServiceNotFound, FunctionNotFound, FunctionNotStarted if it cannot be
-        initialized, ResourceExhausted if as many calls of it as may wait already, and ServiceUnavailable if the server
+        initialized, ResourceExhausted if its queue of waiting calls is full, and ServiceUnavailable if the server
         stops before it is called.
         """
         bytes_max = self._engine.limits.invocation_payload_bytes_max
@@ -56,7 +56,7 @@ class InvocationOperations:
         limit = slots.concurrency.admit(endpoint)
         if limit is not None:
             await limit.acquire()
-        slot = await slots.acquire("/".join(callee), callee, limit)  # it is of no flow
+        slot = await slots.acquire("/".join(callee), callee, limit)  # it belongs to no flow
         try:
             problem = await self._engine.hooks.initialize(endpoint, invocation.idempotency_key)
             if problem is not None:

@@ -1,4 +1,4 @@
-"""Access keys and used nonces, as those who check requests ask for them."""
+"""Access keys and used nonces, for the checks of requests."""
 
 from typing import Literal, Protocol
 
@@ -20,7 +20,7 @@ KeyKind = Literal["id", "token"]
 
 
 class Keys(Protocol):
-    """Where keys are known; all raise what the database raises, or what became of that on the way."""
+    """A source of keys. All methods raise the database's errors, or what the link to the engine makes of them."""
 
     async def admission(self) -> Admission:
         """Who may call, as far as the database knows."""
@@ -42,7 +42,7 @@ class EngineKeys:
         self._engine = engine
 
     async def admission(self) -> Admission:
-        """Who may call, as far as the database knows."""
+        """Who may call, according to the database."""
         return await self._engine.reader.ask(read_admission)
 
     async def find(self, kind: KeyKind, value: str) -> AccessKey | None:
@@ -60,7 +60,7 @@ class EngineKeys:
             if use_nonce(connection, access_key_id, nonce, expires_at):
                 was_new = True
                 return True
-            # If the answer of the commit was lost, a second try meets the row of the first.
+            # If the answer of the commit was lost, a second try finds the row of the first.
             return was_new and nonce_expires_at(connection, access_key_id, nonce) == expires_at
 
         return await self._engine.committer.write(change, bounded=True)

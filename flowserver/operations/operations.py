@@ -21,7 +21,7 @@ from flowserver.operations.watching import WatchOperations
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """What a facade may call."""
+    """The operations that a facade may call."""
 
     flows: FlowOperations
     executions: ExecutionOperations
@@ -40,8 +40,8 @@ class Operations:
 
     @staticmethod
     def of(engine: Engine, *, is_wide: bool = False, lenient: bool = False) -> "Operations":
-        """The operations over an engine; `is_wide`: of a server that listens beyond loopback; `lenient`: of one that
-        takes definitions with unknown or empty attributes.
+        """The operations on an engine. `is_wide`: the server listens beyond loopback. `lenient`: the server accepts
+        definitions with unknown or empty attributes.
         """
         return Operations(
             FlowOperations(engine, lenient=lenient),

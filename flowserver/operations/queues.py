@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueAttributes:
-    """Attributes of a queue as a caller gives them; None for those that he does not."""
+    """Attributes of a queue as a caller gives them; None for those left out."""
 
     delay_seconds: int | None = None
     message_bytes_max: int | None = None
@@ -57,7 +57,7 @@ class QueueAttributes:
 
     @property
     def given(self) -> dict[str, Any]:
-        """Those that are given."""
+        """The attributes that the caller gave."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -91,7 +91,7 @@ class QueueOperations:
         self._engine = engine
 
     async def create(self, name: str, attributes: QueueAttributes) -> bool:
-        """Create a queue; False if there is one with the same attributes. Raises QueueAlreadyExist, InvalidArgument."""
+        """Create a queue; False if it exists with the same attributes. Raises QueueAlreadyExist, InvalidArgument."""
         self._check_name(name)
         _check_attributes(attributes, self._engine.limits)
         now = self._engine.clock.now_ms()
@@ -102,7 +102,7 @@ class QueueOperations:
         return known is None
 
     async def set_attributes(self, name: str, attributes: QueueAttributes) -> None:
-        """Change the attributes that are given; they hold for messages sent or received from now on."""
+        """Change the attributes that are given; they apply to messages sent or received from now on."""
         self._check_name(name)
         _check_attributes(attributes, self._engine.limits)
         now = self._engine.clock.now_ms()
@@ -129,12 +129,12 @@ class QueueOperations:
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
     async def delete(self, name: str) -> None:
-        """Delete a queue and all its messages, those first; one that does not exist is deleted already."""
+        """Delete a queue and all its messages, the messages first. Deleting a missing queue succeeds."""
         self._check_name(name)
         while await self._write(partial(delete_messages, queue=name, limit=DELETED_AT_ONCE)) == DELETED_AT_ONCE:
             pass
         await self._write(partial(_delete, name=name))
-        self._engine.queues.note_sent(name, 0)  # who waits for it, here or on another node, is to hear of it
+        self._engine.queues.note_sent(name, 0)  # wakes long polls on this queue, here and on other nodes
 
     async def send(self, name: str, messages: Sequence[OutgoingMessage]) -> Sequence[QueueMessage]:
         """Send messages, all or none. Raises InvalidArgument, ResourceThrottled."""
@@ -148,7 +148,7 @@ class QueueOperations:
         return await self._engine.queues.send(name, [_new(each) for each in messages], bounded=True)
 
     async def receive(self, name: str, *, count: int = 1, wait_seconds: int | None = None) -> Sequence[QueueMessage]:
-        """Receive messages, at least one. Without `wait_seconds` it waits for as long as the queue says.
+        """Receive messages, at least one. Without `wait_seconds` the queue's own wait applies.
 
         Raises MessageNotExist if none came in time, InvalidArgument, ResourceThrottled.
         """
@@ -163,7 +163,7 @@ class QueueOperations:
         return messages
 
     async def peek(self, name: str, *, count: int = 1) -> Sequence[QueueMessage]:
-        """The messages that would be received next, as they are. Raises MessageNotExist, InvalidArgument."""
+        """The messages that would be received next, unchanged. Raises MessageNotExist, InvalidArgument."""
         self._check_name(name)
         _check_count(count, self._engine.limits)
         now = self._engine.clock.now_ms()
@@ -178,7 +178,7 @@ class QueueOperations:
         return messages
 
     async def delete_messages(self, name: str, handles: Sequence[str]) -> Sequence[InvalidArgument | Any]:
-        """Delete received messages. For each None, or why it was not: ReceiptHandleError or MessageNotExist."""
+        """Delete received messages. Returns for each None or its error: ReceiptHandleError or MessageNotExist."""
         self._check_name(name)
         _check_count(len(handles), self._engine.limits)
         receipts = [read_handle(handle) for handle in handles]
@@ -187,7 +187,7 @@ class QueueOperations:
         return [_fate(receipt, deleted) for receipt in receipts]
 
     async def change_visibility(self, name: str, handle: str, visibility_seconds: int) -> tuple[str, int]:
-        """Hide a received message for so long from now; returns its new handle, and until when (ms).
+        """Hide a received message for that long from now; returns its new handle and the end of that time (ms).
 
         Raises ReceiptHandleError, MessageNotExist, InvalidArgument.
         """
@@ -211,7 +211,7 @@ class QueueOperations:
 
 
 def check_queue_name(name: str) -> None:
-    """Raises InvalidQueueName, or QueueNameLengthError for one that is only too long."""
+    """Raises InvalidQueueName, or QueueNameLengthError if the name's only mistake is its length."""
     if not QUEUE_NAME.match(name):
         raise InvalidQueueName
     if len(name) > QUEUE_NAME_CHARACTERS_MAX:
@@ -219,19 +219,19 @@ def check_queue_name(name: str) -> None:
 
 
 def make_handle(message_id: str, receipt: str) -> str:
-    """The handle by which a receiver names a message; it stands in URLs as it is."""
+    """The handle by which a receiver names a message; URLs can contain it without escapes."""
     return f"{message_id}-{receipt}"
 
 
 def read_handle(handle: str) -> Receipt | None:
-    """What a handle is made of; None for what is no handle."""
+    """The message id and the receipt in a handle; None if the text is no handle."""
     message_id, hyphen, receipt = handle.strip().rpartition("-")
     is_ours = hyphen and message_id and receipt and handle.isascii() and "\0" not in handle
     return (message_id, receipt) if is_ours else None
 
 
 def _create(connection: Connection, row: QueueRow) -> QueueRow | None:
-    """None if the queue is new, else the one that there is."""
+    """Create the queue; None if it is new, else the existing queue."""
     if insert_queue(connection, row):
         return None
     known = find_queue(connection, row.name)

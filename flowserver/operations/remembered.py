@@ -1,4 +1,4 @@
-"""Looks at the database for many who ask: one at a time, remembered for a while, and never waited for too long."""
+"""Caches reads of the database for many callers: one read at a time, cached for a while, with a bounded wait."""
 
 import asyncio
 import logging
@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """The result of a look, made when somebody asks.
+    """The cached result of a read, which is refreshed when a caller asks for it.
 
-    It is remembered for `seconds`, or for `share_of_time` times as long as it took. A caller waits for
-    `patience_seconds` at most and then gets the result before, if that is not older than `good_seconds`; None when
-    there is none, or the look failed.
+    The result is cached for `seconds`, or for `share_of_time` times as long as the read took. A caller waits at most
+    `patience_seconds` and then gets the previous result if it is at most `good_seconds` old. It gets None if there is
+    no such result, or the read failed.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Remembered(Generic[T]):
         self._task: asyncio.Task[None] | None = None
 
     async def get(self) -> T | None:
-        """The result, as fresh as has been said."""
+        """The result, as fresh as the class promises."""
         loop = asyncio.get_running_loop()
         if self._task is None and loop.time() >= self._until:
             self._task = asyncio.create_task(self._refresh(), name="look")

@@ -1,4 +1,4 @@
-"""Who is brought the messages of a topic."""
+"""Subscriptions: where the messages of a topic are delivered."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionAttributes:
-    """Where messages are brought, and how. The endpoint is a URL, or names a queue or a function of this server."""
+    """Where and how messages are delivered. The endpoint is a URL, or names a queue or a function of this server."""
 
     endpoint: str
     filter_tag: str | None = None
@@ -67,9 +67,9 @@ class SubscriptionOperations:
         self._engine = engine
 
     async def subscribe(self, topic: str, name: str, attributes: SubscriptionAttributes) -> bool:
-        """Subscribe; False if there is a subscription of that name and with the same attributes.
+        """Create a subscription; False if it exists with the same attributes.
 
-        Raises SubscriptionAlreadyExist, ResourceThrottled for one too many.
+        Raises SubscriptionAlreadyExist, and ResourceThrottled if the topic has too many.
         """
         _check_names(topic, name)
         _check_subscription(attributes)
@@ -90,7 +90,7 @@ class SubscriptionOperations:
         return known is None
 
     async def set_strategy(self, topic: str, name: str, strategy: Strategy) -> None:
-        """Have messages that are published from now on retried so. Raises SubscriptionNotExist."""
+        """Set the retry strategy of messages published from now on. Raises SubscriptionNotExist."""
         _check_names(topic, name)
         now = self._engine.clock.now_ms()
         if not await self._write(lambda connection: set_strategy(connection, topic, name, strategy, now)):
@@ -118,7 +118,7 @@ class SubscriptionOperations:
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
     async def unsubscribe(self, topic: str, name: str) -> None:
-        """Delete a subscription and what has not been brought; one that is not there is deleted already."""
+        """Delete a subscription and its undelivered messages. Deleting a missing subscription succeeds."""
         _check_names(topic, name)
         await self._write(lambda connection: delete_subscription(connection, topic, name))
         await drop_deliveries(self._engine, topic, name)
@@ -128,7 +128,7 @@ class SubscriptionOperations:
 
 
 def _subscribe(connection: Connection, row: SubscriptionRow, limits: Limits) -> SubscriptionRow | None:
-    """None if the subscription is new, else the one that there is."""
+    """Create the subscription; None if it is new, else the existing subscription."""
     if hold_topic(connection, row.topic) is None:
         raise no_topic(row.topic)
     known = find_subscription(connection, row.topic, row.name)

@@ -18,8 +18,8 @@ class TaskOperations:
         """Settle a task with its output (JSON text of an object); returns the id of the event that records it.
 
         Raises InvalidArgument (output, or a token this server did not make), TaskAlreadyCompleted (the token's task
-        is over, whatever way), TaskInvalidState (between two attempts, or the execution is parked;
-        come back later).
+        has ended in any way), TaskInvalidState (between two attempts, or while the execution is parked; try again
+        later).
         """
         if output_text == "":
             raise InvalidArgument("Output must be the JSON text of an object")

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicAttributes:
-    """Attributes of a topic as a caller gives them; None for those that he does not. `is_logged` changes nothing."""
+    """Attributes of a topic as a caller gives them; None for those left out. `is_logged` has no effect."""
 
     message_bytes_max: int | None = None
     is_logged: bool | None = None
@@ -48,7 +48,7 @@ class TopicAttributes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedMessage:
-    """What the publisher is told; `body_md5` in upper case."""
+    """The reply to a publish; `body_md5` in upper case."""
 
     message_id: str
     body_md5: str
@@ -61,7 +61,7 @@ class TopicOperations:
         self._engine = engine
 
     async def create(self, name: str, attributes: TopicAttributes) -> bool:
-        """Create a topic; False if there is one with the same attributes. Raises TopicAlreadyExist."""
+        """Create a topic; False if it exists with the same attributes. Raises TopicAlreadyExist."""
         limits = self._engine.limits
         check_topic_name(name)
         _check_size(attributes, limits)
@@ -89,7 +89,7 @@ class TopicOperations:
             raise no_topic(name)
 
     async def describe(self, name: str) -> tuple[TopicRow, int]:
-        """A topic, and how many of its messages have not reached all of their subscribers."""
+        """A topic, and how many of its messages are not yet delivered to all their subscribers."""
         check_topic_name(name)
         return await self._engine.lists.ask(
             lambda connection: (require_topic(connection, name), count_messages(connection, name))
@@ -103,7 +103,7 @@ class TopicOperations:
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
     async def delete(self, name: str) -> None:
-        """Delete a topic, its subscriptions, and what has not been brought; one that is not there is deleted."""
+        """Delete a topic, its subscriptions and its undelivered messages. Deleting a missing topic succeeds."""
         check_topic_name(name)
         await self._write(partial(delete_topic, name=name))
         await drop_deliveries(self._engine, name, None)
@@ -124,7 +124,7 @@ class TopicOperations:
 
 
 def _create(connection: Connection, row: TopicRow) -> TopicRow | None:
-    """None if the topic is new, else the one that there is."""
+    """Create the topic; None if it is new, else the existing topic."""
     if insert_topic(connection, row):
         return None
     known = find_topic(connection, row.name)
@@ -142,7 +142,7 @@ def require_topic(connection: Connection, name: str) -> TopicRow:
 
 
 def no_topic(name: str) -> TopicNotExist:
-    """The error that says so."""
+    """The error for a missing topic."""
     return TopicNotExist(f"topic {name} does not exist")
 
 
@@ -170,15 +170,15 @@ def _check_size(attributes: TopicAttributes, limits: Limits) -> None:
 
 
 def check_tag(what: str, tag: str) -> None:
-    """Raises InvalidArgument. Tags stand in headers, so they must be what a line can hold."""
+    """Raises InvalidArgument. Tags are sent in headers, so they must be printable and a single line."""
     if len(tag) > TAG_CHARACTERS_MAX or not tag.isprintable():
         raise InvalidArgument(f"{what} must have at most {TAG_CHARACTERS_MAX} printable characters")
 
 
 async def drop_deliveries(engine: Engine, topic: str, subscription: str | None) -> None:
-    """Drop what has not been brought to a subscription, or, if None, to any of the topic's: in small pieces.
+    """Delete the undelivered messages of a subscription, or of all the topic's if None, in small batches.
 
-    What a crash leaves of it is brought, or given up, in its own time.
+    Deliveries that a crash leaves behind are delivered or given up as usual.
     """
     dropping = partial(delete_deliveries_of, topic=topic, subscription=subscription, limit=DELETED_AT_ONCE)
     while await engine.committer.write(dropping, bounded=True) == DELETED_AT_ONCE:

@@ -1,4 +1,4 @@
-"""What tells those who run the server how it is: metrics, and whether it takes work."""
+"""Monitoring of the server: metrics and readiness."""
 
 from dataclasses import dataclass
 
@@ -13,17 +13,17 @@ from flowserver.store.invocations.parked import count_parked_invocations
 from flowserver.store.keys import Admission, read_admission, try_write
 
 CENSUS_SECONDS = 3.0
-"""For so long a census is remembered: however often it is asked for, it costs nothing more."""
+"""How long a census is cached: further requests for it in that time cost nothing."""
 
 CENSUS_GOOD_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0
 PROBE_SECONDS = 1.0
-"""How often readiness is found out at most, however often it is asked for; each time costs a small write."""
+"""The shortest time between two readiness probes, however many requests come; each probe costs a small write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """What one look at the database counted."""
+    """The counts of one read of the database."""
 
     stuck: int
     parked: int
@@ -57,7 +57,7 @@ class WatchOperations:
         self._thread.close()
 
     async def metrics(self) -> bytes:
-        """Everything measured, in Prometheus text format; within some seconds, even while the database is away."""
+        """All metrics, in Prometheus text format; returns within some seconds, even while the database is away."""
         census = await self._census.get()
         engine = self._engine
         gauges = {
@@ -82,7 +82,7 @@ class WatchOperations:
         return engine.metrics.text(gauges)
 
     async def is_open(self) -> bool:
-        """Whether the server was never closed by an access key, as far as was seen; also while the database is away."""
+        """Whether no access key has closed the server, as last read; works also while the database is away."""
         census = await self._census.get()
         if census is not None:
             self._is_closed |= census.admission is not Admission.OPEN
@@ -91,7 +91,7 @@ class WatchOperations:
     async def is_ready(self) -> bool:
         """Whether this process takes work: the writer commits, to the disk, and the database answers.
 
-        It tries: a small write of its own goes with the next commit, so it meets what callers meet: a full or read-only
+        It makes a small write with the next commit, so it fails as callers' requests fail: with a full or read-only
         disk, a database that is away, a writer that is stuck. It waits for PATIENCE_SECONDS at most.
         """
         if self._engine.lease.is_leaving or self._engine.watchers.released:

@@ -32,9 +32,13 @@ CLEAN = (
     "api/fc",
     "api/rest/models",
     "api/rpc",
+    "base",
     "expressions",
-    "machine/deliveries",
-    "machine/steps",
+    "front",
+    "invokers",
+    "language",
+    "machine",
+    "operations",
     "store/cluster",
 )
 """Folders of the package whose docstrings are clean. Add a folder when you have edited it."""

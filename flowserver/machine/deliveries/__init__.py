@@ -1,1 +1,1 @@
-"""Where something can be delivered, what is sent there, and when it is tried again."""
+"""Deliveries: destinations, the content that is sent, and the times of retries."""

@@ -1,4 +1,4 @@
-"""Where something can be delivered to, and how that is written. Knows the form of a place, not whether it exists.
+"""Destinations of deliveries and their notation. Knows the form of a destination, not whether it exists.
 
 A queue and a topic may be written as in subscriptions (`acs:mns:{region}:{account}:queues/{q}`) or as in flows and
 destinations (`acs:mns:…:/queues/{q}/messages`). Region and account may be empty and are not used: everything is here.
@@ -28,12 +28,12 @@ FORMS: Final = f"{_WEB_FORM}, {_QUEUE_FORM}, {_TOPIC_FORM} or {_FUNCTION_FORM}"
 
 
 class NoDestination(ValueError):
-    """The text names no place that something can be delivered to."""
+    """The text names no destination."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """An HTTP endpoint outside; whether its URL is good, `invokers.endpoints` says."""
+    """An external HTTP endpoint; `invokers.endpoints` checks its URL."""
 
     url: str
 
@@ -65,7 +65,7 @@ Destination = WebAddress | QueueAddress | TopicAddress | FunctionAddress
 
 
 def read_destination(text: str) -> Destination:
-    """The place that the text names; raises NoDestination, which says what may be written."""
+    """The destination that the text names; raises NoDestination, which lists the accepted forms."""
     if found := _QUEUE.fullmatch(text):
         return QueueAddress(found[1])
     if found := _TOPIC.fullmatch(text):

@@ -1,4 +1,4 @@
-"""What subscribers of a topic are sent: the message, or a document about it. Pure.
+"""The content of notifications to a topic's subscribers: the message, or a document about it. Pure.
 
 XML cannot contain every character: the document has U+FFFD in place of the others.
 """
@@ -37,12 +37,12 @@ class Published:
 
 
 def digest_of(body: str) -> str:
-    """The MD5 of a message's body, as the service tells it."""
+    """The MD5 of a message's body, in the form of the message service."""
     return hashlib.md5(body.encode(), usedforsecurity=False).hexdigest().upper()
 
 
 def content_of(published: Published, content_format: ContentFormat) -> str:
-    """The text that a subscriber is sent."""
+    """The body of the notification."""
     if content_format is ContentFormat.SIMPLIFIED:
         return published.body
     fields = _fields(published)
@@ -50,7 +50,7 @@ def content_of(published: Published, content_format: ContentFormat) -> str:
 
 
 def headers_of(published: Published, content_format: ContentFormat, request_id: str) -> dict[str, str]:
-    """The headers of the request that brings it; what a bare message does not say of itself is in them, too."""
+    """The headers of the notification's request; for a bare message they carry its metadata, too."""
     headers = {
         "Content-Type": _CONTENT_TYPES[content_format],
         "x-mns-version": API_VERSION,

@@ -1,5 +1,6 @@
-"""How long it is tried to bring something to where it belongs: the strategies of subscriptions, and what follows an
-attempt that failed. Pure: instants and chance are arguments.
+"""Retries of deliveries: the strategies of subscriptions, and when a failed attempt is retried.
+
+Pure: instants and chance are arguments.
 """
 
 from enum import StrEnum
@@ -15,7 +16,7 @@ DECAY_MS_MAX: Final = 512_000
 
 
 class Strategy(StrEnum):
-    """When an attempt is followed by another, by the names that subscriptions give it."""
+    """When to retry, by the names that subscriptions use."""
 
     BACKOFF = "BACKOFF_RETRY"
     """Three times more, 10 to 20 seconds apart."""
@@ -24,7 +25,7 @@ class Strategy(StrEnum):
 
 
 class ContentFormat(StrEnum):
-    """What a subscriber is sent: a document about the message, or the message itself."""
+    """The content of notifications: a document about the message, or the message itself."""
 
     XML = "XML"
     JSON = "JSON"
@@ -40,9 +41,9 @@ _DECAY_PAUSES: Final = _decay_pauses()
 
 
 def next_attempt_at(strategy: Strategy, attempt: int, failed_at_ms: int, chance: float) -> int | None:
-    """When attempt number `attempt` (from 1), which has failed, is followed by another; None if it was the last.
+    """The instant of the retry after attempt number `attempt` (from 1) has failed; None if it was the last.
 
-    `chance` is a number from 0 to 1 by which pauses differ where the strategy leaves room for that.
+    `chance` is a number from 0 to 1 that spreads the pauses of strategies that give a range.
     """
     if strategy is Strategy.EXPONENTIAL_DECAY:
         return failed_at_ms + _DECAY_PAUSES[attempt - 1] if attempt <= DECAY_RETRIES else None

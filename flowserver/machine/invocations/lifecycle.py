@@ -1,8 +1,8 @@
-"""The life of an asynchronous invocation: the state that each happening leads to.
+"""The life of an asynchronous invocation: the state that each change leads to.
 
-Pure: time is an argument. What there is to do next follows from the state alone, so there are no commands: `Running` is
-called, `Retrying` waits until `wake_at`, `Stopping` has its call dropped, and the result of an ended one goes to its
-`destination`.
+Pure: time is an argument. The next action follows from the state alone, so there are no commands. In `Running` the
+function is called, `Retrying` waits until `wake_at`, in `Stopping` the call is dropped, and the result of an ended
+invocation goes to its `destination`.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ FIRST_PAUSE_MS: Final = 500
 
 
 class TurnCame(msgspec.Struct, frozen=True):
-    """It is first in line and there is a place for it."""
+    """It is first in its queue and there is a free slot."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """A call is about to be made: the first, a retry, or again the one that was lost with its node."""
+    """A call is about to be made: the first, a retry, or a repetition of a call that was lost with its node."""
 
 
 class Returned(msgspec.Struct, frozen=True):
@@ -59,11 +59,11 @@ class Broke(msgspec.Struct, frozen=True):
 
 
 class StopAsked(msgspec.Struct, frozen=True):
-    """Nobody wants it any more."""
+    """A caller has asked to stop it."""
 
 
 class CallEnded(msgspec.Struct, frozen=True):
-    """Of one that is being stopped: the call is dropped and the function has been told."""
+    """The call of an invocation that is being stopped is dropped, and its preStop hook, if any, has been called."""
 
 
 Happening = TurnCame | Refused | Begun | Returned | Broke | StopAsked | CallEnded
@@ -76,7 +76,7 @@ def submitted(settings: InvocationSettings, now_ms: int) -> InvocationState:
 
 
 def advance_invocation(state: InvocationState, happening: Happening, now_ms: int) -> InvocationState:
-    """The state after a happening. One that comes too late, or twice, changes nothing: it gives the same object."""
+    """The state after a change. A change that comes too late, or twice, has no effect: it returns the same object."""
     match happening, state.status:
         case TurnCame(), _S.ENQUEUED:
             return _take(state, now_ms)
@@ -103,7 +103,7 @@ def _move(state: InvocationState, target: InvocationStatus, now_ms: int, detail:
 
 
 def _take(state: InvocationState, now_ms: int) -> InvocationState:
-    """Its age counts until now; no retry looks at it again."""
+    """Start the first attempt. The limit on age counts until now; retries do not check it."""
     taken = _move(state, _S.DEQUEUED, now_ms)
     waited_ms = now_ms - state.created_at
     if waited_ms <= state.settings.age_seconds * 1000:
@@ -128,7 +128,7 @@ def _fail(state: InvocationState, now_ms: int, error: str, cause: str) -> Invoca
 
 
 def _run_ms(state: InvocationState, now_ms: int) -> int:
-    """How long the attempt that was stopped has run."""
+    """How long the stopped attempt has run."""
     began_ms = max((event.time_ms for event in state.events if event.status is _S.RUNNING), default=now_ms)
     return max(0, now_ms - began_ms)
 

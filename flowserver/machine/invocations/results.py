@@ -1,4 +1,4 @@
-"""What the end of an asynchronous invocation means: to the task that waits for it, and as a document for destinations.
+"""The result of an asynchronous invocation: for the task that waits for it, and as a document for destinations.
 
 Pure.
 """
@@ -34,9 +34,9 @@ def result_of_invocation(state: InvocationState) -> Result:
 
 
 def destination_document(title: str, request_id: str, payload: bytes, state: InvocationState) -> str:
-    """What a destination is told: the JSON text that Function Compute documents. `title` is `service.qualifier/name`.
+    """The document for a destination, as Function Compute documents it. `title` is `service.qualifier/name`.
 
-    Payloads that would make it longer than any destination takes are left out.
+    Payloads that would make it longer than any destination accepts are left out.
     """
     service, _, function = title.rpartition("/")
     succeeded = state.status is InvocationStatus.SUCCEEDED

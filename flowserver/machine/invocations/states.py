@@ -1,8 +1,8 @@
-"""What an asynchronous invocation (a Serverless Task) is: its states, the ways between them, what is kept of it.
+"""The states of an asynchronous invocation (a Serverless Task), the transitions between them, and its stored data.
 
-`TRANSITIONS` is the one table of the ways there are: `invocations` takes no other, and the diagram in the documentation
-is made from it. A change names the state that it was made from, so of an outcome, a stop and a take-over only the first
-counts.
+`TRANSITIONS` is the only table of transitions: `invocations` makes no other, and the diagram in the documentation is
+generated from it. A change names the state that it starts from, so of an outcome, a stop and a take-over that race,
+only the first has an effect.
 """
 
 from enum import StrEnum
@@ -29,12 +29,12 @@ class InvocationStatus(StrEnum):
     RETRYING = "Retrying"
     """An attempt has failed, and the next one follows after a pause."""
     STOPPING = "Stopping"
-    """Somebody has stopped it, and the function is being told."""
+    """A caller has stopped it; its call is being dropped and the function's preStop hook called."""
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     STOPPED = "Stopped"
     EXPIRED = "Expired"
-    """Its turn came too late: the function was not called."""
+    """It was too old when its turn came: the function was not called."""
     INVALID = "Invalid"
     """The function could not be called at all: it is gone, or would not start."""
 
@@ -44,7 +44,7 @@ ENDED: Final = frozenset({_S.SUCCEEDED, _S.FAILED, _S.STOPPED, _S.EXPIRED, _S.IN
 
 
 class Transition(NamedTuple):
-    """One way from a state to another; `source` is None for what is submitted."""
+    """A transition from one state to another; `source` is None for a new invocation."""
 
     source: InvocationStatus | None
     target: InvocationStatus
@@ -72,10 +72,10 @@ LEGAL: Final = frozenset((each.source, each.target) for each in TRANSITIONS)
 
 
 class InvocationSettings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How one invocation goes, as it was configured when it was submitted."""
+    """The settings of one invocation, as configured when it was submitted."""
 
     retries: int = RETRIES_DEFAULT
-    """Further attempts after one that failed, 0 to 8."""
+    """Retries after a failed attempt, 0 to 8."""
     age_seconds: int = AGE_SECONDS_DEFAULT
     """How long it may wait for its turn."""
     on_success: str | None = None
@@ -84,7 +84,7 @@ class InvocationSettings(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class InvocationEvent(msgspec.Struct, frozen=True, array_like=True):
-    """A transition: the state that was entered, when (ms), and what there is to say, "" for nothing."""
+    """A transition that happened: the state that was entered, when (ms), and a message, which may be ""."""
 
     status: InvocationStatus
     time_ms: int
@@ -92,7 +92,7 @@ class InvocationEvent(msgspec.Struct, frozen=True, array_like=True):
 
 
 class InvocationState(msgspec.Struct, frozen=True):
-    """All that decides how an invocation goes on. Instants in ms."""
+    """Everything that determines the next state of an invocation. Instants in ms."""
 
     status: InvocationStatus
     created_at: int
@@ -118,5 +118,5 @@ class InvocationState(msgspec.Struct, frozen=True):
 
     @property
     def destination(self) -> str | None:
-        """Where the result of an ended one goes; None for nowhere."""
+        """The destination of the result once the invocation has ended; None for nowhere."""
         return self.settings.on_success if self.status is _S.SUCCEEDED else self.settings.on_failure

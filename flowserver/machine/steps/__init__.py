@@ -1,1 +1,1 @@
-"""One behaviour a file: what entering, resuming and finishing means for each step type."""
+"""The behaviour of each step type, one file each: entering, resuming and finishing."""

@@ -19,7 +19,7 @@ def enter_parallel(turn: Turn, scope: Scope, step: ParallelStep) -> None:
 
 
 def finish_branch(turn: Turn, scope: Scope, child: Scope) -> None:
-    """A branch is done; after the last one the step is."""
+    """A branch is done; the step is done after the last one."""
     if scope.open_items == 1 and turn.await_finished(scope):
         return
     exit_item(turn, scope, child)
@@ -72,7 +72,7 @@ def _open_iterations(turn: Turn, scope: Scope, step: ForeachStep, size: int) -> 
 
 
 def _open_item(turn: Turn, scope: Scope, list_id: int, entered: EventType) -> bool:
-    """Open the next branch or iteration; False if that ended the execution for want of room."""
+    """Open the next branch or iteration; False if that passed a limit and ended the execution."""
     scopes_max = turn.environment.limits.live_scopes_max
     if len(turn.execution.scopes) + turn.execution.finished_count >= scopes_max:
         failure = Failure(RUNTIME_ERROR, f"more than {scopes_max} step lists are open at once")

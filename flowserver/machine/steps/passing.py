@@ -8,7 +8,7 @@ from flowserver.machine.turn import Turn
 
 
 def enter_pass(turn: Turn, scope: Scope) -> None:
-    """`pass`: its local is empty, its output is what its mappings say."""
+    """`pass`: its local is empty; its mappings make its output."""
     complete_step(turn, scope, {}, {})
 
 

@@ -56,7 +56,7 @@ def retry_lost_call(turn: Turn, scope: Scope, _message: RetryLostCall) -> None:
 
 
 def take_reply(turn: Turn, scope: Scope, message: TaskReplied) -> None:
-    """The call has ended: with the task's result, or with the word that the work was submitted."""
+    """The call has ended: with the task's result, or with the confirmation that the work was submitted."""
     step, result = _step(turn, scope), message.result
     submits = _submits(scope, step)
     if submits and _is_unusable(turn, result):
@@ -144,7 +144,7 @@ def _order(turn: Turn, scope: Scope, step: TaskStep) -> None:
 
 
 def order_of(execution_id: str, scope: Scope, step: TaskStep, token_for: TokenMaker) -> InvokeTask:
-    """What a scope that waits for the call of its step has ordered: the same whenever it is worked out."""
+    """The call that a scope waiting for its step's call has ordered. Equal state gives an equal order."""
     params = _params(scope, step)
     assert not isinstance(params, Failure)
     return InvokeTask(
@@ -185,7 +185,7 @@ def _succeed(turn: Turn, scope: Scope, output: JsonObject) -> int:
 
 
 def _fail_attempt(turn: Turn, scope: Scope, step: TaskStep, event: EventType, failure: Failure) -> int:
-    """Retry first; where no policy applies or it is used up, catch; else the step fails. Returns the event's id."""
+    """Retry; if no policy applies or it is used up, catch; else the step fails. Returns the event's id."""
     detail = {"error": failure.error, "cause": failure.cause}
     number = choose_retry(step.retry, scope.retries, failure.error)
     if number is None:

@@ -12,7 +12,7 @@ from flowserver.machine.turn import Turn
 
 
 def enter_wait(turn: Turn, scope: Scope, step: WaitStep) -> None:
-    """Compute when the wait is over and set the timer; FnF.RuntimeError for values that are no time."""
+    """Compute the end of the wait and set the timer; FnF.RuntimeError for values that are no valid time."""
     now = turn.environment.now_ms
     wake_at = _wake_at(step, scope.step_input, now)
     if isinstance(wake_at, int) and wake_at - now > turn.environment.limits.wait_seconds_max * 1000:
@@ -58,5 +58,5 @@ def _after(now_ms: int, value: Json | Missing, source: str) -> int | Failure:
 
 
 def _shown(value: Json | Missing) -> str:
-    """The value as JSON, cut; or that there is none."""
+    """The value as JSON, cut; or a word for a missing value."""
     return "not found" if isinstance(value, Missing) else dump_json(value)[:60]
