@@ -149,9 +149,19 @@ def start_flowserver(
     open_files_max: int | None = None,
 ) -> ForgedProcess:
     """Start the program with these arguments, in a process that need not import it."""
-    return _forge().start(
-        "flowserver", arguments, environment=environment, folder=folder, open_files_max=open_files_max
-    )
+    return start_module("flowserver", arguments, environment, folder=folder, open_files_max=open_files_max)
+
+
+def start_module(
+    module: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    folder: Path | None = None,
+    open_files_max: int | None = None,
+) -> ForgedProcess:
+    """Start `python -m module` with these arguments, in a process that need not import flowserver."""
+    return _forge().start(module, arguments, environment=environment, folder=folder, open_files_max=open_files_max)
 
 
 @cache

@@ -26,20 +26,7 @@ from flowserver.store.sql.sqlite_files import (
     read_origin,
     write_origin,
 )
-
-CRASHING = """
-import os, sys
-from sqlalchemy import insert
-from flowserver.store.sql.database import Database
-from flowserver.store.schema.tables import secrets
-
-database = Database(sys.argv[1])
-for number in range(int(sys.argv[2])):
-    with database.write() as connection:
-        connection.execute(insert(secrets), {"name": f"{os.getpid()}-{number}", "value": "x" * 3_000})
-os._exit(9)
-"""
-"""Commits so many rows and ends as a crash would, so that a log is left."""
+from tests.support.server import PATIENCE_SECONDS, clean_environment, start_module
 
 MANY = 1_200
 """Rows that fill more than a log: SQLite begins it anew on the way."""
@@ -52,8 +39,9 @@ def file(sqlite_url: str) -> Path:
 
 def crash(file: Path, rows: int = 3) -> None:
     """A process that writes and is killed."""
-    run = subprocess.run([sys.executable, "-c", CRASHING, f"sqlite:///{file}", str(rows)], check=False)
-    assert run.returncode == 9
+    process = start_module("tests.store.sql.crashing", [f"sqlite:///{file}", str(rows)], clean_environment())
+    said, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 9, said
     assert log_of(file).stat().st_size > 0
 
 
