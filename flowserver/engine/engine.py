@@ -292,8 +292,8 @@ class Engine:
         if not self.lease.is_leaving:
             self._keep(asyncio.create_task(self.committer.write(lambda _: None)))
 
-    async def resume(self, execution_id: str) -> None:
-        """Set an execution going that was parked: its ready scopes now, then what fell due or was lost meanwhile."""
+    async def execution_unparked(self, execution_id: str) -> None:
+        """Continue an execution that was unparked: its ready scopes now, then what fell due or was lost meanwhile."""
         await self.committer.submit(Envelope(execution_id, Continue()))
         self.timers.note_due()
         self.recovery.sweep_soon()

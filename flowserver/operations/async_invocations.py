@@ -126,13 +126,13 @@ class AsyncInvocationOperations:
         found = await self._engine.lists.ask(lambda c: list_parked_invocations(c, next_token or "", size + 1))
         return Page(found[:size], found[size - 1].invocation_key if len(found) > size else None)
 
-    async def restart(self, service: str, function: str, invocation_id: str) -> InvocationHeader:
+    async def unpark(self, service: str, function: str, invocation_id: str) -> InvocationHeader:
         """Continue a parked invocation. It is parked again if the cause still exists.
 
         Raises InvalidArgument, InvocationNotExists and InvocationNotParked.
         """
         name, _, _ = check_function(service, "", function)
-        has_begun = await self._engine.invocations.restart(name, function, invocation_id)
+        has_begun = await self._engine.invocations.unpark(name, function, invocation_id)
         header = await self.describe_header(service, function, invocation_id)
         if not has_begun:
             raise InvocationNotParked(f"invocation '{invocation_id}' of function '{function}' is not parked")

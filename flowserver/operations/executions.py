@@ -115,7 +115,7 @@ class ExecutionOperations:
             raise InternalServerError(f"execution {name} of flow {flow_name} is set aside; the server's log says why")
         return await self._find(flow_name, name)
 
-    async def restart(self, flow_name: str, name: str) -> ExecutionRow:
+    async def unpark(self, flow_name: str, name: str) -> ExecutionRow:
         """Continue a parked execution, and return it. It is parked again if the cause still exists.
 
         Raises FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, ExecutionNotParked.
@@ -123,17 +123,17 @@ class ExecutionOperations:
         row = await self._find(flow_name, name, bounded=True)
         has_tried = False
 
-        def unpark(connection: Connection) -> bool:
+        def change(connection: Connection) -> bool:
             nonlocal has_tried
             # On a second try: the first one may have been committed after all.
             has_tried, may_be_done = True, has_tried
             return unpark_execution(connection, row.execution_id) or may_be_done
 
-        if not await self._engine.committer.write(unpark, bounded=True):
+        if not await self._engine.committer.write(change, bounded=True):
             if (await self._find(flow_name, name)).status is not Status.RUNNING:
                 raise ExecutionAlreadyCompleted(f"execution {name} of flow {flow_name} has already ended")
             raise ExecutionNotParked(f"execution {name} of flow {flow_name} is not parked")
-        await self._engine.resume(row.execution_id)
+        await self._engine.execution_unparked(row.execution_id)
         return await self._find(flow_name, name)
 
     async def describe(self, flow_name: str, name: str, *, wait_seconds: int = 0) -> ExecutionRow:

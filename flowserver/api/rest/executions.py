@@ -139,7 +139,7 @@ async def restart_execution(flow: FlowName, execution: ExecutionName, operations
     It goes on where it stood: nothing that is settled is done again. If the reason is still there, the reply shows the
     execution parked again.
     """
-    return answer(Execution.of(await operations.executions.restart(flow, execution)))
+    return answer(Execution.of(await operations.executions.unpark(flow, execution)))
 
 
 def _instant(name: str, text: str | None) -> int | None:

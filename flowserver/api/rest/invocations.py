@@ -50,7 +50,7 @@ async def restart_invocation(
     If its function was being called, it is called again, under the same idempotency key and the next attempt number.
     If the reason is still there, the invocation is parked again.
     """
-    return answer(Invocation.of(await operations.async_invocations.restart(service, function, invocation)))
+    return answer(Invocation.of(await operations.async_invocations.unpark(service, function, invocation)))
 
 
 @router.post(

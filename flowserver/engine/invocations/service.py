@@ -209,10 +209,12 @@ class Invocations:
         try:
             found = await self._committer.write(lambda c: stop_named(c, *names, now), bounded=True)
         except (InvocationDamaged, DBAPIError) as error:
-            is_lost = isinstance(error, DBAPIError)
-            if is_lost and not is_damage(error):
+            empty_payload = isinstance(error, DBAPIError)
+            if empty_payload and not is_damage(error):
                 raise
-            await self._committer.write(lambda c: stop_unreadable_named(c, *names, now, is_lost=is_lost), bounded=True)
+            await self._committer.write(
+                lambda c: stop_unreadable_named(c, *names, now, empty_payload=empty_payload), bounded=True
+            )
             self._news.left_to_others()  # recovery tells the task that waits for its end
             return None
         if found is None:
@@ -240,26 +242,26 @@ class Invocations:
             if not is_damage(error):
                 raise
             if len(keys) == 1:
-                change = partial(stop_unreadable_invocation, key=keys[0], now_ms=now, is_lost=True)
+                change = partial(stop_unreadable_invocation, key=keys[0], now_ms=now, empty_payload=True)
                 await self._committer.write(change)
                 return
             for key in keys:
                 await self._stop_some([key])
 
-    async def restart(self, service: str, function: str, invocation_id: str) -> bool:
+    async def unpark(self, service: str, function: str, invocation_id: str) -> bool:
         """Go on with a parked invocation, where it was; False if it is not parked, or there is none of that id.
 
         It is parked again if what it met is still there.
         """
         was_parked = False
 
-        def unpark(connection: Connection) -> HeldInvocation | None:
+        def change(connection: Connection) -> HeldInvocation | None:
             nonlocal was_parked
             held = unpark_invocation(connection, service, function, invocation_id, self._lease.holder)
             was_parked |= held is not None
             return held
 
-        held = await self._committer.write(unpark, bounded=True)
+        held = await self._committer.write(change, bounded=True)
         if held is not None and not self._lease.is_leaving:
             self.take_over([held])
         else:

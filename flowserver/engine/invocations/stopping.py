@@ -33,12 +33,12 @@ def stop_named(
 
 
 def stop_unreadable_named(
-    connection: Connection, service: str, function: str, invocation_id: str, now_ms: int, *, is_lost: bool
+    connection: Connection, service: str, function: str, invocation_id: str, now_ms: int, *, empty_payload: bool
 ) -> bool:
-    """The same for one that cannot be read, and with `is_lost` not even by the database; False if there is none."""
+    """The same for one that cannot be read, with `empty_payload` not even by the database; False if there is none."""
     header = find_header(connection, service, function, invocation_id)
     if header is not None:
-        stop_unreadable_invocation(connection, header.invocation_key, now_ms, is_lost=is_lost)
+        stop_unreadable_invocation(connection, header.invocation_key, now_ms, empty_payload=empty_payload)
     return header is not None
 
 

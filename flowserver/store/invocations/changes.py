@@ -134,10 +134,10 @@ def save_invocations(connection: Connection, changes: Sequence[tuple[InvocationR
         raise InvocationChanged
 
 
-def stop_unreadable_invocation(connection: Connection, key: str, now_ms: int, *, is_lost: bool = False) -> None:
+def stop_unreadable_invocation(connection: Connection, key: str, now_ms: int, *, empty_payload: bool = False) -> None:
     """End an invocation that cannot be read, unless it has ended. What it was to do is not known any more.
 
-    With `is_lost` not even the database can read its payload, which is then emptied.
+    With `empty_payload` not even the database can read its payload, which is then emptied.
     """
     status = InvocationStatus.STOPPED
     values: dict[str, Any] = {
@@ -146,7 +146,7 @@ def stop_unreadable_invocation(connection: Connection, key: str, now_ms: int, *,
         "settings": "{}", "events": _events((InvocationEvent(status, now_ms, STOPPED_ERROR),)),
         "is_unwanted": false(), "callback_due": invocations.c.callback_token.is_not(None),
     }  # fmt: skip
-    if is_lost:
+    if empty_payload:
         values["payload"] = b""
     unreadable = update(invocations).where(invocations.c.invocation_key == key, invocations.c.ended_at.is_(None))
     connection.execute(unreadable.values(values))

@@ -43,7 +43,7 @@ async def parked(node: Node, flow: str, name: str) -> str:
 
 
 async def restart(node: Node, flow: str, name: str) -> ExecutionRow:
-    return await node.operations.executions.restart(flow, name)
+    return await node.operations.executions.unpark(flow, name)
 
 
 async def test_a_definition_that_could_not_be_read(

@@ -92,23 +92,23 @@ async def test_one_that_fails_in_our_own_code_is_called_once(
         await node.engine.recovery.sweep()
     assert functions.called("shop/pay") == [("bad", 1)]
     functions.echo("shop/pay")
-    assert (await node.operations.async_invocations.restart("shop", "pay", "request-bad")).parked_error is None
+    assert (await node.operations.async_invocations.unpark("shop", "pay", "request-bad")).parked_error is None
     assert (await ended(node, "bad")).state.status is S.SUCCEEDED
     assert functions.called("shop/pay") == [("bad", 1), ("bad", 2)]
     with pytest.raises(InvocationNotParked):
-        await node.operations.async_invocations.restart("shop", "pay", "request-bad")
+        await node.operations.async_invocations.unpark("shop", "pay", "request-bad")
 
 
 async def test_a_restart_that_is_tried_again_is_reported_once(node: Node, functions: Functions) -> None:
     await submit_spoilt(node, functions, "bad", events="nonsense")
     await parked(node, "bad")
-    restart = node.operations.async_invocations.restart
+    unpark = node.operations.async_invocations.unpark
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(node.engine.invocations, "take_over", lambda _: None)  # or it would be parked once more
         first, second = await tried_twice(
             node,
             select(invocations).where(invocations.c.invocation_key == "bad", invocations.c.node_id != PARKED),
-            *(restart("shop", "pay", "request-bad") for _ in range(2)),
+            *(unpark("shop", "pay", "request-bad") for _ in range(2)),
         )
     assert (first.parked_error, type(second)) == (None, InvocationNotParked)
 
@@ -116,12 +116,12 @@ async def test_a_restart_that_is_tried_again_is_reported_once(node: Node, functi
 async def test_one_that_cannot_be_read_waits_until_it_is_put_right(node: Node, functions: Functions) -> None:
     await submit_spoilt(node, functions, "bad", events="nonsense")
     assert "InvocationDamaged" in ((await parked(node, "bad")).parked_error or "")
-    restart = node.operations.async_invocations.restart
-    await restart("shop", "pay", "request-bad")
+    unpark = node.operations.async_invocations.unpark
+    await unpark("shop", "pay", "request-bad")
     assert "InvocationDamaged" in ((await parked(node, "bad")).parked_error or "")
     spoil(node, "bad", events="[]")
     functions.echo("shop/pay")
-    await restart("shop", "pay", "request-bad")
+    await unpark("shop", "pay", "request-bad")
     assert (await ended(node, "bad")).state.status is S.SUCCEEDED
 
 
@@ -171,7 +171,7 @@ async def test_the_end_of_its_execution_ends_a_parked_one(
 
 async def test_what_is_not_there(node: Node) -> None:
     with pytest.raises(InvocationNotExists):
-        await node.operations.async_invocations.restart("shop", "pay", "unknown")
+        await node.operations.async_invocations.unpark("shop", "pay", "unknown")
 
 
 # Rows that PostgreSQL itself cannot read

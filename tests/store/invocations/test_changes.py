@@ -155,5 +155,5 @@ def test_a_damaged_one_is_left_out_and_can_be_stopped(database: Database, spoilt
     assert (row.state.status, row.state.error, row.state.ended_at) == (S.STOPPED, "FC.InvocationStopped", 9)
     assert (row.node_id, row.callback_due, row.payload) == (None, True, invocation_row("bad").payload)
     with database.write() as connection:
-        stop_unreadable_invocation(connection, "bad", 10, is_lost=True)
+        stop_unreadable_invocation(connection, "bad", 10, empty_payload=True)
     assert found(database, "bad") == row, "it had ended"
