@@ -8,6 +8,9 @@ import pytest
 from tests.docs.pages import DOCS, ROOT, anchors, links, pages, title_of
 
 ARCHITECTURE = ROOT / "flowserver" / "ARCHITECTURE.md"
+ARCHITECTURE_LINES_MAX = 90
+"""One page. What needs more belongs to the docstring of the file that depends on it."""
+
 LINKING = (*pages(), ROOT / "README.md", ARCHITECTURE)
 
 
@@ -32,3 +35,7 @@ def test_files_that_the_architecture_names_are_there() -> None:
     named = set(re.findall(r"[\w./]+\.py\b", ARCHITECTURE.read_text("utf-8")))
     assert "store/sql/prepared.py" in named
     assert {name for name in named if not (ARCHITECTURE.parent / name).is_file()} == set()
+
+
+def test_the_architecture_is_one_page() -> None:
+    assert len(ARCHITECTURE.read_text("utf-8").splitlines()) <= ARCHITECTURE_LINES_MAX

@@ -33,6 +33,8 @@ CLEAN = (
     "api/rest/models",
     "api/rpc",
     "base",
+    "engine/deliveries",
+    "engine/functions",
     "expressions",
     "front",
     "invokers",
@@ -40,6 +42,7 @@ CLEAN = (
     "machine",
     "operations",
     "store/cluster",
+    "store/integrity",
 )
 """Folders of the package whose docstrings are clean. Add a folder when you have edited it."""
 

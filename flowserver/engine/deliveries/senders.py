@@ -17,7 +17,7 @@ WEB_SECONDS = 5.0
 """An endpoint that has not answered by then has not taken the message."""
 
 BROKER_SECONDS = 8.0
-"""The same of a broker, whatever its queue's setting says: the attempt must end before its claim does."""
+"""The same of a broker, independently of its queue's setting: the attempt must end before its claim does."""
 
 TAG_HEADER = "Flowserver-Tag"
 

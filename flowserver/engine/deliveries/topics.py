@@ -22,7 +22,7 @@ PUBLISHED_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopicMessage:
-    """A message to be published. One with the same id again reaches only those who have not got it yet."""
+    """A message to be published. A second one with the same id reaches only subscribers that do not have it yet."""
 
     message_id: str
     body: str

@@ -1,7 +1,7 @@
 """The hooks of functions: `initialize` before a node's first call, `preStop` when an invocation that runs is stopped.
 
-A function's worker is told over HTTP, for as long as its registration allows. What a hook answers besides its status
-counts for nothing.
+The function's worker is called over HTTP, for as long as its registration allows. Only the status of a hook's reply
+counts.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ class Hooks:
         return endpoint.initialize_url is None or _registration(endpoint) in self._initialized
 
     async def initialize(self, endpoint: Endpoint, request_id: str) -> Failure | None:
-        """Have the function made ready; what stands against calling it, or None. After a failure the next one tries
-        again.
+        """Call the initialize hook if it is due; returns the error that prevents a call, or None. After a failure the
+        next call tries again.
         """
         if self.is_initialized(endpoint):
             return None
@@ -47,7 +47,7 @@ class Hooks:
         return await asyncio.shield(task)
 
     async def pre_stop(self, endpoint: Endpoint, request_id: str) -> None:
-        """Tell the function that an invocation is being stopped. Whatever comes of it, it is stopped."""
+        """Tell the function that an invocation is being stopped. A failure of the hook does not prevent the stop."""
         if endpoint.pre_stop_url is None:
             return
         problem = await self._call("GET", endpoint.pre_stop_url, endpoint, request_id, "/pre-stop")

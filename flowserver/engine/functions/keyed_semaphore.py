@@ -2,7 +2,7 @@
 
 The share rule is the dynamic threshold by which network switches divide their buffers. A callee, and likewise a flow,
 may take one more slot only while it would then hold at most so many times as many as are left free: three times, at a
-share of 75 percent. One that is alone gets 75 percent of the slots; of several, each gets less, and the more there are,
+share of 75 percent. A single key gets 75 percent of the slots; of several, each gets less, and the more there are,
 the fewer are kept free. So a function that hangs, and keeps its slots until its timeout, leaves slots for others.
 
 A sixteenth of the slots is a reserve, which does not count as free in this rule: it is for callees and flows that hold

@@ -1,4 +1,4 @@
-"""Counts of what is in the database, for those who watch the server."""
+"""Counts of what is in the database, for monitoring."""
 
 from collections.abc import Collection
 
@@ -28,7 +28,7 @@ def executions_in_breach(connection: Connection, limit: int) -> list[str]:
 
 
 def untold_callbacks(connection: Connection, until_ms: int, limit: int) -> list[tuple[str, str]]:
-    """Executions that ended by `until_ms` and whose waiting task has not been told, with its token."""
+    """Executions that ended by `until_ms` but were not reported to their waiting task, with its token."""
     header = executions.c
     query = select(header.execution_id, header.callback_token).where(
         CALLBACK_DUE, header.stopped_at <= until_ms, header.callback_token.is_not(None)

@@ -1,7 +1,7 @@
 """What the view cannot say: whether histories have no gaps, and whether everything stored can be read and makes sense.
 
 Reads the whole database in small pieces, each bounded, so the memory it takes does not grow with the database. What
-the database itself cannot read is damage like any other: it is told, and the checks go on with the rest.
+the database itself cannot read is damage like any other: it is reported, and the checks continue with the rest.
 """
 
 from collections.abc import Callable, Iterator, Mapping

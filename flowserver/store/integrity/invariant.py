@@ -29,7 +29,7 @@ class Repair(StrEnum):
     DELETE = auto()
     """Delete the rows of scopes and finished items, which belong to no running execution."""
     CLEAR = auto()
-    """Forget the callback, which nobody can be told."""
+    """Drop the callback, which has no receiver."""
 
 
 @dataclass(frozen=True, slots=True)
