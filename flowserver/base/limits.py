@@ -132,7 +132,7 @@ class Limits:
     foreach_concurrency_max: int = _limit(
         100,
         unit="iterations",
-        reason="iterations of one foreach that run at once; further ones wait for a place",
+        reason="iterations of one foreach that run at once; further ones wait for a slot",
         error="none: the collection is processed with this window",
     )
     foreach_items_max: int = _limit(
@@ -282,14 +282,14 @@ class Limits:
     invocations_in_flight_max: int = _limit(
         256,
         unit="calls",
-        reason="function calls one node makes at once; further ones wait for a place, and flows take turns",
+        reason="function calls one node makes at once; further ones wait for a slot, and flows take turns",
         error="none: calls wait their turn",
     )
     in_flight_share_percent: int = _limit(
         75,
         unit="percent",
-        reason="of these places less a sixteenth, how many one function or one flow gets while no other is busy; "
-        "several get less each, and the sixteenth is for functions and flows that have no place, so that a few that "
+        reason="of these slots less a sixteenth, how many one function or one flow gets while no other is busy; "
+        "several get less each, and the sixteenth is for functions and flows that have no slot, so that a few that "
         "hang never take all",
         error="none: calls wait their turn",
     )

@@ -25,7 +25,7 @@ GAUGES: Final = {
     "flowserver_used_bytes": "Bytes that the data takes, which retention bounds; an estimate on PostgreSQL.",
     "flowserver_database_up": "Whether the database answers; 0 leaves out the five gauges above.",
     "flowserver_calls_in_flight": "Calls of functions that this process is making.",
-    "flowserver_calls_waiting": "Calls of functions that wait for a place; the limits are invocations_in_flight_max "
+    "flowserver_calls_waiting": "Calls of functions that wait for a slot; the limits are invocations_in_flight_max "
     "and in_flight_share_percent.",
     "flowserver_pending_messages": "Messages and changes that wait for this process's next commit.",
     "flowserver_invocations_in_flight": "Asynchronous invocations whose turn has come in this process.",

@@ -35,7 +35,7 @@ class FunctionRow:
     concurrency_max: int | None = None
     """Calls that a server makes at once, None for as many as it can."""
     waiting_max: int | None = None
-    """Calls that wait for one of these places, None for the default."""
+    """Calls that wait for one of these slots, None for the default."""
 
 
 class FunctionDamaged(Exception):

@@ -22,7 +22,7 @@ FAILING_KNOWN_MAX = 1_000
 """Targets remembered to fail, those that failed last; the others are found out again."""
 
 
-class Targets:
+class TargetLimits:
     """Counts what is under way to each target, and remembers which of them fail."""
 
     def __init__(self, slots: int) -> None:

@@ -24,7 +24,7 @@ from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.retry import persist
 from flowserver.engine.deliveries.senders import NotSent, Outward
-from flowserver.engine.deliveries.target_limits import Targets
+from flowserver.engine.deliveries.target_limits import TargetLimits
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
 from flowserver.machine.deliveries.destinations import Destination, read_destination
 from flowserver.machine.deliveries.retry_strategies import next_attempt_at
@@ -79,12 +79,12 @@ class Deliveries(DueLoop):
         self._reader = reader
         self._committer = committer
         self._outward = outward
-        self._places = limits.deliveries_in_flight_max
+        self._slots = limits.deliveries_in_flight_max
         self._chance = chance
         self._inlets: dict[type[Any], Inlet] = {}
         self._told: Told = _tell_nobody
         self._under_way: dict[str, asyncio.Task[None]] = {}
-        self._targets = Targets(self._places)
+        self._targets = TargetLimits(self._slots)
         self._is_due = False
         """Whether this node has committed a delivery since the last claim that was due at once."""
 
@@ -126,7 +126,7 @@ class Deliveries(DueLoop):
 
     async def handle_due(self) -> int | None:
         """Claim as many deliveries as may be under way, and begin them. The loop looks again when an attempt ends."""
-        room = self._places - len(self._under_way)
+        room = self._slots - len(self._under_way)
         if room <= 0:
             return None
         is_due, self._is_due = self._is_due, False

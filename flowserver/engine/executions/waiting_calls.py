@@ -1,4 +1,4 @@
-"""Calls that have waited for a place, read again from the rows when their turn comes.
+"""Calls that have waited for a slot, read again from the rows when their turn comes.
 
 A turn's commit stores all that its calls are made from, so while one waits nothing of it need be in memory but its key.
 """

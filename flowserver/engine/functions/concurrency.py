@@ -54,7 +54,7 @@ class Concurrency:
 
     def refusal(self, endpoint: Endpoint) -> str:
         """The message of an error for a call that may not wait."""
-        return f"all places of function {endpoint.registered_as[1]} are taken, and as many calls wait as may"
+        return f"all slots of function {endpoint.registered_as[1]} are taken, and no more calls may wait"
 
     @property
     def is_crowded(self) -> bool:
