@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled, TopicNotExist
@@ -193,8 +193,16 @@ async def test_a_body_has_the_length_that_its_topic_allows(node: Node, topic: st
 
 
 async def test_messages_published_together_are_one_write_and_fail_alone(
-    node: Node, topic: str, subscriber: Subscriber
+    node: Node, topic: str, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    groups, publications = list[int](), node.engine.topics._publications
+    apply = publications._apply
+
+    def count_and_apply(connection: Connection, items: Sequence[Any]) -> Sequence[Any]:
+        groups.append(len(items))
+        return apply(connection, items)
+
+    monkeypatch.setattr(publications, "_apply", count_and_apply)
     await subscribe(node, "s", subscriber.url("hook"))
     await node.operations.topics.set_attributes(topic, TopicAttributes(message_bytes_max=1024))
     gate, publish = Gate(), node.engine.topics.publish
@@ -204,10 +212,9 @@ async def test_messages_published_together_are_one_write_and_fail_alone(
     tasks = [asyncio.create_task(publish(topic, NewTopicMessage(message_id=each[:1], body=each))) for each in bodies]
     tasks.append(asyncio.create_task(publish("none", NewTopicMessage(message_id="M", body="hello"))))
     await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert node.engine.committer.pending == 1
     gate.open()
     answers = await asyncio.gather(gated, *tasks, return_exceptions=True)
+    assert set(groups) == {5}
     assert [type(each) for each in answers[1:]] == [str, InvalidArgument, str, str, TopicNotExist]
     assert {(await subscriber.next()).body for _ in range(3)} == {"1", "2", "3"}
 
