@@ -134,7 +134,7 @@ def is_rpc(scope: Scope) -> bool:
 
 
 def _is_about_account(scope: Scope) -> bool:
-    """Whether it is a call of the message service, though it has RPC's path."""
+    """Whether the request is a call of the message service, though it has RPC's path."""
     return bool(scope["path"] == RPC_PATH and scope["query_string"].lower().startswith(b"accountmeta"))
 
 

@@ -9,7 +9,7 @@ log = logging.getLogger(__name__)
 
 
 def as_fault(error: Exception, what: str) -> FlowServerError:
-    """ServiceUnavailable while the database is away, else InternalServerError; the log tells of `what` in detail.
+    """ServiceUnavailable while the database is away, else InternalServerError; `what` names the failed work in the log.
 
     A text that the database cannot store is the caller's error all the same.
     """

@@ -1,4 +1,4 @@
-"""Who may reach a server that has no access keys: programs on this machine, and no page in somebody's browser.
+"""Who may reach a server that has no access keys: programs on this machine, and no web page in a browser.
 
 Such a server is open, so it binds loopback only, and it refuses what a browser sends on behalf of a foreign page:
 a Host that a stranger's DNS made point here (DNS rebinding), a foreign Origin, or a request that the browser itself
@@ -27,7 +27,7 @@ _SCHEME = re.compile(r"https?://", re.IGNORECASE)
 
 
 class UnsafeBind(ValueError):
-    """A server without access keys was told to listen where other machines can reach it."""
+    """A server without access keys was configured to listen where other machines can reach it."""
 
 
 def check_open_request(
@@ -36,7 +36,7 @@ def check_open_request(
     allowed_hosts: Collection[str],
     fetch_site: str | None = None,
 ) -> None:
-    """Refuse a foreign request to a server without access keys; None stands for a header that did not come.
+    """Refuse a foreign request to a server without access keys; None means that a header is missing.
 
     Host must be localhost, *.localhost, 127.0.0.0/8, [::1] or one of `allowed_hosts` (names, or `*.` and a domain),
     with any port, or one of SERVICE_HOSTS. Origin, if any, must be an http or https origin of such a host, the

@@ -140,9 +140,9 @@ class RequestFrame:
 
 
 def _asked_for_bytes(scope: Scope) -> int:
-    """The size of the body that the client asks to be allowed to send, by `Expect: 100-continue`, 0 if it does not ask.
+    """The size of the body that the client asks to send, with `Expect: 100-continue`; 0 if it does not ask.
 
-    Whoever does not ask is just sending it, and might not look at an answer before he has.
+    A client that does not ask is sending it already, and may not read an answer before the body is sent.
     """
     headers = dict(scope["headers"])
     return int(headers.get(b"content-length", 0)) if b"expect" in headers else 0
@@ -185,7 +185,7 @@ class _Answer:
         await self._send(message)
 
     def end(self) -> None:
-        """The request has been served, or nothing more comes of it."""
+        """The request has been served or given up."""
         if self._is_large:
             self._is_large = False
             self._frame.large_answers.end()

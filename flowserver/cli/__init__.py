@@ -1,5 +1,4 @@
-"""The command line: one module per command or group of commands, put together in `main`.
+"""The command line: one module per command or group of commands, assembled in `main`.
 
-Owns what people and scripts see: flags, words, exit codes (`exit_codes`). Decides
-nothing that the layers below decide.
+Owns what people and scripts see: flags, texts, exit codes (`exit_codes`). The layers below make all other decisions.
 """

@@ -43,7 +43,7 @@ def bring_up_to_date(database: Database) -> list[str]:
 
 
 def is_new(database: Database) -> bool:
-    """Whether it is a SQLite database without tables: one that nothing has been kept in."""
+    """Whether it is a SQLite database without tables, which no server has used yet."""
     if database.sqlite_file is None:
         return False
     return not database.sqlite_file.exists() or database.run_read(revision_of) is None
@@ -71,7 +71,7 @@ def place_of(database: Database) -> str:
 
 
 def migrate_command(database: Database) -> str:
-    """The command for people that migrates this database: it names one that is not the default, without a password."""
+    """The command that migrates this database, for messages: with a URL other than the default, without a password."""
     default = parse_url(str(Settings.model_fields["database_url"].default))
     elsewhere = any(variable_of(name) in os.environ for name in ("database_url", "settings"))
     if database.url == default and not elsewhere:

@@ -209,7 +209,7 @@ def _title(flow_name: str | None, name: str | None, execution_id: str) -> str:
 
 
 def _instant(instant_ms: int) -> str:
-    """The instant, or what stands in its place in a damaged row."""
+    """The instant, or the raw value of a damaged row."""
     try:
         return format_instant(instant_ms)
     except (ValueError, OverflowError, TypeError, OSError):

@@ -1,4 +1,4 @@
-"""The commands `flowserver executions …`: what only those who run a server do with executions."""
+"""The commands `flowserver executions …`: work on executions that only operators of a server do."""
 
 from typing import Annotated
 from urllib.parse import quote
@@ -24,7 +24,7 @@ def _executions() -> None:
 def restart(flow: FlowName, name: ExecutionName, server: ServerUrl = SERVER_DEFAULT, token: Token = None) -> None:
     """Restart a parked execution.
 
-    It goes on where it stood. If the reason why it was parked is still there, it is parked again.
+    It continues at the same step. If the reason why it was parked is still there, it is parked again.
 
     \b
     Example:

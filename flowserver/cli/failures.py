@@ -1,6 +1,6 @@
-"""How commands fail: what a user can bring about is one line on stderr and an exit code, never a traceback.
+"""How commands fail: an error that a user can cause is one line on stderr and an exit code, never a traceback.
 
-A bug is a traceback and a code of its own, so that a script never takes it for a finding.
+A bug gives a traceback and an exit code of its own, so that a script never takes it for a finding.
 """
 
 import traceback

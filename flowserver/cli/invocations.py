@@ -1,4 +1,4 @@
-"""The commands `flowserver invocations …`: what only those who run a server do with asynchronous invocations."""
+"""The commands `flowserver invocations …`: work on asynchronous invocations that only operators of a server do."""
 
 from typing import Annotated
 from urllib.parse import quote

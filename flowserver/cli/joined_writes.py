@@ -6,11 +6,11 @@ from typing import Any
 from flowserver.api.connections import BoundedProtocol
 
 WRITTEN_AT_ONCE_BYTES = 65_536
-"""So much does not wait for the turn's end, so that the transport can stop whoever sends without ever waiting."""
+"""More than this is written before the turn's end, so that the transport can pause a sender that never waits."""
 
 
 class JoinedWrites:
-    """A transport that writes once per turn of the event loop, or sooner if it is much, what was written to it."""
+    """A transport that collects writes and passes them on once per turn of the event loop, sooner if they are large."""
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
@@ -19,7 +19,7 @@ class JoinedWrites:
         self._bytes = 0
 
     def write(self, data: bytes) -> None:
-        """Write soon, in order; what a connection that is lost did not take is dropped."""
+        """Write soon, in order. Data that a lost connection did not take is dropped."""
         if not self._pieces:
             self._loop.call_soon(self._flush)
         self._pieces.append(data)

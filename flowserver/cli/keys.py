@@ -39,7 +39,7 @@ def _keys() -> None:
     Without keys a server is open, to programs on this machine only. Once there is a key, every caller must sign with
     one or send its bearer token, and the server may listen on other addresses.
 
-    Keys are in the database, so these commands need no server; one that runs follows within a second or two.
+    Keys are in the database, so these commands need no server. A running server follows within a second or two.
     """
 
 

@@ -12,7 +12,7 @@ _CHATTY = ("alembic", "asyncio", "uvicorn", "httpx", "httpcore")
 
 
 class LineFormatter(logging.Formatter):
-    """UTC times; line breaks within a message are escaped, so that nobody's input can forge a record."""
+    """UTC times; line breaks within a message are escaped, so that no input can forge a record."""
 
     def __init__(self) -> None:
         super().__init__(FORMAT, "%Y-%m-%dT%H:%M:%S")

@@ -1,6 +1,6 @@
-"""The program `flowserver`: its commands put together, each loaded when it is called or described.
+"""The program `flowserver`: all commands, each loaded when it is called or described.
 
-Nothing else of flowserver is imported here: whatever a command needs is loaded with it.
+Nothing else of flowserver is imported here: the modules that a command needs are loaded with it.
 """
 
 import gc
@@ -25,7 +25,7 @@ COMMANDS: Final = {
     "keys": "flowserver.cli.keys:keys",
     "functions": "flowserver.cli.functions:functions",
 }
-"""Where each command's function, or each group's `Typer`, stands; in the order of the overview."""
+"""The place of each command's function, or of each group's `Typer`, in the order of the overview."""
 
 
 @cache
@@ -65,7 +65,7 @@ class _Loaded(Mapping[str, Any]):
 
 
 class Commands(TyperGroup):
-    """The commands; one that fails in a way that is known ends with one line and an `ExitCode`."""
+    """The commands. A command that fails with a known error ends with one line and an `ExitCode`."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)

@@ -1,9 +1,9 @@
 """Runs an application as this process: serves on open sockets until a signal comes, then ends in order.
 
-The order: other nodes take over the work that is not begun; whoever waits for an execution gets its answer now; if
+The order: other nodes take over the work that is not begun; requests that wait for an execution are answered now; if
 there are other nodes, requests are still served for `FAREWELL_SECONDS`, each answer closing its connection; no new
-connections; requests under way finish within `REQUESTS_STOP_SECONDS`; then the application's own end, which drains
-calls. A second signal kills the process at once, which loses no more than a crash does: nothing that was acknowledged.
+connections; requests under way finish within `REQUESTS_STOP_SECONDS`; then the application's own shutdown, which
+drains calls. A second signal kills the process at once. As after a crash, nothing that was acknowledged is lost.
 """
 
 import asyncio
@@ -29,17 +29,17 @@ REQUESTS_STOP_SECONDS = 5
 """How long requests under way may take to end; then they are cut off."""
 
 TELLING_SECONDS = 1.0
-"""So long before that, whoever waits for a function is told that nothing will come of it here."""
+"""How long before that the callers that wait for a function get an error: it will not finish here."""
 
 FAREWELL_SECONDS = 1.0
-"""Clients that send requests all the time let go of their connections in it, and no request of theirs meets a closing
-one; load balancers look for another node meanwhile. Alone, nobody could go elsewhere."""
+"""In this time busy clients close their connections, so that none of their requests meets a closing one, and load
+balancers find another node. A single node skips it: its clients have no other node."""
 
 
 def serve_until_stopped(app: Application, listeners: list[socket.socket], announce: Callable[[], None]) -> None:
     """Serve until SIGTERM or Ctrl-C; `announce` is called once requests are answered.
 
-    Raises whatever the application's start raises.
+    Raises what the application's start raises.
     """
     config = server_config(app, app.state.limits)
     server = _Server(app, config, announce)
@@ -53,7 +53,7 @@ def serve_until_stopped(app: Application, listeners: list[socket.socket], announ
 
 
 def server_config(app: ASGIApp, limits: Limits) -> uvicorn.Config:
-    """How uvicorn serves an application of ours."""
+    """The uvicorn configuration for an application of ours."""
     return uvicorn.Config(
         app,
         loop="auto",  # uvloop, where it exists
@@ -70,7 +70,7 @@ def server_config(app: ASGIApp, limits: Limits) -> uvicorn.Config:
 
 
 async def leave(app: Application) -> None:
-    """Begin to stop: give work away, let waiters go, and go on serving for a while if clients can go elsewhere."""
+    """Begin to stop: give work away, answer long polls, and serve on for a while if there are other nodes."""
     log.info("stopping")
     engine = app.state.engine
     engine.watchers.release()
@@ -90,7 +90,7 @@ async def _serve(app: Application, server: uvicorn.Server, listeners: list[socke
 
 
 def end_if_lost(app: Application) -> None:
-    """End the process at once if its database was taken away: nothing that is still under way could be kept.
+    """End the process at once if its database was taken away: work under way could no longer be stored.
 
     The files that are open must not be closed in order (`Database.close`).
     """
@@ -101,7 +101,7 @@ def end_if_lost(app: Application) -> None:
 
 
 class QuietServer(BoundedServer):
-    """uvicorn within bounds, but it says when it serves, and leaves signals to those who run it."""
+    """uvicorn with our limits. It reports when it serves, and leaves signals to its caller."""
 
     def __init__(self, config: uvicorn.Config, limits: Limits, announce: Callable[[], None]) -> None:
         super().__init__(config, limits)
@@ -119,7 +119,7 @@ class QuietServer(BoundedServer):
 
 
 class _Server(QuietServer):
-    """The like, which first lets the application leave when it stops."""
+    """A QuietServer that lets the application leave (`leave`) before it stops."""
 
     def __init__(self, app: Application, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config, app.state.limits, announce)

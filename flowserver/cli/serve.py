@@ -1,4 +1,4 @@
-"""The command `flowserver serve`: settings, database, port, and then the server until it is told to stop."""
+"""The command `flowserver serve`: settings, database, port, and then the server until a signal stops it."""
 
 import gc
 import sys
@@ -63,7 +63,7 @@ def serve(settings: Settings) -> None:
 
 
 def _prepare(database: Database, migrate: bool | None) -> Admission:
-    """Make sure of the tables; returns who may call. What it changes, it says."""
+    """Bring the tables up to date and print each change; returns who may call."""
     if is_new(database) if migrate is None else migrate:
         applied = bring_up_to_date(database)
         if applied:
@@ -73,7 +73,7 @@ def _prepare(database: Database, migrate: bool | None) -> Admission:
 
 
 def _collect_garbage_seldom() -> None:
-    """Next to nothing that requests and turns leave behind is a cycle, and what was imported stays for good."""
+    """Collect garbage seldom: requests and turns leave almost no cycles, and imported modules stay for good."""
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)
 

@@ -1,6 +1,6 @@
 """Runs an application as two processes: this one has the engine, and the front, forked from it, speaks HTTP.
 
-They share their fate. When this process ends, however it does, the front reads the end of its link and ends at once,
+They end together. When this process ends, however it does, the front reads the end of its link and ends at once,
 so that the port is free again. When the front ends, this process does as after a crash: calls that were being made are
 made again after the next start, and nothing that was acknowledged is lost.
 
@@ -40,7 +40,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def serve_with_front(app: Application, listeners: list[socket.socket], announce: Callable[[], None]) -> None:
     """Serve until SIGTERM or Ctrl-C; `announce` is called once requests are answered. Closes the listeners here.
 
-    Raises CommandFailed where processes cannot be forked, and whatever the application's start raises.
+    Raises CommandFailed where processes cannot be forked, and what the application's start raises.
     """
     with (
         _forked(app, listeners) as end,
@@ -56,7 +56,7 @@ def _forked(app: Application, listeners: list[socket.socket]) -> Iterator[socket
         raise CommandFailed("this system cannot fork processes: leave `processes` at 1", ExitCode.USAGE)
     if threading.active_count() > 1:
         raise CommandFailed("something here has started threads, and a fork has none of them: leave `processes` at 1")
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # were it ignored, the front's pid could soon be somebody else's
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # were it ignored, the front's pid could soon be another process's
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
@@ -143,7 +143,7 @@ async def _run_front(app: Application, listeners: list[socket.socket], end: sock
     link = await Link.connected(end, handlers, as_fault)
     front.attach(link)
     await link.lost
-    os._exit(0)  # whatever is still under way here was for the engine
+    os._exit(0)  # all that is still under way here was for the engine
 
 
 class _Listening:

@@ -2,8 +2,7 @@
 
 Two addresses reach a function: Function Compute's InvokeFunction path, for its SDKs, and the plain
 `/{service}/{function}` that is registered with the server, with the addresses of its hooks below it. An asynchronous
-invocation is run like a synchronous one: telling the caller early is the business of whoever keeps the call, not of the
-runtime.
+invocation runs like a synchronous one: the server that stores the call answers its caller early, not the runtime.
 """
 
 import asyncio
@@ -43,11 +42,11 @@ Act = Callable[[Instance, Request, str], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Whose calls are answered. By default, everybody's."""
+    """The rule for which calls are answered; by default all are."""
 
     for_local_programs: bool = False
-    """Refuse what a browser sends on behalf of a page, by the rules of a server without access keys: else any web page
-    could run the functions of whoever looks at it."""
+    """Refuse requests that a browser sends on behalf of a page, by the rules of a server without access keys: else any
+    web page could run the functions on its visitor's machine."""
     allowed_hosts: tuple[str, ...] = ()
     """Host names that local programs may use for this one."""
     secret: str | None = None
@@ -68,7 +67,7 @@ class Admission:
 
 
 def bearer(secret: str) -> str:
-    """The Authorization header of those who know the secret."""
+    """The Authorization header of callers that know the secret."""
     return f"Bearer {secret}"
 
 

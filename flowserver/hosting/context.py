@@ -42,7 +42,7 @@ class ServiceMeta:
 
 @dataclass(frozen=True, slots=True)
 class FunctionContext:
-    """What a handler may ask about its call."""
+    """The facts about a call that its handler can read."""
 
     request_id: str
     function: FunctionMeta
@@ -52,8 +52,8 @@ class FunctionContext:
     account_id: str = ""
     logger: logging.Logger = field(default_factory=logging.getLogger)
     stopped: Event = field(default_factory=Event)
-    """Set when nobody waits for the call any more: its time is up, or its caller has gone. The cloud has no such thing,
-    because it ends the process; a thread must be asked to end."""
+    """Set when the call's result is no longer needed: its time is up, or its caller has gone. The cloud has no such
+    event, because it ends the process; a thread must be asked to end."""
 
 
 def make_context(function: HostedFunction, request_id: str, qualifier: str) -> FunctionContext:

@@ -1,4 +1,4 @@
-"""Why functions cannot be hosted: an error for each kind of reason, so that the program can end with a code for it."""
+"""Why functions cannot be hosted: an error class for each kind of reason, each with an exit code of its own."""
 
 from typing import Final
 
@@ -29,4 +29,4 @@ class HostingUnreachable(HostingError):
 
 
 class HostingConflict(HostingError):
-    """Something else stands in the way: the port is in use, or the server says so of a registration."""
+    """A conflict: the port is in use, or the server refuses a registration with 409."""

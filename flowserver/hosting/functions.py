@@ -20,7 +20,7 @@ Handler = Callable[[bytes, Any], Any]
 """`handler(event, context)`: the event as bytes, the context as in `context`."""
 
 Hook = Callable[[Any], Any]
-"""`initialize(context)` and the like; what it returns does not matter."""
+"""A hook such as `initialize(context)`; its result is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class _Code:
         self._modules: dict[str, ModuleType] = {}
 
     def find(self, handler: str) -> Any:
-        """What stands at `file.py:name`; raises HostingError."""
+        """The callable at `file.py:name`; raises HostingError."""
         file, _, attribute = handler.rpartition(":")
         if file not in self._modules:
             name = f"_hosted_{next(_numbers)}_{Path(file).stem}"
@@ -92,12 +92,12 @@ class _Code:
         return found
 
     def find_hook(self, handler: str | None) -> Hook | None:
-        """The like, of a hook that need not be there."""
+        """The hook at `file.py:name`, or None if there is none; raises HostingError."""
         return None if handler is None else self.find(handler)
 
 
 _numbers = count()
-"""So that modules of one file name do not meet."""
+"""Keeps the modules of equal file names apart."""
 
 
 def _load_module(module_name: str, file: Path, title: str) -> ModuleType:

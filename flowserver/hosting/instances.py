@@ -19,7 +19,7 @@ _DONE = HandlerReply(b"")
 
 
 class Instance:
-    """One function at work. Make and use it inside one event loop."""
+    """The instance of one function. Make and use it inside one event loop."""
 
     def __init__(self, function: HostedFunction) -> None:
         self.function = function

@@ -56,7 +56,7 @@ def set_up_logs() -> None:
     root = logging.getLogger()
     root.handlers = [of_functions, kept]
     root.setLevel(logging.INFO)
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every request of ours
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every request of ours
 
 
 def _add_request_id(record: logging.LogRecord) -> bool:

@@ -1,4 +1,4 @@
-"""What a server's refusal says to people."""
+"""The text of a server's refusal, for people."""
 
 import httpx
 

@@ -30,8 +30,8 @@ class HandlerReply:
 async def call_handler(function: HostedFunction, event: bytes, context: FunctionContext) -> HandlerReply:
     """Call the handler in a thread of its own and wait for it, at most the function's time-out.
 
-    Python cannot end a thread: a handler that overruns its time-out goes on unless it looks at `context.stopped`, but
-    nobody waits for it any more.
+    Python cannot end a thread: a handler that overruns its time-out goes on unless it checks `context.stopped`, but
+    its result is dropped.
     """
     return await _run("Function", partial(function.handler, event, context), function.timeout_seconds, context)
 

@@ -1,4 +1,4 @@
-"""The program `flowserver functions serve FILE`: hosts the functions of a file until it is told to stop."""
+"""The program `flowserver functions serve FILE`: hosts the functions of a file until a signal stops it."""
 
 import asyncio
 import errno
@@ -33,12 +33,12 @@ ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 """What the system says of an address that this machine does not have."""
 
 STOP_SECONDS = 5
-"""How long calls under way may take to end once the program is told to stop."""
+"""How long calls under way may take to end after the signal to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What was asked for at the start; what is not None wins over the file."""
+    """The options of the command line; those that are not None win over the file."""
 
     server: str | None = None
     listen: str | None = None
@@ -90,7 +90,7 @@ async def serve(hosted: HostedFunctions, listener: socket.socket, choices: Choic
         announcing = asyncio.create_task(_announce(hosted, hosted_at, choices))
         await asyncio.wait({serving, announcing}, return_when=asyncio.FIRST_COMPLETED)
         if not announcing.done():
-            announcing.cancel()  # told to stop while the server was not up yet
+            announcing.cancel()  # stopped while the server was not up yet
         elif announcing.exception():
             server.should_exit = True
         await serving
@@ -99,7 +99,7 @@ async def serve(hosted: HostedFunctions, listener: socket.socket, choices: Choic
 
 
 def admit(host: str, choices: Choices) -> Admission:
-    """Whose calls to answer on this address; raises HostingMistake if it cannot be told from others'."""
+    """The rule for calls to answer on this address; raises HostingMistake if no rule would keep other callers out."""
     address = ip_address(host)
     if not address.is_loopback and choices.secret is None:
         raise HostingMistake(

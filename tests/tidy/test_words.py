@@ -29,14 +29,14 @@ NOT_OURS = re.compile(
 PAGES = (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", PACKAGE / "ARCHITECTURE.md")
 
 CLEAN = (
-    "api/fc",
-    "api/rest/models",
-    "api/rpc",
+    "api",
     "base",
+    "cli",
     "engine/deliveries",
     "engine/functions",
     "expressions",
     "front",
+    "hosting",
     "invokers",
     "language",
     "machine",

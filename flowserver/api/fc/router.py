@@ -69,7 +69,7 @@ class FcRoute:
             route, names = _find(request)
             answer = await route(self._operations, request, names)
         except ClientDisconnect:
-            return  # nobody is left to answer
+            return  # the client has gone
         except FlowServerError as error:
             answer = fault(error)
         except Exception as error:

@@ -41,7 +41,7 @@ def fault_answer(error: FlowServerError, host: str, request_id: str) -> Answer:
 
 
 def fault_response(error: FlowServerError, request_id: str) -> ASGIApp:
-    """The same as an application that closes the connection, for whoever stands around this API's route."""
+    """`fault_answer` as an application that closes the connection, for the middleware around this API's route."""
 
     async def respond(scope: Scope, _receive: Receive, send: Send) -> None:
         hosts = (value.decode("latin-1") for name, value in scope["headers"] if name == b"host")
@@ -87,5 +87,5 @@ def _text(value: object) -> str:
     text = str(value)
     if text.isalnum() and text.isascii():
         return text
-    # A carriage return would be read as a line feed if it stood there as it is.
+    # An XML parser would read a bare carriage return as a line feed.
     return escape(fit_for_xml(text), {"\r": "&#13;"})

@@ -1,4 +1,4 @@
-"""One call as the router hands it to whoever serves it, and how its parameters are read."""
+"""One call as the router hands it to the function that serves it, and the reading of its parameters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

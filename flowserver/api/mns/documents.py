@@ -16,7 +16,7 @@ ELEMENTS_MAX: Final = 1_000
 
 
 class _Builder(TreeBuilder):
-    """Builds the tree, and gives up on one that is too large."""
+    """Builds the tree, and stops if it grows too large."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,8 +55,8 @@ def children(element: Element, name: str) -> list[Element]:
 def fields_of(element: Element, *nested: str) -> dict[str, str]:
     """The texts of the elements directly within, by name.
 
-    Raises MalformedXml for one that holds elements, unless it is among `nested`: it is a text that was not escaped, and
-    what of it is no element would be all that is left.
+    Raises MalformedXml if one of them holds elements, unless it is among `nested`: then its text was not escaped, and
+    only the parts outside elements would be read.
     """
     for child in element:
         if len(child) and local_name(child) not in nested:

@@ -91,7 +91,7 @@ async def receive(operations: Operations, call: Call) -> Answer:
 
 
 async def delete(operations: Operations, call: Call) -> Answer:
-    """DeleteMessage or BatchDeleteMessage; what of a batch could not be deleted is told of each."""
+    """DeleteMessage or BatchDeleteMessage; the answer has an error for each message that could not be deleted."""
     handle = call.query.get("receipthandle")
     if handle is not None:
         (error,) = await operations.queues.delete_messages(call.names[0], [handle])

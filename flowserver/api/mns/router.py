@@ -46,10 +46,10 @@ CALLS: Final[dict[tuple[str, str], Serve]] = {
     ("GET", "/topics/*/subscriptions/*"): topics.get_subscription,
     ("DELETE", "/topics/*/subscriptions/*"): topics.unsubscribe,
 }
-"""By method and path; a star stands for a name."""
+"""By method and path; a star matches a name."""
 
 MAY_WAIT: Final = (queues.receive,)
-"""Calls that end when their client goes, so that no message is received for nobody."""
+"""Calls that end when their client disconnects, so that no message is handed to a client that has gone."""
 
 AT_ONCE_SECONDS = 0.2
 """Only for what takes longer it is worth watching whether the client is still there."""
@@ -81,7 +81,7 @@ class MnsRoute:
             else:
                 answer = await serve(self._operations, call)
         except ClientDisconnect:
-            return  # nobody is left to answer
+            return  # the client has gone
         except FlowServerError as error:
             answer = fault_answer(error, headers.get("host", ""), request_id)
         except Exception as error:

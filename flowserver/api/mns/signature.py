@@ -1,7 +1,7 @@
-"""Whether a signed request says the truth: who signed it, when, and that nothing was changed since.
+"""Verifies signed requests: who signed it, when, and that nothing was changed since.
 
 Pure: the caller looks up the secret. The scheme has no nonce, so a request that was overheard can be repeated within
-the window of its date; whoever fears that uses TLS.
+the window of its date. TLS prevents that.
 """
 
 import base64
@@ -67,7 +67,7 @@ def read_claim(headers: Mapping[str, str]) -> Claim:
 def verify(request: SignedRequest, claim: Claim, secret: str, now_ms: int) -> None:
     """Check a claim with the secret of its access key.
 
-    Raises SignatureNotMatch, InvalidDigest if the body is not the one that was signed, RequestTimeTooSkewed if it was
+    Raises SignatureNotMatch, InvalidDigest if the body is not the signed one, RequestTimeTooSkewed if it was
     signed more than 15 minutes from `now_ms`.
     """
     expected = sign(secret, string_to_sign(request))

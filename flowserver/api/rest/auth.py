@@ -20,7 +20,7 @@ bearer = HTTPBearer(
 class Unauthenticated(AccessDenied):
     """The bearer token is missing, unknown or disabled.
 
-    Its status is 401, as RFC 6750 has it for a token that is missing and for one that is not valid; 403 is left for
+    Its status is 401, as RFC 6750 requires for a missing token and for an invalid one; 403 is reserved for
     requests that no token could help. `challenge` is the WWW-Authenticate header to send.
     """
 

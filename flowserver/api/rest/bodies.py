@@ -26,7 +26,7 @@ CHARSETS = (None, "utf-8", "us-ascii")
 
 
 def json_body(model: type[M]) -> Callable[[Request], Awaitable[M]]:
-    """A dependency that reads a JSON body; an empty one is `{}`, whatever its media type."""
+    """A dependency that reads a JSON body; an empty one is `{}`, with any media type."""
 
     async def read(request: Request) -> M:
         body = await request.body()

@@ -1,4 +1,4 @@
-"""/v1/definitions: checks of definitions that nobody keeps."""
+"""/v1/definitions: checks of definitions that are not stored."""
 
 from typing import Annotated
 

@@ -54,8 +54,8 @@ async def start_execution(
 ) -> Response:
     """Start an execution of a flow; with `?wait=` seconds the reply comes when it has ended.
 
-    A name makes the start idempotent: while an execution of that name runs, starting it again returns it, whatever
-    the input; once it has ended, the name is refused with ExecutionAlreadyExists. So a client that got no answer may
+    A name makes the start idempotent: while an execution of that name runs, starting it again returns it, with any
+    input; once it has ended, the name is refused with ExecutionAlreadyExists. So a client that got no answer may
     simply ask again. Without a name every request starts an execution of its own.
     """
     row, is_new = await operations.executions.start_or_find(
@@ -134,9 +134,9 @@ async def stop_execution(
     responses=problems(FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, ExecutionNotParked),
 )
 async def restart_execution(flow: FlowName, execution: ExecutionName, operations: Ops) -> Response:
-    """Let an execution go on that the server had set aside (`parkedError`), once the reason is mended.
+    """Continue an execution that the server has parked (`parkedError`), once the cause is removed.
 
-    It goes on where it stood: nothing that is settled is done again. If the reason is still there, the reply shows the
+    It continues at the same step, and completed work is not repeated. If the cause still exists, the reply shows the
     execution parked again.
     """
     return answer(Execution.of(await operations.executions.unpark(flow, execution)))

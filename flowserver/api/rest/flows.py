@@ -52,7 +52,7 @@ async def list_flows(operations: Ops, page: Annotated[PageQuery, Query()]) -> Re
 async def create_flow(request: Request, operations: Ops, query: Annotated[NewFlowQuery, Query()]) -> Response:
     """Create a flow from JSON, or from a bare definition, YAML or JSON, with `?name=` (and `?description=`).
 
-    A definition that is text is kept byte for byte. One that is not valid is refused with all its `diagnostics`.
+    A definition that is text is kept byte for byte. An invalid definition is refused with all its `diagnostics`.
     """
     wanted = await read_definition(request, CreateFlow, query.model_dump())
     flow = await operations.flows.create(

@@ -37,7 +37,7 @@ Allowed = Annotated[WhileAllowed, Depends(_allowed)]
 
 
 class RestRoute(APIRoute):
-    """A route that answers whatever goes wrong in it as a problem."""
+    """A route that answers its failures as problem documents."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The route's function, with its failures answered."""
@@ -59,7 +59,7 @@ def _error_of(request: Request, error: Exception) -> FlowServerError:
         case RequestValidationError():
             return explained(error.errors())
         case ClientDisconnect():
-            return InvalidArgument("the request ended before its body did")  # nobody is left to read it
+            return InvalidArgument("the request ended before its body did")  # the client has gone
     return as_fault(error, f"request {getattr(request.state, 'request_id', '')}")
 
 

@@ -13,7 +13,7 @@ from flowserver.base.names import NAME_RULE
 from flowserver.language.diagnostics import shown
 
 FINDINGS_MAX = 5
-"""Findings one message lists; the others show when these are mended."""
+"""Findings that one message lists; the rest appear once these are corrected."""
 
 PLACES = frozenset({"query", "path", "header", "body"})
 

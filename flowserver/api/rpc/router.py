@@ -70,7 +70,7 @@ class RpcRoute:
             request_id = scope["state"]["request_id"] = _own_request_id(received) or request_id
             body = await self._answer(received, request_id, scope["state"])
         except ClientDisconnect:
-            return  # nobody is left to answer
+            return  # the client has gone
         except FlowServerError as error:
             await _send_fault(send, error, headers, request_id)
         except Exception as error:
