@@ -1,1 +1,1 @@
-"""The facades: RPC at `/` as the official SDKs speak it, REST under `/v1`. They spell; operations do."""
+"""The facades: RPC at `/` as the official SDKs speak it, REST under `/v1`. They translate; `operations` acts."""

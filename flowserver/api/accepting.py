@@ -1,8 +1,8 @@
-"""Accepting connections of clients, never more than leaves files for the database and for the calls of functions.
+"""Accepts connections of clients, and keeps enough file descriptors for the database and the calls of functions.
 
-The event loops accept all that have queued up before they say so, and each connection is an open file: a burst could
-take every file that the process may have. So the server accepts by itself, and stops while it has as many as it may;
-further clients wait in the kernel's queue.
+Event loops accept all queued connections before they report them, and each connection is a descriptor: a burst could
+take every descriptor of the process. So the server accepts connections itself, and stops while it has the maximum.
+Further clients wait in the kernel's queue.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Connections of clients, bounded before anything is known of who sends: by bytes, by time.
+"""Connections of clients, bounded in bytes and time before the sender is known.
 
 A connection is at any time in one of three states: it receives a request's head, or a request's body, or nothing. The
 head has a bound of bytes and of time, the body one of time (its bytes are bounded by `RequestFrame`, which knows what
@@ -137,7 +137,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return HeadTooLarge(f"request line, headers and trailers have more than {bytes_max} bytes")
 
     def _look(self) -> None:
-        """Refuse the request if its time is up, else look again when it will be."""
+        """Refuse the request if its time is up, else check again when it will be."""
         if self._is_refused or self.transport.is_closing():
             return
         now = self.loop.time()
@@ -159,7 +159,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return min(self._heard_at + limits.body_idle_seconds_max, self._body_since + limits.body_seconds_max)
 
     def _refuse(self, fault: FlowServerError) -> None:
-        """Say why, if that cannot be taken for the answer to another request, and close the connection."""
+        """Send the reason, unless it could be taken for the answer to another request, and close the connection."""
         self._is_refused = True
         self._unset_keepalive_if_required()
         cycle = self.cycle

@@ -1,4 +1,4 @@
-"""What a request answers that failed for no fault of the caller's; the same over RPC and REST."""
+"""The answer to a request that failed through no fault of the caller; the same over RPC and REST."""
 
 import logging
 
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 def as_fault(error: Exception, what: str) -> FlowServerError:
     """ServiceUnavailable while the database is away, else InternalServerError; `what` names the failed work in the log.
 
-    A text that the database cannot store is the caller's error all the same.
+    A text that the database cannot store is still the caller's error.
     """
     if holds_nul(error):
         return InvalidArgument("a text of the request holds the character NUL, which the database cannot store")

@@ -1,4 +1,4 @@
-"""Around every request: an id, a bound on the body, an answer even when our code fails, and goodbye when leaving."""
+"""Wraps requests: an id, a limit on the body, an answer even when our code fails, `close` while the server stops."""
 
 import asyncio
 import logging
@@ -67,7 +67,7 @@ class LargeAnswers:
     def begin(self, *, changed: bool) -> None:
         """Take a place; raises ResourceThrottled if all are taken.
 
-        The answer to a request that has changed something is not refused: the client would do it once more.
+        The answer to a request that has changed something is not refused: the client would repeat the change.
         """
         if self._left <= 0 and not changed:
             raise ResourceThrottled("too many large answers are being sent; try again later, or ask for smaller pages")

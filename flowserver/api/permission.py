@@ -1,4 +1,4 @@
-"""Permission that lasts no longer than its key: requests that wait ask again whether their caller is still allowed."""
+"""Permission that ends with its key: requests that wait check repeatedly that their caller is still allowed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

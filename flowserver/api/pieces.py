@@ -1,6 +1,6 @@
 """Large bodies are made and sent in pieces.
 
-To make or send one text of some megabytes takes milliseconds, and no other thread of the process runs meanwhile.
+Making or sending one text of some megabytes takes milliseconds, in which no other thread of the process runs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""/healthz, /readyz and /metrics: for load balancers and Prometheus. No access key: they tell counts, yes and no."""
+"""/healthz, /readyz and /metrics: for load balancers and Prometheus.
+
+They need no access key: they show only counts, yes and no.
+"""
 
 from typing import Any
 

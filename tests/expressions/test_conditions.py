@@ -166,7 +166,7 @@ def test_long_chains_need_no_stack() -> None:
     assert holds(compile_condition(text), {"a": 1})
 
 
-# Fuel: a condition that compares too much is false, whatever it would mean
+# Fuel: a condition that compares too much is false
 
 MANY = [0] * (CONDITION_VALUES_MAX // 2)
 LONG = "1" * 240_000

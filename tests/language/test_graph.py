@@ -1,4 +1,4 @@
-"""Valid definitions: what stands in the graph."""
+"""The graphs of valid definitions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Properties of the parser: whatever the text, it answers with a graph or with diagnostics that can be printed."""
+"""Properties of the parser: for any text it returns a graph or printable diagnostics."""
 
 import json
 from typing import Any

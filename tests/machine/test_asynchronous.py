@@ -1,4 +1,4 @@
-"""`InvocationType: Async` in all three patterns: submitted, waited for, and stopped when nobody waits any more."""
+"""`InvocationType: Async` in all three patterns: submitted, waited for, and stopped when no step waits any more."""
 
 from typing import Any
 

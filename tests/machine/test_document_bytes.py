@@ -78,7 +78,7 @@ def _named(steps: list[dict[str, Any]], path: str = "s") -> list[dict[str, Any]]
 
 
 def _next_message(world: World, data: st.DataObject) -> Message | None:
-    """Any message that may come now, in whatever order."""
+    """Any message that may come now, in any order."""
     if world.more:
         return Continue()
     waiting = [scope for scope in world.execution.scopes.values() if scope.wait.value == "task"]

@@ -1,4 +1,4 @@
-"""How executions end from outside: stop, deadline; and what an end means to whoever waits for it."""
+"""How executions end from outside: stop, deadline; and the result for the task that waits for the execution."""
 
 import pytest
 

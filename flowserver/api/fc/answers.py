@@ -1,4 +1,4 @@
-"""What a Function Compute client is answered: status, headers, body. Decides only how things are spelled."""
+"""Answers to Function Compute clients: status, headers, body. Decides only their format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -63,7 +63,7 @@ def refusal(status: int, code: str, message: str) -> Answer:
 
 
 def fault(error: FlowServerError) -> Answer:
-    """The refusal that an error of ours becomes."""
+    """The refusal for an error of ours."""
     code, status = _OTHERWISE.get(type(error), (error.code, error.status))
     return refusal(status, code, error.message)
 
@@ -74,7 +74,7 @@ def fault_response(error: FlowServerError, request_id: str) -> "FaultResponse":
 
 
 class FaultResponse:
-    """Says why a request could not be taken in, and ends the connection."""
+    """Answers why a request was not read, and closes the connection."""
 
     def __init__(self, error: FlowServerError, request_id: str) -> None:
         answer = fault(error)

@@ -21,7 +21,7 @@ async def get_config(operations: Operations, _: FcRequest, names: dict[str, str]
 
 
 async def delete_config(operations: Operations, _: FcRequest, names: dict[str, str]) -> Answer:
-    """Take a configuration away."""
+    """Delete a configuration."""
     await operations.async_configs.delete(**names)
     return Answer(204)
 

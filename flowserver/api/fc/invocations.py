@@ -1,4 +1,4 @@
-"""Asynchronous invocations, as Function Compute's clients look at them and stop them."""
+"""Asynchronous invocations, as Function Compute's clients read and stop them."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -101,12 +101,12 @@ def _shown(row: InvocationRow) -> JsonObject:
 
 
 def _condition(error: str) -> str:
-    """How the service names an error: its own ones (`FC.…`), and one name for all that functions do."""
+    """The service's name for an error: its own ones (`FC.…`), and one name for all errors of functions."""
     return error if error.startswith("FC.") and error != UNKNOWN else UNHANDLED
 
 
 def _error_message(row: InvocationRow) -> str:
-    """What a failure of the function is called, why it was not called, or why the server has parked it."""
+    """The message of the function's failure, or why it was not called, or why the server has parked the invocation."""
     state = row.state
     if row.parked_error is not None:
         return f"parked: {row.parked_error}"

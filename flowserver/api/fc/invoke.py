@@ -14,7 +14,7 @@ ID_HEADER = "x-fc-stateful-async-invocation-id"
 
 
 async def invoke(operations: Operations, request: FcRequest, names: dict[str, str]) -> Answer:
-    """Have a function do its work and answer what it returned; or take the work in and answer 202."""
+    """Call a function and answer its result; or accept an asynchronous invocation and answer 202."""
     kind = _one_of(request, "x-fc-invocation-type", ("Sync", "Async"))
     log_type = _one_of(request, "x-fc-log-type", ("None", "Tail"))
     if kind == "Async":

@@ -1,4 +1,4 @@
-"""A request of a Function Compute client, taken apart. Checks nothing but that it can be read."""
+"""A parsed request of a Function Compute client. Checks only that the request can be read."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -22,7 +22,7 @@ PARAMETERS_MAX = 50
 
 @dataclass(frozen=True)
 class FcRequest:
-    """A request but for its body, which is read only once it is known who sends it; header names in lower case."""
+    """A request without its body, which is read only after the caller is checked; header names in lower case."""
 
     method: str
     path: str

@@ -1,7 +1,7 @@
-"""The routes of Function Compute's API: check the caller, find what is asked for, answer as the SDKs expect.
+"""The routes of Function Compute's API: check the caller, find the operation, answer as the SDKs expect.
 
-A plain ASGI application, like RPC's. Who calls is checked before anything of the body is read: the signature of fc2
-does not cover it, and that of the OpenAPI clients covers a hash which the body is held to when it is read.
+A plain ASGI application, like RPC's. The caller is checked before the body is read: the signature of fc2 does not cover
+the body, and that of the OpenAPI clients covers a hash, with which the body is compared when it is read.
 
 Two versions have the same routes. In 2016-08-15, which fc2 speaks, a qualifier follows the service's name; in
 2021-04-06, which the OpenAPI clients (`alibabacloud-fc-open20210406`) speak, it is a parameter of the query.

@@ -1,8 +1,8 @@
-"""Whether a signed request of a Function Compute client says the truth: who signed it, when, and what it asks for.
+"""Verifies signed requests of Function Compute clients: who signed it, when, and what it asks for.
 
 Pure: the caller looks up the secret. The signature covers method, path, Content-MD5, Content-Type, Date and every
-`x-fc-*` header; neither the query nor, unless Content-MD5 is right, the body. There is no nonce: who reads a request on
-its way can send it again for a quarter of an hour, so it should travel over TLS.
+`x-fc-*` header; neither the query nor, unless Content-MD5 is right, the body. There is no nonce: an eavesdropper
+can send a request again for a quarter of an hour, so use TLS.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""What goes back: status, headers, and an XML document, flat or a list of flat ones; errors likewise."""
+"""Answers: status, headers, and an XML document, flat or a list of flat ones; errors likewise."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What goes back; a body is an XML document."""
+    """An answer; its body, if any, is an XML document."""
 
     status: int
     body: bytes = b""

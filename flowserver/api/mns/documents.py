@@ -1,6 +1,6 @@
-"""XML documents as they come: no document types and so no entities, few elements; the size was bounded before.
+"""Reads XML documents of requests: no document types and so no entities, few elements. The caller bounds the size.
 
-All documents of this API are flat, or lists of flat ones. The namespace is not looked at, nor is the order of elements.
+All documents of this API are flat, or lists of flat ones. The namespace and the order of elements are ignored.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Errors as this API's clients know them: codes of its own where they differ from the others', in XML documents."""
+"""Errors of this API, as XML documents: its own codes where they differ from those of the other APIs."""
 
 from typing import Final
 

@@ -62,7 +62,7 @@ async def list_topics(operations: Operations, call: Call) -> Answer:
 
 
 async def publish(operations: Operations, call: Call) -> Answer:
-    """PublishMessage. `MessageAttributes` speak to subscribers by mail or telephone, of which there are none."""
+    """PublishMessage. `MessageAttributes` is ignored: no subscribers by mail or telephone exist here."""
     fields = fields_of(read_document(call.body, "Message"), "MessageAttributes", *UNSUPPORTED)
     if unsupported := [name for name in UNSUPPORTED if name in fields]:
         raise InvalidArgument(f"{', '.join(unsupported)}: not supported by this server")

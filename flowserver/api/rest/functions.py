@@ -1,4 +1,4 @@
-"""/v1/functions: where the functions that flows name are called."""
+"""/v1/functions: the registry of the functions that flows call."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Path parameters and their bounds. A value that no resource can have is refused before anything is looked up."""
+"""Path parameters and their bounds. A value that no resource can have is refused before any look-up."""
 
 from typing import Annotated
 

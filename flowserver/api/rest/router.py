@@ -1,4 +1,4 @@
-"""REST's application: all routes, and answers for paths that are none."""
+"""REST's application: all routes, and answers for unknown paths."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def rest_application(state: State) -> FastAPI:
 
 
 async def _answer_framework_error(request: Request, error: Any) -> Response:
-    """What the framework refuses before a route is found: no such path, no such method."""
+    """Answer the framework's refusals before a route is found: no such path, no such method."""
     response = problem_response(request, _error_of(request, error))
     response.headers.update(error.headers or {})
     if error.status_code == 405 and (methods := _methods(request.url.path)):

@@ -1,4 +1,4 @@
-"""What all REST routes share: where they stand, who may call them, and how their failures are answered."""
+"""What all REST routes share: their path prefix, the check of callers, and the answers to failures."""
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
@@ -64,7 +64,7 @@ def _error_of(request: Request, error: Exception) -> FlowServerError:
 
 
 def rest_router(prefix: str, tag: str) -> APIRouter:
-    """A router below /v1 whose every route asks who is calling before it looks at the request."""
+    """A router below /v1 whose routes all check the caller before they read the request."""
     return APIRouter(
         prefix=f"/v1{prefix}",
         tags=[tag],

@@ -1,4 +1,4 @@
-"""What is wrong with a request, in words: pydantic's findings as one error of ours."""
+"""Validation of requests: pydantic's findings as one error of ours."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar

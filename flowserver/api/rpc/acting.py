@@ -1,4 +1,4 @@
-"""What an RPC request orders, done: its action carried out, its answer as the bytes that are sent."""
+"""Carries out the action of an RPC request; returns its answer as the bytes to send."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial

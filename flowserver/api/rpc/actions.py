@@ -1,4 +1,4 @@
-"""The actions: which parameters each reads, which operation it calls, what it answers."""
+"""The actions: the parameters that each reads, the operation that it calls, and its answer."""
 
 from collections.abc import Awaitable, Callable
 

@@ -1,4 +1,4 @@
-"""Request parameters: texts by name, as any SDK generation sends them, and how they are read as values.
+"""Request parameters: texts by name, as any SDK generation sends them, and their conversion to values.
 
 Parameters of the API that this server does not carry out are refused by name. Others that it does not know are
 ignored: every SDK sends some of its own, with its signature or beside it (RegionId, Format, SecurityToken).

@@ -1,9 +1,9 @@
-"""Whether a signed RPC request says the truth: who signed it, when, and that nothing was changed since.
+"""Verifies signed RPC requests: who signed it, when, and that nothing was changed since.
 
 Pure: the caller looks up the secret and remembers nonces. Two signatures are accepted, RPC v1 (HMAC-SHA1 over
 every parameter) and V3 (ACS3-HMAC-SHA256 over method, path, query, chosen headers and the body); no others.
 
-The order that never tells a stranger more than it must: `read_claim`, look up the key, `verify`, and only then
+This order reveals the least to a stranger: `read_claim`, look up the key, `verify`, and only then
 spend the nonce, once per access key. A nonce can be forgotten NONCE_KEPT_MS after it was spent.
 """
 

@@ -86,7 +86,7 @@ def test_whatever_happens_only_legal_ways_are_taken(
 
 @given(settings, st.lists(st.sampled_from([BROKE, RETURNED, StopAsked()]), max_size=12))
 def test_whoever_goes_on_comes_to_an_end(settings: InvocationSettings, outcomes: list[Happening]) -> None:
-    """Whatever was done before, and wherever it stopped: asking for the next thing leads to an end."""
+    """From every reachable state, following the next action leads to an end."""
     state = submitted(settings, 0)
     for now in range(100):
         if state.is_over:
