@@ -78,7 +78,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._on_lost()
 
     def data_received(self, data: bytes) -> None:
-        """Take in what has come, unless it is too much."""
+        """Parse the data, unless it exceeds a limit."""
         if self._is_refused or self.transport.is_closing():
             return
         self._heard_at = self.loop.time()

@@ -38,7 +38,7 @@ LARGE_BYTES = 262_144
 """An answer of more bytes counts as large."""
 
 STALLED_SECONDS = 60.0
-"""A client that reads nothing of a large answer for so long is cut off, since the answer stays in memory meanwhile."""
+"""A client that reads nothing of a large answer for this time is cut off: the answer stays in memory meanwhile."""
 
 
 def fault_body(fault: FlowServerError, request_id: str) -> bytes:

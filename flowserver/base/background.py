@@ -24,11 +24,11 @@ PAUSE_SECONDS_MAX: Final = 0.005
 """Work beyond this is not made up for: calls into C that took longer had mostly let go of the lock themselves."""
 
 REST: Final = 2
-"""A pause is so many times as long as the work before it. Measured with pages of 4 MB that 40 clients ask for at once:
+"""A pause lasts this many times as long as the work before it. Measured with pages of 4 MB for 40 clients at once:
 with 1, another flow's p99 is 3.4 times its normal, with 2 or 3 it is 2.5 times."""
 
 WAIT_SLICES: Final = 4
-"""While something urgent goes on, a pause is so many times as long as the work before it, and no longer."""
+"""While urgent work goes on, a pause lasts at most this many times as long as the work before it."""
 
 LOOP_PAUSE_SECONDS: Final = 0.001
 

@@ -17,7 +17,7 @@ from flowserver.expressions.fuel import Fuel
 from flowserver.expressions.paths import MISSING, Missing
 
 TEXT_PIECE: Final = 64
-"""So many characters of a text cost as much as one value: a text may have to be read as a number."""
+"""Characters of a text that count as one value: a text may have to be read as a number."""
 
 _NUMERIC = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _BOOLEANS = {"true": True, "false": False}

@@ -14,7 +14,7 @@ from flowserver.expressions.fuel import Fuel, OutOfFuel
 from flowserver.expressions.paths import Missing, find
 
 CONDITION_VALUES_MAX: Final = 100_000
-"""The fuel of a condition: no comparison of documents of 262,144 bytes needs so much, thousands of them do."""
+"""The fuel of a condition: any one comparison of documents of 262,144 bytes fits, thousands do not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ class Link(asyncio.Protocol):
             task.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """Take in what has come, and act on every frame that is whole."""
+        """Buffer the data, and act on every complete frame."""
         self._received += data
         begin, end = 0, len(self._received)
         with memoryview(self._received) as received:

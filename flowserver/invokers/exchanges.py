@@ -17,7 +17,7 @@ from aiohttp.connector import Connection
 from flowserver.invokers.invocation import Reply
 
 SLICE_BYTES = 16_384
-"""So much is parsed at once while no body is under way: about a millisecond's worth of interim replies."""
+"""Bytes that are parsed at once outside a body: about a millisecond's worth of interim replies."""
 
 
 class ReplyTooLarge(Exception):

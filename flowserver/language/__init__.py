@@ -1,4 +1,4 @@
 """The flow definition language: text to a compiled graph, or diagnostics that point at the text.
 
-`parser.parse` is the way in; `graph` is what comes out and all that the machine knows of this package.
+`parser.parse` is the entry point; `graph` is its result, and all that the machine knows of this package.
 """

@@ -8,7 +8,7 @@ from flowserver.base.json_values import Json, JsonObject
 
 LARGE_ELEMENTS: Final = 32
 LARGE_CHARACTERS: Final = 1_024
-"""From so many elements, or characters of a text, a value is a part of its own: most events of an execution repeat
+"""A value of at least this many elements or text characters is a part of its own: most events of an execution repeat
 the documents of others, and a foreach shows its whole collection to each of its iterations."""
 
 

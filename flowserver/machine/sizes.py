@@ -17,7 +17,7 @@ PLAIN_BYTES = 2_048
 """A document of more bytes is measured value by value."""
 
 LARGE_BYTES = 512
-"""Values of at least so many bytes are remembered."""
+"""Values of at least this many bytes are remembered."""
 
 REMEMBERED_MAX = 64
 """The most values that are remembered; a forgotten value is measured again."""

@@ -61,7 +61,7 @@ STOPS_ALL = (Status.STOPPED, Status.TIMED_OUT)
 
 
 STEP_BYTES: Final = 16_384
-"""So much of an event's text takes about as long as one more step."""
+"""Writing this much of an event's text takes about as long as one step."""
 
 PART_STEP_BYTES: Final = 4_096
 """The same for a large value that was not shown before: it is measured, too, and stored in a row of its own."""

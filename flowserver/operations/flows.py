@@ -210,7 +210,7 @@ class FlowOperations:
 
 
 def require_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowRow:
-    """The live flow of that name, locked for a change if so wished; raises FlowNotExists."""
+    """The live flow of that name, locked for a change on request; raises FlowNotExists."""
     flow = find_flow(connection, name, lock=lock)
     if flow is None:
         raise FlowNotExists(f"flow {name} does not exist")

@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 log = logging.getLogger(__name__)
 
 SHARE_OF_TIME = 20
-"""What took a second to find is remembered for so many, so that looking takes a twentieth of the time at most."""
+"""A read that took one second is cached for this many seconds, so that reads take at most a twentieth of the time."""
 
 T = TypeVar("T")
 

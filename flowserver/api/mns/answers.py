@@ -68,7 +68,7 @@ def write_document(name: str, fields: Fields) -> bytes:
 
 
 def write_list(name: str, item_name: str, items: Iterable[Fields], more: Fields | None = None) -> bytes:
-    """A list of flat documents, and what there is to say besides."""
+    """A list of flat documents, and further elements."""
     texts = [f"<{item_name}>{_elements(item)}</{item_name}>" for item in items]
     return _document(name, "".join(texts) + _elements(more or {}))
 

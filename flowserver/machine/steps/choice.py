@@ -14,7 +14,7 @@ from flowserver.machine.turn import Turn
 DEFAULT_OPTION = -1
 
 STEP_VALUES: Final = 1_000
-"""So many values compared take about as long as one more step, and count as one in the turn."""
+"""Comparing this many values takes about as long as one step, and counts as one in the turn."""
 
 
 def enter_choice(turn: Turn, scope: Scope, step: ChoiceStep) -> None:
