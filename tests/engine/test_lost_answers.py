@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, select
 
 from flowserver.base.errors import FlowAlreadyExists, FlowNotExists
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.batch import Item
+from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.queues.operations import Delete, NewQueueMessage, carry_out
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.keys import EngineKeys
@@ -24,25 +24,27 @@ PASS = "- {type: pass, name: p}"
 
 
 async def tried_twice(
-    node: Node, lost: Select[Any], *writes: Coroutine[Any, Any, Any], through_server: bool = False
+    node: Node, lost: Select[Any], *writes: Coroutine[Any, Any, Any], through: Coalescer[Any, Any] | None = None
 ) -> list[Any]:
     """What the writes come to, in this order in one batch whose commit comes through and whose answer is lost.
 
-    `lost` finds a row once they are written. `through_server` if a task of the server hands them to the writer.
+    `lost` finds a row once they are written. `through` makes one write of them, if they do not write by themselves.
     """
     gate, committer = Gate(), node.engine.committer
     gated = asyncio.create_task(committer.write(gate))
     await gate.reached.wait()
     node.database.lie_about(lost)
     of_server, queued = asyncio.all_tasks(), 0
-    put = committer._put
+    owner, method = (committer, "_put") if through is None else (through, "add")
+    put = getattr(owner, method)
 
-    def noted(item: Item, *, bounded: bool) -> asyncio.Future[Any]:
+    def noted(change: Any, *, bounded: bool) -> asyncio.Future[Any]:
         nonlocal queued
-        queued += through_server or asyncio.current_task() not in of_server  # which writes of its own accord, too
-        return put(item, bounded=bounded)
+        queued += asyncio.current_task() not in of_server  # which writes of its own accord, too
+        future: asyncio.Future[Any] = put(change, bounded=bounded)
+        return future
 
-    committer._put = noted  # type: ignore[method-assign]
+    setattr(owner, method, noted)
     tasks: list[asyncio.Task[Any]] = []
     for write in writes:
         tasks.append(asyncio.create_task(write))
@@ -105,7 +107,7 @@ async def test_a_good_handle_is_deleted_and_an_expired_one_is_not(node: Node, cl
     last = select(queue_messages).where(queue_messages.c.message_id == "last")  # sent in the same transaction
     deleting = queues.delete("q", receipts)
     sending = queues.send("q", [NewQueueMessage(message_id="last", body="b")])
-    assert (await tried_twice(node, last, deleting, sending, through_server=True))[0] == [True, False]
+    assert (await tried_twice(node, last, deleting, sending, through=queues._orders))[0] == [True, False]
 
 
 async def test_a_deletion_that_was_rolled_back_is_not_taken_for_done(node: Node) -> None:
