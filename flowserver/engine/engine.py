@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -55,10 +55,11 @@ from flowserver.invokers.brokers import Outlet
 from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.invokers.invocation import Invoker
 from flowserver.invokers.outlets import Outlets
-from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
+from flowserver.machine.commands import CancelInvocation, Command, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
+from flowserver.machine.state import Execution
 from flowserver.store.cluster.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import Changes
@@ -329,17 +330,7 @@ class Engine:
         execution = changes.stored.execution
         caller = Caller.of(execution)
         for command in changes.commands:
-            match command:
-                case InvokeTask(scope_id=scope_id) if scope_id in execution.scopes:
-                    self.dispatcher.dispatch(caller, command, execution.scopes[scope_id].document_bytes)
-                case CancelInvocation(scope_id, wait_id):
-                    key = execution.execution_id, scope_id, wait_id
-                    if not self.dispatcher.cancel(key) and not self.membership.is_alone:
-                        self.membership.announce().dropped.append(key)
-                case InvokeTask() | StopInvocation():
-                    pass  # a call whose wait a later commit has ended; stops are done below, for those that were found
-                case ReportCallback(token, result):
-                    self._report(execution.execution_id, token, result)
+            self._carry_out(execution, caller, command)
         if changes.unwanted:
             self.follow(self.invocations.stop_all(changes.unwanted))
         for scope_id in changes.touched & execution.scopes.keys():
@@ -355,6 +346,21 @@ class Engine:
         self._tell_nodes(execution.execution_id, ended=not execution.is_running)
         if self.lease.is_leaving and changes.commands:
             self.membership.announce().sweep = True
+
+    def _carry_out(self, execution: Execution, caller: Caller, command: Command) -> None:
+        match command:
+            case InvokeTask(scope_id=scope_id) if scope_id in execution.scopes:
+                self.dispatcher.dispatch(caller, command, execution.scopes[scope_id].document_bytes)
+            case CancelInvocation(scope_id, wait_id):
+                key = execution.execution_id, scope_id, wait_id
+                if not self.dispatcher.cancel(key) and not self.membership.is_alone:
+                    self.membership.announce().dropped.append(key)
+            case InvokeTask() | StopInvocation():
+                pass  # a call whose wait a later commit has ended; `_act` stops the invocations that were found
+            case ReportCallback(token, result):
+                self._report(execution.execution_id, token, result)
+            case _:
+                assert_never(command)
 
     def _tell_nodes(self, execution_id: str, *, ended: bool) -> None:
         if not self.membership.is_alone:

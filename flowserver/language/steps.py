@@ -16,7 +16,7 @@ from flowserver.language.simple_steps import read_fail, read_pass, read_succeed,
 from flowserver.language.step_context import StepBasics, StepContext
 from flowserver.language.task_step import read_task
 
-_READERS: Final[dict[str, Callable[[StepContext, Attributes, StepBasics], Step | None]]] = {
+READERS: Final[dict[str, Callable[[StepContext, Attributes, StepBasics], Step | None]]] = {
     "task": read_task,
     "wait": read_wait,
     "pass": read_pass,
@@ -66,7 +66,7 @@ class StepsReader:
         attributes = self._reader.read(node, STEPS[kind]) if kind else None
         if kind is None or attributes is None:
             return nothing
-        return _READERS[kind](context, attributes, self._basics(attributes, name.text)) or nothing
+        return READERS[kind](context, attributes, self._basics(attributes, name.text)) or nothing
 
     def _count(self, span: Span) -> None:
         self._step_count += 1

@@ -1,4 +1,8 @@
-"""Commands of the machine to the engine. They are data; the engine carries them out only after the turn's commit."""
+"""Commands of the machine to the engine. They are data; the engine carries them out only after the turn's commit.
+
+No row holds a command. If the node dies after the commit, recovery finds the reason for it in other rows: the scope
+that waits for the call, the asynchronous invocation that the commit marked, the callback that the header owes.
+"""
 
 import msgspec
 

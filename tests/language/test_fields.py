@@ -5,6 +5,7 @@ import pytest
 from flowserver.language.fields import KINDS, STEPS, Field, ObjectKind, Shape
 from flowserver.language.graph import Span
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
+from flowserver.language.steps import READERS
 
 SPAN = Span(1, 1, 1, 2)
 
@@ -63,3 +64,7 @@ def test_shapes(shape: Shape, fitting: set[str]) -> None:
 
 def test_fields_are_optional_unless_they_say_so() -> None:
     assert Field("a", (Shape.ANY,), "Anything.").required is False
+
+
+def test_every_kind_of_step_has_its_reader() -> None:
+    assert READERS.keys() == STEPS.keys()

@@ -7,7 +7,7 @@ show only in the tests with real servers. All it knows is lost in a crash.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, assert_never, cast
 
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult, Envelope, Item, Write
@@ -21,7 +21,7 @@ from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.functions.caller import Caller
 from flowserver.engine.recovery import LostCalls
 from flowserver.language.graph import Flow
-from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback
+from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.messages import Continue, Result, TaskReported
 from flowserver.store.executions.due import ScopeRef
 from flowserver.store.executions.loading import StoredExecution
@@ -205,6 +205,10 @@ class Node:
                     cancelled.add((execution.execution_id, scope_id, wait_id))
                 case ReportCallback(token, result):
                     self.deliver(execution.execution_id, token, result)
+                case StopInvocation():
+                    pass  # no asynchronous invocations run here
+                case _:
+                    assert_never(command)
         if cancelled:
             self._cancel(cancelled, {key[1:] for key in cancelled if _is_ordered(changes, key)})
 

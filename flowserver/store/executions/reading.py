@@ -18,7 +18,11 @@ from flowserver.store.sql.unreadable import checks_of, damage_in, legible
 
 
 class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution as the API shows it; documents are JSON texts, instants in ms."""
+    """An execution as the API shows it; documents are JSON texts, instants in ms.
+
+    Three places make one: `as_shown` from rows, `row_of_new` for one that begins, and `End` for one that ends while a
+    request waits (`engine/executions/watchers.py`). What changes until the end belongs to `End`.
+    """
 
     execution_id: str
     flow_id: str
