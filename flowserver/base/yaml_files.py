@@ -59,6 +59,6 @@ class _NoDuplicatesLoader(yaml.SafeLoader):
         seen: set[str] = set()
         for key, _ in node.value:
             if str(key.value) in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value} stands twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value} appears twice", key.start_mark)
             seen.add(str(key.value))
         return super().construct_mapping(node, deep)

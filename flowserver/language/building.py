@@ -179,9 +179,7 @@ class NodeBuilder:
                 continue
             if name in entries:
                 line = entries[name].key_span.line
-                self._report.error(
-                    "duplicate-key", key.node.span, f"the key {shown(name)} stands in line {line} already"
-                )
+                self._report.error("duplicate-key", key.node.span, f"the key {shown(name)} is in line {line} already")
                 continue
             entries[name] = Entry(name, key.node.span, value.node)
         return tuple(entries.values())

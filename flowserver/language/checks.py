@@ -39,5 +39,5 @@ def check_gotos(outlines: Sequence[ListOutline], report: Report, work: Work) -> 
 def _goto_hint(name: str, siblings: Collection[str], everywhere: dict[str, Located], work: Work) -> str | None:
     if name in everywhere:
         line = everywhere[name].span.line
-        return f"the step in line {line} stands in another list, and a goto reaches siblings only"
+        return f"the step in line {line} is in another list, and a goto reaches siblings only"
     return work.similar(name, siblings)

@@ -52,7 +52,7 @@ def test_an_empty_file_says_nothing(written):
         ("port: 1\nprot: 2\n", "mine.yaml, line 2: there is no setting prot; did you mean port?"),
         ("- port\n", "mine.yaml must be a mapping of settings"),
         ("settings: other.yaml\n", "mine.yaml, line 1: there is no setting settings"),
-        ("port: 1\nport: 2\n", "port stands twice"),
+        ("port: 1\nport: 2\n", "port appears twice"),
         ("port: [\n", "is not valid YAML"),
         ("host: \xff", "is not valid YAML"),
     ],

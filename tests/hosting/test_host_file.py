@@ -57,7 +57,7 @@ def test_defaults(read):
         ("functions: {s/f: 3}", "functions > s/f"),
         ("functions: {f: a.py:handler}", "service/function"),
         ("functions: {a/b/c: a.py:handler}", "service/function"),
-        ("functions: {s/f: a.py:h, s/f: b.py:h}", "s/f stands twice"),
+        ("functions: {s/f: a.py:h, s/f: b.py:h}", "s/f appears twice"),
         ("functions: {[a]: 1, [a]: 2}", "functions.yaml"),
         ("functions: [", "not valid YAML"),
         ("functions: !!python/object:os.system {}", "not valid YAML"),
