@@ -133,15 +133,17 @@ def test_nodes_are_restarted_one_by_one_under_load(
     everyone = [*servers]
     try:
         prepare(servers[0], functions)
-        over = threading.Event()
+        over, acknowledged = threading.Event(), threading.Semaphore(0)
         with ThreadPoolExecutor(4) as pool:
-            loads = [pool.submit(_load, servers, worker, over) for worker in range(4)]
+            loads = [pool.submit(_load, servers, worker, over, acknowledged) for worker in range(4)]
             for index in range(2):
+                _wait_for_some(acknowledged)
                 old = servers[index]
                 started = ServerProcess(migrated_postgres_url)
                 servers[index] = started
                 everyone.append(started)
                 old.stop()
+            _wait_for_some(acknowledged)
             over.set()
             names = [name for load in loads for name in load.result()]
         assert len(names) > 20
@@ -157,7 +159,15 @@ def test_nodes_are_restarted_one_by_one_under_load(
             server.kill()
 
 
-def _load(servers: list[ServerProcess], worker: int, over: threading.Event) -> list[str]:
+def _wait_for_some(acknowledged: threading.Semaphore) -> None:
+    """Until eight more executions were acknowledged."""
+    for _ in range(8):
+        assert acknowledged.acquire(timeout=PATIENCE_SECONDS)
+
+
+def _load(
+    servers: list[ServerProcess], worker: int, over: threading.Event, acknowledged: threading.Semaphore
+) -> list[str]:
     """Start executions until it is over; returns those that were acknowledged."""
     names: list[str] = []
     clients: dict[str, httpx.Client] = {}
@@ -177,6 +187,7 @@ def _load(servers: list[ServerProcess], worker: int, over: threading.Event) -> l
                 continue
             # A repeated start may find its execution ended already: that is an acknowledgement, too.
             assert reply.is_success or reply.json()["code"] == "ExecutionAlreadyExists", reply.text
+            acknowledged.release()
             break
     for http in clients.values():
         http.close()
