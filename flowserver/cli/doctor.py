@@ -17,7 +17,7 @@ from flowserver.operations.function_names import WITHOUT_SERVICE
 from flowserver.store.executions.due import due_deadlines, due_timers, orphaned_tasks
 from flowserver.store.integrity.deep_checks import find_damage
 from flowserver.store.integrity.invariant import Repair
-from flowserver.store.integrity.violations import Breach, list_breaches, list_parked, repair_execution
+from flowserver.store.integrity.violations import Violation, list_parked, list_violations, repair_execution
 from flowserver.store.invocations.parked import list_parked_invocations
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import reason_of
@@ -99,8 +99,8 @@ def _verdict(sick: bool, parked: int) -> tuple[ExitCode, str]:
     return ExitCode.DONE, "healthy"
 
 
-def _breaches(database: Database) -> list[Breach]:
-    return database.run_read(lambda connection: list_breaches(connection, SHOWN_MAX))
+def _breaches(database: Database) -> list[Violation]:
+    return database.run_read(lambda connection: list_violations(connection, SHOWN_MAX))
 
 
 def _show_breaches(database: Database) -> bool:
@@ -112,7 +112,7 @@ def _show_breaches(database: Database) -> bool:
     return bool(found)
 
 
-def _show_breach(breach: Breach) -> None:
+def _show_breach(breach: Violation) -> None:
     scope = "" if breach.scope_id is None else f", step list {breach.scope_id}"
     typer.echo(f"  {_title(breach.flow_name, breach.name, breach.execution_id)}{scope}: {breach.rule.name}")
     typer.echo(f"    {breach.rule.meaning} ({breach.detail})")
@@ -132,7 +132,7 @@ def _repair_all(database: Database) -> bool:
     return False
 
 
-def _repair_one(database: Database, breaches: list[Breach]) -> Iterator[tuple[str, int | None, str]]:
+def _repair_one(database: Database, breaches: list[Violation]) -> Iterator[tuple[str, int | None, str]]:
     with database.write() as connection:
         repaired = repair_execution(connection, breaches)
     for breach in breaches:
@@ -141,11 +141,11 @@ def _repair_one(database: Database, breaches: list[Breach]) -> Iterator[tuple[st
         yield _key(breach)
 
 
-def _key(breach: Breach) -> tuple[str, int | None, str]:
+def _key(breach: Violation) -> tuple[str, int | None, str]:
     return breach.execution_id, breach.scope_id, breach.rule.name
 
 
-def _tell_rest(found: Sequence[Breach]) -> bool:
+def _tell_rest(found: Sequence[Violation]) -> bool:
     typer.echo(f"violations left: {len(found)}; run it again")
     return True
 

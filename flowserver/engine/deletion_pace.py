@@ -18,7 +18,7 @@ ROW_BYTES: Final = 4_096
 SHORT_SECONDS, LONG_SECONDS = 0.005, 0.02
 
 
-class Pace:
+class DeletionPace:
     """The size of the next deletion. It doubles after a short one and is halved after a long one."""
 
     def __init__(self, committer: Committer, rest: Callable[[float], Awaitable[None]]) -> None:

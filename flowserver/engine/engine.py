@@ -19,14 +19,14 @@ from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.cluster.notices import Notice
 from flowserver.engine.commit.batch import BatchResult, Envelope
 from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.context import Workshop
-from flowserver.engine.commit.definition_cache import Definitions
-from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.engine.commit.context import BatchContext
+from flowserver.engine.commit.definition_cache import DefinitionCache
+from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.slow_reads import Lists
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.deliveries.receivers import FunctionInlet, QueueInlet
-from flowserver.engine.deliveries.senders import Outward
+from flowserver.engine.deliveries.senders import Senders
 from flowserver.engine.deliveries.topics import Topics
 from flowserver.engine.deliveries.worker import Deliveries
 from flowserver.engine.executions.dispatcher import Dispatcher
@@ -36,7 +36,7 @@ from flowserver.engine.executions.recovery import TaskRecovery
 from flowserver.engine.executions.retention import FOR_EVER, Retention, Rules
 from flowserver.engine.executions.starting import Starter
 from flowserver.engine.executions.timers import StepTimers
-from flowserver.engine.executions.waiting_calls import Orders
+from flowserver.engine.executions.waiting_calls import OrderedCalls
 from flowserver.engine.executions.watchers import Watchers
 from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.engine.functions.caller import Caller
@@ -96,8 +96,8 @@ class Engine:
         self.tokens = tokens
         self.lease = Lease(node_id)
         self.cutting = Cutting()
-        warm = WarmExecutions(limits.cached_executions_bytes_max)
-        workshop = Workshop(clock, limits, missing_source, tokens, self.lease, Definitions(), warm)
+        warm = ExecutionCache(limits.cached_executions_bytes_max)
+        workshop = BatchContext(clock, limits, missing_source, tokens, self.lease, DefinitionCache(), warm)
         self.committer = Committer(database, workshop, self)
         self.metrics = Metrics()
         self.watchers = Watchers()
@@ -108,7 +108,7 @@ class Engine:
         self.starter = Starter(database, self.committer, self.reader, limits)
         self.invoker = invoker or DeferredInvoker(limits)
         self.outlets = Outlets(outlets)
-        outward = Outward(self.invoker, self.outlets)
+        outward = Senders(self.invoker, self.outlets)
         self.membership = Membership(database, self.lease, clock, self)
         self.deliveries = Deliveries(self.reader, self.committer, outward, clock, self.membership, limits)
         self.callbacks = Callbacks(self.committer, tokens)
@@ -144,7 +144,7 @@ class Engine:
             self.starter,
             sender,
             Submitter(self.invocations, self.limits),
-            Orders(self.reader, self.tokens, self.lease),
+            OrderedCalls(self.reader, self.tokens, self.lease),
             self.slots,
             self.clock,
             self.limits,

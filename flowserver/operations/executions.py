@@ -27,7 +27,7 @@ from flowserver.operations.flows import require_flow
 from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
 from flowserver.store.executions.history import list_events, list_events_page
-from flowserver.store.executions.listing import ExecutionFilter, Listed, Place, list_executions
+from flowserver.store.executions.listing import ExecutionFilter, Listed, PageCursor, list_executions
 from flowserver.store.executions.reading import (
     ExecutionRow,
     find_execution,
@@ -294,13 +294,13 @@ def _news(connection: Connection, *, execution_id: str, after_event_id: int) -> 
     return over, events
 
 
-def _place_of(token: str) -> Place:
+def _place_of(token: str) -> PageCursor:
     """Where a page begins: `NAME/START`, or `NAME` alone, as the cloud service's own tokens are."""
     name, slash, start = token.rpartition("/")
-    return Place(name, int(start)) if slash and _is_small_number(start) else Place(token)
+    return PageCursor(name, int(start)) if slash and _is_small_number(start) else PageCursor(token)
 
 
-def _token_of(place: Place) -> str:
+def _token_of(place: PageCursor) -> str:
     return place.name if place.started_at is None else f"{place.name}/{place.started_at}"
 
 

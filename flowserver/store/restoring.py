@@ -23,7 +23,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.store.integrity.deep_checks import find_damage
-from flowserver.store.integrity.violations import list_breaches
+from flowserver.store.integrity.violations import list_violations
 from flowserver.store.keys import KEYS_SEEN, Admission, keep_secret
 from flowserver.store.schema.revision import REVISIONS, SchemaTooNew, revision_of
 from flowserver.store.sql.database import Database
@@ -233,7 +233,7 @@ def _check(file: Path, name: Path) -> list[str]:
         if database.run_read(revision_of) != REVISIONS[-1]:
             return findings  # what its rows should be is not known before it is migrated
         with database.read() as connection:
-            breaches = list_breaches(connection, FINDINGS_MAX)
+            breaches = list_violations(connection, FINDINGS_MAX)
             findings += [f"execution {each.execution_id}: {each.rule.name}" for each in breaches]
             damage = (f"{each.place}: {each.problem}" for each in find_damage(connection))
             findings += [each for each, _ in zip(damage, range(FINDINGS_MAX), strict=False)]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from flowserver.store.integrity.violations import list_breaches
+from flowserver.store.integrity.violations import list_violations
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import is_away
 from tests.chaos.journal import Journal
@@ -40,7 +40,7 @@ async def _watch(database: Database, journal: Journal) -> None:
 def look(database: Database, journal: Journal) -> None:
     """Read the view once and complain of what it shows, or that it cannot be read although the database is there."""
     try:
-        found = database.run_read(lambda connection: list_breaches(connection, SHOWN))
+        found = database.run_read(lambda connection: list_violations(connection, SHOWN))
     except Exception as error:
         if not is_away(error):
             journal.complaints.append(f"the view of violations cannot be read: {error!r}")

@@ -23,7 +23,7 @@ from tests.chaos.load import Load
 from tests.chaos.nodes import Node
 from tests.chaos.reporter import Reporter
 from tests.chaos.starters import Starter
-from tests.chaos.verdict import Breach, Found, Key, Verdict
+from tests.chaos.verdict import Found, Key, Verdict, Violation
 
 END_SECONDS = 60.0
 """Within this time after the last fault every execution must have ended."""
@@ -61,7 +61,7 @@ class Outcome:
     plan: Plan
     journal: Journal
     found: dict[Key, Found]
-    breaches: list[Breach]
+    breaches: list[Violation]
     seconds: float
     end_seconds: float
     """How long after the last fault the last execution ended."""

@@ -33,7 +33,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
+class Violation:
     """A broken promise."""
 
     flow: str
@@ -56,13 +56,13 @@ class Verdict:
         for report in journal.reports:
             self._reports[report.flow, report.execution].append(report)
 
-    def breaches(self) -> list[Breach]:
+    def breaches(self) -> list[Violation]:
         """All that is wrong."""
-        wrong = [Breach("", "", complaint) for complaint in self._journal.complaints]
+        wrong = [Violation("", "", complaint) for complaint in self._journal.complaints]
         for key, start in self._starts.items():
-            wrong += [Breach(*key, what) for what in self._check_start(start)]
+            wrong += [Violation(*key, what) for what in self._check_start(start)]
         for key, execution in self._found.items():
-            wrong += [Breach(*key, what) for what in self._check_execution(key, execution)]
+            wrong += [Violation(*key, what) for what in self._check_execution(key, execution)]
         return wrong
 
     def _check_start(self, start: Start) -> Iterator[str]:

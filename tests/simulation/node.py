@@ -12,8 +12,8 @@ from typing import Any, Protocol, assert_never, cast
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult, Envelope, Item, Write
 from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.context import Workshop
-from flowserver.engine.commit.definition_cache import Definitions
+from flowserver.engine.commit.context import BatchContext
+from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.recovery import TaskRecovery, result_of
@@ -71,7 +71,7 @@ class Tokens(TaskTokens):
         return super().make(execution_id, scope_id, entered_event_id, wait_id).ljust(TOKEN_CHARACTERS, "=")
 
 
-class SharedDefinitions(Definitions):
+class SharedDefinitions(DefinitionCache):
     """A node's own cache over compiled flows that all nodes share, because compiling is slow; the texts are read."""
 
     def __init__(self, compiled: dict[str, Flow]) -> None:
@@ -135,7 +135,7 @@ class Surroundings(Protocol):
     compiled: dict[str, Flow]
     """By definition id."""
 
-    def workshop(self, lease: Lease, definitions: Definitions) -> Workshop:
+    def workshop(self, lease: Lease, definitions: DefinitionCache) -> BatchContext:
         """What the node's batches need."""
 
     def dispatcher(self, lease: Lease) -> Dispatcher:

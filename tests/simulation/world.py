@@ -15,9 +15,9 @@ from sqlalchemy.exc import IntegrityError
 from flowserver.base.json_values import dump_json
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Envelope, ReceiptKind
-from flowserver.engine.commit.context import MADE_BYTES, Workshop
-from flowserver.engine.commit.definition_cache import Definitions
-from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.engine.commit.context import MADE_BYTES, BatchContext
+from flowserver.engine.commit.definition_cache import DefinitionCache
+from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.fair_queue import BATCH_MAX
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.functions.caller import Caller
@@ -111,9 +111,9 @@ class World:
 
     # What nodes need
 
-    def workshop(self, lease: Lease, definitions: Definitions) -> Workshop:
-        warm = WarmExecutions(self.plan.limits.cached_executions_bytes_max)
-        workshop = Workshop(
+    def workshop(self, lease: Lease, definitions: DefinitionCache) -> BatchContext:
+        warm = ExecutionCache(self.plan.limits.cached_executions_bytes_max)
+        workshop = BatchContext(
             self.clock, self.plan.limits, self.plan.missing_source, self._tokens, lease, definitions, warm
         )
         made_bytes_max = self._random.choice(MADE_BYTES_MAX) if self._disorder.faults else MADE_BYTES

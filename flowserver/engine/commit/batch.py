@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from flowserver.base.json_values import JsonObject
-from flowserver.engine.commit.context import SHARED_BYTES, Workshop
+from flowserver.engine.commit.context import SHARED_BYTES, BatchContext
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.engine.commit.item_loading import load_lists
 from flowserver.engine.commit.turns import history_bytes, make_turns
@@ -148,7 +148,7 @@ class Batch:
     """One transaction's worth of work over an open connection."""
 
     def __init__(
-        self, connection: Connection, workshop: Workshop, *, headers_only: bool = False, is_shared: bool = False
+        self, connection: Connection, workshop: BatchContext, *, headers_only: bool = False, is_shared: bool = False
     ) -> None:
         """With `headers_only` executions are loaded without what only a message that does not end them needs.
 

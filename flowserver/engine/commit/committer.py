@@ -20,7 +20,7 @@ from flowserver.base.errors import ResourceThrottled
 from flowserver.base.memory import give_back_memory
 from flowserver.base.sharing import give
 from flowserver.engine.commit.batch import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Write
-from flowserver.engine.commit.context import Workshop
+from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce
 from flowserver.engine.commit.fair_queue import Asked, FairQueue
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
@@ -60,7 +60,7 @@ class CommitListener(Protocol):
 class Committer:
     """Takes items from the event loop, commits them in batches in a thread of its own."""
 
-    def __init__(self, database: Database, workshop: Workshop, listener: CommitListener) -> None:
+    def __init__(self, database: Database, workshop: BatchContext, listener: CommitListener) -> None:
         self._database = database
         self._workshop = workshop
         self._listener = listener

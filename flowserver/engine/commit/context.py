@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.crash_loop_guard import AtWork
-from flowserver.engine.commit.definition_cache import Definitions
-from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.engine.commit.crash_loop_guard import CrashLoopGuard
+from flowserver.engine.commit.definition_cache import DefinitionCache
+from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.machine.mappings import Environment, MissingSource
 
@@ -24,7 +24,7 @@ batch: to write 50 KB takes a millisecond, and each step of the others waits for
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class BatchContext:
     """What every batch needs."""
 
     clock: Clock
@@ -32,9 +32,9 @@ class Workshop:
     missing_source: MissingSource
     tokens: TaskTokens
     lease: Lease
-    definitions: Definitions
-    warm: WarmExecutions
-    at_work: AtWork = field(default_factory=AtWork)
+    definitions: DefinitionCache
+    warm: ExecutionCache
+    at_work: CrashLoopGuard = field(default_factory=CrashLoopGuard)
     made_bytes_max: int = MADE_BYTES
     _shared_limits: Limits = field(init=False)
 

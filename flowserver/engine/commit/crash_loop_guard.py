@@ -32,7 +32,7 @@ class NotMarked(Exception):
         self.execution_ids = execution_ids
 
 
-class AtWork:
+class CrashLoopGuard:
     """The marks of this process. For one thread: the writer's."""
 
     def __init__(self) -> None:

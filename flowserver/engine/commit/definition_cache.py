@@ -15,7 +15,7 @@ class DefinitionUnusable(Exception):
     """The stored definition is missing or no longer accepted; its executions are parked."""
 
 
-class Definitions:
+class DefinitionCache:
     """A cache of compiled flows, least recently used out first. For one thread: the writer's."""
 
     def __init__(self) -> None:

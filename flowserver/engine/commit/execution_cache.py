@@ -20,7 +20,7 @@ from flowserver.store.executions.loading import StoredExecution, lock_versions
 EXECUTIONS_MAX = 2_000
 
 
-class WarmExecutions:
+class ExecutionCache:
     """A bounded store, least recently used out first. For one thread: the writer's."""
 
     def __init__(self, bytes_max: int) -> None:

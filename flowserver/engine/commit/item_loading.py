@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sqlalchemy import Connection
 
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.crash_loop_guard import AtWork, TooMuchAtOnce
+from flowserver.engine.commit.crash_loop_guard import CrashLoopGuard, TooMuchAtOnce
 from flowserver.store.executions.loading import StoredExecution, load_calls, load_scopes
 
 
@@ -14,7 +14,7 @@ def load_lists(
     headers: Mapping[str, StoredExecution],
     broken: dict[str, str],
     ending: set[str],
-    at_work: AtWork,
+    at_work: CrashLoopGuard,
     limits: Limits,
 ) -> int:
     """Add the step lists of executions that go on, and of those that are `ending` only the names of their calls.

@@ -34,7 +34,7 @@ class WebSender(Protocol):
         ...
 
 
-class Outward:
+class Senders:
     """The ways out of this server."""
 
     def __init__(self, sender: WebSender, outlets: Outlets) -> None:

@@ -23,7 +23,7 @@ from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.retry import persist
-from flowserver.engine.deliveries.senders import NotSent, Outward
+from flowserver.engine.deliveries.senders import NotSent, Senders
 from flowserver.engine.deliveries.target_limits import TargetLimits
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
 from flowserver.machine.deliveries.destinations import Destination, read_destination
@@ -69,7 +69,7 @@ class Deliveries(DueLoop):
         self,
         reader: Reader,
         committer: Committer,
-        outward: Outward,
+        outward: Senders,
         clock: Clock,
         membership: Membership,
         limits: Limits,

@@ -19,7 +19,7 @@ from flowserver.engine.commit.retry import persist
 from flowserver.engine.executions.invocation_submitter import Submitter
 from flowserver.engine.executions.message_sender import Sender
 from flowserver.engine.executions.starting import Started, Starter, StartRequest, as_failure, check_execution_name
-from flowserver.engine.executions.waiting_calls import Order, Orders
+from flowserver.engine.executions.waiting_calls import OrderedCall, OrderedCalls
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.caller import Caller
 from flowserver.engine.functions.hooks import Hooks
@@ -59,7 +59,7 @@ class Dispatcher:
         starter: Starter,
         sender: Sender,
         submitter: Submitter,
-        orders: Orders,
+        orders: OrderedCalls,
         slots: CallSlots,
         clock: Clock,
         limits: Limits,
@@ -80,7 +80,7 @@ class Dispatcher:
         self._lines: Lines[CallKey] = Lines(registry, slots, self._turn_came, self._refuse)
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
         self._waiting: dict[CallKey, Line] = {}
-        self._kept: dict[CallKey, Order] = {}
+        self._kept: dict[CallKey, OrderedCall] = {}
         self._draining = False
 
     def dispatch(self, caller: Caller, command: InvokeTask, size: int = 0) -> None:
@@ -171,7 +171,7 @@ class Dispatcher:
         if pending:
             await asyncio.wait(pending)
 
-    def _begin(self, key: CallKey, slot: CallSlot, order: Order | None) -> None:
+    def _begin(self, key: CallKey, slot: CallSlot, order: OrderedCall | None) -> None:
         call = asyncio.create_task(self._call(key, order, slot), name=f"call of {key[0]}")
         self._calls[key] = call
         call.add_done_callback(lambda _: self._forget(key, call, slot))
@@ -199,7 +199,7 @@ class Dispatcher:
         if self._calls.get(key) is call:
             del self._calls[key]
 
-    async def _call(self, key: CallKey, order: Order | None, slot: CallSlot) -> None:
+    async def _call(self, key: CallKey, order: OrderedCall | None, slot: CallSlot) -> None:
         lease = self._lease.node_id
         try:
             order = order or await self._orders.read(key)

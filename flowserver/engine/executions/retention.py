@@ -18,7 +18,7 @@ from flowserver.base.clock import INSTANT_MS_MAX, Clock
 from flowserver.engine.background import PeriodicLoop
 from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.committer import Committer
-from flowserver.engine.deletion_pace import Pace
+from flowserver.engine.deletion_pace import DeletionPace
 from flowserver.store.executions.retention import (
     HIDDEN,
     Ended,
@@ -98,7 +98,7 @@ class Retention(PeriodicLoop):
         self._membership = membership
         self._rules = rules
         self._deleted = deleted
-        self._pace = Pace(committer, self._sleep)
+        self._pace = DeletionPace(committer, self._sleep)
         self._tidied_at = 0
 
     async def run_once(self) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.definition_cache import Definitions
+from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.retry import persist
 from flowserver.engine.commit.task_tokens import TaskTokens
@@ -22,19 +22,19 @@ from flowserver.store.executions.loading import find_waiting_call
 
 log = logging.getLogger(__name__)
 
-Order = tuple[Caller, InvokeTask]
+OrderedCall = tuple[Caller, InvokeTask]
 
 
-class Orders:
+class OrderedCalls:
     """What steps have ordered of this node."""
 
     def __init__(self, reader: Reader, tokens: TaskTokens, lease: Lease) -> None:
         self._reader = reader
         self._tokens = tokens
         self._lease = lease
-        self._definitions = Definitions()
+        self._definitions = DefinitionCache()
 
-    async def read(self, key: TaskKey) -> Order | None:
+    async def read(self, key: TaskKey) -> OrderedCall | None:
         """The call as it was ordered; None if no step waits for it, or this node is not the one to make it.
 
         Also None if its rows are damaged: recovery misses the call and orders it again, which finds the damage.
@@ -45,7 +45,7 @@ class Orders:
             log.warning("a call of execution %s cannot be read: %s", key[0], error)
             return None
 
-    def _find(self, connection: Connection, key: TaskKey) -> Order | None:
+    def _find(self, connection: Connection, key: TaskKey) -> OrderedCall | None:
         found = find_waiting_call(connection, self._lease.node_id, *key)
         if found is None:
             return None

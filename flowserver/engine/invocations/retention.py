@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from flowserver.base.clock import Clock
 from flowserver.engine.background import PeriodicLoop
 from flowserver.engine.commit.committer import Committer
-from flowserver.engine.deletion_pace import ROW_BYTES, Pace
+from flowserver.engine.deletion_pace import ROW_BYTES, DeletionPace
 from flowserver.store.invocations.leases import delete_ended_invocations
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class InvocationRetention(PeriodicLoop):
     ) -> None:
         """Ended invocations are kept for so many days; `sleep` waits for so many seconds."""
         super().__init__(sleep)
-        self._pace = Pace(committer, self._sleep)
+        self._pace = DeletionPace(committer, self._sleep)
         self._clock = clock
         self._days = days
 

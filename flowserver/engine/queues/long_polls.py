@@ -9,7 +9,7 @@ from flowserver.store.queues.messages import QueueMessage
 
 
 @dataclass(slots=True, eq=False)
-class Poll:
+class LongPoll:
     """One who waits for messages. `is_over` when he waits no longer, unless messages are on their way to him."""
 
     count: int
@@ -22,10 +22,10 @@ class Poll:
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class LongPolls:
     """Those who wait for messages of one queue, first come first."""
 
-    polls: OrderedDict[Poll, None] = field(default_factory=OrderedDict)
+    polls: OrderedDict[LongPoll, None] = field(default_factory=OrderedDict)
     members: int = 0
     """Those in `polls`, and those for whom somebody is just looking."""
     is_stale: bool = False

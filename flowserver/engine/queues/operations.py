@@ -82,10 +82,10 @@ class Hide:
     fresh: str
 
 
-Order = Send | Take | Delete | Hide
+QueueOperation = Send | Take | Delete | Hide
 
 
-def messages_of(order: Order) -> int:
+def messages_of(order: QueueOperation) -> int:
     """How many messages an order is about, and at most brings into memory."""
     match order:
         case Send(_, messages):
@@ -98,7 +98,7 @@ def messages_of(order: Order) -> int:
             return 1
 
 
-def carry_out(connection: Connection, orders: Sequence[Order], now_ms: int) -> list[Any]:
+def carry_out(connection: Connection, orders: Sequence[QueueOperation], now_ms: int) -> list[Any]:
     """Carry out all orders, receives last: they get what the others send. Returns what each comes to.
 
     The same orders may be tried again: what a first try has deleted then counts as deleted.

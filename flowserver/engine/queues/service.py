@@ -25,9 +25,18 @@ from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.queues.broker import publish
-from flowserver.engine.queues.long_polls import Line, Poll
-from flowserver.engine.queues.operations import Delete, Hide, NewQueueMessage, Order, Send, Take, carry_out, messages_of
-from flowserver.engine.queues.shared_scan import Looks
+from flowserver.engine.queues.long_polls import LongPoll, LongPolls
+from flowserver.engine.queues.operations import (
+    Delete,
+    Hide,
+    NewQueueMessage,
+    QueueOperation,
+    Send,
+    Take,
+    carry_out,
+    messages_of,
+)
+from flowserver.engine.queues.shared_scan import SharedScan
 from flowserver.invokers.outlets import Outlets
 from flowserver.store.queues.messages import QueueMessage, Receipt, Sight
 from flowserver.store.sql.errors import reason_of
@@ -57,12 +66,12 @@ class Queues:
         self._membership = membership
         self._limits = limits
         self._outlets = outlets or Outlets()
-        self._orders: Coalescer[Order, Any] = Coalescer(
+        self._orders: Coalescer[QueueOperation, Any] = Coalescer(
             committer, self._carry_out, limits.pending_messages_max, weigh=messages_of
         )
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, LongPolls] = {}
         self._flowing: set[str] = set()
-        self._looks = Looks(reader, clock)
+        self._looks = SharedScan(reader, clock)
         self._polls = 0
         self._is_released = False
 
@@ -207,8 +216,8 @@ class Queues:
     async def _wait(self, queue: str, count: int, seconds: float) -> list[QueueMessage]:
         if self._is_released or self._is_full:
             return []
-        poll = Poll(count, asyncio.get_running_loop().create_future())
-        line = self._lines.setdefault(queue, Line())
+        poll = LongPoll(count, asyncio.get_running_loop().create_future())
+        line = self._lines.setdefault(queue, LongPolls())
         line.polls[poll] = None
         line.members += 1
         self._polls += 1
@@ -226,7 +235,7 @@ class Queues:
         finally:
             self._leave(queue, line, poll)
 
-    def _leave(self, queue: str, line: Line, poll: Poll) -> None:
+    def _leave(self, queue: str, line: LongPolls, poll: LongPoll) -> None:
         line.polls.pop(poll, None)
         line.members -= 1
         self._polls -= 1
@@ -244,7 +253,7 @@ class Queues:
             taking = self._orders.add(Take(queue, poll.count, new_receipt()))
             taking.add_done_callback(partial(self._served, queue, poll))
 
-    def _served(self, queue: str, poll: Poll, taking: asyncio.Future[list[QueueMessage]]) -> None:
+    def _served(self, queue: str, poll: LongPoll, taking: asyncio.Future[list[QueueMessage]]) -> None:
         if poll.answer.done():  # its client has gone
             self._put_back(queue, taking)
         elif isinstance(error := taking.exception(), Exception):
@@ -268,7 +277,7 @@ class Queues:
         if line.looking is None:
             line.looking = asyncio.create_task(self._look(queue, line), name="look")
 
-    async def _look(self, queue: str, line: Line) -> None:
+    async def _look(self, queue: str, line: LongPolls) -> None:
         try:
             while line.is_stale and line.polls:
                 line.is_stale = False
@@ -280,7 +289,7 @@ class Queues:
         finally:
             line.looking = None
 
-    def _act(self, queue: str, line: Line, sight: Sight | None) -> None:
+    def _act(self, queue: str, line: LongPolls, sight: Sight | None) -> None:
         if sight is None:
             while line.polls:
                 give(line.polls.popitem()[0].answer, _no_queue(queue))
@@ -291,12 +300,12 @@ class Queues:
             seconds = min(seconds, max(sight.next_at - self._clock.now_ms(), 0) / 1000)
         self._wake_in(queue, line, seconds)
 
-    def _wake_in(self, queue: str, line: Line, seconds: float) -> None:
+    def _wake_in(self, queue: str, line: LongPolls, seconds: float) -> None:
         if line.timer is not None:
             line.timer.cancel()
         line.timer = asyncio.get_running_loop().call_later(seconds, self._look_soon, queue)
 
-    def _carry_out(self, connection: Connection, orders: Sequence[Order]) -> Sequence[Any]:
+    def _carry_out(self, connection: Connection, orders: Sequence[QueueOperation]) -> Sequence[Any]:
         return carry_out(connection, orders, self._clock.now_ms())
 
 

@@ -11,7 +11,7 @@ from flowserver.engine.commit.reader import Reader
 from flowserver.store.queues.messages import Sight, look_at
 
 
-class Looks:
+class SharedScan:
     """Asks the reader. Make and use it inside one event loop."""
 
     def __init__(self, reader: Reader, clock: Clock) -> None:

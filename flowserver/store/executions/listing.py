@@ -41,7 +41,7 @@ class ExecutionFilter:
     parked: bool | None = None
 
 
-class Place(NamedTuple):
+class PageCursor(NamedTuple):
     """Where a page begins. Without its start (ms) the execution is looked up; with it, it may be gone meanwhile."""
 
     name: str
@@ -53,7 +53,7 @@ class Listed:
     """A page; `following` is where the next one begins, None after the last. It may be short, or empty, before that."""
 
     rows: Sequence[ExecutionRow]
-    following: Place | None
+    following: PageCursor | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def list_executions(
     flow_id: str,
     wanted: ExecutionFilter,
     *,
-    begin: Place | None,
+    begin: PageCursor | None,
     limit: int,
     bytes_max: int,
     bytes_beside: int = 0,
@@ -86,20 +86,20 @@ def list_executions(
     searches = _searches(connection, flow_id, wanted)
     horizon = _horizon(connection, [_ordered(each, wanted, begins) for each in searches if each.slow])
     queries = [_ordered(each, wanted, begins, horizon).where(*each.slow) for each in searches]
-    found = [Place(*row) for query in queries for row in addressable(connection, query, limit + 1, "name")]
+    found = [PageCursor(*row) for query in queries for row in addressable(connection, query, limit + 1, "name")]
     found.sort(key=_order)
     following = _place(found[limit]) if len(found) > limit else horizon
     rows, rest = _rows(connection, flow_id, [place.name for place in found[:limit]], bytes_max, bytes_beside, documents)
     return Listed(rows, following if rest is None else _place(found[rest]))
 
 
-def _found(connection: Connection, flow_id: str, place: Place | None) -> Place | None:
+def _found(connection: Connection, flow_id: str, place: PageCursor | None) -> PageCursor | None:
     """The place with its instant; None if there is no such execution. A damaged instant sorts before all others."""
     if place is None or place.started_at is not None:
         return place
     same = (header.flow_id == flow_id) & (header.name == place.name)
     row = connection.execute(select(header.name, header.started_at).where(same)).one_or_none()
-    return None if row is None else Place(row.name, -_order(Place(*row))[0])
+    return None if row is None else PageCursor(row.name, -_order(PageCursor(*row))[0])
 
 
 def _searches(connection: Connection, flow_id: str, wanted: ExecutionFilter) -> list[_Search]:
@@ -166,7 +166,7 @@ def _without_status(flow_id: str) -> Any:
 
 
 def _ordered(
-    search: _Search, wanted: ExecutionFilter, begin: Place | None, horizon: Place | None = None
+    search: _Search, wanted: ExecutionFilter, begin: PageCursor | None, horizon: PageCursor | None = None
 ) -> Select[Any]:
     """The search from `begin` until before `horizon`, in order.
 
@@ -186,20 +186,20 @@ def _ordered(
     return query.order_by(header.started_at.desc(), header.name)
 
 
-def _horizon(connection: Connection, queries: Sequence[Select[Any]]) -> Place | None:
+def _horizon(connection: Connection, queries: Sequence[Select[Any]]) -> PageCursor | None:
     """The newest of the executions that the searches must not go as far as; None if all can come to their end."""
     ends = [connection.execute(query.offset(LOOKED_AT_MAX).limit(1)).one_or_none() for query in queries]
-    return min((Place(*end) for end in ends if end is not None and is_text(end.name)), key=_order, default=None)
+    return min((PageCursor(*end) for end in ends if end is not None and is_text(end.name)), key=_order, default=None)
 
 
-def _order(place: Place) -> tuple[int, str]:
+def _order(place: PageCursor) -> tuple[int, str]:
     """As the index has it: SQLite sorts a damaged instant, which is no number, behind all numbers."""
     instant = place.started_at if isinstance(place.started_at, int) else INSTANT_MS_MAX + 1
     return -instant, place.name
 
 
-def _place(found: Place) -> Place:
-    return found if isinstance(found.started_at, int) else Place(found.name)
+def _place(found: PageCursor) -> PageCursor:
+    return found if isinstance(found.started_at, int) else PageCursor(found.name)
 
 
 def _rows(

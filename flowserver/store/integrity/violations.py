@@ -19,7 +19,7 @@ RULE_BY_NAME: Final = {rule.name: rule for rule in RULES}
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
+class Violation:
     """One row of the view, with the header it was found under; there is none for rows of an unknown execution."""
 
     rule: Rule
@@ -41,7 +41,7 @@ class Parked:
     error: str
 
 
-def list_breaches(connection: Connection, limit: int) -> list[Breach]:
+def list_violations(connection: Connection, limit: int) -> list[Violation]:
     """Breaches and their headers from one snapshot, by execution; at most `limit`."""
     header = executions.c
     query = (
@@ -51,7 +51,7 @@ def list_breaches(connection: Connection, limit: int) -> list[Breach]:
         .limit(limit)
     )
     return [
-        Breach(
+        Violation(
             RULE_BY_NAME[row.rule],
             legible(row.execution_id),
             row.scope_id,
@@ -71,7 +71,7 @@ def list_parked(connection: Connection, limit: int) -> list[Parked]:
     return [Parked(*map(legible, row)) for row in connection.execute(query.order_by(header.execution_id).limit(limit))]
 
 
-def repair_execution(connection: Connection, breaches: Iterable[Breach]) -> bool:
+def repair_execution(connection: Connection, breaches: Iterable[Violation]) -> bool:
     """Repair the breaches of one execution; False if it has changed since they were found, and nothing was done."""
     found = {breach.rule.repair: breach for breach in breaches}
     if Repair.DELETE in found and not _delete_scopes(connection, found[Repair.DELETE].execution_id):
@@ -88,7 +88,7 @@ def repair_execution(connection: Connection, breaches: Iterable[Breach]) -> bool
     return connection.execute(_unchanged(next(iter(found.values()))).values(changes)).rowcount == 1
 
 
-def _unchanged(breach: Breach) -> Update:
+def _unchanged(breach: Violation) -> Update:
     header = executions.c
     return update(executions).where(header.execution_id == breach.execution_id, header.version == breach.version)
 

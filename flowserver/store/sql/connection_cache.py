@@ -11,7 +11,7 @@ UNTESTED_SECONDS = 1.0
 """How long a connection to a database server may have been idle and still be used as if it were alive."""
 
 
-class SpareConnection:
+class ConnectionCache:
     """The connection of an engine that was used last, for whoever comes first; others get one from the pool."""
 
     def __init__(self, engine: Engine, *, may_die: bool, seconds: Callable[[], float] = time.monotonic) -> None:

@@ -14,7 +14,7 @@ from uuid import uuid4
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
-from flowserver.store.sql.connection_cache import SpareConnection
+from flowserver.store.sql.connection_cache import ConnectionCache
 from flowserver.store.sql.prepared import execute_plain
 from flowserver.store.sql.sqlite_files import SqliteFiles
 from flowserver.store.sql.unreadable import decode_text
@@ -94,9 +94,9 @@ class Database:
             self._looker = self._postgres_engine(LOOKERS_MAX)
             self._sessions = self._postgres_engine(SESSIONS_MAX).execution_options(isolation_level="AUTOCOMMIT")
             event.listen(self._sessions, "connect", _prepare_session)
-        self._spare_writer = SpareConnection(self._writer, may_die=not self.is_sqlite)
-        self._spare_reader = SpareConnection(self._reader, may_die=not self.is_sqlite)
-        self._spare_looker = SpareConnection(self._looker, may_die=not self.is_sqlite)
+        self._spare_writer = ConnectionCache(self._writer, may_die=not self.is_sqlite)
+        self._spare_reader = ConnectionCache(self._reader, may_die=not self.is_sqlite)
+        self._spare_looker = ConnectionCache(self._looker, may_die=not self.is_sqlite)
         self._transactions = 0
         self._changed = threading.Condition()
 

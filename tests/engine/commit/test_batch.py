@@ -11,9 +11,9 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Operation
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult, Envelope, Item, NewExecution, Receipt, ReceiptKind, Write
-from flowserver.engine.commit.context import MADE_BYTES, SHARED_BYTES, SHARED_TURN_STEPS, Workshop
-from flowserver.engine.commit.definition_cache import CACHED_FLOWS_MAX, Definitions, DefinitionUnusable
-from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.engine.commit.context import MADE_BYTES, SHARED_BYTES, SHARED_TURN_STEPS, BatchContext
+from flowserver.engine.commit.definition_cache import CACHED_FLOWS_MAX, DefinitionCache, DefinitionUnusable
+from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import (
     Continue,
@@ -77,8 +77,8 @@ class Bench:
 
     def __init__(self, database: Database, clock: ManualClock) -> None:
         self.database = database
-        self.warm = WarmExecutions(Limits().cached_executions_bytes_max)
-        self.workshop = Workshop(clock, Limits(), "null", TOKENS, Lease("node-1"), Definitions(), self.warm)
+        self.warm = ExecutionCache(Limits().cached_executions_bytes_max)
+        self.workshop = BatchContext(clock, Limits(), "null", TOKENS, Lease("node-1"), DefinitionCache(), self.warm)
         with database.write() as connection:
             register_node(connection, "node-1", "session", 0)
             for name, steps in FLOWS.items():
@@ -379,7 +379,7 @@ def test_a_poisoned_execution_is_parked_and_the_others_go_on(bench: Bench, clock
     bench.run(start("wait", "bad"), start("wait", "good"))
     bench.change(definitions.insert().values(definition_id="bad", flow_id="f", text="no: flow", created_at=0))
     bench.change(DAMAGE[damage])
-    bench.workshop = replace(bench.workshop, definitions=Definitions())
+    bench.workshop = replace(bench.workshop, definitions=DefinitionCache())
     clock.advance(seconds=60)
     fired = [tell(f"wait-{name}", TimerFired(*WAITS)) for name in ("bad", "good")]
     assert bench.kinds(*fired) == [ReceiptKind.PARKED, ReceiptKind.APPLIED]
@@ -400,7 +400,7 @@ def test_a_poisoned_execution_is_parked_and_the_others_go_on(bench: Bench, clock
 def test_a_parked_execution_can_be_stopped(bench: Bench, clock: ManualClock, damage: str) -> None:
     bench.run(start("wait", "bad"))
     bench.change(DAMAGE[damage])
-    bench.workshop = replace(bench.workshop, definitions=Definitions())
+    bench.workshop = replace(bench.workshop, definitions=DefinitionCache())
     clock.advance(seconds=60)
     assert bench.kinds(tell("wait-bad", TimerFired(*WAITS))) == [ReceiptKind.PARKED]
     assert bench.kinds(tell("wait-bad", Stop("Enough"))) == [ReceiptKind.APPLIED]
@@ -496,7 +496,7 @@ def test_a_start_of_an_unusable_definition_leaves_nothing(bench: Bench) -> None:
 
 
 def test_a_definition_is_compiled_once_and_forgotten_last(sqlite_database: Database) -> None:
-    known = Definitions()
+    known = DefinitionCache()
     texts = [definition(f"- {{type: pass, name: p{number}}}") for number in range(CACHED_FLOWS_MAX + 1)]
     with sqlite_database.write() as connection:
         for number, each in enumerate(texts):

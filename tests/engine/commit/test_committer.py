@@ -17,9 +17,9 @@ from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit import committer as module
 from flowserver.engine.commit.batch import BatchResult, Envelope, NewExecution, ReceiptKind
 from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.context import Workshop
-from flowserver.engine.commit.definition_cache import Definitions
-from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.engine.commit.context import BatchContext
+from flowserver.engine.commit.definition_cache import DefinitionCache
+from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.machine.messages import Continue, Start, Stop
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import register_node
@@ -83,8 +83,8 @@ async def committing(
     with database.write() as connection:
         insert_flow(connection, flow_row("f", definition=WAIT))
         register_node(connection, "node-1", "session", 0)
-    warm = WarmExecutions(Limits().cached_executions_bytes_max)
-    workshop = Workshop(clock, LIMITS, "null", TOKENS, Lease("node-1"), Definitions(), warm, **more)
+    warm = ExecutionCache(Limits().cached_executions_bytes_max)
+    workshop = BatchContext(clock, LIMITS, "null", TOKENS, Lease("node-1"), DefinitionCache(), warm, **more)
     started = Committer(database, workshop, listener)
     started.start()
     yield started

@@ -10,9 +10,9 @@ from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit import execution_cache
 from flowserver.engine.commit.batch import Batch, Envelope, NewExecution
-from flowserver.engine.commit.context import Workshop
-from flowserver.engine.commit.definition_cache import Definitions
-from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.engine.commit.context import BatchContext
+from flowserver.engine.commit.definition_cache import DefinitionCache
+from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Message, Start, Success, TaskReplied
 from flowserver.machine.state import WaitKind
@@ -36,13 +36,13 @@ def stored(database: Database, name: str) -> StoredExecution:
     return saved
 
 
-def take(database: Database, kept: WarmExecutions, *names: str) -> list[str]:
+def take(database: Database, kept: ExecutionCache, *names: str) -> list[str]:
     with database.write() as connection:
         return sorted(kept.take(connection, names))
 
 
 def test_what_is_kept_is_taken_once(database: Database) -> None:
-    kept = WarmExecutions(1_000_000)
+    kept = ExecutionCache(1_000_000)
     kept.keep(stored(database, "e"))
     assert take(database, kept, "other") == []
     assert take(database, kept, "e", "other") == ["e"]
@@ -50,7 +50,7 @@ def test_what_is_kept_is_taken_once(database: Database) -> None:
 
 
 def test_an_old_copy_is_not_used(database: Database) -> None:
-    kept = WarmExecutions(1_000_000)
+    kept = ExecutionCache(1_000_000)
     for name in ("changed", "deleted", "same"):
         kept.keep(stored(database, name))
     with database.write() as connection:
@@ -61,14 +61,14 @@ def test_an_old_copy_is_not_used(database: Database) -> None:
 
 def test_the_least_recently_used_goes_first(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution_cache, "EXECUTIONS_MAX", 2)
-    _check_order(sqlite_database, WarmExecutions(1_000_000))
+    _check_order(sqlite_database, ExecutionCache(1_000_000))
 
 
 def test_the_least_recently_used_goes_first_when_bytes_are_short(sqlite_database: Database) -> None:
-    _check_order(sqlite_database, WarmExecutions(2 * (111 + SCOPE_BYTES)))
+    _check_order(sqlite_database, ExecutionCache(2 * (111 + SCOPE_BYTES)))
 
 
-def _check_order(database: Database, kept: WarmExecutions) -> None:
+def _check_order(database: Database, kept: ExecutionCache) -> None:
     first, second, third = (stored(database, name) for name in "abc")
     kept.keep(first)
     kept.keep(second)
@@ -79,7 +79,7 @@ def _check_order(database: Database, kept: WarmExecutions) -> None:
 
 
 def test_one_that_is_too_large_displaces_no_other(sqlite_database: Database) -> None:
-    kept = WarmExecutions(2 * (111 + SCOPE_BYTES))
+    kept = ExecutionCache(2 * (111 + SCOPE_BYTES))
     large = stored(sqlite_database, "large")
     large.execution.document_bytes = 10_000
     kept.keep(stored(sqlite_database, "small"))
@@ -111,7 +111,7 @@ def test_what_waits_for_many_messages_is_kept_if_loading_it_costs_much(sqlite_da
 
 
 def test_clearing_forgets_all(sqlite_database: Database) -> None:
-    kept = WarmExecutions(1_000_000)
+    kept = ExecutionCache(1_000_000)
     kept.keep(stored(sqlite_database, "e"))
     kept.clear()
     assert take(sqlite_database, kept, "e") == []
@@ -127,9 +127,9 @@ LOOPS, TURNS, REPLY = 20, 30, 100_000
 class Polling:
     """Executions that poll, one after the other, on one node."""
 
-    def __init__(self, database: Database, clock: ManualClock, kept: WarmExecutions) -> None:
+    def __init__(self, database: Database, clock: ManualClock, kept: ExecutionCache) -> None:
         self._database = database
-        self._workshop = Workshop(clock, Limits(), "null", TOKENS, Lease("node-1"), Definitions(), kept)
+        self._workshop = BatchContext(clock, Limits(), "null", TOKENS, Lease("node-1"), DefinitionCache(), kept)
         with database.write() as connection:
             register_node(connection, "node-1", "session", 0)
             insert_flow(connection, flow_row("polling", definition=definition(POLLING)))
@@ -161,7 +161,7 @@ def test_loops_that_carry_large_replies_hold_no_more_than_the_bound(
     sqlite_database: Database, clock: ManualClock
 ) -> None:
     """Before, each held the last 64 replies, and nothing counted them."""
-    kept = WarmExecutions(4_000_000)
+    kept = ExecutionCache(4_000_000)
     polling = Polling(sqlite_database, clock, kept)
     replies = {f"loop-{number}": polling.start(f"loop-{number}") for number in range(LOOPS)}
     for _ in range(TURNS):

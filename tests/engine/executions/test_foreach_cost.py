@@ -11,9 +11,9 @@ from flowserver.base.json_values import Json, dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult, Envelope, NewExecution
-from flowserver.engine.commit.context import Workshop
-from flowserver.engine.commit.definition_cache import Definitions
-from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.engine.commit.context import BatchContext
+from flowserver.engine.commit.definition_cache import DefinitionCache
+from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Continue, Start, Success, TaskReplied, TaskReported
 from flowserver.machine.state import Status
@@ -60,8 +60,8 @@ class Calls:
         limits = Limits()
         self._keeps = keeps
         self._database = database
-        self._warm = WarmExecutions(limits.cached_executions_bytes_max)
-        self._workshop = Workshop(clock, limits, "null", TOKENS, Lease("node-1"), Definitions(), self._warm)
+        self._warm = ExecutionCache(limits.cached_executions_bytes_max)
+        self._workshop = BatchContext(clock, limits, "null", TOKENS, Lease("node-1"), DefinitionCache(), self._warm)
         self._chance = random.Random(0)
         with database.write() as connection:
             register_node(connection, "node-1", "session", 0)

@@ -16,10 +16,10 @@ from flowserver.engine.commit import committer, item_loading
 from flowserver.engine.commit import crash_loop_guard as marking
 from flowserver.engine.commit.batch import BatchResult, Envelope, Item, NewExecution, ReceiptKind, Write
 from flowserver.engine.commit.committer import Committer, all_of
-from flowserver.engine.commit.context import Workshop
+from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import UNCLEAN_ENDS_MAX
-from flowserver.engine.commit.definition_cache import Definitions
-from flowserver.engine.commit.execution_cache import WarmExecutions
+from flowserver.engine.commit.definition_cache import DefinitionCache
+from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.messages import DeadlineReached, Message, Start, Stop, Success, TaskReplied, TimerFired
 from flowserver.store.cluster.nodes import register_node, remove_node
@@ -57,8 +57,8 @@ class Process:
         self.database = database
         self.node_id = f"node-{number}"
         limits = limits or Limits()
-        warm = WarmExecutions(0)  # so that each turn reads its execution
-        workshop = Workshop(clock, limits, "null", TOKENS, Lease(self.node_id), Definitions(), warm)
+        warm = ExecutionCache(0)  # so that each turn reads its execution
+        workshop = BatchContext(clock, limits, "null", TOKENS, Lease(self.node_id), DefinitionCache(), warm)
         listener: Any = None
         self.writer = Committer(database, workshop, listener)
         with database.write() as connection:

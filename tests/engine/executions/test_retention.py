@@ -19,7 +19,7 @@ from flowserver.store.executions.retention import HIDDEN
 from flowserver.store.executions.saving import Changes, park_execution, save_changes
 from flowserver.store.integrity.deep_checks import find_damage
 from flowserver.store.integrity.space import used_bytes
-from flowserver.store.integrity.violations import list_breaches
+from flowserver.store.integrity.violations import list_violations
 from flowserver.store.schema.tables import definitions, execution_documents, executions, flows, histories
 from tests.engine.nodes import FragileDatabase, Node, definition, running_node
 from tests.store.rows import end, event, new_execution
@@ -73,7 +73,7 @@ def count(node: Node, table: object) -> int:
 
 def is_sound(node: Node) -> bool:
     with node.database.read() as connection:
-        return not list_breaches(connection, 9) and not list(find_damage(connection))
+        return not list_violations(connection, 9) and not list(find_damage(connection))
 
 
 async def test_what_ended_long_ago_goes_whole(node: Node, clock: ManualClock) -> None:

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from flowserver.engine.queues.operations import Delete, Hide, NewQueueMessage, Order, Send, Take, carry_out
+from flowserver.engine.queues.operations import Delete, Hide, NewQueueMessage, QueueOperation, Send, Take, carry_out
 from flowserver.store.queues.messages import (
     Counts,
     Receipt,
@@ -160,7 +160,12 @@ class QueueMachine(RuleBasedStateMachine):
     def crash(self, receipt: Receipt) -> None:
         """Whatever was under way never happened."""
         new = NewQueueMessage(message_id=f"{next(self.numbers):08}", body="b")
-        orders: list[Order] = [Send("q", [new]), Delete("q", [receipt]), Hide("q", receipt, 9, "c"), Take("q", 9, "c")]
+        orders: list[QueueOperation] = [
+            Send("q", [new]),
+            Delete("q", [receipt]),
+            Hide("q", receipt, 9, "c"),
+            Take("q", 9, "c"),
+        ]
         with pytest.raises(Crash), self.database.write() as connection:
             carry_out(connection, orders, self.now)
             raise Crash
@@ -186,7 +191,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     # How it is done
 
-    def do(self, orders: list[Order]) -> list[Any]:
+    def do(self, orders: list[QueueOperation]) -> list[Any]:
         with self.database.write() as connection:
             return carry_out(connection, orders, self.now)
 

@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
 from flowserver.store.executions import listing
-from flowserver.store.executions.listing import ExecutionFilter, Place, list_executions
+from flowserver.store.executions.listing import ExecutionFilter, PageCursor, list_executions
 from flowserver.store.schema.tables import executions
 from flowserver.store.sql.database import Database
 from tests.store.plans import plan_of
@@ -34,7 +34,7 @@ def listed(database: Database) -> Database:
 BYTES_MAX = 100_000
 
 
-def names(database: Database, wanted: ExecutionFilter, begin: Place | None = None, limit: int = 99) -> list[str]:
+def names(database: Database, wanted: ExecutionFilter, begin: PageCursor | None = None, limit: int = 99) -> list[str]:
     with database.read() as connection:
         rows = list_executions(connection, "flow-f", wanted, begin=begin, limit=limit, bytes_max=BYTES_MAX).rows
     return [row.name for row in rows]
@@ -50,7 +50,7 @@ def test_newest_first_and_equal_starts_by_name(listed: Database) -> None:
 def pages(database: Database, wanted: ExecutionFilter, size: int) -> list[list[str]]:
     """All pages, one after the other, each in a transaction of its own."""
     found: list[list[str]] = []
-    begin: Place | None = None
+    begin: PageCursor | None = None
     while not found or begin is not None:
         with database.read() as connection:
             page = list_executions(connection, "flow-f", wanted, begin=begin, limit=size, bytes_max=BYTES_MAX)
@@ -68,20 +68,20 @@ def test_pages_meet_without_gap_or_overlap(listed: Database, size: int) -> None:
 
 
 def test_a_page_may_begin_with_a_name_alone(listed: Database) -> None:
-    assert names(listed, EVERYTHING, Place("_")) == ORDER[2:]
+    assert names(listed, EVERYTHING, PageCursor("_")) == ORDER[2:]
 
 
 def test_a_page_begins_where_an_execution_was_that_is_gone(listed: Database) -> None:
     """Retention may delete it between two pages."""
-    assert names(listed, EVERYTHING, Place("_", 30)) == ORDER[2:]
+    assert names(listed, EVERYTHING, PageCursor("_", 30)) == ORDER[2:]
     with listed.write() as connection:
         connection.execute(delete(executions).where(executions.c.name == "_"))
-    assert names(listed, EVERYTHING, Place("_", 30)) == ORDER[3:]
+    assert names(listed, EVERYTHING, PageCursor("_", 30)) == ORDER[3:]
 
 
 @pytest.mark.parametrize("unknown", ["nobody", "", "other"])
 def test_a_page_that_starts_nowhere_is_empty(listed: Database, unknown: str) -> None:
-    assert names(listed, EVERYTHING, Place(unknown)) == []
+    assert names(listed, EVERYTHING, PageCursor(unknown)) == []
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_filters(listed: Database, wanted: ExecutionFilter, found: list[str]) ->
 def test_filters_hold_on_every_page(listed: Database) -> None:
     running = ExecutionFilter(status=Status.RUNNING)
     assert names(listed, running, limit=3) == ["ab", "B", "_"]
-    assert names(listed, running, Place("_"), 3) == ["_", "z", "a_b"]
+    assert names(listed, running, PageCursor("_"), 3) == ["_", "z", "a_b"]
 
 
 # Whatever the filter: against a filter that looks at everything
@@ -216,7 +216,7 @@ def test_a_page_ends_before_it_holds_too_many_bytes(
             stored.input_text = dump_json({"s": "é" * 15_000})
             save_new(connection, stored)
     seen: list[list[str]] = []
-    begin: Place | None = None
+    begin: PageCursor | None = None
     while not seen or begin is not None:
         with database.read() as connection:
             page = list_executions(
@@ -244,7 +244,7 @@ def test_one_that_is_larger_than_a_page_is_given_alone(database: Database, bytes
             save_new(connection, stored)
     with database.read() as connection:
         page = list_executions(connection, "flow-f", EVERYTHING, begin=None, limit=99, bytes_max=bytes_max)
-    assert ([row.name for row in page.rows], page.following) == (["e1"], Place("e0", 0))
+    assert ([row.name for row in page.rows], page.following) == (["e1"], PageCursor("e0", 0))
 
 
 INDEXES = {
@@ -256,8 +256,8 @@ INDEXES = {
 
 
 @pytest.mark.parametrize("kind", INDEXES)
-@pytest.mark.parametrize("begin", [None, Place("b", 7)])
-def test_lists_go_by_an_index(sqlite_database: Database, kind: str, begin: Place | None) -> None:
+@pytest.mark.parametrize("begin", [None, PageCursor("b", 7)])
+def test_lists_go_by_an_index(sqlite_database: Database, kind: str, begin: PageCursor | None) -> None:
     wanted, index = INDEXES[kind]
     with sqlite_database.read() as connection:
         plan = plan_of(

@@ -8,7 +8,13 @@ import pytest
 from sqlalchemy import Connection, select, update
 
 from flowserver.store.integrity.invariant import Repair
-from flowserver.store.integrity.violations import Breach, list_breaches, list_parked, repair_execution, unpark_execution
+from flowserver.store.integrity.violations import (
+    Violation,
+    list_parked,
+    list_violations,
+    repair_execution,
+    unpark_execution,
+)
 from flowserver.store.schema.tables import executions, scopes
 from flowserver.store.sql.database import Database
 from tests.store.spoiling import BREACHES, another, change, keep_one_of_each, of_scope
@@ -20,11 +26,11 @@ def healthy(database: Database) -> Database:
     return database
 
 
-def found(database: Database) -> list[Breach]:
-    return database.run_read(lambda connection: list_breaches(connection, 1_000))
+def found(database: Database) -> list[Violation]:
+    return database.run_read(lambda connection: list_violations(connection, 1_000))
 
 
-def repair(database: Database, breaches: list[Breach]) -> list[bool]:
+def repair(database: Database, breaches: list[Violation]) -> list[bool]:
     done = []
     for _, of_execution in groupby(breaches, key=lambda breach: breach.execution_id):
         with database.write() as connection:

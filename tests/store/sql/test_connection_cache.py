@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import IntegrityError
 
-from flowserver.store.sql.connection_cache import UNTESTED_SECONDS, SpareConnection
+from flowserver.store.sql.connection_cache import UNTESTED_SECONDS, ConnectionCache
 from flowserver.store.sql.database import Database
 
 
@@ -56,11 +56,11 @@ def counted(database: Database) -> Iterator[Counted]:
 
 
 @pytest.fixture
-def make(counted: Counted, seconds: Seconds) -> Iterator[Callable[[bool], SpareConnection]]:
-    made: list[SpareConnection] = []
+def make(counted: Counted, seconds: Seconds) -> Iterator[Callable[[bool], ConnectionCache]]:
+    made: list[ConnectionCache] = []
 
-    def make_one(may_die: bool) -> SpareConnection:
-        made.append(SpareConnection(counted.engine, may_die=may_die, seconds=seconds))
+    def make_one(may_die: bool) -> ConnectionCache:
+        made.append(ConnectionCache(counted.engine, may_die=may_die, seconds=seconds))
         return made[-1]
 
     yield make_one
@@ -69,11 +69,11 @@ def make(counted: Counted, seconds: Seconds) -> Iterator[Callable[[bool], SpareC
 
 
 @pytest.fixture
-def spare(make: Callable[[bool], SpareConnection]) -> SpareConnection:
+def spare(make: Callable[[bool], ConnectionCache]) -> ConnectionCache:
     return make(True)
 
 
-def use(spare: SpareConnection) -> object:
+def use(spare: ConnectionCache) -> object:
     with spare.begin() as connection:
         assert connection.execute(text("SELECT 1")).scalar_one() == 1
         return driver_of(connection)
@@ -83,12 +83,12 @@ def driver_of(connection: Connection) -> object:
     return connection.connection.driver_connection
 
 
-def test_the_same_connection_serves_again(spare: SpareConnection, counted: Counted) -> None:
+def test_the_same_connection_serves_again(spare: ConnectionCache, counted: Counted) -> None:
     assert use(spare) is use(spare)
     assert (len(counted.taken), counted.given_back) == (1, 0)
 
 
-def test_two_at_once_have_one_each_and_one_is_kept(spare: SpareConnection, counted: Counted) -> None:
+def test_two_at_once_have_one_each_and_one_is_kept(spare: ConnectionCache, counted: Counted) -> None:
     with spare.begin() as first, spare.begin() as second:
         assert driver_of(first) is not driver_of(second)
     assert (len(counted.taken), counted.given_back) == (2, 1)
@@ -96,7 +96,7 @@ def test_two_at_once_have_one_each_and_one_is_kept(spare: SpareConnection, count
     assert len(counted.taken) == 2
 
 
-def test_one_whose_block_raised_goes_to_the_pool(spare: SpareConnection, counted: Counted) -> None:
+def test_one_whose_block_raised_goes_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
     with pytest.raises(ZeroDivisionError), spare.begin() as connection:
         connection.execute(text("SELECT 1"))
         raise ZeroDivisionError
@@ -105,7 +105,7 @@ def test_one_whose_block_raised_goes_to_the_pool(spare: SpareConnection, counted
     assert len(counted.taken) == 2
 
 
-def test_one_that_cannot_begin_goes_to_the_pool(spare: SpareConnection, counted: Counted) -> None:
+def test_one_that_cannot_begin_goes_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
     fails = [True, False]
 
     def begin(_: Connection) -> None:
@@ -120,7 +120,7 @@ def test_one_that_cannot_begin_goes_to_the_pool(spare: SpareConnection, counted:
     assert len(counted.taken) == 2
 
 
-def test_one_that_cannot_commit_goes_to_the_pool(spare: SpareConnection, counted: Counted) -> None:
+def test_one_that_cannot_commit_goes_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
     """A deferred constraint is looked at only by COMMIT."""
     with pytest.raises(IntegrityError), spare.begin() as connection:
         if connection.dialect.name == "sqlite":
@@ -142,7 +142,7 @@ def test_one_that_cannot_commit_goes_to_the_pool(spare: SpareConnection, counted
     [(True, UNTESTED_SECONDS - 0.1, 1), (True, UNTESTED_SECONDS, 2), (False, 1e6, 1)],
 )
 def test_one_that_was_idle_goes_through_the_pool(
-    make: Callable[[bool], SpareConnection],
+    make: Callable[[bool], ConnectionCache],
     counted: Counted,
     seconds: Seconds,
     may_die: bool,
@@ -156,7 +156,7 @@ def test_one_that_was_idle_goes_through_the_pool(
     assert (len(counted.taken), counted.given_back) == (taken, taken - 1)
 
 
-def test_closing_gives_it_to_the_pool(spare: SpareConnection, counted: Counted) -> None:
+def test_closing_gives_it_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
     use(spare)
     spare.close()
     assert counted.given_back == 1
@@ -164,7 +164,7 @@ def test_closing_gives_it_to_the_pool(spare: SpareConnection, counted: Counted) 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_one_in_use_when_all_was_closed_is_closed_with_its_transaction(
-    spare: SpareConnection, counted: Counted, fails: bool
+    spare: ConnectionCache, counted: Counted, fails: bool
 ) -> None:
     try:
         with spare.begin():
