@@ -163,17 +163,16 @@ class Run:
         """Complain of a server that goes on believing an execution to be stuck.
 
         A server remembers its look for some time, and one that it took under load or before its clock was set right may
-        have found work overdue that is done by now.
+        have found work overdue that is done by now. One that failed, as a fault cut it off, gives no number.
         """
         until = time.monotonic() + GAUGE_SECONDS
         for node in self._nodes:
-            while gauge := await node.gauge(self._session, "flowserver_stuck_executions"):
+            while (gauge := await node.gauge(self._session, "flowserver_stuck_executions")) != 0:
                 if time.monotonic() > until:
-                    self._journal.complaints.append(f"{node.name} says that {gauge} executions are stuck")
+                    said = "does not say how many" if gauge is None else f"says that {gauge}"
+                    self._journal.complaints.append(f"{node.name} {said} executions are stuck")
                     break
                 await asyncio.sleep(0.3)
-            if gauge is None:
-                self._journal.complaints.append(f"{node.name} does not say how many executions are stuck")
 
     # What servers say in the end
 
