@@ -33,7 +33,7 @@ GAUGES: Final = {
     "flowserver_deliveries_in_flight": "Messages and results that this process is just bringing to a destination.",
     "flowserver_polls_waiting": "Receives that wait in this process for a message; the limit is queue_polls_max.",
 }
-"""What is measured when somebody asks: the first six in the database, which all servers share."""
+"""Metrics that each scrape measures: the first six in the database, which all servers share."""
 
 COMMIT_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 BATCH_ITEMS: Final = (1, 2, 5, 10, 20, 50, 100, 200)

@@ -4,7 +4,7 @@ import os
 import socket
 from uuid import uuid4
 
-from flowserver.store.cluster.nodes import NOBODY
+from flowserver.store.cluster.nodes import NO_NODE
 
 HOST_NAME_CHARACTERS = 40
 
@@ -23,8 +23,8 @@ class Lease:
 
     @property
     def holder(self) -> str:
-        """Who makes the calls that are ordered now: this node, or whoever comes when this one is leaving."""
-        return NOBODY if self.is_leaving else self.node_id
+        """The node that makes the calls ordered now: this one, or `NO_NODE` while it leaves."""
+        return NO_NODE if self.is_leaving else self.node_id
 
     def renew(self) -> str:
         """Come back as another node; returns its id."""

@@ -40,7 +40,7 @@ FoundTasks = Found[ScopeRef, TaskKey, DueCallback]
 
 
 class TaskRecovery:
-    """Recovers the calls of steps, and whatever else executions wait for. A `Recoverable`."""
+    """Recovers the calls of steps, and the other work that executions wait for. A `Recoverable`."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ def _key(ref: ScopeRef) -> TaskKey:
 
 
 def result_of(due: DueCallback) -> Result:
-    """What the waiting task is told of the end of its sub-flow."""
+    """The message to the waiting task about the end of its sub-flow."""
     try:
         output = None if due.output is None else load_json_object(due.output)
     except InvalidJson as error:  # a damaged row; the task that waits for it must end all the same

@@ -76,7 +76,7 @@ FOR_EVER: Final = Rules(days=0, bytes_max=0)
 
 
 class Retention(PeriodicLoop):
-    """One node's part in deleting. `deleted` is told how many executions went, `sleep` waits for so many seconds."""
+    """One node's part in deleting. `deleted` is called with the number of executions that went, `sleep` with seconds to wait."""
 
     name = "retention"
     interval_seconds = ROUND_SECONDS

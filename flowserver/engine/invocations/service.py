@@ -43,7 +43,7 @@ from flowserver.machine.invocations.lifecycle import submitted
 from flowserver.machine.invocations.results import result_of_invocation
 from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
 from flowserver.machine.messages import Failure
-from flowserver.store.cluster.nodes import NOBODY
+from flowserver.store.cluster.nodes import NO_NODE
 from flowserver.store.invocations.changes import (
     InvocationDamaged,
     InvocationRow,
@@ -196,7 +196,7 @@ class Invocations:
             if row.node_id == self._lease.node_id:
                 self._runs.keep(row)
                 self._join((row.service, row.qualifier, row.function), row.invocation_key)
-            elif row.node_id == NOBODY:  # this node is leaving
+            elif row.node_id == NO_NODE:  # this node is leaving
                 self._news.left_to_others()
 
     async def stop(self, service: str, function: str, invocation_id: str) -> InvocationRow | None:

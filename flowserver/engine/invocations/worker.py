@@ -178,7 +178,7 @@ class Runs:
         reason, node_id = storable(f"{type(error).__name__}: {reason_of(error)}"), self._lease.node_id
         try:
             await persist(lambda: self._committer.write(lambda c: park_invocation(c, key, node_id, reason)))
-        except Exception:  # recovery finds it in hand here and not under way, and tries again
+        except Exception:  # recovery finds that this node holds it and does not run it, and tries again
             log.exception("invocation %s could not be parked", key)
 
     async def _go_on(self, run: Run, row: InvocationRow, slot: CallSlot | None) -> InvocationRow | None:

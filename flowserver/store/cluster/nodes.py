@@ -12,8 +12,8 @@ from sqlalchemy.sql import column
 from flowserver.store.schema.tables import nodes
 from flowserver.store.sql.prepared import fetch_all
 
-NOBODY = ""
-"""The lease of a call that no node has taken yet: any may."""
+NO_NODE = ""
+"""The lease of a call that no node has taken yet: any node may take it."""
 
 PARKED = "-"
 """Holds the invocations that are parked: no node takes them, and no node has this id."""

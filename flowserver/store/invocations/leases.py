@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, bindparam, delete, false, func, select, true, update
 
 from flowserver.machine.invocations.states import InvocationStatus
-from flowserver.store.cluster.nodes import NOBODY, PARKED
+from flowserver.store.cluster.nodes import NO_NODE, PARKED
 from flowserver.store.schema.invocation_tables import IN_HAND, NOT_OVER, OVER, PAUSING, UNTOLD, UNWANTED, invocations
 from flowserver.store.schema.tables import nodes
 from flowserver.store.sql.in_list import among, texts
@@ -135,13 +135,13 @@ _LEASE = update(invocations).where(_LISTED).values(node_id=bindparam("b_node"), 
 def release_invocations(connection: Connection, node_id: str, keys: Sequence[str]) -> None:
     """Let these of the node's invocations go: any node may go on with them."""
     own = update(invocations).where(_LISTED, invocations.c.node_id == bindparam("b_node"))
-    connection.execute(own.values(node_id=NOBODY), {"listed": texts(connection, keys), "b_node": node_id})
+    connection.execute(own.values(node_id=NO_NODE), {"listed": texts(connection, keys), "b_node": node_id})
 
 
 def release_all_but(connection: Connection, node_id: str, begun: Sequence[str]) -> None:
     """The like, for all that the node has in hand but those that it has begun."""
     own = update(invocations).where(IN_HAND, invocations.c.node_id == bindparam("b_node"), ~_LISTED)
-    connection.execute(own.values(node_id=NOBODY), {"listed": texts(connection, begun), "b_node": node_id})
+    connection.execute(own.values(node_id=NO_NODE), {"listed": texts(connection, begun), "b_node": node_id})
 
 
 Marked = list[tuple[str, str]]
