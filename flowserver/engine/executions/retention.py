@@ -76,7 +76,7 @@ FOR_EVER: Final = Rules(days=0, bytes_max=0)
 
 
 class Retention(PeriodicLoop):
-    """One node's part in deleting. `deleted` is called with the number of executions that went, `sleep` with seconds to wait."""
+    """One node's part in deleting. `deleted` is called with the number of deleted executions, `sleep` with seconds."""
 
     name = "retention"
     interval_seconds = ROUND_SECONDS
