@@ -15,7 +15,7 @@ from starlette.datastructures import State
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from flowserver.api import watching
+from flowserver.api import monitoring
 from flowserver.api.fc.answers import fault_response
 from flowserver.api.middleware import LargeAnswers, RequestFrame
 from flowserver.api.mns.answers import fault_response as mns_fault_response
@@ -73,7 +73,7 @@ class Application(Starlette):
     """
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
-        super().__init__(routes=watching.ROUTES, lifespan=_lifespan)
+        super().__init__(routes=monitoring.ROUTES, lifespan=_lifespan)
         self.state.settings = settings
         self.state.clock = clock
         self.state.limits = limits = Limits.of(settings.limits)
@@ -98,7 +98,7 @@ class Application(Starlette):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http" or (scope["path"] in watching.PATHS and scope["method"] in watching.METHODS):
+        if scope["type"] != "http" or (scope["path"] in monitoring.PATHS and scope["method"] in monitoring.METHODS):
             await super().__call__(scope, receive, send)
         elif is_rpc(scope):
             await self._rpc(scope, receive, send)
@@ -121,7 +121,7 @@ class Application(Starlette):
     def _load_rest(self) -> Starlette:
         rest: Starlette = load("flowserver.api.rest.router:rest_application")(self.state)
         rest.add_middleware(RequestFrame, **self._frame, refuses_nul=False)
-        rest.router.routes[:0] = [Route(RPC_PATH, _Rpc(self.state), methods=RPC_METHODS), *watching.ROUTES]
+        rest.router.routes[:0] = [Route(RPC_PATH, _Rpc(self.state), methods=RPC_METHODS), *monitoring.ROUTES]
         return rest
 
     def _is_leaving(self) -> bool:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flowserver.api.pieces import PIECE_BYTES
-from flowserver.base.background import BACKGROUND
+from flowserver.base.background_throttle import BACKGROUND
 from flowserver.base.errors import (
     EntityTooLarge,
     FlowServerError,

@@ -8,7 +8,7 @@ from typing import Final
 
 from starlette.types import Send
 
-from flowserver.base.background import give_way
+from flowserver.base.background_throttle import give_way
 from flowserver.base.json_values import Json, dump_json_bytes
 
 PIECE_BYTES: Final = 65_536

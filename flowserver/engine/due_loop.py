@@ -20,7 +20,7 @@ from abc import abstractmethod
 from typing import Final
 
 from flowserver.base.clock import Clock
-from flowserver.engine.background import BackgroundLoop
+from flowserver.engine.background_loop import BackgroundLoop
 from flowserver.engine.cluster.membership import Membership
 
 AT_ONCE: Final = 0

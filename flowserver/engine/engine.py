@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
 from flowserver.base.threads import Threads, run_aside
-from flowserver.engine.background import BackgroundLoop
+from flowserver.engine.background_loop import BackgroundLoop
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership

@@ -28,7 +28,7 @@ from functools import partial
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from flowserver.base.clock import Clock
-from flowserver.engine.background import BackgroundLoop
+from flowserver.engine.background_loop import BackgroundLoop
 from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.committer import Committer
 from flowserver.store.keys import forget_nonces

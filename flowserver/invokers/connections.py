@@ -25,7 +25,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
 from flowserver.invokers.addresses import open_socket
-from flowserver.invokers.exchanges import BoundedHandler, DeadlinePassed, Wire
+from flowserver.invokers.http_connection import BoundedHandler, DeadlinePassed, Wire
 from flowserver.invokers.invocation import Endpoint
 from flowserver.invokers.requests import lasting_head
 

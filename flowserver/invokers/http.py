@@ -14,7 +14,7 @@ from flowserver.base.names import is_name
 from flowserver.invokers.breakdowns import broken_off, call_seconds, explain, is_own_trouble, timed_out
 from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, Route, Routes, Wires
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.exchanges import DeadlinePassed, ReplyTooLarge, TooManyInterimReplies, Wire
+from flowserver.invokers.http_connection import DeadlinePassed, ReplyTooLarge, TooManyInterimReplies, Wire
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.replies import body_too_large, failed, read_reply
 from flowserver.invokers.requests import write_request, write_web_request

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from flowserver.base.background import give_way
+from flowserver.base.background_throttle import give_way
 from flowserver.base.errors import FlowAlreadyExists, FlowNotExists, InvalidArgument, ResourceThrottled
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine

@@ -12,11 +12,11 @@ from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
 from flowserver.operations.invocations import InvocationOperations
 from flowserver.operations.keys import EngineKeys
+from flowserver.operations.monitoring import MonitoringOperations
 from flowserver.operations.queues import QueueOperations
 from flowserver.operations.subscriptions import SubscriptionOperations
 from flowserver.operations.tasks import TaskOperations
 from flowserver.operations.topics import TopicOperations
-from flowserver.operations.watching import WatchOperations
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Operations:
     topics: TopicOperations
     subscriptions: SubscriptionOperations
     access: AccessOperations
-    watching: WatchOperations
+    monitoring: MonitoringOperations
     encoding: Threads
     """Encodes pages of lists beside the event loop."""
 
@@ -55,11 +55,11 @@ class Operations:
             TopicOperations(engine),
             SubscriptionOperations(engine),
             AccessOperations(EngineKeys(engine), is_wide=is_wide),
-            WatchOperations(engine, is_wide=is_wide),
+            MonitoringOperations(engine, is_wide=is_wide),
             Threads("encoding", waiting_max=engine.limits.pending_messages_max),
         )
 
     def close(self) -> None:
         """End their threads; no operation may follow."""
-        self.watching.close()
+        self.monitoring.close()
         self.encoding.close()

@@ -173,7 +173,7 @@ async def test_lists_show_what_is_damaged_beside_what_is_not(damaged: Node, cloc
             seen.add(row.name)
     unnamed = {"executions-flow_id", "executions-name"}
     assert {harm.name for harm in OF_EXECUTIONS} - seen <= unnamed
-    assert b"flowserver_database_up 1.0" in await damaged.operations.watching.metrics()
+    assert b"flowserver_database_up 1.0" in await damaged.operations.monitoring.metrics()
 
 
 async def test_a_deep_check_goes_through_all_the_damage(damaged: Node) -> None:

@@ -111,7 +111,7 @@ async def test_a_look_that_fails_is_repeated(
     def fail() -> int:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("flowserver.engine.background.RETRY_SECONDS", 0)
+    monkeypatch.setattr("flowserver.engine.background_loop.RETRY_SECONDS", 0)
     source.answers = [fail, lambda: None]
     source.start()
     await source.looked(2)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, select
 from flowserver.base.errors import FlowAlreadyExists, FlowNotExists
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.coalescer import Coalescer
-from flowserver.engine.queues.operations import Delete, NewQueueMessage, carry_out
+from flowserver.engine.queues.writes import Delete, NewQueueMessage, carry_out
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.keys import EngineKeys
 from flowserver.operations.queues import QueueAttributes

@@ -43,8 +43,8 @@ async def test_timers_fire_while_every_list_and_check_is_slow(node: Node, clock:
         assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
         await node.engine.recovery.sweep()
         assert (await node.operations.flows.describe("f")).name == "f"
-        assert await node.operations.watching.is_ready()
-        assert await node.operations.watching.metrics()
+        assert await node.operations.monitoring.is_ready()
+        assert await node.operations.monitoring.metrics()
 
 
 @pytest.mark.parametrize("limits", [Limits(pending_messages_max=2)])

@@ -89,6 +89,6 @@ async def test_a_lost_definition_or_registration_fails_those_who_need_it(
 
 
 async def parked(node: Node) -> int:
-    text = (await node.operations.watching.metrics()).decode()
+    text = (await node.operations.monitoring.metrics()).decode()
     [line] = [line for line in text.splitlines() if line.startswith("flowserver_parked_executions ")]
     return int(float(line.split()[1]))

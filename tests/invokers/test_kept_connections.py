@@ -7,8 +7,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from flowserver.invokers.exchanges import SLICE_BYTES, BoundedHandler
 from flowserver.invokers.http import HttpInvoker
+from flowserver.invokers.http_connection import SLICE_BYTES, BoundedHandler
 from flowserver.invokers.invocation import Endpoint, Failed, Replied
 from tests.invokers.wire_server import WireServer, head, reply_with
 

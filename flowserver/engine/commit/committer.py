@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
-from flowserver.base.background import BACKGROUND
+from flowserver.base.background_throttle import BACKGROUND
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.memory import give_back_memory
 from flowserver.base.sharing import give

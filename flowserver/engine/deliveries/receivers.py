@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
 from flowserver.engine.invocations.service import Invocations, NewInvocation
-from flowserver.engine.queues.operations import NewQueueMessage
 from flowserver.engine.queues.service import Queues
+from flowserver.engine.queues.writes import NewQueueMessage
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress
 from flowserver.machine.deliveries.notifications import content_of
 from flowserver.store.queues.deliveries import Delivery, published_by

@@ -14,8 +14,8 @@ from flowserver.base.xml_characters import NOT_IN_XML
 from flowserver.engine.commit.retry import persist
 from flowserver.engine.deliveries.topics import NewTopicMessage, Topics
 from flowserver.engine.executions.starting import as_failure
-from flowserver.engine.queues.operations import PRIORITY_DEFAULT, NewQueueMessage
 from flowserver.engine.queues.service import Queues, new_receipt
+from flowserver.engine.queues.writes import PRIORITY_DEFAULT, NewQueueMessage
 from flowserver.invokers.outlets import Outlets
 from flowserver.language.graph import QueueTarget, TopicTarget
 from flowserver.language.targets import DELAY_SECONDS, MESSAGE_TAG, PRIORITY

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection
 
 from flowserver.base.clock import INSTANT_MS_MAX, Clock
-from flowserver.engine.background import PeriodicLoop
+from flowserver.engine.background_loop import PeriodicLoop
 from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.deletion_pace import DeletionPace

@@ -11,7 +11,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
-from flowserver.engine.background import PeriodicLoop
+from flowserver.engine.background_loop import PeriodicLoop
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.deletion_pace import ROW_BYTES, DeletionPace
 from flowserver.store.invocations.leases import delete_ended_invocations

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from flowserver.base.clock import Clock
-from flowserver.engine.background import PeriodicLoop
+from flowserver.engine.background_loop import PeriodicLoop
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
 from flowserver.store.queues.messages import any_expired, delete_expired

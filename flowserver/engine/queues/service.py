@@ -24,9 +24,10 @@ from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
-from flowserver.engine.queues.broker import publish
+from flowserver.engine.queues.broker_queues import publish
 from flowserver.engine.queues.long_polls import LongPoll, LongPolls
-from flowserver.engine.queues.operations import (
+from flowserver.engine.queues.shared_scan import SharedScan
+from flowserver.engine.queues.writes import (
     Delete,
     Hide,
     NewQueueMessage,
@@ -36,7 +37,6 @@ from flowserver.engine.queues.operations import (
     carry_out,
     messages_of,
 )
-from flowserver.engine.queues.shared_scan import SharedScan
 from flowserver.invokers.outlets import Outlets
 from flowserver.store.queues.messages import QueueMessage, Receipt, Sight
 from flowserver.store.sql.errors import reason_of

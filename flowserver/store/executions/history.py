@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, insert, literal_column, select
 
-from flowserver.base.background import give_way
+from flowserver.base.background_throttle import give_way
 from flowserver.base.json_values import dump_json, load_stored_json, text_bytes
 from flowserver.machine.events import Event, EventType
 from flowserver.store.executions.history_values import INSERT_PART, KnownParts, PartId, PartReader, part_row

@@ -283,6 +283,6 @@ async def test_it_is_counted(node: Node, clock: ManualClock) -> None:
     engine = node.engine
     engine.retention._rules = replace(FOR_EVER, days=30)
     await engine.retention.run_once()
-    text = (await node.operations.watching.metrics()).decode()
+    text = (await node.operations.monitoring.metrics()).decode()
     assert "flowserver_deleted_executions_total 1.0" in text
     assert "flowserver_used_bytes " in text

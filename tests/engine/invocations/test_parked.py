@@ -141,7 +141,7 @@ async def test_a_restart_of_the_server_leaves_it_parked(
     assert functions.called("shop/pay") == [("first", 1), ("bad", 1)]
     page = await node.operations.async_invocations.list_parked(next_token=None, limit=None)
     assert [each.invocation_id for each in page.items] == ["request-bad"]
-    assert b"flowserver_parked_invocations 1.0" in await node.operations.watching.metrics()
+    assert b"flowserver_parked_invocations 1.0" in await node.operations.monitoring.metrics()
 
 
 @pytest.mark.parametrize("spoilt", [NOT_SAVED, {"events": "nonsense"}], ids=["unwritable", "unreadable"])

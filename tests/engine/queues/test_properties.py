@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from flowserver.engine.queues.operations import Delete, Hide, NewQueueMessage, QueueOperation, Send, Take, carry_out
+from flowserver.engine.queues.writes import Delete, Hide, NewQueueMessage, QueueOperation, Send, Take, carry_out
 from flowserver.store.queues.messages import (
     Counts,
     Receipt,

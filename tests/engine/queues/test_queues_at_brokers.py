@@ -8,7 +8,7 @@ import pytest
 from flowserver.base.errors import InvalidArgument, QueueNotExist
 from flowserver.engine.deliveries import senders
 from flowserver.engine.deliveries.worker import CLAIM_MS
-from flowserver.engine.queues.operations import NewQueueMessage
+from flowserver.engine.queues.writes import NewQueueMessage
 from flowserver.machine.deliveries.retry_strategies import ContentFormat
 from flowserver.machine.events import EventType
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes

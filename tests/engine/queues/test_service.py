@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.coalescer import GROUP_MAX
-from flowserver.engine.queues.operations import NewQueueMessage, QueueOperation, carry_out
+from flowserver.engine.queues.writes import NewQueueMessage, QueueOperation, carry_out
 from flowserver.operations.queues import QueueAttributes
 from flowserver.store.queues.messages import QueueMessage, Receipt, look_at
 from flowserver.store.schema.queue_tables import queue_messages

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from flowserver.base.errors import InvalidArgument
-from flowserver.engine.queues.operations import NewQueueMessage, md5_of
+from flowserver.engine.queues.writes import NewQueueMessage, md5_of
 from flowserver.invokers.brokers import BrokerMessage
 from flowserver.invokers.outlets import Outlets
 from flowserver.store.queues.messages import QueueMessage

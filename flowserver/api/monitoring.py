@@ -19,21 +19,21 @@ async def _healthz(_request: Request) -> Response:
 
 
 async def _readyz(request: Request) -> Response:
-    if await request.app.state.operations.watching.is_ready():
+    if await request.app.state.operations.monitoring.is_ready():
         return Response('{"status":"ready"}', media_type="application/json")
     return Response('{"status":"not ready"}', 503, media_type="application/json")
 
 
 async def _metrics(request: Request) -> Response:
     state: Any = request.app.state
-    if await state.operations.watching.is_open():
+    if await state.operations.monitoring.is_open():
         headers = request.headers
         site = headers.get("sec-fetch-site")
         try:
             check_open_request(headers.get("host"), headers.get("origin"), state.settings.allowed_hosts, site)
         except AccessDenied as error:
             return PlainTextResponse(error.message, error.status)
-    return Response(await state.operations.watching.metrics(), media_type=CONTENT_TYPE_LATEST)
+    return Response(await state.operations.monitoring.metrics(), media_type=CONTENT_TYPE_LATEST)
 
 
 METHODS = ("GET", "HEAD")

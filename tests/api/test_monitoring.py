@@ -14,8 +14,8 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.engine.metrics import GAUGES
 from flowserver.invokers.invocation import Failed
-from flowserver.operations import watching
-from flowserver.operations.watching import CENSUS_SECONDS
+from flowserver.operations import monitoring
+from flowserver.operations.monitoring import CENSUS_SECONDS
 from flowserver.server import Application, create_app
 from flowserver.settings import Settings
 from flowserver.store.schema.tables import nonces, scopes
@@ -39,7 +39,7 @@ def samples(response: httpx.Response) -> dict[str, float]:
 
 
 def forget_census(app: Application) -> None:
-    app.state.operations.watching._census._until = 0.0
+    app.state.operations.monitoring._census._until = 0.0
 
 
 def take_away(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ async def test_while_the_database_is_away(
     assert (await client.get("/readyz")).status_code == 200
     with monkeypatch.context() as away:
         take_away(app, away)
-        app.state.operations.watching._probe._until = 0.0
+        app.state.operations.monitoring._probe._until = 0.0
         forget_census(app)
         seen = samples(await client.get("/metrics"))
         assert seen["flowserver_database_up"] == 0
@@ -134,14 +134,14 @@ async def test_while_the_database_is_away(
         assert "flowserver_pending_messages" in seen  # known to this process alone; some loop may just be writing
         assert (await client.get("/readyz")).status_code == 503
         assert (await client.get("/healthz")).status_code == 200
-    app.state.operations.watching._probe._until = 0.0
+    app.state.operations.monitoring._probe._until = 0.0
     forget_census(app)
     assert samples(await client.get("/metrics"))["flowserver_database_up"] == 1
     assert (await client.get("/readyz")).status_code == 200
 
 
 def forget_readiness(app: Application) -> None:
-    app.state.operations.watching._probe._until = 0.0
+    app.state.operations.monitoring._probe._until = 0.0
 
 
 async def test_readiness_follows_commits(
@@ -168,7 +168,7 @@ async def test_readiness_follows_commits(
 
 async def test_a_stuck_writer_is_not_ready(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """One try at a time, however often it is asked for."""
-    monkeypatch.setattr(watching, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(monitoring, "PATIENCE_SECONDS", 0.05)
     url = database.url.render_as_string(hide_password=False)
     app = create_app(Settings(database_url=url, drain_seconds=0))
     async with _running(app) as client:
@@ -179,7 +179,7 @@ async def test_a_stuck_writer_is_not_ready(database: Database, monkeypatch: pyte
             trials = set()
             for _ in range(3):
                 assert (await client.get("/readyz")).status_code == 503
-                trials.add(app.state.operations.watching._probe._task)
+                trials.add(app.state.operations.monitoring._probe._task)
         [trial] = trials
         await trial
         assert (await client.get("/readyz")).status_code == 200
@@ -191,7 +191,7 @@ async def test_readiness_writes_once_a_second_at_most(client: httpx.AsyncClient,
     before = app.state.engine.database.run_read(count_nonces)
     assert {(await client.get("/readyz")).status_code for _ in range(20)} == {200}
     assert before == app.state.engine.database.run_read(count_nonces) == 1
-    assert app.state.operations.watching._probe._until > asyncio.get_running_loop().time()
+    assert app.state.operations.monitoring._probe._until > asyncio.get_running_loop().time()
 
 
 def count_nonces(connection: Connection) -> int:

@@ -34,13 +34,13 @@ class Census:
     admission: Admission
 
 
-class WatchOperations:
+class MonitoringOperations:
     """Metrics and readiness. They need no access key: they are counts and a yes or no."""
 
     def __init__(self, engine: Engine, *, is_wide: bool = False) -> None:
         self._engine = engine
         self._overdue = Overdue(engine.tokens)
-        self._thread = Threads("watching")
+        self._thread = Threads("monitoring")
         self._census = Remembered(
             lambda: self._thread.run(self._take_census),
             seconds=CENSUS_SECONDS,
