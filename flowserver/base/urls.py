@@ -1,7 +1,11 @@
 """URLs of servers: those of this machine's own sockets, and those that users configure."""
 
 from ipaddress import ip_address
+from typing import Final
 from urllib.parse import urlsplit
+
+SERVER_DEFAULT: Final = "http://127.0.0.1:8080"
+"""Where a server with the default settings answers, and which server a command talks to if none is named."""
 
 
 def host_of(url: str) -> str | None:

@@ -5,8 +5,9 @@ from urllib.parse import quote
 
 import typer
 
+from flowserver.base.urls import SERVER_DEFAULT
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.options import SERVER_DEFAULT, ServerUrl, Token
+from flowserver.cli.options import ServerUrl, Token
 from flowserver.cli.rest_client import RestClient
 
 executions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

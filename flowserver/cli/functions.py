@@ -7,7 +7,8 @@ from urllib.parse import quote
 import typer
 
 from flowserver.base.json_values import JsonObject, dump_json
-from flowserver.cli.options import SERVER_DEFAULT, OutputFormat, ServerUrl, Token
+from flowserver.base.urls import SERVER_DEFAULT
+from flowserver.cli.options import OutputFormat, ServerUrl, Token
 from flowserver.cli.rest_client import RestClient
 from flowserver.cli.tables import aligned
 from flowserver.hosting.serving import Choices, run
@@ -55,9 +56,14 @@ Secret = Annotated[
 RegisterWith = Annotated[
     str | None,
     typer.Option(
-        "--server", envvar="FLOWSERVER_URL", show_envvar=True, help="Server to register with; wins over the file."
+        "--server",
+        envvar="FLOWSERVER_URL",
+        show_envvar=True,
+        show_default=SERVER_DEFAULT,
+        help="Server to register with; wins over the file.",
     ),
 ]
+NoRegister = Annotated[bool, typer.Option("--no-register", help="Host the functions without a server.")]
 
 
 @functions.callback()
@@ -158,6 +164,7 @@ def serve(
     advertise: Advertise = None,
     secret: Secret = None,
     token: Token = None,
+    no_register: NoRegister = False,
 ) -> None:
     """Host Python functions and register them.
 
@@ -175,7 +182,7 @@ def serve(
     Example:
       flowserver functions serve functions.yaml
     """
-    run(file, Choices(server, listen, advertise, token, secret))
+    run(file, Choices(server, listen, advertise, token, secret, not no_register))
 
 
 def _path(name: str) -> str:

@@ -5,7 +5,8 @@ from urllib.parse import quote
 
 import typer
 
-from flowserver.cli.options import SERVER_DEFAULT, ServerUrl, Token
+from flowserver.base.urls import SERVER_DEFAULT
+from flowserver.cli.options import ServerUrl, Token
 from flowserver.cli.rest_client import RestClient
 
 invocations = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

@@ -15,8 +15,6 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.settings import Settings, SettingsFileInvalid, read_settings_file
 
-SERVER_DEFAULT = "http://127.0.0.1:8080"
-
 PREFIX = str(Settings.model_config["env_prefix"])
 URL_VARIABLE = f"{PREFIX}URL"
 TOKEN_VARIABLE = f"{PREFIX}TOKEN"

@@ -1,6 +1,6 @@
 """Reads the file that lists the functions to host. Loads no code and opens no port.
 
-server: http://127.0.0.1:8080          # optional: where to register the functions
+server: http://127.0.0.1:8080          # where to register the functions; this is the default
 listen: 127.0.0.1:9100                 # optional
 advertise: http://functions:9100       # optional: where the server reaches this program, if not where it listens
 functions:

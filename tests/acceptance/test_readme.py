@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 BASH = re.findall(r"^```bash\n(.*?)^```", README, re.M | re.S)
 PYTHON = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
+OTHER_PORT = re.search(r"If port 8080 is in use, run `export ([^`]*)` first", README)
+"""What the README says to readers on whose machine port 8080 is in use, as it may be here."""
 PATIENCE_SECONDS = 60
 
 
@@ -30,6 +32,7 @@ def test_the_commands_for_make_are_tasks_of_the_makefile() -> None:
 def test_the_first_flows_run_as_the_readme_says(tmp_path: Path) -> None:
     _, _, write, serve, run_hello, run_ask, report = BASH
     port = str(free_port())
+    assert "\nflowserver functions serve functions.yaml &" in serve
     terminal = Terminal(tmp_path, port)
     terminal.run(write)
     with terminal.serving(serve):
@@ -44,16 +47,19 @@ def test_the_first_flows_run_as_the_readme_says(tmp_path: Path) -> None:
 
 
 class Terminal:
-    """A reader's terminal: one folder, the environment activated, the README's port exchanged for a free one."""
+    """A reader's terminal: one folder, the environment activated, another port chosen as the README says."""
 
     def __init__(self, folder: Path, port: str) -> None:
         self._folder = folder
         self._port = port
-        self._environment = clean_environment() | {
-            "PATH": f"{Path(sys.executable).parent}:{clean_environment()['PATH']}",
-            "FLOWSERVER_PORT": port,
-            "FLOWSERVER_URL": f"http://127.0.0.1:{port}",
-        }
+        assert OTHER_PORT is not None
+        self._environment = (
+            clean_environment()
+            | {
+                "PATH": f"{Path(sys.executable).parent}:{clean_environment()['PATH']}",
+            }
+            | dict(pair.split("=") for pair in OTHER_PORT[1].replace("8081", port).split())
+        )
 
     def run(self, block: str) -> str:
         """Run a block in a shell that stops at the first failure; returns what it printed."""

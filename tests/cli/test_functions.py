@@ -31,6 +31,8 @@ def answering():
                 self.end_headers()
                 self.wfile.write(body)
 
+            do_PUT = do_GET
+
             def log_message(self, *_):
                 pass
 
@@ -171,6 +173,25 @@ def test_hosting_a_file(functions, server, tmp_path):
         assert json.loads(functions("get", "hosted/echo").stdout)["url"] == f"http://{listen}/hosted/echo"
         hosting.terminate()
         assert hosting.wait(PATIENCE_SECONDS) == 0
+
+
+@pytest.mark.parametrize("named", ["", "server: "])
+def test_hosting_without_a_named_server_registers_with_the_default(run, answering, monkeypatch, tmp_path, named):
+    (tmp_path / "index.py").write_text("def handler(event, context):\n    return event\n")
+    file = tmp_path / "functions.yaml"
+    file.write_text(f"listen: 127.0.0.1:0\n{named}\nfunctions: {{hosted/echo: index.py:handler}}")
+    refusing = answering(403, "application/json", b'{"detail": "the reason", "code": "TheCode"}')
+    monkeypatch.setattr("flowserver.hosting.serving.SERVER_DEFAULT", refusing)
+    result = run("functions", "serve", file)
+    assert result.exit_code == 4
+    refusal = "flowserver: the server refused PUT /v1/functions/hosted/echo: the reason (TheCode)"
+    assert result.stderr.splitlines()[-1] == refusal
+
+
+@pytest.mark.parametrize("command", ["list", "put", "get", "delete", "serve"])
+def test_every_command_has_the_same_default_server(run, command):
+    text = " ".join(run("functions", command, "--help").stdout.split())
+    assert "default: http://127.0.0.1:8080" in text.replace("(", "")  # typer's, for a default that a file may change
 
 
 def test_hosting_a_file_that_is_not_there(tmp_path):

@@ -69,6 +69,8 @@ def start(host_file):
     def start_program(server="", token="", listen="127.0.0.1:0", advertise="", secret=""):
         given = {"server": server, "token": token, "listen": listen, "advertise": advertise, "secret": secret}
         options = [part for name, value in given.items() if value for part in (f"--{name}", value)]
+        if not server:
+            options.append("--no-register")
         environment = clean_environment() | {"PYTHONUNBUFFERED": "1"}
         process = start_flowserver(["functions", "serve", str(host_file), *options], environment)
         processes.append(process)
@@ -108,7 +110,7 @@ def test_registers_serves_and_stops(start, registry, stop):
 def test_serves_without_a_server(start):
     process = start()
     url = process.stdout.readline().split()[1]
-    assert "not registered" in process.stdout.readline()
+    assert process.stdout.readline() == "Not registered with a server, because of --no-register.\n"
     assert httpx.post(url, content=b"x", trust_env=False).content == b"x"
     process.terminate()
     assert process.wait(WAIT_SECONDS) == 0
@@ -135,6 +137,11 @@ def test_beyond_loopback_a_secret_is_needed(start, registry):
         assert said.startswith("flowserver: refusing to listen on 0.0.0.0 without a secret")
         assert "FUNCTIONS_SECRET" in said
     assert registry.registered.empty()
+
+
+def test_on_every_address_without_a_server(start):
+    process = start(listen=WIDE, secret="s" * 20)
+    assert process.stdout.readline().startswith("POST http://127.0.0.1:")
 
 
 def test_on_every_address_it_must_be_said_which_to_register(start, registry):
