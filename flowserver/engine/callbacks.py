@@ -7,8 +7,8 @@ same child.
 
 from sqlalchemy import Connection
 
-from flowserver.engine.commit.batch import Envelope
 from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.machine.messages import Result, TaskReported
 from flowserver.store.executions.saving import clear_callback

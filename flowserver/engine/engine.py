@@ -17,11 +17,12 @@ from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.cluster.notices import Notice
-from flowserver.engine.commit.batch import BatchResult, Envelope
+from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
+from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.slow_reads import Lists
 from flowserver.engine.commit.task_tokens import TaskTokens

@@ -16,7 +16,7 @@ from flowserver.base.errors import (
     InternalServerError,
     InvalidArgument,
 )
-from flowserver.engine.commit.batch import Envelope, ReceiptKind
+from flowserver.engine.commit.items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.starting import StartRequest, check_execution_name
 from flowserver.engine.executions.watchers import EndWatch

@@ -1,7 +1,7 @@
 """Redeeming task tokens."""
 
 from flowserver.base.errors import InvalidArgument, TaskAlreadyCompleted, TaskInvalidState
-from flowserver.engine.commit.batch import Envelope, ReceiptKind
+from flowserver.engine.commit.items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.starting import parse_input
 from flowserver.machine.messages import Failure, Result, Success, TaskReported

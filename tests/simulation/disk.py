@@ -9,7 +9,8 @@ from sqlalchemy import Connection, create_engine, delete, event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import StaticPool
 
-from flowserver.engine.commit.batch import BatchResult, Item
+from flowserver.engine.commit.batch import BatchResult
+from flowserver.engine.commit.items import Item
 from flowserver.store.schema import invocation_tables, queue_tables, tables  # noqa: F401 - for the metadata
 from flowserver.store.schema.metadata import metadata
 from tests.simulation.disorder import Crash, Fault

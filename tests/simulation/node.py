@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, assert_never, cast
 
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.batch import Batch, BatchResult, Envelope, Item, Write
+from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
+from flowserver.engine.commit.items import Envelope, Item, Write
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.recovery import TaskRecovery, result_of

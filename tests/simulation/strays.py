@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from flowserver.engine.commit.batch import Envelope
+from flowserver.engine.commit.items import Envelope
 from flowserver.machine.messages import Continue, DeadlineReached, RetryLostCall, TaskReported, TimerFired
 from tests.simulation.disorder import Disorder
 from tests.simulation.node import Parcel

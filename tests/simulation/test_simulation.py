@@ -9,7 +9,8 @@ from sqlalchemy import Connection, update
 
 from flowserver.base.limits import Limits
 from flowserver.engine.commit import batch
-from flowserver.engine.commit.batch import Batch, Envelope
+from flowserver.engine.commit.batch import Batch
+from flowserver.engine.commit.items import Envelope
 from flowserver.machine.messages import RetryLostCall
 from flowserver.machine.steps import task
 from flowserver.store.executions import saving

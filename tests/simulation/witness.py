@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from flowserver.engine.commit.batch import BatchResult, Envelope, Item, ReceiptKind
+from flowserver.engine.commit.batch import BatchResult
+from flowserver.engine.commit.items import Envelope, Item, ReceiptKind
 from flowserver.language.graph import FunctionTarget
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.events import Event, EventType

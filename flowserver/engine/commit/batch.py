@@ -5,9 +5,8 @@ Loads the executions concerned, lets the machine advance each, saves what change
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from itertools import takewhile
 from typing import Any
 
@@ -15,18 +14,18 @@ import msgspec
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from flowserver.base.json_values import JsonObject
 from flowserver.engine.commit.context import SHARED_BYTES, BatchContext
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.engine.commit.item_loading import load_lists
+from flowserver.engine.commit.items import ENDING, Envelope, Item, NewExecution, Receipt, ReceiptKind, Write
 from flowserver.engine.commit.turns import history_bytes, make_turns
 from flowserver.language.graph import Flow
-from flowserver.machine.messages import Continue, DeadlineReached, Message, Stop, TaskReplied
+from flowserver.machine.messages import Continue, Message, Stop, TaskReplied
 from flowserver.machine.state import Execution, Status
 from flowserver.machine.turn import OutcomeKind
 from flowserver.store.cluster.nodes import hold_lease
 from flowserver.store.executions.loading import StoredExecution, load_headers
-from flowserver.store.executions.reading import ExecutionRow, find_names, find_statuses, row_of_new
+from flowserver.store.executions.reading import find_names, find_statuses, row_of_new
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback, park_execution, save_changes
 from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.invocations.leases import clear_invocation_callbacks
@@ -34,98 +33,10 @@ from flowserver.store.sql.prepared import execute_plain
 
 log = logging.getLogger(__name__)
 
-
-class ReceiptKind(Enum):
-    """What became of an envelope."""
-
-    APPLIED = auto()
-    STALE = auto()
-    ENDED = auto()
-    NOT_NOW = auto()
-    EXISTS = auto()
-    """A start under a name that is taken."""
-    UNKNOWN = auto()
-    """No such execution."""
-    PARKED = auto()
-    """The execution is set aside and takes no messages."""
-    NO_FLOW = auto()
-    """A start of a flow that does not exist."""
-
-
 EMPTY_FLOW = Flow(version="v1", lists=())
-
-ENDING = (Stop, DeadlineReached)
-"""Messages that end an execution from its header and the names of its calls, so that one ends that cannot be read."""
 
 TOLD_LATER = (ReceiptKind.NOT_NOW, ReceiptKind.PARKED)
 """What a callback meets that its task may still take another time."""
-
-
-class Receipt(msgspec.Struct, frozen=True):
-    """What became of an envelope: the event that records a report, the execution that holds a taken name.
-
-    For a start also the flow, and the execution as its first turn left it.
-    """
-
-    kind: ReceiptKind
-    event_id: int = 0
-    existing: tuple[str, Status] | None = None
-    flow: FlowRow | None = None
-    started: ExecutionRow | None = None
-
-
-class NewExecution(msgspec.Struct, frozen=True):
-    """What a start brings along; `input` is `input_text` parsed (`""` stands for no input).
-
-    The flow is looked up in the batch's own transaction, so a start never meets a definition that was replaced or a
-    flow that was deleted before it.
-    """
-
-    execution_id: str
-    flow_name: str
-    name: str
-    input_text: str
-    input: JsonObject
-    callback_token: str | None = None
-    name_is_unique: bool = False
-    """The name holds a fresh UUID, so nobody can have taken it."""
-
-    def stored(self, flow: FlowRow) -> StoredExecution:
-        """A fresh execution that has no row yet; the machine sets its instants when it starts it."""
-        execution = Execution(
-            execution_id=self.execution_id,
-            flow_name=self.flow_name,
-            name=self.name,
-            input=self.input,
-            started_at=0,
-            deadline_at=0,
-            callback_token=self.callback_token,
-        )
-        return StoredExecution(execution, flow.flow_id, flow.definition_id, 0, self.input_text)
-
-
-class Envelope(msgspec.Struct, frozen=True):
-    """A message and the execution it is for; a start brings the execution along."""
-
-    execution_id: str
-    message: Message
-    new: NewExecution | None = None
-    settles: str | None = None
-    """The ended execution whose callback this message delivers."""
-    settles_invocation: str | None = None
-    """The like, for an asynchronous invocation."""
-    lease: str | None = None
-    """For the reply of a call: the node that made it. It counts only while the call is still that node's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """Any other change, made in the batch's transaction but failing alone."""
-
-    change: Callable[[Connection], Any]
-
-
-Item = Envelope | Write
 
 
 @dataclass(slots=True)

@@ -19,10 +19,11 @@ from flowserver.base.background_throttle import BACKGROUND
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.memory import give_back_memory
 from flowserver.base.sharing import give
-from flowserver.engine.commit.batch import ENDING, Batch, BatchResult, Envelope, Item, Receipt, ReceiptKind, Write
+from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce
 from flowserver.engine.commit.fair_queue import Asked, FairQueue
+from flowserver.engine.commit.items import ENDING, Envelope, Item, Receipt, ReceiptKind, Write
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import VersionConflict, park_execution

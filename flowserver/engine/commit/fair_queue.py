@@ -18,7 +18,7 @@ from collections import OrderedDict, deque
 from collections.abc import Hashable, KeysView
 from typing import Any, Final
 
-from flowserver.engine.commit.batch import Envelope, Item
+from flowserver.engine.commit.items import Envelope, Item
 from flowserver.machine.messages import Continue
 
 BATCH_MAX: Final = 200

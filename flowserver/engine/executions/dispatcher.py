@@ -13,8 +13,8 @@ from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.base.limits import Limits
 from flowserver.base.names import child_execution_id
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.batch import Envelope
 from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.retry import persist
 from flowserver.engine.executions.invocation_submitter import Submitter
 from flowserver.engine.executions.message_sender import Sender

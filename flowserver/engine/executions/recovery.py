@@ -11,8 +11,8 @@ from flowserver.base.json_values import InvalidJson, load_json_object
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership
-from flowserver.engine.commit.batch import Envelope, ReceiptKind
 from flowserver.engine.commit.committer import Committer, all_of
+from flowserver.engine.commit.items import Envelope, ReceiptKind
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.recovery import HELD_PER_SWEEP, Found, Resumed, SweepScope
 from flowserver.machine.messages import Continue, Failure, Result, RetryLostCall, Stop

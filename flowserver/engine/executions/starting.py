@@ -19,8 +19,8 @@ from flowserver.base.limits import Limits
 from flowserver.base.names import NAME_RULE, is_execution_name, is_name
 from flowserver.base.sharing import shared
 from flowserver.base.threads import Threads
-from flowserver.engine.commit.batch import Envelope, NewExecution, Receipt, ReceiptKind
 from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, ReceiptKind
 from flowserver.engine.commit.reader import Reader
 from flowserver.machine.messages import Start
 from flowserver.machine.state import Status

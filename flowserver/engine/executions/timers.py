@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
 from flowserver.engine.cluster.membership import Membership
-from flowserver.engine.commit.batch import Envelope, Receipt, ReceiptKind
 from flowserver.engine.commit.committer import Committer, all_of
+from flowserver.engine.commit.items import Envelope, Receipt, ReceiptKind
 from flowserver.engine.due_loop import AT_ONCE, LEFT_MS, DueLoop
 from flowserver.machine.messages import DeadlineReached, TimerFired
 from flowserver.store.executions.due import due_deadlines, due_timers, next_due

@@ -10,10 +10,11 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Operation
 
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.batch import Batch, BatchResult, Envelope, Item, NewExecution, Receipt, ReceiptKind, Write
+from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.context import MADE_BYTES, SHARED_BYTES, SHARED_TURN_STEPS, BatchContext
 from flowserver.engine.commit.definition_cache import CACHED_FLOWS_MAX, DefinitionCache, DefinitionUnusable
 from flowserver.engine.commit.execution_cache import ExecutionCache
+from flowserver.engine.commit.items import Envelope, Item, NewExecution, Receipt, ReceiptKind, Write
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import (
     Continue,

@@ -15,11 +15,12 @@ from flowserver.base.errors import FlowServerError, ResourceThrottled
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit import committer as module
-from flowserver.engine.commit.batch import BatchResult, Envelope, NewExecution, ReceiptKind
+from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
+from flowserver.engine.commit.items import Envelope, NewExecution, ReceiptKind
 from flowserver.machine.messages import Continue, Start, Stop
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import register_node

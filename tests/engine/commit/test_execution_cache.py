@@ -9,10 +9,11 @@ from flowserver.base.json_values import json_bytes
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit import execution_cache
-from flowserver.engine.commit.batch import Batch, Envelope, NewExecution
+from flowserver.engine.commit.batch import Batch
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
+from flowserver.engine.commit.items import Envelope, NewExecution
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Message, Start, Success, TaskReplied
 from flowserver.machine.state import WaitKind

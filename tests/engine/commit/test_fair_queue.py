@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowserver.engine.commit.batch import Envelope, Item, Write
 from flowserver.engine.commit.fair_queue import BATCH_MAX, DIVIDED_MIN, GOING_ON_STEPS, SHARED_BATCHES, FairQueue
+from flowserver.engine.commit.items import Envelope, Item, Write
 from flowserver.machine.messages import Continue, Stop
 
 

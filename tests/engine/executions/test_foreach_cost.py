@@ -10,10 +10,11 @@ from sqlalchemy import Connection, func, select
 from flowserver.base.json_values import Json, dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.batch import Batch, BatchResult, Envelope, NewExecution
+from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
+from flowserver.engine.commit.items import Envelope, NewExecution
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Continue, Start, Success, TaskReplied, TaskReported
 from flowserver.machine.state import Status

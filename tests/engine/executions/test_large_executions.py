@@ -14,12 +14,13 @@ from flowserver.base.memory import give_back_memory
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit import committer, item_loading
 from flowserver.engine.commit import crash_loop_guard as marking
-from flowserver.engine.commit.batch import BatchResult, Envelope, Item, NewExecution, ReceiptKind, Write
+from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.committer import Committer, all_of
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import UNCLEAN_ENDS_MAX
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
+from flowserver.engine.commit.items import Envelope, Item, NewExecution, ReceiptKind, Write
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.messages import DeadlineReached, Message, Start, Stop, Success, TaskReplied, TimerFired
 from flowserver.store.cluster.nodes import register_node, remove_node

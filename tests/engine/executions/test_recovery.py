@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.batch import Envelope, Receipt
+from flowserver.engine.commit.items import Envelope, Receipt
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import register_node
