@@ -14,8 +14,10 @@ from contextlib import asynccontextmanager, suppress
 
 from tests.benchmarks import definitions
 from tests.benchmarks.attacks import ATTACKS, BUILD_UP_SECONDS, flow_of
+from tests.benchmarks.bytecode import compiled
 from tests.benchmarks.client import Client, Reply, rpc
 from tests.benchmarks.figures import MIB, Figures, Rows, latency_figures
+from tests.benchmarks.function import FunctionProcess
 from tests.benchmarks.stage import Stage
 from tests.benchmarks.workloads import Scale
 from tests.support.server import clean_environment
@@ -43,18 +45,19 @@ def neighbour(name: str) -> Callable[[Stage, Scale], Awaitable[Rows]]:
 async def _beside(stage: Stage, scale: Scale, name: str) -> Figures:
     attack, seconds = ATTACKS[name], PROBE_SECONDS * scale.factor
     await stage.create_flow(HEALTHY, definitions.calls())
-    for path in attack.functions:
-        await stage.client.put(f"/v1/functions/hostile/{path}", {"url": f"{stage.function.url}/{path}"})
     if attack.definition is not None:
         await stage.create_flow(flow_of(name), attack.definition)
     if attack.prepare is not None:
         await attack.prepare(stage.client, flow_of(name))
     await _ask_both(stage.client, min(seconds, 1.0))  # warm-up
     alone = await _ask_both(stage.client, seconds)
-    async with _under_attack(name, stage.client.url, 2 * seconds + BUILD_UP_SECONDS):
-        await asyncio.sleep(min(BUILD_UP_SECONDS, seconds))
-        beside = await _ask_both(stage.client, seconds)
-        stopped_seconds = await _stop_all(stage.client, flow_of(name)) if attack.definition is not None else 0.0
+    with FunctionProcess(compiled()) as hostile:  # in a process of its own: it must not delay the healthy flow's
+        for path in attack.functions:
+            await stage.client.put(f"/v1/functions/hostile/{path}", {"url": f"{hostile.url}/{path}"})
+        async with _under_attack(name, stage.client.url, 2 * seconds + BUILD_UP_SECONDS):
+            await asyncio.sleep(min(BUILD_UP_SECONDS, seconds))
+            beside = await _ask_both(stage.client, seconds)
+            stopped_seconds = await _stop_all(stage.client, flow_of(name)) if attack.definition is not None else 0.0
     figures: Figures = {"stop_ms": 1000 * stopped_seconds, "peak_mib": stage.peak_bytes() / MIB}
     for title, values, failed in ((*alone[0],), (*alone[1],)):
         figures |= {f"{title}_alone_{figure}": value for figure, value in latency_figures(values).items()}
