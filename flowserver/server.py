@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Final
@@ -30,7 +30,8 @@ from flowserver.engine.cluster.lease import new_node_id
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.retention import Rules
-from flowserver.invokers.brokers import read_outlets
+from flowserver.engine.options import EngineOptions
+from flowserver.invokers.brokers import Outlet, read_outlets
 from flowserver.operations.operations import Operations
 from flowserver.settings import Settings
 from flowserver.store.keys import keep_secret, remember_keys
@@ -177,13 +178,10 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             database,
             clock=app.state.clock,
             limits=app.state.limits,
-            missing_source=settings.missing_source,
             tokens=_task_tokens(database),
             node_id=new_node_id(),
-            rules=Rules(days=settings.retention_days, bytes_max=int(settings.retention_gib * 2**30)),
-            outlets=app.state.outlets,
+            options=_engine_options(settings, app.state.outlets),
             invoker=app.state.invoker,
-            queue_bodies=settings.queue_bodies,
         )
         app.state.engine = engine
         app.state.operations = Operations.of(engine, is_wide=app.state.is_wide, lenient=settings.lenient)
@@ -211,6 +209,15 @@ def sole_use(database: Database) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _engine_options(settings: Settings, outlets: Mapping[str, Outlet]) -> EngineOptions:
+    return EngineOptions(
+        missing_source=settings.missing_source,
+        rules=Rules(days=settings.retention_days, bytes_max=int(settings.retention_gib * 2**30)),
+        outlets=outlets,
+        queue_bodies=settings.queue_bodies,
+    )
 
 
 def _task_tokens(database: Database) -> TaskTokens:

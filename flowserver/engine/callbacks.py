@@ -7,9 +7,8 @@ same child.
 
 from sqlalchemy import Connection
 
-from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.items import Envelope
-from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.engine.context import EngineContext
 from flowserver.machine.messages import Result, TaskReported
 from flowserver.store.executions.saving import clear_callback
 from flowserver.store.invocations.leases import clear_invocation_callbacks
@@ -18,9 +17,9 @@ from flowserver.store.invocations.leases import clear_invocation_callbacks
 class Callbacks:
     """Delivers results by task token, settling the ended execution's `callback_due` in the same commit."""
 
-    def __init__(self, committer: Committer, tokens: TaskTokens) -> None:
-        self._committer = committer
-        self._tokens = tokens
+    def __init__(self, context: EngineContext) -> None:
+        self._committer = context.committer
+        self._tokens = context.tokens
 
     async def deliver(self, ended_execution_id: str, token: str, result: Result) -> None:
         """Report to the waiting task. It counts as told even if it timed out long ago; only between two attempts, when

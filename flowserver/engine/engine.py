@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any, assert_never
 
 from sqlalchemy import Connection
@@ -26,18 +26,18 @@ from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.slow_reads import Lists
 from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.receivers import FunctionInlet, QueueInlet
 from flowserver.engine.deliveries.senders import Senders
 from flowserver.engine.deliveries.topics import Topics
 from flowserver.engine.deliveries.worker import Deliveries
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.invocation_submitter import Submitter
-from flowserver.engine.executions.message_sender import QueueBodies, Sender
+from flowserver.engine.executions.message_sender import Sender
 from flowserver.engine.executions.recovery import TaskRecovery
-from flowserver.engine.executions.retention import FOR_EVER, Retention, Rules
+from flowserver.engine.executions.retention import Retention
 from flowserver.engine.executions.starting import Starter
 from flowserver.engine.executions.timers import StepTimers
-from flowserver.engine.executions.waiting_calls import OrderedCalls
 from flowserver.engine.executions.watchers import Watchers
 from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.engine.functions.caller import Caller
@@ -48,17 +48,16 @@ from flowserver.engine.invocations.retention import InvocationRetention
 from flowserver.engine.invocations.retry_timer import RetryTimer
 from flowserver.engine.invocations.service import Invocations
 from flowserver.engine.metrics import Metrics
+from flowserver.engine.options import DEFAULTS, EngineOptions
 from flowserver.engine.queues.expiry import Expiry
 from flowserver.engine.queues.service import Queues
 from flowserver.engine.recovery import Recovery
 from flowserver.engine.shutdown import Cutting
-from flowserver.invokers.brokers import Outlet
 from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.invokers.invocation import Invoker
 from flowserver.invokers.outlets import Outlets
 from flowserver.machine.commands import CancelInvocation, Command, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
-from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Continue, Result
 from flowserver.machine.state import Execution
 from flowserver.store.cluster.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
@@ -83,12 +82,9 @@ class Engine:
         *,
         clock: Clock,
         limits: Limits,
-        missing_source: MissingSource,
         tokens: TaskTokens,
         node_id: str,
-        rules: Rules = FOR_EVER,
-        outlets: Mapping[str, Outlet] | None = None,
-        queue_bodies: QueueBodies = "base64",
+        options: EngineOptions = DEFAULTS,
         invoker: Invoker | None = None,
     ) -> None:
         self.database = database
@@ -98,78 +94,46 @@ class Engine:
         self.lease = Lease(node_id)
         self.cutting = Cutting()
         warm = ExecutionCache(limits.cached_executions_bytes_max)
-        workshop = BatchContext(clock, limits, missing_source, tokens, self.lease, DefinitionCache(), warm)
+        workshop = BatchContext(clock, limits, options.missing_source, tokens, self.lease, DefinitionCache(), warm)
         self.committer = Committer(database, workshop, self)
+        self.reader = Reader(database, limits)
+        self.membership = Membership(database, self.lease, clock, self)
+        self.context = context = EngineContext(
+            database, self.committer, self.reader, self.lease, self.membership, tokens, clock, limits
+        )
         self.metrics = Metrics()
         self.watchers = Watchers()
-        self.reader = Reader(database, limits)
         self.lists = Lists(database, limits)
         self.checks = Threads("checks", CHECK_THREADS, waiting_max=limits.pending_messages_max)
-        self.registry = FunctionRegistry(self.reader)
-        self.starter = Starter(database, self.committer, self.reader, limits)
+        self.registry = registry = FunctionRegistry(self.reader)
+        self.starter = Starter(context)
         self.invoker = invoker or DeferredInvoker(limits)
-        self.outlets = Outlets(outlets)
-        outward = Senders(self.invoker, self.outlets)
-        self.membership = Membership(database, self.lease, clock, self)
-        self.deliveries = Deliveries(self.reader, self.committer, outward, clock, self.membership, limits)
-        self.callbacks = Callbacks(self.committer, tokens)
-        self.queues = Queues(self.committer, self.reader, clock, self.membership, limits, self.outlets)
-        self.topics = Topics(self.committer, self.deliveries, limits)
-        self.hooks = Hooks(self.invoker)
-        self.slots = CallSlots(limits, lambda: self.membership.share.nodes)
-        self.invocations = self._make_invocations()
-        self.dispatcher = self._make_dispatcher(Sender(self.queues, self.topics, self.outlets, queue_bodies))
+        self.outlets = Outlets(options.outlets)
+        self.deliveries = Deliveries(context, Senders(self.invoker, self.outlets))
+        self.callbacks = Callbacks(context)
+        self.queues = Queues(context, self.outlets)
+        self.topics = Topics(context, self.deliveries)
+        self.hooks = hooks = Hooks(self.invoker)
+        self.slots = slots = CallSlots(limits, lambda: self.membership.share.nodes)
+        self.invocations = Invocations(context, registry, self.invoker, hooks, slots, self.callbacks, self)
+        submitter = Submitter(self.invocations, limits)
+        sender = Sender(self.queues, self.topics, self.outlets, options.queue_bodies)
+        self.dispatcher = Dispatcher(context, self.invoker, registry, self.starter, sender, submitter, slots, hooks)
         self.deliveries.open(TopicAddress, self.topics.take_in)
-        self.deliveries.open(QueueAddress, QueueInlet(self.queues, clock, is_encoding=queue_bodies == "base64"))
+        self.deliveries.open(QueueAddress, QueueInlet(self.queues, clock, is_encoding=options.queue_bodies == "base64"))
         self.deliveries.open(FunctionAddress, FunctionInlet(self.invocations))
         self.deliveries.report_results(set_destination_status)
-        self.timers = StepTimers(database, self.committer, clock, self.membership, self.metrics.woke)
-        take_over = self.invocations.take_over
-        self.retries = RetryTimer(self.reader, self.committer, clock, self.membership, self.lease, take_over)
+        self.timers = StepTimers(context, self.metrics.woke)
+        self.retries = RetryTimer(context, self.invocations.take_over)
         self.due_loops = {loop.name: loop for loop in (self.timers, self.retries, self.deliveries)}
-        self.task_recovery = self._make_task_recovery()
-        invocation_recovery = InvocationRecovery(database, self.committer, self.invocations, self.lease)
-        self.recovery = Recovery(self.committer, self.membership, clock, (self.task_recovery, invocation_recovery))
-        self.retention = Retention(database, self.committer, clock, self.membership, rules, self.metrics.deleted)
-        self.expiry = Expiry(self.committer, self.reader, clock)
-        self.invocation_retention = InvocationRetention(self.committer, clock, limits.invocation_days)
+        self.task_recovery = TaskRecovery(context, self.dispatcher, self.callbacks)
+        self.recovery = Recovery(context, (self.task_recovery, InvocationRecovery(context, self.invocations)))
+        self.retention = Retention(context, options.rules, self.metrics.deleted)
+        self.expiry = Expiry(context)
+        self.invocation_retention = InvocationRetention(context)
         deleting = self.retention, self.expiry, self.invocation_retention
         self._loops: tuple[BackgroundLoop, ...] = (self.recovery, *self.due_loops.values(), *deleting)
         self._following: set[asyncio.Task[object]] = set()
-
-    def _make_dispatcher(self, sender: Sender) -> Dispatcher:
-        return Dispatcher(
-            self.committer,
-            self.invoker,
-            self.registry,
-            self.starter,
-            sender,
-            Submitter(self.invocations, self.limits),
-            OrderedCalls(self.reader, self.tokens, self.lease),
-            self.slots,
-            self.clock,
-            self.limits,
-            self.lease,
-            self.hooks,
-        )
-
-    def _make_invocations(self) -> Invocations:
-        return Invocations(
-            self.committer,
-            self.reader,
-            self.registry,
-            self.invoker,
-            self.hooks,
-            self.slots,
-            self.callbacks,
-            self.clock,
-            self.limits,
-            self.lease,
-            self,
-        )
-
-    def _make_task_recovery(self) -> TaskRecovery:
-        return TaskRecovery(self.database, self.committer, self.dispatcher, self.callbacks, self.lease, self.membership)
 
     @contextlib.asynccontextmanager
     async def running(self, drain_seconds: float) -> AsyncIterator[None]:

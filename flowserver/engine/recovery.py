@@ -27,10 +27,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
-from flowserver.base.clock import Clock
 from flowserver.engine.background_loop import BackgroundLoop
-from flowserver.engine.cluster.membership import Membership
-from flowserver.engine.commit.committer import Committer
+from flowserver.engine.context import EngineContext
 from flowserver.store.keys import forget_nonces
 
 log = logging.getLogger(__name__)
@@ -130,12 +128,10 @@ class Recovery(BackgroundLoop):
 
     name = "recovery"
 
-    def __init__(
-        self, committer: Committer, membership: Membership, clock: Clock, kinds: Sequence[Recoverable[Any, Any, Any]]
-    ) -> None:
-        self._committer = committer
-        self._membership = membership
-        self._clock = clock
+    def __init__(self, context: EngineContext, kinds: Sequence[Recoverable[Any, Any, Any]]) -> None:
+        self._committer = context.committer
+        self._membership = context.membership
+        self._clock = context.clock
         self._kinds = [(kind, LostCalls[Any]()) for kind in kinds]
         self._has_swept = False
         self._has_left_orphans = False

@@ -139,7 +139,6 @@ async def measure(database: Database, count: int, asked: int) -> None:
         database,
         clock=SystemClock(),
         limits=Limits(),
-        missing_source="null",
         tokens=TaskTokens(b"a key of benchmarks"),
         node_id="benchmark",
     )

@@ -22,6 +22,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.retention import Rules
+from flowserver.engine.options import EngineOptions
 from flowserver.machine.state import Status
 from flowserver.store.keys import use_nonce
 from flowserver.store.schema.migrating import migrate
@@ -60,10 +61,9 @@ async def measure(database: Database, executions: int, events: int) -> None:
         database,
         clock=SystemClock(),
         limits=Limits(),
-        missing_source="null",
         tokens=TaskTokens(b"a key of benchmarks"),
         node_id="benchmark",
-        rules=Rules(days=30, bytes_max=0),
+        options=EngineOptions(rules=Rules(days=30, bytes_max=0)),
     )
     file = database.sqlite_file
     assert file is not None

@@ -16,6 +16,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.message_sender import QueueBodies
+from flowserver.engine.options import EngineOptions
 from flowserver.invokers.brokers import read_outlets
 from flowserver.machine.events import Event, EventType
 from flowserver.operations.operations import Operations
@@ -184,11 +185,9 @@ async def running_node(
         database,
         clock=clock,
         limits=limits or Limits(),
-        missing_source="null",
         tokens=tokens,
         node_id=node_id,
-        outlets=read_outlets(queues or {}),
-        queue_bodies=queue_bodies,
+        options=EngineOptions(outlets=read_outlets(queues or {}), queue_bodies=queue_bodies),
     )
     async with engine.running(drain_seconds):
         yield Node(engine, database)

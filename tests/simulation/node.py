@@ -16,6 +16,7 @@ from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.items import Envelope, Item, Write
 from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.recovery import TaskRecovery, result_of
 from flowserver.engine.executions.timers import StepTimers
@@ -157,14 +158,22 @@ class Node:
         self.lease = lease
         self.workshop = world.workshop(lease, SharedDefinitions(world.compiled))
         self.dispatcher = world.dispatcher(lease)
-        database = cast(Any, world.disk)
-        self.writer = Writer(database, self.workshop, cast(Any, self))
-        me = cast(Any, self)
+        database, me, nobody = cast(Any, world.disk), cast(Any, self), cast(Any, None)
+        self.writer = Writer(database, self.workshop, me)
         self._company = Company(world.disk, lease)
-        company = cast(Any, self._company)
-        self._recovery = TaskRecovery(database, self.writer, me, me, lease, company)
+        context = EngineContext(
+            database,
+            self.writer,
+            nobody,
+            lease,
+            cast(Any, self._company),
+            self.workshop.tokens,
+            world.clock,
+            self.workshop.limits,
+        )
+        self._recovery = TaskRecovery(context, me, me)
         self._lost: LostCalls[ScopeRef] = LostCalls()
-        self._timers = StepTimers(database, self.writer, world.clock, company, lambda _: None)
+        self._timers = StepTimers(context, lambda _: None)
         self.inbox: list[Parcel] = []
         self.calls: dict[CallKey, object] = {}
         """Calls under way, with the order of each."""

@@ -15,6 +15,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.items import Envelope, NewExecution, Receipt
 from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.starting import Starter
 from flowserver.engine.functions.call_slots import CallSlots
@@ -111,22 +112,9 @@ class Outside:
     def dispatcher(self, lease: Lease) -> Dispatcher:
         """What starts a node's sub-flows: the engine's own, asking for each commit it waits for."""
         asking, nobody = cast(Any, _Asking()), cast(Any, None)
-        starter = _HandStarter(nobody, asking, nobody, self._limits)
+        context = EngineContext(nobody, asking, nobody, lease, nobody, self._tokens, self._clock, self._limits)
         slots = CallSlots(self._limits, lambda: 1)
-        return Dispatcher(
-            asking,
-            nobody,
-            nobody,
-            starter,
-            nobody,
-            nobody,
-            nobody,
-            slots,
-            self._clock,
-            self._limits,
-            lease,
-            nobody,
-        )
+        return Dispatcher(context, nobody, nobody, _HandStarter(context), nobody, nobody, slots, nobody)
 
     def call(self, node: Node, caller: Caller, command: InvokeTask) -> Parcel:
         """A call that the node makes, and what becomes of it."""

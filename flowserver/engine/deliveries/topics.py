@@ -7,9 +7,8 @@ from functools import cache, partial
 from sqlalchemy import Connection
 
 from flowserver.base.errors import FlowServerError, InvalidArgument, TopicNotExist
-from flowserver.base.limits import Limits
 from flowserver.engine.commit.coalescer import GROUP_MAX, Coalescer
-from flowserver.engine.commit.committer import Committer
+from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.worker import Deliveries
 from flowserver.machine.deliveries.destinations import TopicAddress
 from flowserver.machine.deliveries.notifications import digest_of
@@ -36,10 +35,13 @@ Publication = tuple[str, NewTopicMessage]
 class Topics:
     """Publishes messages; `deliveries` brings them to the subscribers."""
 
-    def __init__(self, committer: Committer, deliveries: Deliveries, limits: Limits) -> None:
+    def __init__(self, context: EngineContext, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
         self._publications: Coalescer[Publication, str] = Coalescer(
-            committer, self._publish, limits.pending_messages_max, weigh=lambda _: GROUP_MAX // PUBLISHED_AT_ONCE
+            context.committer,
+            self._publish,
+            context.limits.pending_messages_max,
+            weigh=lambda _: GROUP_MAX // PUBLISHED_AT_ONCE,
         )
 
     async def publish(self, topic: str, message: NewTopicMessage, *, bounded: bool = False) -> str:

@@ -16,13 +16,9 @@ from typing import Any, Final
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from flowserver.base.clock import Clock
 from flowserver.base.errors import FlowServerError
-from flowserver.base.limits import Limits
-from flowserver.engine.cluster.membership import Membership
-from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.retry import persist
+from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.senders import NotSent, Senders
 from flowserver.engine.deliveries.target_limits import TargetLimits
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
@@ -65,21 +61,12 @@ class Deliveries(DueLoop):
 
     name = "deliveries"
 
-    def __init__(
-        self,
-        reader: Reader,
-        committer: Committer,
-        outward: Senders,
-        clock: Clock,
-        membership: Membership,
-        limits: Limits,
-        chance: Callable[[], float] = random.random,
-    ) -> None:
-        super().__init__(clock, membership)
-        self._reader = reader
-        self._committer = committer
+    def __init__(self, context: EngineContext, outward: Senders, chance: Callable[[], float] = random.random) -> None:
+        super().__init__(context.clock, context.membership)
+        self._reader = context.reader
+        self._committer = context.committer
         self._outward = outward
-        self._slots = limits.deliveries_in_flight_max
+        self._slots = context.limits.deliveries_in_flight_max
         self._chance = chance
         self._inlets: dict[type[Any], Inlet] = {}
         self._told: Told = _tell_nobody

@@ -7,15 +7,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from flowserver.base.clock import Clock, format_instant
+from flowserver.base.clock import format_instant
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import Json, JsonObject, dump_json
-from flowserver.base.limits import Limits
 from flowserver.base.names import child_execution_id
-from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.retry import persist
+from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.invocation_submitter import Submitter
 from flowserver.engine.executions.message_sender import Sender
 from flowserver.engine.executions.starting import Started, Starter, StartRequest, as_failure, check_execution_name
@@ -53,30 +51,26 @@ class Dispatcher:
 
     def __init__(
         self,
-        committer: Committer,
+        context: EngineContext,
         invoker: Invoker,
         registry: FunctionRegistry,
         starter: Starter,
         sender: Sender,
         submitter: Submitter,
-        orders: OrderedCalls,
         slots: CallSlots,
-        clock: Clock,
-        limits: Limits,
-        lease: Lease,
         hooks: Hooks,
     ) -> None:
-        self._committer = committer
-        self._lease = lease
+        self._committer = context.committer
+        self._lease = context.lease
+        self._clock = context.clock
+        self._limits = context.limits
         self._invoker = invoker
         self._registry = registry
         self._starter = starter
         self._sender = sender
         self._submitter = submitter
-        self._clock = clock
-        self._limits = limits
         self._hooks = hooks
-        self._orders = orders
+        self._orders = OrderedCalls(context)
         self._lines: Lines[CallKey] = Lines(registry, slots, self._turn_came, self._refuse)
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
         self._waiting: dict[CallKey, Line] = {}

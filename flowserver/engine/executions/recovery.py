@@ -9,10 +9,9 @@ from sqlalchemy import Connection
 
 from flowserver.base.json_values import InvalidJson, load_json_object
 from flowserver.engine.callbacks import Callbacks
-from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.cluster.membership import Membership
-from flowserver.engine.commit.committer import Committer, all_of
+from flowserver.engine.commit.committer import all_of
 from flowserver.engine.commit.items import Envelope, ReceiptKind
+from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.recovery import HELD_PER_SWEEP, Found, Resumed, SweepScope
 from flowserver.machine.messages import Continue, Failure, Result, RetryLostCall, Stop
@@ -31,7 +30,6 @@ from flowserver.store.executions.due import (
     tasks_of_node,
 )
 from flowserver.store.executions.saving import release_tasks
-from flowserver.store.sql.database import Database
 
 FOUND_PER_SWEEP = 1_000
 RELEASED_AT_ONCE = 1_000
@@ -42,21 +40,13 @@ FoundTasks = Found[ScopeRef, TaskKey, DueCallback]
 class TaskRecovery:
     """Recovers the calls of steps, and the other work that executions wait for. A `Recoverable`."""
 
-    def __init__(
-        self,
-        database: Database,
-        committer: Committer,
-        dispatcher: Dispatcher,
-        callbacks: Callbacks,
-        lease: Lease,
-        membership: Membership,
-    ) -> None:
-        self._database = database
-        self._committer = committer
+    def __init__(self, context: EngineContext, dispatcher: Dispatcher, callbacks: Callbacks) -> None:
+        self._database = context.database
+        self._committer = context.committer
+        self._lease = context.lease
+        self._membership = context.membership
         self._dispatcher = dispatcher
         self._callbacks = callbacks
-        self._lease = lease
-        self._membership = membership
         self._page: TaskPlace = FIRST_TASK
         self._callbacks_to_skip = 0
 

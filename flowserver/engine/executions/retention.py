@@ -14,10 +14,9 @@ from typing import Final, TypeVar
 
 from sqlalchemy import Connection
 
-from flowserver.base.clock import INSTANT_MS_MAX, Clock
+from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.engine.background_loop import PeriodicLoop
-from flowserver.engine.cluster.membership import Membership
-from flowserver.engine.commit.committer import Committer
+from flowserver.engine.context import EngineContext
 from flowserver.engine.deletion_pace import DeletionPace
 from flowserver.store.executions.retention import (
     HIDDEN,
@@ -33,7 +32,6 @@ from flowserver.store.executions.retention import (
     unused_definitions,
 )
 from flowserver.store.integrity.space import free_pages, give_back, used_bytes
-from flowserver.store.sql.database import Database
 
 log = logging.getLogger(__name__)
 
@@ -83,22 +81,19 @@ class Retention(PeriodicLoop):
 
     def __init__(
         self,
-        database: Database,
-        committer: Committer,
-        clock: Clock,
-        membership: Membership,
+        context: EngineContext,
         rules: Rules,
         deleted: Callable[[int], None],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         super().__init__(sleep)
-        self._database = database
-        self._committer = committer
-        self._clock = clock
-        self._membership = membership
+        self._database = context.database
+        self._committer = context.committer
+        self._clock = context.clock
+        self._membership = context.membership
         self._rules = rules
         self._deleted = deleted
-        self._pace = DeletionPace(committer, self._sleep)
+        self._pace = DeletionPace(context.committer, self._sleep)
         self._tidied_at = 0
 
     async def run_once(self) -> int:

@@ -19,14 +19,12 @@ from flowserver.base.limits import Limits
 from flowserver.base.names import NAME_RULE, is_execution_name, is_name
 from flowserver.base.sharing import shared
 from flowserver.base.threads import Threads
-from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, ReceiptKind
-from flowserver.engine.commit.reader import Reader
+from flowserver.engine.context import EngineContext
 from flowserver.machine.messages import Start
 from flowserver.machine.state import Status
 from flowserver.store.executions.reading import ExecutionRow, count_running, find_statuses
 from flowserver.store.flows import FlowRow
-from flowserver.store.sql.database import Database
 
 COUNT_SECONDS = 5.0
 """How long a count of running executions is taken as right; counting a million rows for each start would not do."""
@@ -62,11 +60,11 @@ class Started(msgspec.Struct, frozen=True):
 class Starter:
     """Checks a start against the rules and commits it."""
 
-    def __init__(self, database: Database, committer: Committer, reader: Reader, limits: Limits) -> None:
-        self._database = database
-        self._committer = committer
-        self._reader = reader
-        self._limits = limits
+    def __init__(self, context: EngineContext) -> None:
+        self._database = context.database
+        self._committer = context.committer
+        self._reader = context.reader
+        self._limits = context.limits
         self._thread = Threads("starts")
         self._running = 0
         self._counted_at = -math.inf

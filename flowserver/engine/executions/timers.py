@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterator
 
 from sqlalchemy import Connection
 
-from flowserver.base.clock import Clock
-from flowserver.engine.cluster.membership import Membership
-from flowserver.engine.commit.committer import Committer, all_of
+from flowserver.engine.commit.committer import all_of
 from flowserver.engine.commit.items import Envelope, Receipt, ReceiptKind
+from flowserver.engine.context import EngineContext
 from flowserver.engine.due_loop import AT_ONCE, LEFT_MS, DueLoop
 from flowserver.machine.messages import DeadlineReached, TimerFired
 from flowserver.store.executions.due import due_deadlines, due_timers, next_due
-from flowserver.store.sql.database import Database
 
 FIRED_AT_ONCE = 500
 """Waits, and deadlines, in one iteration."""
@@ -26,18 +24,11 @@ class StepTimers(DueLoop):
 
     name = "timers"
 
-    def __init__(
-        self,
-        database: Database,
-        committer: Committer,
-        clock: Clock,
-        membership: Membership,
-        on_fired: Callable[[float], None],
-    ) -> None:
+    def __init__(self, context: EngineContext, on_fired: Callable[[float], None]) -> None:
         """`on_fired` is called for each that was fired, with its lateness in seconds."""
-        super().__init__(clock, membership)
-        self._database = database
-        self._committer = committer
+        super().__init__(context.clock, context.membership)
+        self._database = context.database
+        self._committer = context.committer
         self._on_fired = on_fired
 
     async def handle_due(self) -> int | None:

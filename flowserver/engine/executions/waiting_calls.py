@@ -8,11 +8,9 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.definition_cache import DefinitionCache
-from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.retry import persist
-from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import TaskStep
 from flowserver.machine.commands import InvokeTask
@@ -28,10 +26,10 @@ OrderedCall = tuple[Caller, InvokeTask]
 class OrderedCalls:
     """What steps have ordered of this node."""
 
-    def __init__(self, reader: Reader, tokens: TaskTokens, lease: Lease) -> None:
-        self._reader = reader
-        self._tokens = tokens
-        self._lease = lease
+    def __init__(self, context: EngineContext) -> None:
+        self._reader = context.reader
+        self._tokens = context.tokens
+        self._lease = context.lease
         self._definitions = DefinitionCache()
 
     async def read(self, key: TaskKey) -> OrderedCall | None:

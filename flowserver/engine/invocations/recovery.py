@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.committer import Committer
+from flowserver.engine.context import EngineContext
 from flowserver.engine.invocations.service import Invocations
 from flowserver.engine.recovery import HELD_PER_SWEEP, Found, Resumed, SweepScope
 from flowserver.store.invocations.changes import InvocationRow, find_invocations
@@ -21,7 +20,6 @@ from flowserver.store.invocations.leases import (
     untold_invocations,
     unwanted_invocations,
 )
-from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.unreadable import is_damage
 
@@ -36,11 +34,11 @@ FoundInvocations = Found[HeldInvocation, str, InvocationRow]
 class InvocationRecovery:
     """Recovers asynchronous invocations. A `Recoverable`."""
 
-    def __init__(self, database: Database, committer: Committer, invocations: Invocations, lease: Lease) -> None:
-        self._database = database
-        self._committer = committer
+    def __init__(self, context: EngineContext, invocations: Invocations) -> None:
+        self._database = context.database
+        self._committer = context.committer
+        self._lease = context.lease
         self._invocations = invocations
-        self._lease = lease
         self._page = ""
         self._untold_to_skip = 0
 

@@ -10,9 +10,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from flowserver.base.clock import Clock
 from flowserver.engine.background_loop import PeriodicLoop
-from flowserver.engine.commit.committer import Committer
+from flowserver.engine.context import EngineContext
 from flowserver.engine.deletion_pace import ROW_BYTES, DeletionPace
 from flowserver.store.invocations.leases import delete_ended_invocations
 
@@ -28,14 +27,11 @@ class InvocationRetention(PeriodicLoop):
     name = "the retention of invocations"
     interval_seconds = ROUND_SECONDS
 
-    def __init__(
-        self, committer: Committer, clock: Clock, days: int, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    ) -> None:
-        """Ended invocations are kept for so many days; `sleep` waits for so many seconds."""
+    def __init__(self, context: EngineContext, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         super().__init__(sleep)
-        self._pace = DeletionPace(committer, self._sleep)
-        self._clock = clock
-        self._days = days
+        self._pace = DeletionPace(context.committer, self._sleep)
+        self._clock = context.clock
+        self._days = context.limits.invocation_days
 
     async def run_once(self) -> int:
         """Delete all that have been kept for long enough; returns how many."""

@@ -8,11 +8,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from flowserver.base.clock import Clock
-from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.cluster.membership import Membership
-from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.reader import Reader
+from flowserver.engine.context import EngineContext
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
 from flowserver.store.invocations.leases import HeldInvocation, next_pause_end, take_over_due
 
@@ -24,19 +20,11 @@ class RetryTimer(DueLoop):
 
     name = "retries"
 
-    def __init__(
-        self,
-        reader: Reader,
-        committer: Committer,
-        clock: Clock,
-        membership: Membership,
-        lease: Lease,
-        take_over: Callable[[list[HeldInvocation]], None],
-    ) -> None:
-        super().__init__(clock, membership)
-        self._reader = reader
-        self._committer = committer
-        self._lease = lease
+    def __init__(self, context: EngineContext, take_over: Callable[[list[HeldInvocation]], None]) -> None:
+        super().__init__(context.clock, context.membership)
+        self._reader = context.reader
+        self._committer = context.committer
+        self._lease = context.lease
         self._take_over = take_over
 
     async def handle_due(self) -> int | None:

@@ -14,7 +14,6 @@ import msgspec
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from flowserver.base.clock import Clock
 from flowserver.base.errors import (
     FlowServerError,
     FunctionNotFound,
@@ -24,12 +23,9 @@ from flowserver.base.errors import (
     ResourceThrottled,
     ServiceNotFound,
 )
-from flowserver.base.limits import Limits
 from flowserver.engine.callbacks import Callbacks
-from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.coalescer import Coalescer
-from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.reader import Reader
+from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup, look_up
@@ -37,7 +33,7 @@ from flowserver.engine.invocations.settings import AsyncSettings
 from flowserver.engine.invocations.stopping import stop_all, stop_named, stop_unreadable_named
 from flowserver.engine.invocations.waiting import Line, Lines
 from flowserver.engine.invocations.worker import Runs
-from flowserver.engine.invocations.writer import Check, Submission, insert_in, save_in
+from flowserver.engine.invocations.writer import Check, Submission, insert_in
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import submitted
 from flowserver.machine.invocations.results import result_of_invocation
@@ -109,30 +105,25 @@ class Invocations:
 
     def __init__(
         self,
-        committer: Committer,
-        reader: Reader,
+        context: EngineContext,
         registry: FunctionRegistry,
         invoker: Invoker,
         hooks: Hooks,
         slots: CallSlots,
         callbacks: Callbacks,
-        clock: Clock,
-        limits: Limits,
-        lease: Lease,
         news: News,
     ) -> None:
-        self._committer = committer
-        self._reader = reader
+        self._committer = context.committer
+        self._reader = context.reader
+        self._clock = context.clock
+        self._lease = context.lease
         self._registry = registry
         self._concurrency = slots.concurrency
         self._callbacks = callbacks
-        self._clock = clock
-        self._lease = lease
         self._news = news
-        self.settings = AsyncSettings(reader)
-        self._submissions = Coalescer(committer, insert_in, limits.pending_messages_max)
-        changes = Coalescer(committer, save_in, limits.pending_messages_max)
-        self._runs = Runs(changes, committer, reader, registry, invoker, hooks, clock, limits, lease, self._left)
+        self.settings = AsyncSettings(self._reader)
+        self._submissions = Coalescer(self._committer, insert_in, context.limits.pending_messages_max)
+        self._runs = Runs(context, registry, invoker, hooks, self._left)
         self._lines: Lines[str] = Lines(registry, slots, self._begin)
         self._in_hand: set[str] = set()
         self._coming: Counter[FunctionKey] = Counter()

@@ -10,19 +10,15 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from flowserver.base.clock import Clock
 from flowserver.base.errors import ResourceThrottled
-from flowserver.base.limits import Limits
-from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.coalescer import Coalescer
-from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.retry import persist
+from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_slots import CallSlot
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
 from flowserver.engine.invocations.transitions import call_of, change_by, outcome_of_reply
-from flowserver.engine.invocations.writer import Change
+from flowserver.engine.invocations.writer import save_in
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import (
     Begun,
@@ -75,27 +71,22 @@ class Runs:
 
     def __init__(
         self,
-        changes: Coalescer[Change, InvocationRow],
-        committer: Committer,
-        reader: Reader,
+        context: EngineContext,
         registry: FunctionRegistry,
         invoker: Invoker,
         hooks: Hooks,
-        clock: Clock,
-        limits: Limits,
-        lease: Lease,
         left: Callable[[str, InvocationRow | None], None],
     ) -> None:
         """`left` is told when one is no longer under way, and how it is then, if that is known."""
-        self._changes = changes
-        self._committer = committer
-        self._reader = reader
+        self._committer = context.committer
+        self._reader = context.reader
+        self._clock = context.clock
+        self._limits = context.limits
+        self._lease = context.lease
+        self._changes = Coalescer(context.committer, save_in, context.limits.pending_messages_max)
         self._registry = registry
         self._invoker = invoker
         self._hooks = hooks
-        self._clock = clock
-        self._limits = limits
-        self._lease = lease
         self._left = left
         self._runs: dict[str, Run] = {}
         self._kept: dict[str, InvocationRow] = {}

@@ -7,10 +7,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from flowserver.base.clock import Clock
 from flowserver.engine.background_loop import PeriodicLoop
-from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.reader import Reader
+from flowserver.engine.context import EngineContext
 from flowserver.store.queues.messages import any_expired, delete_expired
 
 log = logging.getLogger(__name__)
@@ -26,17 +24,11 @@ class Expiry(PeriodicLoop):
     name = "deleting expired messages"
     interval_seconds = ROUND_SECONDS
 
-    def __init__(
-        self,
-        committer: Committer,
-        reader: Reader,
-        clock: Clock,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, context: EngineContext, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         super().__init__(sleep)
-        self._committer = committer
-        self._reader = reader
-        self._clock = clock
+        self._committer = context.committer
+        self._reader = context.reader
+        self._clock = context.clock
 
     async def run_once(self) -> int:
         """Delete all that have expired by now; returns how many this node has deleted."""

@@ -16,14 +16,10 @@ import uuid_utils
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from flowserver.base.clock import Clock
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
-from flowserver.base.limits import Limits
 from flowserver.base.sharing import give
-from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.coalescer import Coalescer
-from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.reader import Reader
+from flowserver.engine.context import EngineContext
 from flowserver.engine.queues.broker_queues import publish
 from flowserver.engine.queues.long_polls import LongPoll, LongPolls
 from flowserver.engine.queues.shared_scan import SharedScan
@@ -53,25 +49,17 @@ RECEIPT_CHARACTERS = 24
 class Queues:
     """One node's part in queues. Make and use it inside one event loop."""
 
-    def __init__(
-        self,
-        committer: Committer,
-        reader: Reader,
-        clock: Clock,
-        membership: Membership,
-        limits: Limits,
-        outlets: Outlets | None = None,
-    ) -> None:
-        self._clock = clock
-        self._membership = membership
-        self._limits = limits
-        self._outlets = outlets or Outlets()
+    def __init__(self, context: EngineContext, outlets: Outlets) -> None:
+        self._clock = context.clock
+        self._membership = context.membership
+        self._limits = context.limits
+        self._outlets = outlets
         self._orders: Coalescer[QueueOperation, Any] = Coalescer(
-            committer, self._carry_out, limits.pending_messages_max, weigh=messages_of
+            context.committer, self._carry_out, self._limits.pending_messages_max, weigh=messages_of
         )
         self._lines: dict[str, LongPolls] = {}
         self._flowing: set[str] = set()
-        self._looks = SharedScan(reader, clock)
+        self._looks = SharedScan(context.reader, self._clock)
         self._polls = 0
         self._is_released = False
 

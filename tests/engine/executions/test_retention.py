@@ -34,13 +34,10 @@ MONTH = Rules(days=30, bytes_max=0)
 class Keeper:
     """A retention over a node, and what it has done."""
 
-    def __init__(self, node: Node, clock: ManualClock, rules: Rules) -> None:
+    def __init__(self, node: Node, rules: Rules) -> None:
         self.deleted: list[int] = []
         self.rests: list[float] = []
-        engine = node.engine
-        self.retention = Retention(
-            engine.database, engine.committer, clock, engine.membership, rules, self.deleted.append, self._rest
-        )
+        self.retention = Retention(node.engine.context, rules, self.deleted.append, self._rest)
 
     async def _rest(self, seconds: float) -> None:
         self.rests.append(seconds)
@@ -81,7 +78,7 @@ async def test_what_ended_long_ago_goes_whole(node: Node, clock: ManualClock) ->
     for number in range(120):
         await keep(node, clock, "f", f"old-{number}", days=30.1 + number)
     await keep(node, clock, "f", "new", days=29.9)
-    kept = Keeper(node, clock, MONTH)
+    kept = Keeper(node, MONTH)
     assert await kept.run_once() == 120
     assert sum(kept.deleted) == 120
     assert max(kept.deleted) <= module.EXECUTIONS_AT_ONCE
@@ -103,7 +100,7 @@ async def test_nothing_goes_that_runs_or_has_to_be_told(node: Node, clock: Manua
         connection.execute(update(executions).where(executions.c.status == "Running").values(started_at=5))
         told = executions.c.name == "untold"
         connection.execute(update(executions).where(told).values(callback_due=True, callback_token="token"))
-    kept = Keeper(node, clock, Rules(days=1, bytes_max=1))
+    kept = Keeper(node, Rules(days=1, bytes_max=1))
     assert await kept.run_once() == 0
     assert names(node) == {"running", "parked", "untold"}
     with node.database.write() as connection:
@@ -117,9 +114,9 @@ async def test_a_flow_may_say_otherwise(node: Node, clock: ManualClock) -> None:
         await node.operations.flows.update(name, FlowChange(kept=Kept(days)))
         await keep(node, clock, name, f"{name}-8", days=8)
         await keep(node, clock, name, f"{name}-31", days=31)
-    assert await Keeper(node, clock, MONTH).run_once() == 3
+    assert await Keeper(node, MONTH).run_once() == 3
     assert names(node) == {"long-8", "long-31", "ever-8", "ever-31", "usual-8"}
-    assert await Keeper(node, clock, FOR_EVER).run_once() == 0
+    assert await Keeper(node, FOR_EVER).run_once() == 0
 
 
 async def test_what_ended_first_goes_when_there_is_too_much(node: Node, clock: ManualClock) -> None:
@@ -131,7 +128,7 @@ async def test_what_ended_first_goes_when_there_is_too_much(node: Node, clock: M
         await keep(node, clock, "fg"[number % 2], f"e{number:03}", days=number / 10, rows=30)
     await keep(node, clock, "ever", "ever", days=300)
     bytes_max = (empty + node.database.run_read(used_bytes)) // 2
-    kept = Keeper(node, clock, Rules(days=0, bytes_max=bytes_max))
+    kept = Keeper(node, Rules(days=0, bytes_max=bytes_max))
     gone = await kept.run_once()
     assert 60 < gone < 140
     assert names(node) == {f"e{number:03}" for number in range(200 - gone)} | {"ever"}
@@ -143,10 +140,10 @@ async def test_whatever_is_young_stays(node: Node, clock: ManualClock, caplog: p
     """A start that is repeated must still find its execution."""
     await node.create_flow("f", PASS)
     await keep(node, clock, "f", "young", days=(KEPT_MS_MIN - 1000) / DAY_MS)
-    assert await Keeper(node, clock, Rules(days=0, bytes_max=1)).run_once() == 0
+    assert await Keeper(node, Rules(days=0, bytes_max=1)).run_once() == 0
     assert "no more may be deleted now" in caplog.text
     clock.advance(seconds=2)
-    assert await Keeper(node, clock, Rules(days=0, bytes_max=1)).run_once() == 1
+    assert await Keeper(node, Rules(days=0, bytes_max=1)).run_once() == 1
 
 
 async def test_a_long_history_goes_in_pieces(node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +160,7 @@ async def test_a_long_history_goes_in_pieces(node: Node, clock: ManualClock, mon
         return False
 
     node.database.refuses = look
-    assert await Keeper(node, clock, MONTH).run_once() == 2
+    assert await Keeper(node, MONTH).run_once() == 2
     assert count(node, histories) == 0
     for shown, rows in seen:
         assert rows >= 95 * ("long" in shown) + 4 * ("short" in shown)
@@ -192,7 +189,7 @@ async def test_a_crash_leaves_whole_executions_or_none(
 
         database.refuses = crash
         with pytest.raises(OperationalError):
-            await Keeper(node, clock, MONTH).run_once()
+            await Keeper(node, MONTH).run_once()
         database.crashed = True
     survivor = open_database()
     async with running_node(survivor, clock, node_id="node-2") as node:
@@ -200,7 +197,7 @@ async def test_a_crash_leaves_whole_executions_or_none(
         page = await node.operations.executions.list("f", ExecutionFilter(), next_token=None, limit=None)
         for row in page.items:
             assert len(await node.history("f", row.name)) in (4, 25)
-        await Keeper(node, clock, MONTH).run_once()
+        await Keeper(node, MONTH).run_once()
         assert (count(node, executions), count(node, histories), count(node, execution_documents)) == (0, 0, 0)
 
 
@@ -208,7 +205,7 @@ async def test_several_nodes_divide_the_work(node: Node, clock: ManualClock) -> 
     await node.create_flow("f", PASS)
     for number in range(40):
         await keep(node, clock, "f", f"e{number}", days=31)
-    one, other = Keeper(node, clock, MONTH), Keeper(node, clock, MONTH)
+    one, other = Keeper(node, MONTH), Keeper(node, MONTH)
     share = Share(0, 2)
     node.engine.membership.share = share
     with node.database.read() as connection:
@@ -231,7 +228,7 @@ async def test_what_nothing_refers_to_goes(node: Node, clock: ManualClock) -> No
         changed = FlowChange(definition=definition(f"- {{type: pass, name: {step}}}"))
         await node.operations.flows.update("there", changed)
     await node.operations.flows.delete("gone")
-    kept = Keeper(node, clock, FOR_EVER)
+    kept = Keeper(node, FOR_EVER)
     assert await kept.run_once() == 1  # nobody can read the executions of a deleted flow
     assert (names(node), count(node, flows)) == ({"first"}, 2)
     clock.advance(seconds=3_601)
@@ -255,7 +252,7 @@ async def test_a_file_becomes_shorter(sqlite_url: str, clock: ManualClock) -> No
         database.checkpoint()
         assert database.sqlite_file is not None
         before = database.sqlite_file.stat().st_size
-        assert await Keeper(node, clock, MONTH).run_once() == 299
+        assert await Keeper(node, MONTH).run_once() == 299
         after = database.sqlite_file.stat().st_size
         assert after < before / 4
     database.close()
@@ -267,12 +264,12 @@ async def test_others_come_first(node: Node, clock: ManualClock, monkeypatch: py
     for number in range(120):
         await keep(node, clock, "f", f"e{number}", days=31)
     monkeypatch.setattr(type(node.engine.committer), "pending", 3)
-    kept = Keeper(node, clock, MONTH)
+    kept = Keeper(node, MONTH)
     await kept.run_once()
     assert len(kept.rests) >= len(kept.deleted) > 2
     monkeypatch.undo()
     await keep(node, clock, "f", "e", days=31)
-    kept = Keeper(node, clock, MONTH)
+    kept = Keeper(node, MONTH)
     await kept.run_once()
     assert (kept.deleted, kept.rests) == ([1], [])
 

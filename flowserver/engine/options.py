@@ -1,0 +1,23 @@
+"""What the settings of a server choose for its engine, apart from the limits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from flowserver.engine.executions.message_sender import QueueBodies
+from flowserver.engine.executions.retention import FOR_EVER, Rules
+from flowserver.invokers.brokers import Outlet
+from flowserver.machine.mappings import MissingSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """See the settings of these names; `rules` are those of retention, `outlets` the queues that brokers keep."""
+
+    missing_source: MissingSource = "null"
+    rules: Rules = FOR_EVER
+    outlets: Mapping[str, Outlet] = field(default_factory=dict)
+    queue_bodies: QueueBodies = "base64"
+
+
+DEFAULTS: Final = EngineOptions()
