@@ -3,8 +3,10 @@
 Flags of `serve` fill it, then FLOWSERVER_… variables, then the settings file, which is YAML.
 """
 
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
@@ -15,15 +17,23 @@ from flowserver.base.limits import RETENTION_DAYS_MAX
 from flowserver.base.yaml_files import YamlFile, YamlFileInvalid, read_yaml
 
 
-class SettingsFileInvalid(Exception):
-    """The settings file is not a YAML mapping of settings; the message says where and why."""
+class SettingsFileInvalid(ValueError):
+    """The settings file is not a YAML mapping of settings; each of `mistakes` says where and why.
+
+    `known` are the settings in it that do exist.
+    """
+
+    def __init__(self, mistakes: list[str], known: Mapping[str, Any] = MappingProxyType({})) -> None:
+        super().__init__("; ".join(mistakes))
+        self.mistakes = mistakes
+        self.known = dict(known)
 
 
 class Settings(BaseSettings):
     """Settings of one server process; each can be given as the environment variable FLOWSERVER_{NAME}.
 
-    Making it raises OSError or SettingsFileInvalid for a settings file that cannot be used, pydantic's
-    ValidationError for a value that is not good.
+    Making it raises OSError if the settings file cannot be read, else pydantic's ValidationError with every mistake;
+    those in the form and the keys of the settings file are one SettingsFileInvalid at the field `settings`.
     """
 
     model_config = SettingsConfigDict(env_prefix="FLOWSERVER_", extra="ignore")
@@ -101,6 +111,13 @@ class Settings(BaseSettings):
         """Where values come from; the first source that has a value wins."""
         return init_settings, env_settings, dotenv_settings, file_secret_settings, _FileSource(settings_cls)
 
+    @field_validator("settings")
+    @classmethod
+    def _check_file(cls, path: Path | None) -> Path | None:
+        if path not in (None, Path()):  # an empty variable is a path, too
+            read_settings_file(path)
+        return path
+
     @field_validator("missing_source", mode="before")
     @classmethod
     def _read_null(cls, value: object) -> object:
@@ -131,9 +148,12 @@ class _FileSource(PydanticBaseSettingsSource):
     """The settings file, if the flags or the environment name one."""
 
     def __call__(self) -> dict[str, Any]:
-        """The file's settings."""
+        """The file's settings; mistakes in its keys are reported by `_check_file`."""
         path = self.current_state.get("settings")
-        return read_settings_file(Path(path)).content or {} if path else {}
+        try:
+            return read_settings_file(Path(path)).content or {} if path else {}
+        except SettingsFileInvalid as error:
+            return error.known
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         """Never used: `__call__` returns all values at once."""
@@ -145,13 +165,18 @@ def read_settings_file(path: Path) -> YamlFile:
     try:
         file = read_yaml(path)
     except YamlFileInvalid as error:
-        raise SettingsFileInvalid(str(error)) from None
-    if not isinstance(file.content, dict | None):
-        raise SettingsFileInvalid(f"{path} must be a mapping of settings, such as `port: 9000`")
+        raise SettingsFileInvalid([str(error)]) from None
+    content = {} if file.content is None else file.content
+    if not isinstance(content, dict):
+        raise SettingsFileInvalid([f"{path} must be a mapping of settings, such as `port: 9000`"])
     names = Settings.model_fields.keys() - {"settings"}
-    for key in file.content or ():
-        if key not in names:
-            near = get_close_matches(str(key), names, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise SettingsFileInvalid(f"{path}, line {file.line_of([key])}: there is no setting {key}{hint}")
+    unknown = [key for key in content if key not in names]
+    if unknown:
+        mistakes = [f"{path}, line {file.line_of([key])}: there is no setting {_named(key, names)}" for key in unknown]
+        raise SettingsFileInvalid(mistakes, {key: content[key] for key in content if key in names})
     return file
+
+
+def _named(key: object, names: Collection[str]) -> str:
+    near = get_close_matches(str(key), names, n=1)
+    return f"{key}; did you mean {near[0]}?" if near else str(key)

@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
@@ -10,10 +10,12 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
+from flowserver.base.yaml_files import read_yaml
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-from flowserver.settings import Settings, SettingsFileInvalid, read_settings_file
+from flowserver.settings import Settings, SettingsFileInvalid
 
 PREFIX = str(Settings.model_config["env_prefix"])
 URL_VARIABLE = f"{PREFIX}URL"
@@ -36,27 +38,49 @@ def read_settings(flags: Mapping[str, Any]) -> Settings:
     """Settings from the flags that were given (None and empty lists were not), the environment, the settings file
     and the defaults.
 
-    Raises typer.BadParameter, which names the flag, the variable or the line of the file that is wrong; OSError if
-    there is no such file.
+    Raises typer.BadParameter, which names every flag, variable and line of the file that is wrong, and what is
+    allowed there; OSError if there is no such file.
     """
     given = {name: value for name, value in flags.items() if value not in (None, [], ())}
     try:
         return Settings(**given)
-    except SettingsFileInvalid as error:
-        raise typer.BadParameter(str(error), param_hint=_origin("settings", given)) from None
     except ValidationError as error:
-        mistake = error.errors()[0]
-        reason = mistake["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
-        raise typer.BadParameter(reason, param_hint=_source(mistake["loc"], given)) from None
+        (origin, reason), *others = [mistake for each in error.errors() for mistake in _mistakes(each, given)]
+    further = [f"Invalid value for {where}: {why}" for where, why in others]
+    raise typer.BadParameter("\n".join([reason, *further]), param_hint=origin)
+
+
+def _mistakes(error: ErrorDetails, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where each mistake is that pydantic reports as this one error, and what is allowed there."""
+    where = _source(error["loc"], given)
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, SettingsFileInvalid):
+        yield from ((where, mistake) for mistake in cause.mistakes)
+    else:
+        reason = error["msg"].removeprefix("Value error, ").replace("Input should", "must", 1)
+        yield where, _allowed(str(error["loc"][0])) or reason
+
+
+def _allowed(name: str) -> str | None:
+    """What a setting that is a number, or true or false, must be; None for other settings."""
+    bounds = Settings.model_json_schema()["properties"][name]
+    if _is_yes_or_no(name):
+        return "must be true or false"
+    kind = {"integer": "an integer", "number": "a number"}.get(bounds.get("type"))
+    if kind is None:
+        return None
+    if "maximum" in bounds:
+        return f"must be {kind} from {bounds['minimum']} to {bounds['maximum']}"
+    return f"must be {kind} of {bounds['minimum']} or more"
 
 
 def _source(place: tuple[int | str, ...], given: Mapping[str, Any]) -> str:
     """Where the value at a place in the settings was given."""
     name = str(place[0])
     file = given.get("settings") or os.environ.get(variable_of("settings"))
-    if name in given or variable_of(name) in os.environ or file is None:
+    if name in given or name == "settings" or variable_of(name) in os.environ or file is None:
         return _origin(name, given)
-    return f"{name} in {file}, line {read_settings_file(Path(file)).line_of(place)}"
+    return f"{name} in {file}, line {read_yaml(Path(file)).line_of(place)}"
 
 
 def _origin(name: str, given: Mapping[str, Any]) -> str:
@@ -64,13 +88,29 @@ def _origin(name: str, given: Mapping[str, Any]) -> str:
 
 
 def require_known_variables() -> None:
-    """Raises CommandFailed for a variable FLOWSERVER_… that no command reads: a misspelt one would be ignored."""
+    """Raises CommandFailed for variables FLOWSERVER_… that no command reads: a misspelt one would be ignored.
+
+    It then names the other mistakes in the environment, too.
+    """
+    unknown = list(_unknown_variables())
+    if not unknown:
+        return
+    try:
+        read_settings({})
+    except typer.BadParameter as error:
+        unknown += error.format_message().splitlines()
+    except OSError as error:
+        unknown.append(f"{error.filename}: {error.strerror}")
+    raise CommandFailed("\nflowserver: ".join(unknown), ExitCode.USAGE)
+
+
+def _unknown_variables() -> Iterator[str]:
     known = {*map(variable_of, Settings.model_fields), *_OF_COMMANDS}
     for name in sorted(os.environ):
         if name.upper().startswith(PREFIX) and name.upper() not in known:
             near = get_close_matches(name.upper()[len(PREFIX) :], [each[len(PREFIX) :] for each in sorted(known)], n=1)
             hint = f"; did you mean {PREFIX}{near[0]}?" if near else ""
-            raise CommandFailed(f"{name} is no setting of flowserver; unset it{hint}", ExitCode.USAGE)
+            yield f"{name} is no setting of flowserver; unset it{hint}"
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:

@@ -41,6 +41,11 @@ def test_variables_win_over_the_file_and_flags_over_both(monkeypatch):
     assert settings.queues == {"d": "nats://x"}
 
 
+def test_an_empty_variable_names_no_file(monkeypatch):
+    monkeypatch.setenv("FLOWSERVER_SETTINGS", "")
+    assert read_settings({}).port == 8080
+
+
 def test_an_empty_file_says_nothing(written):
     assert read_settings({"settings": written("# later\n")}).port == 8080
     assert read_settings({"settings": written("queues:\n")}).queues == {}
@@ -71,8 +76,8 @@ def test_files_that_are_no_settings(tmp_path, monkeypatch, text, words):
 @pytest.mark.parametrize(
     ("text", "origin", "words"),
     [
-        ("host: a\nport: http\n", "port in {}, line 2", "valid integer"),
-        ("port:\n", "port in {}, line 1", "valid integer"),
+        ("host: a\nport: http\n", "port in {}, line 2", "an integer from 0 to 65535"),
+        ("port:\n", "port in {}, line 1", "an integer from 0 to 65535"),
         ("queues:\n  a: nats://x\n  b: 1\n", "queues in {}, line 3", "valid string"),
         ("allowed_hosts:\n- a\n- [b]\n", "allowed_hosts in {}, line 3", "valid string"),
     ],

@@ -64,9 +64,11 @@ def test_flags_win_over_the_environment(monkeypatch, name):
 @pytest.mark.parametrize(
     ("variable", "value", "words"),
     [
-        ("FLOWSERVER_PORT", "http", "valid integer"),
-        ("FLOWSERVER_PORT", "65536", "less than or equal to 65535"),
+        ("FLOWSERVER_PORT", "http", "must be an integer from 0 to 65535"),
+        ("FLOWSERVER_PORT", "65536", "must be an integer from 0 to 65535"),
         ("FLOWSERVER_LIMITS", "none", "'default' or 'cloud'"),
+        ("FLOWSERVER_RETENTION_GIB", "nan", "must be a number of 0 or more"),
+        ("FLOWSERVER_MIGRATE", "perhaps", "must be true or false"),
         ("FLOWSERVER_QUEUES", "a=nats://x nats://y", "each queue must be written NAME=URL, once"),
         ("FLOWSERVER_QUEUES", "a=nats://x a=nats://y", "each queue must be written NAME=URL, once"),
     ],
@@ -93,6 +95,45 @@ def test_a_flag_beside_a_wrong_variable(monkeypatch):
     with pytest.raises(typer.BadParameter) as raised:
         read_settings({"port": 1})
     assert raised.value.param_hint == "FLOWSERVER_LOG_LEVEL"
+
+
+def test_all_mistakes_are_named_at_once(run, monkeypatch, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("drain_secnds: 3\nretention_days: -1\nsettings: x\nprocesses: many\n")
+    monkeypatch.setenv("FLOWSERVER_SETTINGS", str(file))
+    monkeypatch.setenv("FLOWSERVER_PORT", "http")
+    monkeypatch.setenv("FLOWSERVER_LIMITS", "none")
+    mistakes = [
+        f"FLOWSERVER_SETTINGS: {file}, line 1: there is no setting drain_secnds; did you mean drain_seconds?",
+        f"FLOWSERVER_SETTINGS: {file}, line 3: there is no setting settings",
+        "FLOWSERVER_PORT: must be an integer from 0 to 65535",
+        "FLOWSERVER_LIMITS: must be 'default' or 'cloud'",
+        f"processes in {file}, line 4: must be an integer from 1 to 2",
+        f"retention_days in {file}, line 2: must be an integer from 0 to 36500",
+    ]
+    result = run("serve")
+    assert result.exit_code == 2
+    said = result.stderr.removeprefix(result.stderr.partition("Error: ")[0] + "Error: ")
+    assert said.splitlines() == [f"Invalid value for {mistake}" for mistake in mistakes]
+
+    for name in ("FLOWSERVER_PROT", "FLOWSERVER_TOEKN"):
+        monkeypatch.setenv(name, "x")
+    result = run("serve")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == [
+        "flowserver: FLOWSERVER_PROT is no setting of flowserver; unset it; did you mean FLOWSERVER_PORT?",
+        "flowserver: FLOWSERVER_TOEKN is no setting of flowserver; unset it; did you mean FLOWSERVER_TOKEN?",
+        *(f"flowserver: Invalid value for {mistake}" for mistake in mistakes),
+    ]
+
+
+def test_a_file_that_is_no_yaml_hides_no_mistakes_of_the_environment(run, monkeypatch, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("port: [\n")
+    monkeypatch.setenv("FLOWSERVER_PROCESSES", "3")
+    said = run("serve", "--settings", file).stderr
+    assert f"Invalid value for --settings: {file} is not valid YAML" in said
+    assert "Invalid value for FLOWSERVER_PROCESSES: must be an integer from 1 to 2" in said
 
 
 @pytest.mark.parametrize("command", [["doctor"], ["serve"], ["functions", "list"], ["validate", "-"]])
