@@ -154,19 +154,12 @@ class Batch:
             park_execution(self._connection, execution_id, error)
 
     def _do_all(self, items: Sequence[Item]) -> list[Any]:
-        """Answers in order. A stop goes before all else that is to happen to its execution, and so needs none of it."""
-        if not self._ending:
-            return [self._do(item) for item in takewhile(self._has_room, items)]
-        order = sorted(range(len(items)), key=lambda number: not self._stops(items[number]))
-        answers = {number: self._do(items[number]) for number in order}
-        return [answers[number] for number in range(len(items))]
+        """Answers to the first items, as many as there is room for."""
+        return [self._do(item) for item in takewhile(self._has_room, items)]
 
     def _has_room(self, item: Item) -> bool:
         made_by = self._made_by.get(item.execution_id, 0) if isinstance(item, Envelope) else 0
         return self._made <= self._made_max and made_by <= self._again_max
-
-    def _stops(self, item: Item) -> bool:
-        return isinstance(item, Envelope) and isinstance(item.message, Stop) and item.execution_id in self._ending
 
     def _do(self, item: Item) -> Any:
         if isinstance(item, Envelope):
@@ -251,7 +244,8 @@ class Batch:
         environment = self._environment_to_go_on if isinstance(message, Continue) else self._environment
         turns = make_turns(self._connection, flow, stored, message, environment)
         self._changes.setdefault(execution_id, Changes(stored)).add(*turns)
-        self._grow(execution_id, stored.execution.document_bytes - bytes_before, history_bytes(turns, stored.parts))
+        grown = stored.execution.document_bytes - bytes_before
+        self._grow(execution_id, grown, history_bytes(turns, stored.parts), is_made=not isinstance(message, Stop))
         if isinstance(message, Continue):
             self._steps_gone_on += sum(turn.steps for turn in turns)
         if turns[-1].more:
@@ -260,12 +254,15 @@ class Batch:
             self._more.discard(execution_id)  # it went on with all that was ready
         return Receipt(_KINDS[turns[0].outcome.kind], turns[0].outcome.event_id)
 
-    def _grow(self, execution_id: str, document_bytes: int, history_bytes: int) -> None:
-        """The batch holds so much more. What an execution lets go makes no room: something had to be written for it."""
+    def _grow(self, execution_id: str, document_bytes: int, history_bytes: int, *, is_made: bool) -> None:
+        """Count what the batch holds and what it made. Bytes that an execution lets go make no room for other items:
+        something had to be written for them. What a stop makes is small and takes no room from other items.
+        """
         self._held += document_bytes + history_bytes
-        made = max(document_bytes, 0) + history_bytes
-        self._made += made
-        self._made_by[execution_id] = self._made_by.get(execution_id, 0) + made
+        if is_made:
+            made = max(document_bytes, 0) + history_bytes
+            self._made += made
+            self._made_by[execution_id] = self._made_by.get(execution_id, 0) + made
         if self._held > self._workshop.limits.execution_data_bytes_max and self._may_divide:
             raise TooMuchAtOnce
 
@@ -287,14 +284,16 @@ class Batch:
 
 
 def _ending(envelopes: Sequence[Envelope]) -> set[str]:
-    """Executions that these messages stop, and those that nothing else concerns than their end."""
+    """Executions whose scopes are not needed: their first message is a stop, or all their messages only end them."""
     ending = {each.execution_id for each in envelopes if isinstance(each.message, ENDING)}
     if not ending:
         return ending
-    stopped = {each.execution_id for each in envelopes if isinstance(each.message, Stop)}
+    first: dict[str, Message] = {}
+    for each in envelopes:
+        first.setdefault(each.execution_id, each.message)
+    stopped = {execution_id for execution_id, message in first.items() if isinstance(message, Stop)}
     going_on = {each.execution_id for each in envelopes if not isinstance(each.message, ENDING)}
-    new = {each.execution_id for each in envelopes if each.new is not None}
-    return (stopped | (ending - going_on)) - new
+    return stopped | (ending - going_on)
 
 
 def _told(items: Sequence[Item], answers: Sequence[Any]) -> list[Envelope]:

@@ -11,15 +11,18 @@ execution has a line of its own, and a batch takes one item from each line befor
   back to the front of their lines, in their order, so a line is behind others only once it has been served.
 - A kind of which a batch answered no item is owed one: it comes first in a later batch, the longest owed before all.
   So nothing waits for ever, however few items each batch answers.
+- In each batch stops come before all that. An execution that is stopped need not be read, because none of its other
+  messages came first, and the work of another execution never divides the batch before a stop. A batch answers all
+  its stops and one more item at least, unless they are too much for the memory: then the next one takes fewer.
 """
 
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Hashable, KeysView
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from flowserver.engine.commit.items import Envelope, Item
-from flowserver.machine.messages import Continue
+from flowserver.machine.messages import Continue, Stop
 
 BATCH_MAX: Final = 200
 """Items in one transaction; measured: a hundred already share the cost of an fsync so far that more gains little."""
@@ -137,6 +140,7 @@ class FairQueue:
         if not self._has_gone_on or all(lines is self._going_on for lines, _ in self._taken):
             room = max(not self._taken, self._count_max - len(self._taken))
             self._pop(self._going_on, min(len(self._going_on), self._going_on_max, room))
+        self._taken = _stops_first(self._taken)
         return [asked for _, asked in self._taken]
 
     def _pop(self, lines: _Lines, count: int) -> None:
@@ -160,7 +164,8 @@ class FairQueue:
         done, undone = self._taken[:count], self._taken[count:]
         for lines, asked in reversed(undone):
             lines.put_back(asked)
-        served = {lines for lines, _ in done}
+        left = {lines for lines, _ in undone}
+        served = {lines for lines, asked in done if lines not in left or not _stops(asked[0])}
         self._owed = [lines for lines in self._owed if lines not in served]
         self._has_gone_on = self._going_on in served
         if undone:
@@ -171,6 +176,18 @@ class FairQueue:
             self._going_on_max = max(1, self._going_on_max // 2)
         elif steps_gone_on:
             self._going_on_max = min(self._batch_max, self._going_on_max * 2)
+
+
+def _stops_first(taken: list[tuple[_Lines, Asked]]) -> list[tuple[_Lines, Asked]]:
+    """Stops before all other items, each kept behind the start of its execution."""
+    if not any(_stops(asked[0]) for _, asked in taken):
+        return taken
+    new = {item.execution_id for _, (item, _) in taken if isinstance(item, Envelope) and item.new is not None}
+    return sorted(taken, key=lambda each: not (_stops(each[1][0]) and each[1][0].execution_id not in new))
+
+
+def _stops(item: Item) -> TypeGuard[Envelope]:
+    return isinstance(item, Envelope) and isinstance(item.message, Stop)
 
 
 def _goes_on(asked: Asked) -> bool:

@@ -251,9 +251,23 @@ def test_a_batch_that_has_made_much_leaves_the_rest_to_another(bench: Bench) -> 
     items = [start("pass", "a"), start("pass", "b"), start("pass", "c")]
     assert [len(bench.run(*items[number:]).answers) for number in range(3)] == [1, 1, 1]
     assert {bench.load(item.execution_id).version for item in items} == {1}
+
+
+def test_stops_take_no_room_from_other_items_and_give_them_none(bench: Bench) -> None:
+    bench.workshop = replace(bench.workshop, made_bytes_max=1)
+    bench.run(start("wait", "a"))
+    bench.run(start("wait", "b"))
+    stops = [tell(f"wait-{name}", Stop("E", "C" * MADE_BYTES)) for name in "ab"]
+    assert bench.tried(*stops, start("pass", "d"), start("pass", "f")) == 3
+
+
+def test_a_stop_that_is_not_the_first_message_of_its_execution_has_it_loaded_whole(
+    bench: Bench, clock: ManualClock
+) -> None:
     bench.run(start("wait"))
-    stopped = [start("pass", "d"), tell("wait-e", Stop("E", "C")), start("pass", "f")]
-    assert len(bench.run(*stopped).answers) == 3  # a stop is done first, and nothing is left behind it
+    clock.advance(seconds=60)
+    fired = tell("wait-e", TimerFired(*WAITS))
+    assert bench.kinds(fired, tell("wait-e", Stop())) == [ReceiptKind.APPLIED, ReceiptKind.ENDED]
 
 
 def test_one_execution_makes_less_of_a_batch_while_the_writer_is_shared(bench: Bench) -> None:

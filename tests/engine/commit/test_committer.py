@@ -203,6 +203,24 @@ async def test_what_a_batch_leaves_is_answered_by_later_ones(
     assert listener.sizes[1:] == [1, 1, 1, 1]
 
 
+async def test_a_stop_goes_first_and_the_batch_is_divided_as_without_it(
+    database: Database, listener: Listener, clock: ManualClock
+) -> None:
+    async with committing(database, listener, clock, made_bytes_max=1) as committer:
+        await committer.submit(start("before"))
+        gate, _ = await busy(committer)
+        tasks = await queue(
+            *(committer.submit(start(name)) for name in "ab"), committer.submit(Envelope("id-before", Stop()))
+        )
+        done: list[asyncio.Task[Any]] = []
+        for task in tasks:
+            task.add_done_callback(done.append)
+        gate.open()
+        await asyncio.gather(*tasks)
+    assert listener.sizes == [1, 1, 2, 1]
+    assert done == [tasks[2], *tasks[:2]]
+
+
 async def test_stopping_commits_what_is_queued(committer: Committer, fragile: Database) -> None:
     gate, first = await busy(committer)
     tasks = await queue(*(committer.write(keep(f"{number}")) for number in range(300)))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowserver.engine.commit.fair_queue import BATCH_MAX, DIVIDED_MIN, GOING_ON_STEPS, SHARED_BATCHES, FairQueue
-from flowserver.engine.commit.items import Envelope, Item, Write
-from flowserver.machine.messages import Continue, Stop
+from flowserver.engine.commit.items import Envelope, Item, NewExecution, Write
+from flowserver.machine.messages import Continue, Start, Stop, TimerFired
 
 
 @pytest.fixture
@@ -17,8 +17,20 @@ def queue() -> FairQueue:
     return FairQueue()
 
 
+def tell(execution_id: str, number: int = 0) -> Item:
+    return Envelope(execution_id, TimerFired(1, number))
+
+
 def stop(execution_id: str, number: int = 0) -> Item:
-    return Envelope(execution_id, Stop(str(number), ""))
+    return Envelope(execution_id, Stop(str(number)))
+
+
+def start(name: str) -> Item:
+    return Envelope(name, Start(), NewExecution(name, "f", name, "", {}))
+
+
+def is_stop(item: Item) -> bool:
+    return isinstance(item, Envelope) and isinstance(item.message, Stop)
 
 
 def going_on(execution_id: str) -> Item:
@@ -53,17 +65,17 @@ def test_what_runs_goes_before_what_is_asked_for_which_has_its_share() -> None:
 
 
 def test_no_execution_is_served_twice_while_another_waits(queue: FairQueue) -> None:
-    put(queue, *(stop("much", number) for number in range(5)), stop("little"))
-    assert batch(queue, answered=2)[:2] == [stop("much", 0), stop("little")]
-    assert batch(queue) == [stop("much", number) for number in range(1, 5)]
+    put(queue, *(tell("much", number) for number in range(5)), tell("little"))
+    assert batch(queue, answered=2)[:2] == [tell("much", 0), tell("little")]
+    assert batch(queue) == [tell("much", number) for number in range(1, 5)]
 
 
 def test_of_two_batches_only_one_has_executions_that_go_on_while_others_wait(queue: FairQueue) -> None:
     kinds = []
     for _ in range(4):
-        put(queue, stop("outside"), going_on("loop"))
+        put(queue, tell("outside"), going_on("loop"))
         kinds.append([type(item.message).__name__ for item in batch(queue) if isinstance(item, Envelope)])
-    assert kinds == [["Stop", "Continue"], ["Stop"], ["Stop", "Continue", "Continue"], ["Stop"]]
+    assert kinds == [["TimerFired", "Continue"], ["TimerFired"], ["TimerFired", "Continue", "Continue"], ["TimerFired"]]
     assert batch(queue) == [going_on("loop")]
 
 
@@ -78,7 +90,7 @@ def test_the_writer_is_shared_until_executions_that_go_on_were_alone_for_a_while
     put(queue, *(going_on(str(number)) for number in range(3 * BATCH_MAX)))
     while len(batch(queue, steps=GOING_ON_STEPS + 1)) > 1:
         assert not queue.is_shared
-    put(queue, stop("outside"))
+    put(queue, tell("outside"))
     seen = []
     for _ in range(SHARED_BATCHES + 2):
         batch(queue, steps=GOING_ON_STEPS + 1)
@@ -88,49 +100,49 @@ def test_the_writer_is_shared_until_executions_that_go_on_were_alone_for_a_while
 
 def test_one_execution_does_not_share_the_writer_with_itself(queue: FairQueue) -> None:
     for number in range(SHARED_BATCHES + 1):
-        put(queue, stop("a", number), stop("a", -number))
+        put(queue, tell("a", number), tell("a", -number))
         batch(queue)
     assert not queue.is_shared
-    put(queue, stop("a"), stop("b"))
+    put(queue, tell("a"), tell("b"))
     batch(queue)
     assert queue.is_shared
 
 
 def test_what_is_not_answered_goes_before_what_came_later(queue: FairQueue) -> None:
-    first = [stop(name, number) for number in range(2) for name in "abc"]
+    first = [tell(name, number) for number in range(2) for name in "abc"]
     put(queue, *first)
     assert batch(queue, answered=1) == first
-    put(queue, stop("d"))
-    assert batch(queue) == [stop("b"), stop("c"), stop("a", 1), stop("d"), stop("b", 1), stop("c", 1)]
+    put(queue, tell("d"))
+    assert batch(queue) == [tell("b"), tell("c"), tell("a", 1), tell("d"), tell("b", 1), tell("c", 1)]
 
 
 def test_one_execution_with_much_does_not_keep_what_comes_later_waiting(queue: FairQueue) -> None:
-    put(queue, *(stop("much", number) for number in range(100)))
+    put(queue, *(tell("much", number) for number in range(100)))
     batch(queue, answered=5)
-    put(queue, stop("little"))
-    assert batch(queue, answered=5)[:3] == [stop("much", 5), stop("little"), stop("much", 6)]
+    put(queue, tell("little"))
+    assert batch(queue, answered=5)[:3] == [tell("much", 5), tell("little"), tell("much", 6)]
 
 
 @pytest.mark.parametrize("was_too_much", [False, True])
 def test_nothing_waits_for_ever_when_only_the_first_of_each_batch_is_answered(was_too_much: bool) -> None:
     """Each batch answers one item, and for each of them another like it comes."""
     queue = FairQueue()
-    asked, loop = stop("asked"), going_on("loop")
+    asked, loop = tell("asked"), going_on("loop")
     put(queue, asked, by_caller=True)
     put(queue, loop)
-    put(queue, *(stop(str(number)) for number in range(BATCH_MAX)))
+    put(queue, *(tell(str(number)) for number in range(BATCH_MAX)))
     answered = []
     for _ in range(9):
         item = batch(queue, answered=1, was_too_much=was_too_much)[0]
         put(queue, item, by_caller=item == asked)
         answered.append(item)
     own = [item for item in answered if item not in (asked, loop)]
-    assert own == [stop(str(number)) for number in range(len(own))]
+    assert own == [tell(str(number)) for number in range(len(own))]
     assert min(answered.count(asked), answered.count(loop), len(own)) >= 2
 
 
 def test_after_a_divided_batch_the_next_ones_are_small_at_first(queue: FairQueue) -> None:
-    put(queue, *(stop(str(number)) for number in range(5 * BATCH_MAX)))
+    put(queue, *(tell(str(number)) for number in range(5 * BATCH_MAX)))
     counts = [len(batch(queue, answered=each)) for each in (50, 3, 200, 200, 200, 200, 200)]
     assert counts == [200, 50, DIVIDED_MIN, 32, 64, 128, 200]
     batch(queue, answered=1, was_too_much=True)
@@ -138,30 +150,30 @@ def test_after_a_divided_batch_the_next_ones_are_small_at_first(queue: FairQueue
 
 
 def test_a_kind_that_is_owed_an_item_is_owed_one_only(queue: FairQueue) -> None:
-    put(queue, going_on("loop"), stop("own"))
-    put(queue, stop("asked"), by_caller=True)
+    put(queue, going_on("loop"), tell("own"))
+    put(queue, tell("asked"), by_caller=True)
     batch(queue, answered=1, was_too_much=True)
-    put(queue, stop("own", 2))
+    put(queue, tell("own", 2))
     answered = [batch(queue, answered=1, was_too_much=True)[0] for _ in range(3)]
-    assert answered == [stop("asked"), going_on("loop"), stop("own", 2)]
+    assert answered == [tell("asked"), going_on("loop"), tell("own", 2)]
     assert not batch(queue)
 
 
 def test_what_callers_ask_for_goes_before_the_second_items_of_executions(queue: FairQueue) -> None:
-    put(queue, *(stop("much", number) for number in range(100)))
-    put(queue, *(stop(f"caller {number}") for number in range(3)), by_caller=True)
-    assert batch(queue, answered=4)[:4] == [stop("much"), *(stop(f"caller {number}") for number in range(3))]
+    put(queue, *(tell("much", number) for number in range(100)))
+    put(queue, *(tell(f"caller {number}") for number in range(3)), by_caller=True)
+    assert batch(queue, answered=4)[:4] == [tell("much"), *(tell(f"caller {number}") for number in range(3))]
 
 
 def test_what_was_too_much_together_is_not_taken_together_again(queue: FairQueue) -> None:
-    put(queue, stop("a"), going_on("loop"))
+    put(queue, tell("a"), going_on("loop"))
     assert len(batch(queue, answered=1, was_too_much=True)) == 2
-    put(queue, stop("a"), going_on("other"))
+    put(queue, tell("a"), going_on("other"))
     assert [len(batch(queue)) for _ in range(4)] == [1, 1, 1, 0]
 
 
 def test_a_batch_divided_by_bytes_is_never_a_reason_for_a_larger_one(queue: FairQueue) -> None:
-    put(queue, *(stop(str(number)) for number in range(40)))
+    put(queue, *(tell(str(number)) for number in range(40)))
     batch(queue, answered=1, was_too_much=True)
     batch(queue)
     batch(queue, answered=1)
@@ -170,7 +182,7 @@ def test_a_batch_divided_by_bytes_is_never_a_reason_for_a_larger_one(queue: Fair
 
 def test_an_execution_that_also_goes_on_does_not_share_the_writer_with_itself(queue: FairQueue) -> None:
     for number in range(SHARED_BATCHES + 1):
-        put(queue, stop("a", number))
+        put(queue, tell("a", number))
         batch(queue)
         put(queue, going_on("a"))
         batch(queue)
@@ -183,7 +195,7 @@ def test_every_item_is_answered_once_and_in_the_order_of_its_line(random: Random
     for _ in range(60):
         for _ in range(random.choice([0, 0, 1, 2, 5])):
             kind, execution_id, number = random.choice("oag"), random.choice("abc"), number + 1
-            item = going_on(execution_id) if kind == "g" else stop(execution_id, number)
+            item = going_on(execution_id) if kind == "g" else tell(execution_id, number)
             future: asyncio.Future[int] = asyncio.Future(loop=_LOOP)
             future.number = number  # type: ignore[attr-defined]
             queue.put((item, future), by_caller=kind == "a")
@@ -196,3 +208,53 @@ def test_every_item_is_answered_once_and_in_the_order_of_its_line(random: Random
             assert line.pop(0) == future.number  # type: ignore[attr-defined]
         queue.answered(count, was_too_much=count < len(taken) and random.random() < 0.4)
         assert len(queue) == sum(map(len, waiting.values()))
+
+
+@given(st.randoms(use_true_random=False))
+def test_stops_come_first_and_each_item_is_answered_once_and_in_its_order(random: Random) -> None:
+    """Batches answer all their stops and one more item at least, unless they are too much for the memory."""
+    queue, waiting, number = FairQueue(random.choice([1, 2, BATCH_MAX])), dict[tuple[str, str, bool], list[Item]](), 0
+    for turn in range(80):
+        for _ in range(random.choice([0, 0, 1, 2, 5]) if turn < 40 else 0):
+            kind, execution_id, number = random.choice("stgn"), random.choice("abc"), number + 1
+            item = stop(execution_id, number) if kind == "s" else tell(execution_id, number)
+            item = going_on(execution_id) if kind == "g" else start(f"new {number}") if kind == "n" else item
+            by_caller = kind == "n" or random.random() < 0.5
+            put(queue, item, by_caller=by_caller)
+            waiting.setdefault((kind, execution_id, by_caller), []).append(item)
+        taken = [item for item, _ in queue.take()]
+        stops = [item for item in taken if is_stop(item)]
+        assert taken[: len(stops)] == stops
+        was_too_much = len(taken) > 1 and random.random() < 0.3
+        count = len(taken) // 2 if was_too_much else random.randint(min(len(stops) + 1, len(taken)), len(taken))
+        for item in taken[:count]:
+            assert any(line[:1] == [item] and line.pop(0) for line in waiting.values())
+        queue.answered(count, was_too_much=was_too_much)
+        assert len(queue) == sum(map(len, waiting.values()))
+    while taken := queue.take():
+        count = min(len(taken), sum(is_stop(item) for item, _ in taken) + 1)
+        queue.answered(count)
+        for item, _ in taken[:count]:
+            assert any(line[:1] == [item] and line.pop(0) for line in waiting.values())
+    assert not any(waiting.values())
+
+
+def test_a_stop_stays_behind_the_start_of_its_execution(queue: FairQueue) -> None:
+    put(queue, tell("a"), start("b"), stop("b"), stop("a"))
+    assert batch(queue) == [stop("a"), tell("a"), start("b"), stop("b")]
+
+
+def test_stops_without_end_do_not_keep_other_items_waiting() -> None:
+    """Each batch answers its stops and one item, and for each of them another like it comes."""
+    queue = FairQueue()
+    asked, own, loop = tell("asked"), tell("own"), going_on("loop")
+    put(queue, asked, by_caller=True)
+    put(queue, own, loop)
+    answered = []
+    for number in range(9):
+        put(queue, stop("stopped", number), by_caller=True)
+        stopped, item = batch(queue, answered=2)[:2]
+        assert is_stop(stopped)
+        put(queue, item, by_caller=item == asked)
+        answered.append(item)
+    assert min(answered.count(item) for item in (asked, own, loop)) >= 2
