@@ -27,7 +27,7 @@ from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.slow_reads import Lists
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.context import EngineContext
-from flowserver.engine.deliveries.receivers import FunctionInlet, QueueInlet
+from flowserver.engine.deliveries.receivers import FunctionReceiver, QueueReceiver
 from flowserver.engine.deliveries.senders import Senders
 from flowserver.engine.deliveries.topics import Topics
 from flowserver.engine.deliveries.worker import Deliveries
@@ -120,8 +120,10 @@ class Engine:
         sender = Sender(self.queues, self.topics, self.outlets, options.queue_bodies)
         self.dispatcher = Dispatcher(context, self.invoker, registry, self.starter, sender, submitter, slots, hooks)
         self.deliveries.open(TopicAddress, self.topics.take_in)
-        self.deliveries.open(QueueAddress, QueueInlet(self.queues, clock, is_encoding=options.queue_bodies == "base64"))
-        self.deliveries.open(FunctionAddress, FunctionInlet(self.invocations))
+        self.deliveries.open(
+            QueueAddress, QueueReceiver(self.queues, clock, is_encoding=options.queue_bodies == "base64")
+        )
+        self.deliveries.open(FunctionAddress, FunctionReceiver(self.invocations))
         self.deliveries.report_results(set_destination_status)
         self.timers = StepTimers(context, self.metrics.woke)
         self.retries = RetryTimer(context, self.invocations.take_over)

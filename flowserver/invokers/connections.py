@@ -25,7 +25,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
 from flowserver.invokers.addresses import open_socket
-from flowserver.invokers.http_connection import BoundedHandler, DeadlinePassed, Wire
+from flowserver.invokers.http_connection import BoundedHandler, DeadlinePassed, HttpConnection
 from flowserver.invokers.invocation import Endpoint
 from flowserver.invokers.requests import lasting_head
 
@@ -85,7 +85,7 @@ def _route(endpoint: Endpoint) -> Route:
     return Route(origin, origin.connection_key, lasting_head(url, endpoint.headers))
 
 
-class Wires:
+class ConnectionPool:
     """The connections to functions, idle ones kept for the next call. Calls bound their number, not this pool."""
 
     def __init__(
@@ -97,29 +97,29 @@ class Wires:
         # The connector has no parameter for the protocol of its connections.
         self._connector._factory = cast(Any, partial(BoundedHandler, self._loop, interim_replies_max))
         self._interim_replies_max = interim_replies_max
-        self._idle: dict[ConnectionKey, deque[tuple[Wire, float]]] = {}
+        self._idle: dict[ConnectionKey, deque[tuple[HttpConnection, float]]] = {}
         self._closing: asyncio.TimerHandle | None = None
 
-    def take(self, route: Route) -> Wire | None:
+    def take(self, route: Route) -> HttpConnection | None:
         """The idle connection to the route's origin that was used last, if there is one."""
         idle = self._idle.get(route.key)
         while idle:
-            wire, since = idle.pop()
-            if wire.is_ready and self._loop.time() - since < self._idle_seconds:
-                return wire
-            wire.close()
+            connection, since = idle.pop()
+            if connection.is_ready and self._loop.time() - since < self._idle_seconds:
+                return connection
+            connection.close()
         return None
 
-    def give_back(self, route: Route, wire: Wire) -> None:
+    def give_back(self, route: Route, connection: HttpConnection) -> None:
         """Keep a connection after a call, if it can carry another."""
-        if not wire.is_ready or self._connector.closed:
-            wire.close()
+        if not connection.is_ready or self._connector.closed:
+            connection.close()
             return
-        self._idle.setdefault(route.key, deque()).append((wire, self._loop.time()))
+        self._idle.setdefault(route.key, deque()).append((connection, self._loop.time()))
         if self._closing is None:
             self._closing = self._loop.call_later(self._idle_seconds, self._close_idle)
 
-    async def open(self, route: Route, deadline: float) -> Wire:
+    async def open(self, route: Route, deadline: float) -> HttpConnection:
         """A new connection to the route's origin.
 
         Raises aiohttp's ClientConnectionError if none comes about, ConnectionTimeoutError if that takes too long, and
@@ -131,7 +131,7 @@ class Wires:
         try:
             async with whole_call:
                 connection = await self._connector.connect(route.origin, [], _TIMEOUT)
-                return Wire(connection, self._interim_replies_max)
+                return HttpConnection(connection, self._interim_replies_max)
         except TimeoutError as error:
             if whole_call.expired():
                 raise DeadlinePassed(connected=False) from error
@@ -140,8 +140,8 @@ class Wires:
     def close_idle(self) -> None:
         """Close the connections that are not in use: each holds a descriptor."""
         for idle in self._idle.values():
-            for wire, _ in idle:
-                wire.close()
+            for connection, _ in idle:
+                connection.close()
         self._idle.clear()
 
     async def close(self) -> None:

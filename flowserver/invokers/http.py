@@ -12,9 +12,9 @@ from aiohttp.http import HttpProcessingError
 from flowserver.base.limits import Limits
 from flowserver.base.names import is_name
 from flowserver.invokers.breakdowns import broken_off, call_seconds, explain, is_own_trouble, timed_out
-from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, Route, Routes, Wires
+from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, ConnectionPool, Route, Routes
 from flowserver.invokers.error_names import ErrorName
-from flowserver.invokers.http_connection import DeadlinePassed, ReplyTooLarge, TooManyInterimReplies, Wire
+from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection, ReplyTooLarge, TooManyInterimReplies
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.replies import body_too_large, failed, read_reply
 from flowserver.invokers.requests import write_request, write_web_request
@@ -79,7 +79,7 @@ class HttpInvoker:
         self._rest = rest
         self._resolver = resolver or OwnThreadsResolver()
         self._routes = Routes()
-        self._wires = Wires(self._resolver, limits.interim_replies_max, idle_seconds)
+        self._pool = ConnectionPool(self._resolver, limits.interim_replies_max, idle_seconds)
         self._loop = asyncio.get_running_loop()
 
     async def invoke(self, invocation: Invocation, endpoint: Endpoint) -> Replied | Failed:
@@ -134,7 +134,7 @@ class HttpInvoker:
 
     async def close(self) -> None:
         """Close all connections and the resolver; calls under way fail."""
-        await self._wires.close()
+        await self._pool.close()
         await self._resolver.close()
 
     async def _call(self, invocation: Invocation, endpoint: Endpoint) -> Reply:
@@ -146,41 +146,43 @@ class HttpInvoker:
 
     async def _exchange(self, route: Route, request: bytes, time: TimeLeft, bytes_max: int) -> Reply:
         began_at = self._loop.time()
-        wire = self._wires.take(route)
-        if wire is None:
+        connection = self._pool.take(route)
+        if connection is None:
             return await self._send(await self._open(route, time), route, request, time, bytes_max)
         try:
-            return await self._send(wire, route, request, time, bytes_max)
+            return await self._send(connection, route, request, time, bytes_max)
         except ClientConnectionError as error:
-            if wire.answered or self._loop.time() - began_at >= self._stale_seconds:
+            if connection.answered or self._loop.time() - began_at >= self._stale_seconds:
                 raise
             lost = error
         try:
-            wire = await self._open(route, time)
+            connection = await self._open(route, time)
         except (ClientConnectorError, ConnectionTimeoutError):
             raise lost from None  # the function's server has gone, perhaps while it worked on the first request
         except DeadlinePassed:
             raise DeadlinePassed(connected=True) from lost
-        return await self._send(wire, route, request, time, bytes_max)
+        return await self._send(connection, route, request, time, bytes_max)
 
-    async def _open(self, route: Route, time: TimeLeft) -> Wire:
+    async def _open(self, route: Route, time: TimeLeft) -> HttpConnection:
         pause = AGAIN_SECONDS
         while True:
             try:
-                return await self._wires.open(route, time.deadline)
+                return await self._pool.open(route, time.deadline)
             except ClientConnectorError as error:
                 if not is_own_trouble(error):
                     raise
                 if pause == AGAIN_SECONDS:
                     log.warning("no connection can be opened, which is tried again: %s", error.os_error)
-            self._wires.close_idle()
+            self._pool.close_idle()
             await self._rest(pause)
             time.begin_again(self._loop.time())
             pause = min(2 * pause, AGAIN_SECONDS_MAX)
 
-    async def _send(self, wire: Wire, route: Route, request: bytes, time: TimeLeft, bytes_max: int) -> Reply:
-        reply = await wire.call(request, time.deadline, bytes_max)
-        self._wires.give_back(route, wire)
+    async def _send(
+        self, connection: HttpConnection, route: Route, request: bytes, time: TimeLeft, bytes_max: int
+    ) -> Reply:
+        reply = await connection.call(request, time.deadline, bytes_max)
+        self._pool.give_back(route, connection)
         return reply
 
 

@@ -68,7 +68,7 @@ class DeadlinePassed(Exception):
         """Whether there was a connection, so that the function may have been reached."""
 
 
-class Wire:
+class HttpConnection:
     """One connection to a function's host, for one call after the other."""
 
     def __init__(self, connection: Connection, interim_replies_max: int) -> None:

@@ -43,7 +43,7 @@ MAY_PASS = (BrokerUnavailable, QueueNotExist)
 
 
 @dataclass(frozen=True)
-class Wire:
+class NatsConnection:
     """A connection."""
 
     client: Client
@@ -62,7 +62,7 @@ class NatsBroker:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._wire: asyncio.Task[Wire] | None = None
+        self._connection: asyncio.Task[NatsConnection] | None = None
         self._last_error: Exception | None = None
         self._is_away = False
         self._is_closed = False
@@ -90,28 +90,28 @@ class NatsBroker:
     async def close(self) -> None:
         """Close the connection; publishes under way fail."""
         self._is_closed = True
-        if self._wire is None:
+        if self._connection is None:
             return
-        self._wire.cancel()
+        self._connection.cancel()
         try:
-            wire = await self._wire
+            connection = await self._connection
         except (asyncio.CancelledError, BrokerUnavailable):
             return
-        wire.let_go()
-        await _close(wire.client)
+        connection.let_go()
+        await _close(connection.client)
 
     async def _publish(self, outlet: Outlet, message: BrokerMessage) -> None:
         headers = {**message.headers, Header.MSG_ID.value: message.message_id}
         if not all(value.isascii() and value.isprintable() for value in headers.values()):
             raise BrokerRefused("a header would hold what is no single line of ASCII")  # the client does not check
-        wire = await self._connected()
+        connection = await self._connected()
         publishing = shared(
-            wire.stream.publish(
+            connection.stream.publish(
                 outlet.subject, message.body, timeout=outlet.timeout_seconds, stream=outlet.stream, headers=headers
             )
         )
         try:
-            await asyncio.wait((publishing, wire.lost), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((publishing, connection.lost), return_when=asyncio.FIRST_COMPLETED)
             if not publishing.done():
                 raise BrokerUnavailable(f"the connection to {TITLE} broke before the message was confirmed")
             publishing.result()
@@ -122,20 +122,20 @@ class NatsBroker:
         finally:
             publishing.cancel()
 
-    async def _connected(self) -> Wire:
+    async def _connected(self) -> NatsConnection:
         """The connection; concurrent callers share one attempt to open it."""
         if self._is_closed:
             raise BrokerUnavailable("the server stops")
-        if self._wire is None or _is_over(self._wire):
-            self._wire = shared(self._connect())
-        return await asyncio.shield(self._wire)
+        if self._connection is None or _is_over(self._connection):
+            self._connection = shared(self._connect())
+        return await asyncio.shield(self._connection)
 
-    async def _connect(self) -> Wire:
+    async def _connect(self) -> NatsConnection:
         client = Client()
-        wire = Wire(client, client.jetstream(), asyncio.get_running_loop().create_future())
+        connection = NatsConnection(client, client.jetstream(), asyncio.get_running_loop().create_future())
         self._last_error = None
         try:
-            await self._open(wire)
+            await self._open(connection)
         except (Error, OSError) as error:
             await _close(client)
             reason = _reason(self._last_error or error)
@@ -145,16 +145,16 @@ class NatsBroker:
             await _close(client)
             raise
         self._note_away(None)
-        return wire
+        return connection
 
-    async def _open(self, wire: Wire) -> None:
+    async def _open(self, connection: NatsConnection) -> None:
         """Connect to any of the hosts, each tried twice; raises Error or OSError."""
 
         async def note_closed() -> None:
-            wire.let_go()
+            connection.let_go()
 
         token = self._access.user if self._access.password is None else None
-        await wire.client.connect(
+        await connection.client.connect(
             [f"nats://{host}" for host in self._access.hosts],
             name="flowserver",
             user=None if token else self._access.user,
@@ -205,10 +205,10 @@ async def _close(client: Client) -> None:
             await client.close()
 
 
-def _is_over(wire: asyncio.Task[Wire]) -> bool:
-    if not wire.done():
+def _is_over(connection: asyncio.Task[NatsConnection]) -> bool:
+    if not connection.done():
         return False
-    return wire.cancelled() or wire.exception() is not None or wire.result().lost.done()
+    return connection.cancelled() or connection.exception() is not None or connection.result().lost.done()
 
 
 def _reason(error: Exception) -> str:

@@ -89,7 +89,7 @@ async def growth(stage: Stage, scale: Scale) -> Rows:
 async def _reporting(stage: Stage) -> AsyncIterator[None]:
     """Report every task token that a function is told, `REPORTS_IN_FLIGHT` at a time."""
     tokens: asyncio.Queue[str] = asyncio.Queue()
-    stage.told.on_token = tokens.put_nowait
+    stage.reports.on_token = tokens.put_nowait
 
     async def report() -> None:
         while True:
@@ -115,7 +115,7 @@ async def loop(stage: Stage, scale: Scale) -> Rows:
         if turn in marks:
             read[turn] = stage.read()
 
-    stage.told.on_turn = mark
+    stage.reports.on_turn = mark
     await _run(stage, "polling", "long", f'{{"turns":{turns}}}')
     early, late = (cost_figures(read[first], read[last], window) for first, last in (marks[:2], marks[2:]))
     ratios = {f"{name}_ratio": late[f"{name}_each"] / early[f"{name}_each"] for name in ("cpu_ms", "written_kib")}

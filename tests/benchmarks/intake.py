@@ -132,7 +132,7 @@ async def _running_one(stage: Stage, prefix: str) -> AsyncIterator[list[float]]:
             else:
                 (await stage.describe_end("polling", name)).require(SUCCEEDED)
 
-    stage.told.on_turn = note
+    stage.reports.on_turn = note
     polling = asyncio.create_task(poll())
     try:
         yield steps

@@ -29,7 +29,7 @@ from tests.support.server import ServerProcess
 Counters = dict[str, float]
 
 
-class Told(asyncio.Protocol):
+class FunctionReports(asyncio.Protocol):
     """What the functions tell the load generator."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Stage:
     servers: list[ServerProcess]
     function: FunctionProcess
     primary: Primary | None
-    told: Told = field(default_factory=Told)
+    reports: FunctionReports = field(default_factory=FunctionReports)
     clients: list[Client] = field(default_factory=list)
     _checkpointed_bytes: int = 0
     """What `checkpoint` has written in the servers' place."""
@@ -91,7 +91,7 @@ class Stage:
     async def open(self) -> None:
         """Connect, and register the functions."""
         loop = asyncio.get_running_loop()
-        self._pipe, _ = await loop.connect_read_pipe(lambda: self.told, self.function.lines)
+        self._pipe, _ = await loop.connect_read_pipe(lambda: self.reports, self.function.lines)
         self.clients = [Client(server.url) for server in self.servers]
         for path in PATHS:
             reply = await self.client.put(f"/v1/functions/bench/{path}", {"url": f"{self.function.url}/{path}"})

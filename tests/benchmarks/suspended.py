@@ -55,7 +55,7 @@ async def suspend(stage: Stage, flow: str, numbers: Iterable[int], in_flight: in
 
     async def piece(number: int) -> None:
         execution = f"{flow}-{number}"
-        token = stage.told.token_of(execution)
+        token = stage.reports.token_of(execution)
         (await stage.client.call(action + execution.encode())).require(b'"Status"')
         await token
 
@@ -69,7 +69,7 @@ async def complete(stage: Stage, flow: str, numbers: Iterable[int], in_flight: i
 
     async def piece(number: int) -> float:
         execution = f"{flow}-{number}"
-        action = rpc("ReportTaskSucceeded", TaskToken=await stage.told.token_of(execution), Output='{"ok":true}')
+        action = rpc("ReportTaskSucceeded", TaskToken=await stage.reports.token_of(execution), Output='{"ok":true}')
         waiting = asyncio.create_task(stage.describe_end(flow, execution))
         await asyncio.sleep(0)  # the waiter's request is on its way
         began = time.perf_counter()

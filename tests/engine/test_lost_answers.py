@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, select
 from flowserver.base.errors import FlowAlreadyExists, FlowNotExists
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.coalescer import Coalescer
-from flowserver.engine.queues.writes import Delete, NewQueueMessage, carry_out
+from flowserver.engine.queues.writes import Delete, NewQueueMessage, apply_writes
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.keys import EngineKeys
 from flowserver.operations.queues import QueueAttributes
@@ -119,10 +119,10 @@ async def test_a_deletion_that_was_rolled_back_is_not_taken_for_done(node: Node)
     now = node.engine.clock.now_ms()
 
     def rolled_back(connection: Connection) -> None:
-        assert carry_out(connection, [order], now) == [[True]]
+        assert apply_writes(connection, [order], now) == [[True]]
         raise LookupError
 
     with pytest.raises(LookupError):
         await node.engine.committer.write(rolled_back)
     later = now + 31_000
-    assert await node.engine.committer.write(lambda c: carry_out(c, [order], later)) == [[False]]
+    assert await node.engine.committer.write(lambda c: apply_writes(c, [order], later)) == [[False]]

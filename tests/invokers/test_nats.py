@@ -71,7 +71,7 @@ async def test_all_share_one_connection(server, outlets):
     )
     assert len(await server.messages("ORDERS")) == 100
     (broker,) = sending._brokers.values()
-    assert broker._wire.done()
+    assert broker._connection.done()
 
 
 async def test_no_stream_takes_it(server, outlets):

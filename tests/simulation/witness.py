@@ -45,7 +45,7 @@ class Wrong(BaseException):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DeliveredMessage:
     """One message to an execution, and how many events it had before the batch."""
 
     commit: int
@@ -81,7 +81,7 @@ class Run:
     """By idempotency key the attempts' wait ids: their place is the number of the retry."""
     orders: dict[str, int] = field(default_factory=dict)
     """By idempotency key the last attempt number."""
-    log: list[Told] = field(default_factory=list)
+    log: list[DeliveredMessage] = field(default_factory=list)
     commits: int = 0
     is_silenced: bool = False
 
@@ -212,7 +212,7 @@ class Witness:
                 if answer.kind is ReceiptKind.PARKED:
                     raise Wrong(f"{item} parked its execution", run)
                 first = before.get(item.execution_id, len(run.events))
-                run.log.append(Told(self.commits, self.node_id, item.message, answer.kind, first))
+                run.log.append(DeliveredMessage(self.commits, self.node_id, item.message, answer.kind, first))
                 self.turns += 1
 
     def _check_told(self, items: Sequence[Item], result: BatchResult) -> None:

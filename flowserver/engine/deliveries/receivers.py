@@ -29,7 +29,7 @@ def written(delivery: Delivery) -> str:
     return content_of(published_by(delivery), delivery.content_format)
 
 
-class QueueInlet:
+class QueueReceiver:
     """Sends what a delivery brings to a queue.
 
     Results of invocations are written in Base64 if `is_encoding`, as the messages of task steps are. What is published
@@ -51,7 +51,7 @@ class QueueInlet:
         return partial(self._queues.note_sent, address.queue, 1)
 
 
-class FunctionInlet:
+class FunctionReceiver:
     """Has a function invoked with what a delivery brings."""
 
     def __init__(self, invocations: Invocations) -> None:

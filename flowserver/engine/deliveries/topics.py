@@ -75,7 +75,7 @@ class Topics:
         return answers
 
     def take_in(self, connection: Connection, address: TopicAddress, delivery: Delivery) -> Callable[[], None]:
-        """Publish what a delivery brings; an inlet of `deliveries`."""
+        """Publish what a delivery brings; a receiver of `deliveries`."""
         message = NewTopicMessage(message_id=delivery.message_id, body=delivery.body, tag=delivery.tag)
         self.publish_in(connection, address.topic, message)
         return self._deliveries.note_due

@@ -46,10 +46,10 @@ NOT_SENT_MS = 1_000
 Afterwards = Callable[[], None]
 """Is called once a commit is durable."""
 
-Inlet = Callable[[Connection, Any, Delivery], Afterwards]
+Receiver = Callable[[Connection, Any, Delivery], Afterwards]
 """Passes a delivery to a destination inside this server, in a commit. Raises FlowServerError if it cannot."""
 
-Told = Callable[[Connection, str, str], None]
+OnResultEnd = Callable[[Connection, str, str], None]
 """Is called with the key of an invocation and `ARRIVED` or `GIVEN_UP`, in a commit."""
 
 ARRIVED: Final = "Succeeded"
@@ -68,20 +68,20 @@ class Deliveries(DueLoop):
         self._outward = outward
         self._slots = context.limits.deliveries_in_flight_max
         self._chance = chance
-        self._inlets: dict[type[Any], Inlet] = {}
-        self._told: Told = _tell_nobody
+        self._receivers: dict[type[Any], Receiver] = {}
+        self._on_result_end: OnResultEnd = _ignore_result
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._targets = TargetLimits(self._slots)
         self._is_due = False
         """Whether this node has committed a delivery since the last claim that was due at once."""
 
-    def open(self, kind: type[Any], inlet: Inlet) -> None:
-        """Pass deliveries to destinations of this kind to `inlet`."""
-        self._inlets[kind] = inlet
+    def open(self, kind: type[Any], receiver: Receiver) -> None:
+        """Pass deliveries to destinations of this kind to `receiver`."""
+        self._receivers[kind] = receiver
 
-    def report_results(self, told: Told) -> None:
-        """Call `told` in the commit that ends the delivery of an invocation's result."""
-        self._told = told
+    def report_results(self, on_result_end: OnResultEnd) -> None:
+        """Call `on_result_end` in the commit that ends the delivery of an invocation's result."""
+        self._on_result_end = on_result_end
 
     @property
     def under_way(self) -> int:
@@ -175,29 +175,29 @@ class Deliveries(DueLoop):
             if failure is None:
                 await persist(lambda: self._committer.write(lambda c: self._end_in(c, delivery, ARRIVED)))
             return failure
-        inlet = self._inlets.get(type(destination))
-        if inlet is None:
+        receiver = self._receivers.get(type(destination))
+        if receiver is None:
             return f"nothing can be delivered to {delivery.target}"
         try:
-            afterwards = await self._committer.write(lambda c: self._hand_in(c, inlet, destination, delivery))
+            afterwards = await self._committer.write(lambda c: self._hand_in(c, receiver, destination, delivery))
         except FlowServerError as error:
             return f"{error.code}: {error.message}"
         afterwards()
         return None
 
     def _hand_in(
-        self, connection: Connection, inlet: Inlet, destination: Destination, delivery: Delivery
+        self, connection: Connection, receiver: Receiver, destination: Destination, delivery: Delivery
     ) -> Afterwards:
         """Delete the row and pass the delivery on in one commit, so that it arrives once."""
         if not self._end_in(connection, delivery, ARRIVED):
             return _nothing
-        return inlet(connection, destination, delivery)
+        return receiver(connection, destination, delivery)
 
     def _end_in(self, connection: Connection, delivery: Delivery, status: str) -> bool:
         """Delete the row; returns False if it was gone."""
         is_new = delete_delivery(connection, delivery.delivery_id)
         if is_new and delivery.invocation_key is not None:
-            self._told(connection, delivery.invocation_key, status)
+            self._on_result_end(connection, delivery.invocation_key, status)
         return is_new
 
     async def _put_back(self, delivery: Delivery, reason: str) -> None:
@@ -223,7 +223,7 @@ def _nothing() -> None:
     pass
 
 
-def _tell_nobody(_connection: Connection, _invocation_key: str, _status: str) -> None:
+def _ignore_result(_connection: Connection, _invocation_key: str, _status: str) -> None:
     pass
 
 

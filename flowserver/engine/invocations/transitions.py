@@ -8,7 +8,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.invocations.writer import Change
 from flowserver.invokers.invocation import Failed, Invocation, Reply
 from flowserver.invokers.replies import failure_in
-from flowserver.machine.invocations.lifecycle import Broke, Happening, Returned, advance_invocation
+from flowserver.machine.invocations.lifecycle import AttemptFailed, AttemptSucceeded, Happening, advance_invocation
 from flowserver.machine.invocations.results import LATEST, destination_document
 from flowserver.store.invocations.changes import InvocationRow
 from flowserver.store.queues.deliveries import NewDelivery
@@ -65,12 +65,14 @@ def call_of(row: InvocationRow, limits: Limits) -> Invocation:
     )
 
 
-def outcome_of_reply(call: Invocation, reply: Reply | Failed, duration_ms: int, limits: Limits) -> Returned | Broke:
+def outcome_of_reply(
+    call: Invocation, reply: Reply | Failed, duration_ms: int, limits: Limits
+) -> AttemptSucceeded | AttemptFailed:
     """What came of an attempt."""
     if isinstance(reply, Failed):
-        return Broke(reply.error, reply.cause, duration_ms)
+        return AttemptFailed(reply.error, reply.cause, duration_ms)
     failure = failure_in(call, reply.status, reply.headers, reply.body, limits)
     if failure is not None:
-        return Broke(failure.error, failure.cause, duration_ms)
+        return AttemptFailed(failure.error, failure.cause, duration_ms)
     fits = len(reply.body) <= limits.invocation_result_bytes_max
-    return Returned(reply.body if fits else None, duration_ms)
+    return AttemptSucceeded(reply.body if fits else None, duration_ms)

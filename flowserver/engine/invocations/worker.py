@@ -21,12 +21,12 @@ from flowserver.engine.invocations.transitions import call_of, change_by, outcom
 from flowserver.engine.invocations.writer import save_in
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import (
-    Begun,
-    Broke,
+    AttemptBegan,
+    AttemptFailed,
+    AttemptSucceeded,
     CallEnded,
+    FunctionUnavailable,
     Happening,
-    Refused,
-    Returned,
     StopAsked,
     TurnCame,
 )
@@ -207,10 +207,10 @@ class Runs:
                 return taken
             row, refused = taken, await self._hooks.initialize(endpoint, row.request_id)
         if refused is None:
-            return await self._change(row, TurnCame(), Begun())
+            return await self._change(row, TurnCame(), AttemptBegan())
         if row.state.attempt:  # of a retry it is the attempt that fails
-            return await self._change(row, Begun(), Broke(refused.error, refused.cause, 0))
-        return await self._change(row, TurnCame(), Refused(refused.error, refused.cause))
+            return await self._change(row, AttemptBegan(), AttemptFailed(refused.error, refused.cause, 0))
+        return await self._change(row, TurnCame(), FunctionUnavailable(refused.error, refused.cause))
 
     async def _change(self, row: InvocationRow, *happenings: Happening) -> InvocationRow | None:
         """Commit what these make of it. Returns how it is then: as somebody else has made it, if he was faster."""
@@ -222,7 +222,7 @@ class Runs:
         except InvocationChanged:  # or an earlier try was committed after all
             return await self._load(row.invocation_key)
 
-    async def _call(self, run: Run, row: InvocationRow, endpoint: Lookup) -> Returned | Broke | None:
+    async def _call(self, run: Run, row: InvocationRow, endpoint: Lookup) -> AttemptSucceeded | AttemptFailed | None:
         """Call the function; None if the call was dropped because it is being stopped."""
         assert isinstance(endpoint, Endpoint)
         if run.is_stopping:

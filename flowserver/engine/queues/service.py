@@ -27,10 +27,10 @@ from flowserver.engine.queues.writes import (
     Delete,
     Hide,
     NewQueueMessage,
-    QueueOperation,
+    QueueWrite,
     Send,
     Take,
-    carry_out,
+    apply_writes,
     messages_of,
 )
 from flowserver.invokers.outlets import Outlets
@@ -54,8 +54,8 @@ class Queues:
         self._membership = context.membership
         self._limits = context.limits
         self._outlets = outlets
-        self._orders: Coalescer[QueueOperation, Any] = Coalescer(
-            context.committer, self._carry_out, self._limits.pending_messages_max, weigh=messages_of
+        self._writes: Coalescer[QueueWrite, Any] = Coalescer(
+            context.committer, self._apply_writes, self._limits.pending_messages_max, weigh=messages_of
         )
         self._lines: dict[str, LongPolls] = {}
         self._flowing: set[str] = set()
@@ -73,7 +73,7 @@ class Queues:
         """
         if queue in self._outlets:
             return await publish(self._outlets, queue, messages, self._clock.now_ms())
-        sending = self._orders.add(Send(queue, messages), bounded=bounded)
+        sending = self._writes.add(Send(queue, messages), bounded=bounded)
         self._serve(queue, len(messages))
         sent: list[QueueMessage] = await asyncio.shield(sending)
         self.note_sent(queue, 0)
@@ -87,7 +87,7 @@ class Queues:
         Raises also InvalidArgument for a queue that a broker keeps: nothing can be sent there within a transaction.
         """
         self.check_is_here(queue)
-        (sent,) = carry_out(connection, [Send(queue, messages)], now_ms)
+        (sent,) = apply_writes(connection, [Send(queue, messages)], now_ms)
         if isinstance(sent, Exception):
             raise sent
         return list(sent)
@@ -126,7 +126,7 @@ class Queues:
 
     async def delete(self, queue: str, receipts: Sequence[Receipt], *, bounded: bool = False) -> list[bool]:
         """Delete received messages; for each whether its receipt was still good. Raises as `send`."""
-        deleted: list[bool] = await self._orders.add(Delete(queue, receipts), bounded=bounded)
+        deleted: list[bool] = await self._writes.add(Delete(queue, receipts), bounded=bounded)
         return deleted
 
     async def hide(
@@ -137,7 +137,7 @@ class Queues:
         None if the receipt was no longer good. Raises as `send`.
         """
         fresh = new_receipt()
-        until: int | None = await self._orders.add(Hide(queue, receipt, seconds, fresh), bounded=bounded)
+        until: int | None = await self._writes.add(Hide(queue, receipt, seconds, fresh), bounded=bounded)
         if until is None:
             return None
         self.note_sent(queue, 0)
@@ -167,7 +167,7 @@ class Queues:
     # Taking
 
     async def _take(self, queue: str, count: int, *, bounded: bool) -> list[QueueMessage]:
-        taking = self._orders.add(Take(queue, count, new_receipt()), bounded=bounded)
+        taking = self._writes.add(Take(queue, count, new_receipt()), bounded=bounded)
         try:
             messages: list[QueueMessage] = await asyncio.shield(taking)
         except asyncio.CancelledError:
@@ -192,7 +192,7 @@ class Queues:
             return
         for message in taking.result():
             receipt = (message.message_id, message.receipt or "")
-            hiding = self._orders.add(Hide(queue, receipt, 0, new_receipt()))
+            hiding = self._writes.add(Hide(queue, receipt, 0, new_receipt()))
             hiding.add_done_callback(partial(self._has_put_back, queue))
 
     def _has_put_back(self, queue: str, hiding: asyncio.Future[int | None]) -> None:
@@ -238,7 +238,7 @@ class Queues:
         while line is not None and line.polls and messages > 0:
             poll, _ = line.polls.popitem(last=False)
             messages -= poll.count
-            taking = self._orders.add(Take(queue, poll.count, new_receipt()))
+            taking = self._writes.add(Take(queue, poll.count, new_receipt()))
             taking.add_done_callback(partial(self._served, queue, poll))
 
     def _served(self, queue: str, poll: LongPoll, taking: asyncio.Future[list[QueueMessage]]) -> None:
@@ -293,8 +293,8 @@ class Queues:
             line.timer.cancel()
         line.timer = asyncio.get_running_loop().call_later(seconds, self._look_soon, queue)
 
-    def _carry_out(self, connection: Connection, orders: Sequence[QueueOperation]) -> Sequence[Any]:
-        return carry_out(connection, orders, self._clock.now_ms())
+    def _apply_writes(self, connection: Connection, writes: Sequence[QueueWrite]) -> Sequence[Any]:
+        return apply_writes(connection, writes, self._clock.now_ms())
 
 
 def new_receipt() -> str:

@@ -1,6 +1,6 @@
-"""What is done to messages of queues, as data, and how it is done: many orders in one transaction, few statements.
+"""Writes to the messages of queues (send, take, delete, hide), and their execution: many in one transaction.
 
-Runs in the writer's thread. An order that cannot be carried out comes to an error of its own and disturbs no other.
+Runs in the writer's thread. A write that fails returns an error of its own; the others are still applied.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ PRIORITY_DEFAULT = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewQueueMessage:
-    """A message to be sent. `receipt` is what the receipt handle of a delayed one is made of, fresh and random.
+    """A message to send. If it is delayed, its receipt handle is made from `receipt`, which must be fresh and random.
 
-    `delay_seconds` is the queue's if None. `priority` goes from 1, first, to 16.
+    `delay_seconds` None means the queue's delay. `priority` is 1 (first) to 16.
     """
 
     message_id: str
@@ -42,7 +42,7 @@ class NewQueueMessage:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Put messages into a queue. Comes to the `QueueMessage`s, in order."""
+    """Put messages into a queue. Returns the `QueueMessage`s, in order."""
 
     queue: str
     messages: Sequence[NewQueueMessage]
@@ -50,7 +50,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Receive up to `count` messages under a receipt, which must be fresh. Comes to `QueueMessage`s, perhaps none."""
+    """Receive up to `count` messages under a receipt, which must be fresh. Returns `QueueMessage`s, perhaps none."""
 
     queue: str
     count: int
@@ -59,9 +59,9 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete received messages. Comes to a boolean for each: whether the receipt was good.
+    """Delete received messages. Returns a boolean for each: whether its receipt was valid.
 
-    `found` collects the receipts that were good at any try, for a try after a commit whose answer was lost.
+    `found` collects the receipts that were valid at any attempt, for a retry after a commit whose answer was lost.
     """
 
     queue: str
@@ -71,9 +71,9 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Hide:
-    """Hide a received message for so long from now, under a fresh receipt; with 0 seconds it is put back.
+    """Hide a received message for `seconds` from now, under the receipt `fresh`; 0 seconds puts it back.
 
-    Comes to the instant (ms) until which it is hidden; None if the receipt was not good.
+    Returns the instant (ms) until which it is hidden, or None if the receipt was not valid.
     """
 
     queue: str
@@ -82,12 +82,12 @@ class Hide:
     fresh: str
 
 
-QueueOperation = Send | Take | Delete | Hide
+QueueWrite = Send | Take | Delete | Hide
 
 
-def messages_of(order: QueueOperation) -> int:
-    """How many messages an order is about, and at most brings into memory."""
-    match order:
+def messages_of(write: QueueWrite) -> int:
+    """The number of messages that a write is about, which is the most that it brings into memory."""
+    match write:
         case Send(_, messages):
             return len(messages)
         case Take(_, count):
@@ -98,32 +98,32 @@ def messages_of(order: QueueOperation) -> int:
             return 1
 
 
-def carry_out(connection: Connection, orders: Sequence[QueueOperation], now_ms: int) -> list[Any]:
-    """Carry out all orders, receives last: they get what the others send. Returns what each comes to.
+def apply_writes(connection: Connection, writes: Sequence[QueueWrite], now_ms: int) -> list[Any]:
+    """Apply all writes, takes last, so that they get what the others send. Returns the result of each.
 
-    The same orders may be tried again: what a first try has deleted then counts as deleted.
+    The same writes can be applied again: what the first attempt deleted counts as deleted.
     """
-    queues = hold_queues(connection, {order.queue for order in orders})
+    queues = hold_queues(connection, {write.queue for write in writes})
     answers: dict[int, Any] = {}
     takes: dict[str, list[tuple[int, Take]]] = defaultdict(list)
     sent: list[tuple[str, QueueMessage]] = []
-    for number, order in enumerate(orders):
-        queue = queues.get(order.queue)
+    for number, write in enumerate(writes):
+        queue = queues.get(write.queue)
         if queue is None:
-            answers[number] = QueueNotExist(f"queue {order.queue} does not exist")
-        elif isinstance(order, Send):
-            answers[number] = _new_messages(queue, order.messages, now_ms)
+            answers[number] = QueueNotExist(f"queue {write.queue} does not exist")
+        elif isinstance(write, Send):
+            answers[number] = _new_messages(queue, write.messages, now_ms)
             if not isinstance(answers[number], Exception):
                 sent += [(queue.name, each) for each in answers[number]]
-        elif isinstance(order, Take):
-            takes[queue.name].append((number, order))
-        elif isinstance(order, Hide):
-            answers[number] = _hide(connection, order, now_ms)
+        elif isinstance(write, Take):
+            takes[queue.name].append((number, write))
+        elif isinstance(write, Hide):
+            answers[number] = _hide(connection, write, now_ms)
     send_messages(connection, sent, now_ms)
-    _delete(connection, [(n, each) for n, each in enumerate(orders) if isinstance(each, Delete)], answers, now_ms)
+    _delete(connection, [(n, each) for n, each in enumerate(writes) if isinstance(each, Delete)], answers, now_ms)
     for name, wanted in takes.items():
         _take(connection, queues[name], wanted, answers, now_ms)
-    return [answers[number] for number in range(len(orders))]
+    return [answers[number] for number in range(len(writes))]
 
 
 def _new_messages(
@@ -154,44 +154,44 @@ def _new_message(queue: QueueRow, new: NewQueueMessage, now_ms: int) -> QueueMes
 
 
 def md5_of(body: str) -> str:
-    """The MD5 of a body as clients are told it: of its UTF-8, in upper-case hexadecimal."""
+    """The MD5 of a body as the API shows it: of its UTF-8, in upper-case hexadecimal."""
     return hashlib.md5(body.encode(), usedforsecurity=False).hexdigest().upper()
 
 
-def _hide(connection: Connection, order: Hide, now_ms: int) -> int | None:
-    until_ms = now_ms + order.seconds * 1000
-    message_id, receipt = order.receipt
+def _hide(connection: Connection, write: Hide, now_ms: int) -> int | None:
+    until_ms = now_ms + write.seconds * 1000
+    message_id, receipt = write.receipt
     is_done = change_visibility(
-        connection, order.queue, message_id, receipt, fresh=order.fresh, until_ms=until_ms, now_ms=now_ms
+        connection, write.queue, message_id, receipt, fresh=write.fresh, until_ms=until_ms, now_ms=now_ms
     )
     return until_ms if is_done else None
 
 
-def _delete(connection: Connection, orders: list[tuple[int, Delete]], answers: dict[int, Any], now_ms: int) -> None:
+def _delete(connection: Connection, writes: list[tuple[int, Delete]], answers: dict[int, Any], now_ms: int) -> None:
     receipts: dict[str, list[Receipt]] = defaultdict(list)
-    for number, order in orders:
+    for number, write in writes:
         if number not in answers:
-            receipts[order.queue] += order.receipts
+            receipts[write.queue] += write.receipts
     gone = {name: delete_received(connection, name, each, now_ms) for name, each in receipts.items()}
-    for number, order in orders:
+    for number, write in writes:
         if number not in answers:
-            done = gone[order.queue] | _deleted_before(connection, order)
-            answers[number] = [receipt in done for receipt in order.receipts]
-            order.found.update(receipt for receipt in order.receipts if receipt in done)
+            done = gone[write.queue] | _deleted_before(connection, write)
+            answers[number] = [receipt in done for receipt in write.receipts]
+            write.found.update(receipt for receipt in write.receipts if receipt in done)
 
 
-def _deleted_before(connection: Connection, order: Delete) -> set[Receipt]:
-    """What an earlier try has deleted, if that was committed; a message that is still there was not deleted."""
-    if not order.found:
+def _deleted_before(connection: Connection, write: Delete) -> set[Receipt]:
+    """The receipts that an earlier, committed attempt deleted: those of `found` whose messages are gone."""
+    if not write.found:
         return set()
-    there = existing_messages(connection, order.queue, [message_id for message_id, _ in order.found])
-    return {receipt for receipt in order.found if receipt[0] not in there}
+    there = existing_messages(connection, write.queue, [message_id for message_id, _ in write.found])
+    return {receipt for receipt in write.found if receipt[0] not in there}
 
 
 def _take(
     connection: Connection, queue: QueueRow, wanted: list[tuple[int, Take]], answers: dict[int, Any], now_ms: int
 ) -> None:
-    """One receive for all who ask; whoever asked first gets the first messages."""
+    """One receive for all takes; the first take gets the first messages."""
     found = receive_messages(
         connection,
         queue.name,

@@ -32,25 +32,25 @@ class TurnCame(msgspec.Struct, frozen=True):
     """It is first in its queue and there is a free slot."""
 
 
-class Refused(msgspec.Struct, frozen=True):
+class FunctionUnavailable(msgspec.Struct, frozen=True):
     """The function is not there, or would not start."""
 
     error: str
     cause: str
 
 
-class Begun(msgspec.Struct, frozen=True):
+class AttemptBegan(msgspec.Struct, frozen=True):
     """A call is about to be made: the first, a retry, or a repetition of a call that was lost with its node."""
 
 
-class Returned(msgspec.Struct, frozen=True):
+class AttemptSucceeded(msgspec.Struct, frozen=True):
     """The function has answered; `result` is None for more bytes than are kept."""
 
     result: bytes | None
     duration_ms: int
 
 
-class Broke(msgspec.Struct, frozen=True):
+class AttemptFailed(msgspec.Struct, frozen=True):
     """The attempt has failed."""
 
     error: str
@@ -66,7 +66,7 @@ class CallEnded(msgspec.Struct, frozen=True):
     """The call of an invocation that is being stopped is dropped, and its preStop hook, if any, has been called."""
 
 
-Happening = TurnCame | Refused | Begun | Returned | Broke | StopAsked | CallEnded
+Happening = TurnCame | FunctionUnavailable | AttemptBegan | AttemptSucceeded | AttemptFailed | StopAsked | CallEnded
 
 
 def submitted(settings: InvocationSettings, now_ms: int) -> InvocationState:
@@ -80,19 +80,19 @@ def advance_invocation(state: InvocationState, happening: Happening, now_ms: int
     match happening, state.status:
         case TurnCame(), _S.ENQUEUED:
             return _take(state, now_ms)
-        case Refused(error, cause), _S.DEQUEUED:
+        case FunctionUnavailable(error, cause), _S.DEQUEUED:
             return _end(state, _S.INVALID, now_ms, error, cause)
-        case Begun(), _S.DEQUEUED | _S.RETRYING | _S.RUNNING:
+        case AttemptBegan(), _S.DEQUEUED | _S.RETRYING | _S.RUNNING:
             return _begin(state, now_ms)
-        case Returned(result, duration_ms), _S.RUNNING:
+        case AttemptSucceeded(result, duration_ms), _S.RUNNING:
             return _end(replace(state, result=result, duration_ms=duration_ms), _S.SUCCEEDED, now_ms)
-        case Broke(error, cause, duration_ms), _S.RUNNING:
+        case AttemptFailed(error, cause, duration_ms), _S.RUNNING:
             return _fail(replace(state, duration_ms=duration_ms), now_ms, error, cause)
         case StopAsked(), _S.RUNNING:
             return _move(state, _S.STOPPING, now_ms)
         case StopAsked(), _S.ENQUEUED | _S.DEQUEUED | _S.RETRYING:
             return _stop(_move(replace(state, wake_at=None), _S.STOPPING, now_ms), now_ms)
-        case CallEnded() | Returned() | Broke(), _S.STOPPING:
+        case CallEnded() | AttemptSucceeded() | AttemptFailed(), _S.STOPPING:
             return _stop(replace(state, duration_ms=_run_ms(state, now_ms)), now_ms)
     return state
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, false, func, select,
 
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.store.cluster.nodes import NO_NODE, PARKED
-from flowserver.store.schema.invocation_tables import IN_HAND, NOT_OVER, OVER, PAUSING, UNTOLD, UNWANTED, invocations
+from flowserver.store.schema.invocation_tables import HAS_NODE, NOT_OVER, OVER, PAUSING, UNTOLD, UNWANTED, invocations
 from flowserver.store.schema.tables import nodes
 from flowserver.store.sql.in_list import among, texts
 from flowserver.store.sql.prepared import execute_many
@@ -51,7 +51,7 @@ HELD = (
 def invocations_of_node(connection: Connection, node_id: str, after: str, limit: int) -> list[HeldInvocation]:
     """What a node has in hand, by key, after a given one."""
     key = invocations.c.invocation_key
-    query = select(*HELD).where(IN_HAND, invocations.c.node_id == node_id, key > after).order_by(key).limit(limit)
+    query = select(*HELD).where(HAS_NODE, invocations.c.node_id == node_id, key > after).order_by(key).limit(limit)
     return [HeldInvocation(*row) for row in connection.execute(query) if is_text(row[0])]
 
 
@@ -72,7 +72,7 @@ def orphaned_invocations(connection: Connection, limit: int, *, lock: bool = Fal
     holder, key = invocations.c.node_id, invocations.c.invocation_key
     of_no_node = and_(holder.not_in(select(nodes.c.node_id)), holder != PARKED)
     orphaned = holder.in_(gone) if all(map(is_text, gone)) else of_no_node
-    query = select(*HELD).where(IN_HAND, orphaned).order_by(holder, key).limit(limit)
+    query = select(*HELD).where(HAS_NODE, orphaned).order_by(holder, key).limit(limit)
     rows = connection.execute(query.with_for_update(skip_locked=True) if lock else query)
     return [HeldInvocation(*row) for row in rows if is_text(row.invocation_key)]
 
@@ -105,12 +105,12 @@ def next_pause_end(connection: Connection) -> int | None:
 def _holders(connection: Connection) -> Iterator[str]:
     """Every `node_id` that has any in hand: one search of the index for each."""
     holder = invocations.c.node_id
-    query = select(holder).where(IN_HAND).order_by(holder).limit(1)
+    query = select(holder).where(HAS_NODE).order_by(holder).limit(1)
     found = connection.execute(query).scalar_one_or_none()
     while found is not None:
         yield found
         if not is_text(found):  # damage, which cannot be asked about
-            yield from connection.execute(select(holder).where(IN_HAND).distinct()).scalars()
+            yield from connection.execute(select(holder).where(HAS_NODE).distinct()).scalars()
             return
         found = connection.execute(query.where(holder > found)).scalar_one_or_none()
 
@@ -140,7 +140,7 @@ def release_invocations(connection: Connection, node_id: str, keys: Sequence[str
 
 def release_all_but(connection: Connection, node_id: str, begun: Sequence[str]) -> None:
     """The like, for all that the node has in hand but those that it has begun."""
-    own = update(invocations).where(IN_HAND, invocations.c.node_id == bindparam("b_node"), ~_LISTED)
+    own = update(invocations).where(HAS_NODE, invocations.c.node_id == bindparam("b_node"), ~_LISTED)
     connection.execute(own.values(node_id=NO_NODE), {"listed": texts(connection, begun), "b_node": node_id})
 
 
@@ -236,4 +236,4 @@ _LOCK_ENDED = (
 def count_waiting(connection: Connection) -> int:
     """How many wait for their turn, on any node; none of the parked ones."""
     waiting = and_(invocations.c.status == str(InvocationStatus.ENQUEUED), invocations.c.node_id != PARKED)
-    return connection.execute(select(func.count()).select_from(invocations).where(IN_HAND, waiting)).scalar_one()
+    return connection.execute(select(func.count()).select_from(invocations).where(HAS_NODE, waiting)).scalar_one()

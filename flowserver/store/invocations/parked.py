@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select, update
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.store.cluster.nodes import PARKED
 from flowserver.store.invocations.leases import HELD, HeldInvocation
-from flowserver.store.schema.invocation_tables import IN_HAND, invocations
+from flowserver.store.schema.invocation_tables import HAS_NODE, invocations
 from flowserver.store.sql.unreadable import is_text, legible
 
 
@@ -58,13 +58,13 @@ def find_header(connection: Connection, service: str, function: str, invocation_
 def list_parked_invocations(connection: Connection, after: str, limit: int) -> list[InvocationHeader]:
     """Parked invocations by key, after a given one."""
     key = invocations.c.invocation_key
-    query = _HEADER.where(IN_HAND, invocations.c.node_id == PARKED, key > after).order_by(key).limit(limit)
+    query = _HEADER.where(HAS_NODE, invocations.c.node_id == PARKED, key > after).order_by(key).limit(limit)
     return _headers(connection.execute(query).all())
 
 
 def count_parked_invocations(connection: Connection) -> int:
     """How many are parked."""
-    query = select(func.count()).select_from(invocations).where(IN_HAND, invocations.c.node_id == PARKED)
+    query = select(func.count()).select_from(invocations).where(HAS_NODE, invocations.c.node_id == PARKED)
     return connection.execute(query).scalar_one()
 
 

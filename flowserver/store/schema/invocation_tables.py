@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Inte
 
 from flowserver.store.schema.metadata import Name, metadata
 
-IN_HAND = text("node_id IS NOT NULL")
+HAS_NODE = text("node_id IS NOT NULL")
 PAUSING = text("wake_at IS NOT NULL")
 NOT_OVER = text("ended_at IS NULL")
 OVER = text("ended_at IS NOT NULL")
@@ -85,8 +85,8 @@ Index(
     "ix_invocations_node_id",
     invocations.c.node_id,
     invocations.c.invocation_key,
-    sqlite_where=IN_HAND,
-    postgresql_where=IN_HAND,
+    sqlite_where=HAS_NODE,
+    postgresql_where=HAS_NODE,
 )
 Index("ix_invocations_wake_at", invocations.c.wake_at, sqlite_where=PAUSING, postgresql_where=PAUSING)
 Index("ix_invocations_execution_id", invocations.c.execution_id, sqlite_where=NOT_OVER, postgresql_where=NOT_OVER)

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.benchmarks.bytecode import compiled
 from tests.benchmarks.client import Client, Reply
 from tests.benchmarks.function import FunctionProcess
-from tests.benchmarks.stage import Counters, Told
+from tests.benchmarks.stage import Counters, FunctionReports
 from tests.support.processes import cpu_seconds_of, machine_cpu_seconds, resident_bytes_of, written_bytes_of
 from tests.support.server import clean_environment
 
@@ -48,14 +48,14 @@ class Restate:
     handlers: subprocess.Popen[bytes]
     server: subprocess.Popen[bytes]
     environment: dict[str, str]
-    told: Told = field(default_factory=Told)
+    reports: FunctionReports = field(default_factory=FunctionReports)
     client: RestateClient = field(init=False)
     _pipe: asyncio.ReadTransport = field(init=False)
 
     async def open(self) -> None:
         """Connect, once calls come through."""
         loop = asyncio.get_running_loop()
-        self._pipe, _ = await loop.connect_read_pipe(lambda: self.told, self.function.lines)
+        self._pipe, _ = await loop.connect_read_pipe(lambda: self.reports, self.function.lines)
         self.client = RestateClient(f"http://127.0.0.1:{self.ingress}")
         (await self.client.post("/bench/passes", b"{}")).require(b"{}")
         await asyncio.sleep(SETTLE_SECONDS)

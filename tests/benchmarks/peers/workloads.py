@@ -104,7 +104,7 @@ async def _many(restate: Restate, flow: str, count: int, in_flight: int, wanted:
 async def _suspend(restate: Restate, invocations: dict[int, str], numbers: Numbers, in_flight: int) -> list[float]:
     async def piece(number: int) -> None:
         name = f"callback-{number}"
-        token = restate.told.token_of(name)
+        token = restate.reports.token_of(name)
         reply = await restate.client.post("/bench/callback/send", json.dumps({"name": name}).encode())
         assert reply.status in (200, 202), reply.body
         invocations[number] = json.loads(reply.body)["invocationId"]
@@ -115,7 +115,7 @@ async def _suspend(restate: Restate, invocations: dict[int, str], numbers: Numbe
 
 async def _complete(restate: Restate, invocations: dict[int, str], numbers: Numbers, in_flight: int) -> list[float]:
     async def piece(number: int) -> float:
-        token = await restate.told.token_of(f"callback-{number}")
+        token = await restate.reports.token_of(f"callback-{number}")
         waiting = asyncio.create_task(restate.client.get(f"/restate/invocation/{invocations[number]}/attach"))
         await asyncio.sleep(0)  # the waiter's request is on its way
         began = time.perf_counter()

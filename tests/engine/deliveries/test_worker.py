@@ -210,7 +210,7 @@ async def test_a_database_that_fails_delays_deliveries_only(node: Node, subscrib
     assert (await subscriber.next()).body == "body 2"
 
 
-class Inlet:
+class Receiver:
     """A destination of this server that keeps what is handed in as a row, and refuses as often as it should."""
 
     def __init__(self, *errors: Exception) -> None:
@@ -237,17 +237,17 @@ def rows_in(node: Node) -> int:
 
 
 async def test_a_destination_here_gets_it_in_the_commit_that_deletes_it(node: Node) -> None:
-    inlet = Inlet()
-    node.engine.deliveries.open(QueueAddress, inlet)
+    receiver = Receiver()
+    node.engine.deliveries.open(QueueAddress, receiver)
     await asyncio.gather(attempted(node, 2), deliver(node, QUEUE, "1", "2"))
     assert rows_in(node) == 2
     assert await settled(node) == {}
-    assert sorted(inlet.handed_in) == ["1", "2"]
+    assert sorted(receiver.handed_in) == ["1", "2"]
 
 
 async def test_a_commit_whose_answer_is_lost_hands_in_once(node: Node, clock: ManualClock) -> None:
-    inlet = Inlet()
-    node.engine.deliveries.open(QueueAddress, inlet)
+    receiver = Receiver()
+    node.engine.deliveries.open(QueueAddress, receiver)
     node.database.lie_about(select(secrets).where(secrets.c.name == "in 1"))
     await asyncio.gather(attempted(node), deliver(node, QUEUE, "1"))
     assert await settled(node) == {}
@@ -257,13 +257,13 @@ async def test_a_commit_whose_answer_is_lost_hands_in_once(node: Node, clock: Ma
 
 @pytest.mark.parametrize("error", [FlowNotExists("none"), FlowServerError("a bug"), RuntimeError("a bug")])
 async def test_a_destination_that_refuses_is_asked_again(node: Node, clock: ManualClock, error: Exception) -> None:
-    inlet = Inlet(error)
-    node.engine.deliveries.open(QueueAddress, inlet)
+    receiver = Receiver(error)
+    node.engine.deliveries.open(QueueAddress, receiver)
     await asyncio.gather(attempted(node), deliver(node, QUEUE, "1"))
     assert await settled(node) == {"1": 1}
     assert rows_in(node) == 0
     advance(node, clock, 1)
-    await inlet.came.wait()
+    await receiver.came.wait()
     assert await settled(node) == {}
     assert rows_in(node) == 1
 
@@ -271,7 +271,7 @@ async def test_a_destination_that_refuses_is_asked_again(node: Node, clock: Manu
 async def test_it_is_told_what_became_of_results(node: Node, subscriber: Subscriber, clock: ManualClock) -> None:
     told: list[tuple[str, str]] = []
     node.engine.deliveries.report_results(lambda _, key, status: told.append((key, status)))
-    node.engine.deliveries.open(QueueAddress, Inlet())
+    node.engine.deliveries.open(QueueAddress, Receiver())
     subscriber.status["bad"] = 500
     bad = deliver(node, subscriber.url("bad"), "1", invocation_key="bad", strategy=Strategy.BACKOFF)
     await asyncio.gather(attempted(node), bad)

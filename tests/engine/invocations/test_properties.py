@@ -25,12 +25,12 @@ from flowserver.engine.invocations.stopping import stop_all, stop_named
 from flowserver.engine.invocations.transitions import change_by
 from flowserver.engine.invocations.writer import Submission, insert_in, save_in
 from flowserver.machine.invocations.lifecycle import (
-    Begun,
-    Broke,
+    AttemptBegan,
+    AttemptFailed,
+    AttemptSucceeded,
     CallEnded,
+    FunctionUnavailable,
     Happening,
-    Refused,
-    Returned,
     StopAsked,
     TurnCame,
 )
@@ -56,11 +56,20 @@ NODES = ("a", "b")
 QUEUE = "acs:mns:::queues/results"
 
 NEXT: dict[InvocationStatus, Sequence[Sequence[Happening]]] = {
-    S.ENQUEUED: [(TurnCame(), Begun()), (TurnCame(),), (TurnCame(), Refused("FC.FunctionNotFound", "gone"))],
-    S.DEQUEUED: [(Begun(),), (Refused("FC.FunctionNotStarted", "no"),)],
-    S.RUNNING: [(Returned(b"{}", 5),), (Broke("KeyError", "why", 5),), (StopAsked(),), (Begun(),)],
-    S.RETRYING: [(TurnCame(), Begun()), (Begun(),)],
-    S.STOPPING: [(CallEnded(),), (Returned(b"{}", 5),)],
+    S.ENQUEUED: [
+        (TurnCame(), AttemptBegan()),
+        (TurnCame(),),
+        (TurnCame(), FunctionUnavailable("FC.FunctionNotFound", "gone")),
+    ],
+    S.DEQUEUED: [(AttemptBegan(),), (FunctionUnavailable("FC.FunctionNotStarted", "no"),)],
+    S.RUNNING: [
+        (AttemptSucceeded(b"{}", 5),),
+        (AttemptFailed("KeyError", "why", 5),),
+        (StopAsked(),),
+        (AttemptBegan(),),
+    ],
+    S.RETRYING: [(TurnCame(), AttemptBegan()), (AttemptBegan(),)],
+    S.STOPPING: [(CallEnded(),), (AttemptSucceeded(b"{}", 5),)],
 }
 """What a node may go on with, by the state that it believes in; the first leads to an end."""
 

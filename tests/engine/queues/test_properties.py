@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from flowserver.engine.queues.writes import Delete, Hide, NewQueueMessage, QueueOperation, Send, Take, carry_out
+from flowserver.engine.queues.writes import Delete, Hide, NewQueueMessage, QueueWrite, Send, Take, apply_writes
 from flowserver.store.queues.messages import (
     Counts,
     Receipt,
@@ -160,14 +160,14 @@ class QueueMachine(RuleBasedStateMachine):
     def crash(self, receipt: Receipt) -> None:
         """Whatever was under way never happened."""
         new = NewQueueMessage(message_id=f"{next(self.numbers):08}", body="b")
-        orders: list[QueueOperation] = [
+        orders: list[QueueWrite] = [
             Send("q", [new]),
             Delete("q", [receipt]),
             Hide("q", receipt, 9, "c"),
             Take("q", 9, "c"),
         ]
         with pytest.raises(Crash), self.database.write() as connection:
-            carry_out(connection, orders, self.now)
+            apply_writes(connection, orders, self.now)
             raise Crash
 
     # What must hold
@@ -191,9 +191,9 @@ class QueueMachine(RuleBasedStateMachine):
 
     # How it is done
 
-    def do(self, orders: list[QueueOperation]) -> list[Any]:
+    def do(self, orders: list[QueueWrite]) -> list[Any]:
         with self.database.write() as connection:
-            return carry_out(connection, orders, self.now)
+            return apply_writes(connection, orders, self.now)
 
     def as_sent(self, new: NewQueueMessage) -> Model:
         delay = new.delay_seconds or 0

@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.coalescer import GROUP_MAX
-from flowserver.engine.queues.writes import NewQueueMessage, QueueOperation, carry_out
+from flowserver.engine.queues.writes import NewQueueMessage, QueueWrite, apply_writes
 from flowserver.operations.queues import QueueAttributes
 from flowserver.store.queues.messages import QueueMessage, Receipt, look_at
 from flowserver.store.schema.queue_tables import queue_messages
@@ -86,11 +86,11 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many orders each transaction carried out that has done something for queues."""
     sizes: list[int] = []
 
-    def counted(connection: Connection, orders: Sequence[QueueOperation], now_ms: int) -> list[Any]:
+    def counted(connection: Connection, orders: Sequence[QueueWrite], now_ms: int) -> list[Any]:
         sizes.append(len(orders))
-        return carry_out(connection, orders, now_ms)
+        return apply_writes(connection, orders, now_ms)
 
-    monkeypatch.setattr("flowserver.engine.queues.service.carry_out", counted)
+    monkeypatch.setattr("flowserver.engine.queues.service.apply_writes", counted)
     return sizes
 
 

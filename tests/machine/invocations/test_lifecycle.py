@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from flowserver.machine.invocations.lifecycle import (
-    Begun,
-    Broke,
+    AttemptBegan,
+    AttemptFailed,
+    AttemptSucceeded,
     CallEnded,
+    FunctionUnavailable,
     Happening,
-    Refused,
-    Returned,
     StopAsked,
     TurnCame,
     advance_invocation,
@@ -27,12 +27,12 @@ from flowserver.machine.invocations.states import (
 )
 
 S = InvocationStatus
-BROKE = Broke("KeyError", "why", 7)
-RETURNED = Returned(b"{}", 7)
+BROKE = AttemptFailed("KeyError", "why", 7)
+RETURNED = AttemptSucceeded(b"{}", 7)
 HAPPENINGS: tuple[Happening, ...] = (
     TurnCame(),
-    Refused("FC.FunctionNotFound", "gone"),
-    Begun(),
+    FunctionUnavailable("FC.FunctionNotFound", "gone"),
+    AttemptBegan(),
     RETURNED,
     BROKE,
     StopAsked(),
@@ -94,9 +94,9 @@ def test_whoever_goes_on_comes_to_an_end(settings: InvocationSettings, outcomes:
         outcome = outcomes.pop() if outcomes else BROKE
         following: dict[InvocationStatus, Happening] = {
             S.ENQUEUED: TurnCame(),
-            S.DEQUEUED: Begun(),
+            S.DEQUEUED: AttemptBegan(),
             S.RUNNING: outcome,
-            S.RETRYING: Begun(),
+            S.RETRYING: AttemptBegan(),
             S.STOPPING: CallEnded(),
         }
         before, state = state, advance_invocation(state, following[state.status], now)
@@ -108,12 +108,12 @@ def test_every_way_of_the_table_can_be_taken() -> None:
     none_left = InvocationSettings(retries=0)
     old = advance_invocation(after(now_ms=0), TurnCame(), 86_400_001)
     lives = [
-        after(TurnCame(), Begun(), RETURNED),
-        after(TurnCame(), Begun(), BROKE, Begun(), RETURNED),
-        after(TurnCame(), Begun(), BROKE, settings=none_left),
-        after(TurnCame(), Refused("FC.FunctionNotFound", "gone")),
-        after(TurnCame(), Begun(), StopAsked(), CallEnded()),
-        after(TurnCame(), Begun(), BROKE, StopAsked()),
+        after(TurnCame(), AttemptBegan(), RETURNED),
+        after(TurnCame(), AttemptBegan(), BROKE, AttemptBegan(), RETURNED),
+        after(TurnCame(), AttemptBegan(), BROKE, settings=none_left),
+        after(TurnCame(), FunctionUnavailable("FC.FunctionNotFound", "gone")),
+        after(TurnCame(), AttemptBegan(), StopAsked(), CallEnded()),
+        after(TurnCame(), AttemptBegan(), BROKE, StopAsked()),
         after(TurnCame(), StopAsked()),
         after(StopAsked()),
         old,
@@ -124,11 +124,11 @@ def test_every_way_of_the_table_can_be_taken() -> None:
 
 
 def test_pauses_double() -> None:
-    state, pauses = after(TurnCame(), Begun(), settings=InvocationSettings(retries=8)), []
+    state, pauses = after(TurnCame(), AttemptBegan(), settings=InvocationSettings(retries=8)), []
     for _ in range(8):
         state = advance_invocation(state, BROKE, 0)
         pauses.append(state.wake_at)
-        state = advance_invocation(state, Begun(), 0)
+        state = advance_invocation(state, AttemptBegan(), 0)
         assert (state.attempt, state.wake_at) == (len(pauses) + 1, None)
     assert pauses == [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000]
     assert advance_invocation(state, BROKE, 0).status is S.FAILED
@@ -138,24 +138,24 @@ def test_age_counts_until_the_turn_comes_and_no_longer() -> None:
     fresh = submitted(InvocationSettings(age_seconds=10), 0)
     taken = advance_invocation(fresh, TurnCame(), 10_000)
     assert taken.status is S.DEQUEUED
-    assert advance_invocation(taken, Begun(), 99_000).status is S.RUNNING
+    assert advance_invocation(taken, AttemptBegan(), 99_000).status is S.RUNNING
     late = advance_invocation(fresh, TurnCame(), 10_001)
     assert [event.status for event in late.events] == [S.ENQUEUED, S.DEQUEUED, S.EXPIRED]
     assert late.error == "FC.InvocationExpired"
 
 
 def test_a_lost_call_is_made_again_under_the_next_number() -> None:
-    running = after(TurnCame(), Begun())
-    again = advance_invocation(running, Begun(), 9_000)
+    running = after(TurnCame(), AttemptBegan())
+    again = advance_invocation(running, AttemptBegan(), 9_000)
     assert (again.status, again.attempt, again.retries, again.events) == (S.RUNNING, 2, 0, running.events)
 
 
 def test_stop_wins_over_an_answer_that_comes_later() -> None:
-    stopping = advance_invocation(after(TurnCame(), Begun()), StopAsked(), 2_000)
+    stopping = advance_invocation(after(TurnCame(), AttemptBegan()), StopAsked(), 2_000)
     assert stopping.status is S.STOPPING
     for outcome in (CallEnded(), RETURNED, BROKE):
         assert advance_invocation(stopping, outcome, 3_000).status is S.STOPPED
-    returned = after(TurnCame(), Begun(), RETURNED)
+    returned = after(TurnCame(), AttemptBegan(), RETURNED)
     for state in (stopping, returned):
         assert advance_invocation(state, StopAsked(), 3_000) is state
 
@@ -163,9 +163,9 @@ def test_stop_wins_over_an_answer_that_comes_later() -> None:
 @pytest.mark.parametrize(
     ("happenings", "target"),
     [
-        ((TurnCame(), Begun(), RETURNED), "good"),
-        ((TurnCame(), Begun(), BROKE), "bad"),
-        ((TurnCame(), Refused("FC.FunctionNotFound", "gone")), "bad"),
+        ((TurnCame(), AttemptBegan(), RETURNED), "good"),
+        ((TurnCame(), AttemptBegan(), BROKE), "bad"),
+        ((TurnCame(), FunctionUnavailable("FC.FunctionNotFound", "gone")), "bad"),
         ((StopAsked(),), "bad"),
     ],
 )
@@ -176,11 +176,11 @@ def test_where_results_go(happenings: tuple[Happening, ...], target: str) -> Non
 
 
 def test_what_is_kept_of_the_last_attempt() -> None:
-    failed = after(TurnCame(), Begun(), BROKE)
+    failed = after(TurnCame(), AttemptBegan(), BROKE)
     assert (failed.error, failed.cause, failed.duration_ms) == ("KeyError", "why", 7)
-    running = advance_invocation(after(TurnCame()), Begun(), 2_000)
+    running = advance_invocation(after(TurnCame()), AttemptBegan(), 2_000)
     stopping = advance_invocation(running, StopAsked(), 2_300)
     assert advance_invocation(stopping, CallEnded(), 2_500).duration_ms == 500
     assert advance_invocation(stopping, CallEnded(), 1_999).duration_ms == 0, "the clock was set back"
-    good = advance_invocation(replace(failed, wake_at=None, status=S.RUNNING), Returned(b"x", 9), 2_000)
+    good = advance_invocation(replace(failed, wake_at=None, status=S.RUNNING), AttemptSucceeded(b"x", 9), 2_000)
     assert (good.error, good.cause, good.result, good.duration_ms) == (None, None, b"x", 9)

@@ -5,12 +5,12 @@ from msgspec.structs import replace
 from sqlalchemy import update
 
 from flowserver.machine.invocations.lifecycle import (
-    Begun,
-    Broke,
+    AttemptBegan,
+    AttemptFailed,
+    AttemptSucceeded,
     CallEnded,
+    FunctionUnavailable,
     Happening,
-    Refused,
-    Returned,
     StopAsked,
     TurnCame,
     advance_invocation,
@@ -31,9 +31,9 @@ from flowserver.store.sql.database import Database
 from tests.store.rows import invocation_row
 
 S = InvocationStatus
-BEGUN = (TurnCame(), Begun())
-RETURNED = Returned(b"\x00\xff", 7)
-BROKE = Broke("Key\0Error", "half \ud800", 7)
+BEGUN = (TurnCame(), AttemptBegan())
+RETURNED = AttemptSucceeded(b"\x00\xff", 7)
+BROKE = AttemptFailed("Key\0Error", "half \ud800", 7)
 
 
 def keep(database: Database, *rows: InvocationRow) -> list[InvocationRow | None]:
@@ -88,10 +88,10 @@ def test_the_same_key_is_the_same_invocation_and_an_id_is_taken_once(database: D
     [
         ((), (TurnCame(),)),
         ((), BEGUN),
-        ((TurnCame(),), (Refused("FC.FunctionNotFound", "gone"),)),
+        ((TurnCame(),), (FunctionUnavailable("FC.FunctionNotFound", "gone"),)),
         (BEGUN, (RETURNED,)),
         (BEGUN, (BROKE,)),
-        (BEGUN, (Begun(),)),
+        (BEGUN, (AttemptBegan(),)),
         (BEGUN, (StopAsked(),)),
         ((*BEGUN, StopAsked()), (CallEnded(),)),
         ((), (StopAsked(),)),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import select, update
 
-from flowserver.machine.invocations.lifecycle import Begun, Broke, Returned, StopAsked, TurnCame
+from flowserver.machine.invocations.lifecycle import AttemptBegan, AttemptFailed, AttemptSucceeded, StopAsked, TurnCame
 from flowserver.store.cluster.nodes import register_node
 from flowserver.store.invocations.changes import InvocationRow, find_invocations, insert_invocations
 from flowserver.store.invocations.leases import (
@@ -30,9 +30,9 @@ from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.sql.database import Database
 from tests.store.rows import invocation_row
 
-BEGUN = (TurnCame(), Begun())
-RETURNED = Returned(b"{}", 7)
-BROKE = Broke("KeyError", "why", 7)
+BEGUN = (TurnCame(), AttemptBegan())
+RETURNED = AttemptSucceeded(b"{}", 7)
+BROKE = AttemptFailed("KeyError", "why", 7)
 
 
 @pytest.fixture(autouse=True)
