@@ -107,7 +107,7 @@ async def test_a_good_handle_is_deleted_and_an_expired_one_is_not(node: Node, cl
     last = select(queue_messages).where(queue_messages.c.message_id == "last")  # sent in the same transaction
     deleting = queues.delete("q", receipts)
     sending = queues.send("q", [NewQueueMessage(message_id="last", body="b")])
-    assert (await tried_twice(node, last, deleting, sending, through=queues._orders))[0] == [True, False]
+    assert (await tried_twice(node, last, deleting, sending, through=queues._writes))[0] == [True, False]
 
 
 async def test_a_deletion_that_was_rolled_back_is_not_taken_for_done(node: Node) -> None:
