@@ -120,9 +120,8 @@ class Engine:
         sender = Sender(self.queues, self.topics, self.outlets, options.queue_bodies)
         self.dispatcher = Dispatcher(context, self.invoker, registry, self.starter, sender, submitter, slots, hooks)
         self.deliveries.open(TopicAddress, self.topics.take_in)
-        self.deliveries.open(
-            QueueAddress, QueueReceiver(self.queues, clock, is_encoding=options.queue_bodies == "base64")
-        )
+        is_encoding = options.queue_bodies == "base64"
+        self.deliveries.open(QueueAddress, QueueReceiver(self.queues, clock, is_encoding=is_encoding))
         self.deliveries.open(FunctionAddress, FunctionReceiver(self.invocations))
         self.deliveries.report_results(set_destination_status)
         self.timers = StepTimers(context, self.metrics.woke)
