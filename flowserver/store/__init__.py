@@ -1,4 +1,4 @@
-"""SQL and nothing else: synchronous SQLAlchemy Core, the same statements on SQLite and PostgreSQL.
+"""All SQL of the server: synchronous SQLAlchemy Core, the same statements on SQLite and PostgreSQL.
 
-Functions take an open connection; who opened it decides where the transaction ends. Owns durability, decides nothing.
+Functions take an open connection; the caller decides where the transaction ends.
 """

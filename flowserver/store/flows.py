@@ -34,11 +34,11 @@ class FlowRow:
     created_at: int
     modified_at: int
     retention_days: int | None = None
-    """How long ended executions are kept; 0 for ever, None as long as the server's setting says."""
+    """How long ended executions are kept; 0 for ever, None for the server's setting."""
 
 
 def _live(*, documents: bool = True) -> Select[Any]:
-    """Without `documents`, definitions are not read."""
+    """The query for live flows. Without `documents`, definitions are not read."""
     current = definitions.c.definition_id == flows.c.definition_id
     columns: list[Any] = [column for column in flows.c if column.name != "deleted_at"]
     if not documents:
@@ -46,7 +46,7 @@ def _live(*, documents: bool = True) -> Select[Any]:
         return select(*columns, _EMPTY.label("definition")).where(flows.c.deleted_at.is_(None))
     return (
         select(*columns, func.coalesce(definitions.c.text, _EMPTY).label("definition"))
-        .join(definitions, current, isouter=True)  # a flow whose definition is lost can be given another
+        .join(definitions, current, isouter=True)  # a flow whose definition is lost can still be updated
         .where(flows.c.deleted_at.is_(None))
     )
 
@@ -62,10 +62,10 @@ _FIND_FLOWS = _live().where(among(flows.c.name, bindparam("names")))
 
 
 def find_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowRow | None:
-    """The live flow of that name; with `lock` nobody else changes it until the transaction ends."""
+    """The live flow with that name; with `lock` its row is locked until the transaction ends."""
     if lock:
-        # A statement of its own: one that joined would, after waiting for somebody else's change of definition_id,
-        # hold the changed flow against the old definition and find nothing (PostgreSQL; SQLite has one writer).
+        # A separate statement: after waiting for another transaction's change of definition_id, a joined query would
+        # compare the changed flow with the old definition and find nothing (PostgreSQL; SQLite has one writer).
         live = (flows.c.name == name) & flows.c.deleted_at.is_(None)
         connection.execute(select(flows.c.flow_id).where(live).with_for_update())
     row = connection.execute(_live().where(flows.c.name == name)).one_or_none()
@@ -73,7 +73,7 @@ def find_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowR
 
 
 def find_flows(connection: Connection, names: Collection[str]) -> dict[str, FlowRow]:
-    """The live flows of those names, by name."""
+    """The live flows with those names, by name."""
     rows = fetch_rows(connection, _FIND_FLOWS, {"names": texts(connection, sorted(names))})
     return {row.name: _flow(row._asdict()) for row in rows}
 
@@ -87,10 +87,10 @@ def list_flows(
     resource_group_id: str | None = None,
     documents: bool = True,
 ) -> tuple[list[FlowRow], str | None]:
-    """Live flows by name, starting at `from_name`, and the name that the next page begins with.
+    """Live flows by name, starting at `from_name`, and the name that the next page begins with; None after the last.
 
-    The page has at most `limit` flows and, from the second on, `bytes_max` bytes. With a resource group it has those
-    of the group; without `documents` their definitions and environments are left empty.
+    A page has at most `limit` flows and `bytes_max` bytes, but always the first flow. With a resource group it has the
+    flows of the group. Without `documents`, definitions and environments are empty.
     """
     page = _live(documents=documents).where(flows.c.name >= from_name).order_by(flows.c.name)
     if resource_group_id is not None:
@@ -105,7 +105,7 @@ def count_flows(connection: Connection) -> int:
 
 
 def insert_flow(connection: Connection, flow: FlowRow) -> bool:
-    """Add a flow and its definition; False if a live flow has the name already."""
+    """Insert a flow and its definition; False if a live flow has the name."""
     try:
         with connection.begin_nested():
             columns = {column.name for column in flows.c} - {"deleted_at"}
@@ -117,7 +117,7 @@ def insert_flow(connection: Connection, flow: FlowRow) -> bool:
 
 
 def update_flow(connection: Connection, flow: FlowRow) -> bool:
-    """Write a flow's changed fields and its definition, if that is new; False if the flow is gone."""
+    """Write a flow's changed fields and its definition, if that is new; False if the flow is deleted."""
     texts = ("description", "type", "role_arn", "external_storage_location", "environment", "definition_id")
     statement = (
         update(flows)
@@ -131,7 +131,7 @@ def update_flow(connection: Connection, flow: FlowRow) -> bool:
 
 
 def put_definition(connection: Connection, flow: FlowRow) -> None:
-    """Keep the flow's definition text unless it is kept already, perhaps since a moment ago by another node."""
+    """Insert the flow's definition unless it exists; another node may have inserted it just before."""
     row = {
         "definition_id": flow.definition_id,
         "flow_id": flow.flow_id,
@@ -142,18 +142,18 @@ def put_definition(connection: Connection, flow: FlowRow) -> None:
 
 
 def was_created(connection: Connection, flow_id: str) -> bool:
-    """Whether there is, or was until it was deleted, a flow of that id."""
+    """Whether there is a flow with that id, live or deleted."""
     return connection.execute(select(flows.c.flow_id).where(flows.c.flow_id == flow_id)).first() is not None
 
 
 def is_live(connection: Connection, flow_id: str) -> bool:
-    """Whether there is a flow of that id that is not deleted."""
+    """Whether there is a live flow with that id."""
     live = (flows.c.flow_id == flow_id) & flows.c.deleted_at.is_(None)
     return connection.execute(select(flows.c.flow_id).where(live)).first() is not None
 
 
 def delete_flow(connection: Connection, flow_id: str, now_ms: int) -> bool:
-    """Delete the live flow of that id; False if there is none."""
+    """Delete the live flow with that id; False if there is none."""
     statement = update(flows).where(flows.c.flow_id == flow_id, flows.c.deleted_at.is_(None)).values(deleted_at=now_ms)
     return connection.execute(statement).rowcount > 0
 
@@ -164,7 +164,7 @@ def definition_id_of(flow_id: str, text: str) -> str:
 
 
 def load_definition(connection: Connection, definition_id: str) -> str | None:
-    """The text of a definition."""
+    """The text of a definition; None if there is none with that id."""
     return connection.execute(
         select(definitions.c.text).where(definitions.c.definition_id == definition_id)
     ).scalar_one_or_none()

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionRow:
-    """Where a function's calls go; `service` may carry a qualifier (`s.prod`)."""
+    """A registered function: where its calls go. `service` may contain a qualifier (`s.prod`)."""
 
     service: str
     function: str
@@ -29,17 +29,17 @@ class FunctionRow:
     initialize_url: str | None = None
     """Called before a node's first call of the function."""
     pre_stop_url: str | None = None
-    """Called when an invocation that runs is stopped."""
+    """Called when a running invocation is stopped."""
     hook_seconds: int | None = None
-    """How long the two may take, None for the default."""
+    """Time limit of each of these two calls; None for the default."""
     concurrency_max: int | None = None
-    """Calls that a server makes at once, None for as many as it can."""
+    """Concurrent calls per server; None for the server's limit."""
     waiting_max: int | None = None
-    """Calls that wait for one of these slots, None for the default."""
+    """Calls that wait for one of these slots; None for the default."""
 
 
 class FunctionDamaged(Exception):
-    """The stored registration makes no sense; to register the function again mends it."""
+    """The stored registration is damaged; registering the function again replaces it."""
 
 
 _CHECKS = checks_of(functions.c)
@@ -66,7 +66,7 @@ def _listed(row: Row[Any]) -> FunctionRow:
     try:
         return _function(row)
     except FunctionDamaged as damaged:
-        log.warning("%s; it is listed without", damaged)
+        log.warning("%s; the list shows the function without its headers and settings", damaged)
     return FunctionRow(
         service=row.service,
         function=row.function,
@@ -87,7 +87,7 @@ def _key(service: str, function: str) -> Any:
 
 
 def find_function(connection: Connection, service: str, function: str) -> FunctionRow | None:
-    """The registered function; raises FunctionDamaged."""
+    """The registered function; None if it is not registered. Raises FunctionDamaged."""
     row = connection.execute(select(functions).where(_key(service, function))).one_or_none()
     return None if row is None else _function(row)
 
@@ -102,10 +102,10 @@ def service_is_known(connection: Connection, service: str) -> bool:
 def list_functions(
     connection: Connection, *, after: tuple[str, str] | None, limit: int, bytes_max: int
 ) -> tuple[list[FunctionRow], bool]:
-    """Functions by service and name, after a given one, and whether there are more.
+    """Functions by service and name, after `after`, and whether there are more.
 
-    The page has at most `limit` functions and, from the second on, `bytes_max` bytes. What is damaged of one is left
-    out.
+    A page has at most `limit` functions and `bytes_max` bytes, but always the first one. A damaged function is listed
+    without its headers and settings.
     """
     query = select(functions).order_by(functions.c.service, functions.c.function)
     if after is not None:
@@ -115,7 +115,7 @@ def list_functions(
 
 
 def put_function(connection: Connection, row: FunctionRow) -> bool:
-    """Register or replace a function; True if it is new. A replaced one keeps its `created_at`."""
+    """Register or replace a function; True if it is new. A replaced function keeps its `created_at`."""
     changing = asdict(row) | {"headers": dump_json(row.headers)}
     created_at = changing.pop("created_at")
     key = {name: changing.pop(name) for name in ("service", "function")}
@@ -123,11 +123,11 @@ def put_function(connection: Connection, row: FunctionRow) -> bool:
     added = statement.on_conflict_do_nothing().returning(functions.c.service)
     if connection.execute(added).one_or_none() is not None:
         return True
-    # Not an update, which would change nothing if another node has just deleted the function.
+    # An upsert, because an update would have no effect if another node has just deleted the function.
     connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=changing))
     return False
 
 
 def delete_function(connection: Connection, service: str, function: str) -> bool:
-    """Take a function out of the registry; False if it is not there."""
+    """Delete a function from the registry; False if it is not registered."""
     return connection.execute(delete(functions).where(_key(service, function))).rowcount > 0

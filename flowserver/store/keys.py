@@ -1,4 +1,4 @@
-"""Callers' access keys, used nonces, and the keys that the server made for itself."""
+"""Access keys, used nonces, and the keys that the server generates for itself."""
 
 import hashlib
 from dataclasses import dataclass
@@ -15,34 +15,34 @@ from flowserver.store.sql.prepared import execute_many
 from flowserver.store.sql.upserts import insert_of
 
 KEYS_SEEN = "keys-seen"
-"""The row of `secrets` that says that there was a key once: a server whose keys are lost must not open itself."""
+"""The row of `secrets` that exists once a key was created: losing the keys must not open the server."""
 
 NO_KEY = ""
 """No access key has this id."""
 
 TRIAL_MS = 60_000
-"""How long what `try_write` wrote is kept."""
+"""How long the row written by `try_write` is kept."""
 
 FORGOTTEN_AT_ONCE = 1_000
-"""How many nonces one call drops: everybody else's writes wait for it, and it is called again soon."""
+"""How many nonces one call deletes: all other writes wait for it, and the next call follows soon."""
 
 
 class Admission(StrEnum):
-    """Who may call, as far as the database knows."""
+    """Which callers the database allows."""
 
     OPEN = "open"
-    """There was never a key: every program on this machine."""
+    """There was never a key: every program on this machine may call."""
 
     KEYED = "keyed"
-    """Bearers of an enabled key; disabled keys count, so disabling the last never opens the server."""
+    """There are keys: callers need an enabled one. Disabling the last key does not open the server."""
 
     LOST = "lost"
-    """There was a key, and no row of any is left: no caller, until a key is created."""
+    """There was a key, but no key row is left: no caller is allowed until a key is created."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessKey:
-    """A caller's key; instants in ms. The bearer token is kept as its digest only."""
+    """An access key; instants in ms. Of the bearer token only the digest is stored."""
 
     access_key_id: str
     secret: str
@@ -53,7 +53,7 @@ class AccessKey:
 
 
 def token_digest(token: str) -> str:
-    """How a bearer token is stored and looked up. Tokens are random, so a plain SHA-256 is enough."""
+    """The digest by which a bearer token is stored and found. Tokens are random, so plain SHA-256 is enough."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -62,7 +62,7 @@ def _access_key(row: Row[Any]) -> AccessKey:
 
 
 def read_admission(connection: Connection) -> Admission:
-    """Who may call."""
+    """Which callers are allowed."""
     seen = select(secrets.c.name).where(secrets.c.name == KEYS_SEEN)
     has_keys, were_seen = connection.execute(select(select(access_keys).exists(), seen.exists())).one()
     if has_keys:
@@ -71,19 +71,19 @@ def read_admission(connection: Connection) -> Admission:
 
 
 def remember_keys(connection: Connection) -> None:
-    """Note for good that there are keys, if there are: also those of a version that did not note it."""
+    """Record that there was a key, if there is one, also for keys created by a version that did not record it."""
     if read_admission(connection) is Admission.KEYED:
         keep_secret(connection, KEYS_SEEN, "yes")
 
 
 def delete_keys(connection: Connection) -> int:
-    """Delete every key, and forget that there was one: a server is open from its next start. Returns how many."""
+    """Delete every key and the record of them, so that the server is open after its next start. Returns how many."""
     connection.execute(delete(secrets).where(secrets.c.name == KEYS_SEEN))
     return connection.execute(delete(access_keys)).rowcount
 
 
 def find_access_key(connection: Connection, access_key_id: str) -> AccessKey | None:
-    """The enabled key of that id."""
+    """The enabled key with that id."""
     usable = (access_keys.c.access_key_id == access_key_id) & access_keys.c.disabled_at.is_(None)
     row = connection.execute(select(access_keys).where(usable)).one_or_none()
     return None if row is None else _access_key(row)
@@ -102,47 +102,47 @@ def list_access_keys(connection: Connection) -> list[AccessKey]:
 
 
 def insert_access_key(connection: Connection, key: AccessKey) -> None:
-    """Add a key; from now on no loss of its row opens the server."""
+    """Insert a key and record that there was one."""
     columns = [column.name for column in access_keys.c]
     connection.execute(insert(access_keys), {name: getattr(key, name) for name in columns})
     keep_secret(connection, KEYS_SEEN, "yes")
 
 
 def disable_access_key(connection: Connection, access_key_id: str, now_ms: int) -> bool:
-    """Disable a key for good; False if there is no enabled key of that id."""
+    """Disable a key permanently; False if there is no enabled key with that id."""
     usable = (access_keys.c.access_key_id == access_key_id) & access_keys.c.disabled_at.is_(None)
     return connection.execute(update(access_keys).where(usable).values(disabled_at=now_ms)).rowcount > 0
 
 
 def use_nonce(connection: Connection, access_key_id: str, nonce: str, expires_at: int) -> bool:
-    """Remember a signature nonce until `expires_at`; False if it was used before."""
+    """Store a signature nonce until `expires_at`; False if it was used before."""
     row = {"access_key_id": access_key_id, "nonce": nonce, "expires_at": expires_at}
     return execute_many(connection, _use_nonce(insert_of(connection)), [row]) > 0
 
 
 def nonce_expires_at(connection: Connection, access_key_id: str, nonce: str) -> int | None:
-    """Until when (ms) a nonce is remembered; None if it is not."""
+    """Until when (ms) a nonce is stored; None if it is not."""
     mine = (nonces.c.access_key_id == access_key_id) & (nonces.c.nonce == nonce)
     return connection.execute(select(nonces.c.expires_at).where(mine)).scalar_one_or_none()
 
 
 @cache
 def _use_nonce(insert_here: Any) -> UpdateBase:
-    """Made once for each database, so that it is compiled once."""
+    """Cached, so that the statement is compiled once per database."""
     statement: UpdateBase = insert_here(nonces).on_conflict_do_nothing()
     return statement
 
 
 def forget_nonces(connection: Connection, now_ms: int) -> int:
-    """Drop the oldest nonces whose window is over, FORGOTTEN_AT_ONCE at most; returns how many."""
+    """Delete the oldest expired nonces, FORGOTTEN_AT_ONCE at most; returns how many."""
     key = (nonces.c.access_key_id, nonces.c.nonce)
     over = select(*key).where(nonces.c.expires_at < now_ms).order_by(nonces.c.expires_at).limit(FORGOTTEN_AT_ONCE)
-    over = over.with_for_update(skip_locked=True)  # what another node is just dropping is left to it (PostgreSQL)
+    over = over.with_for_update(skip_locked=True)  # rows that another node is deleting (PostgreSQL)
     return connection.execute(delete(nonces).where(tuple_(*key).in_(over))).rowcount
 
 
 def try_write(connection: Connection, node_id: str, now_ms: int) -> None:
-    """Write something of no meaning: a nonce of no key, which each node has of its own and which expires."""
+    """Test whether the database accepts writes: stores a nonce that belongs to no key, one for each node."""
     row = {"access_key_id": NO_KEY, "nonce": node_id, "expires_at": now_ms + TRIAL_MS}
     execute_many(connection, _try_write(insert_of(connection)), [row])
 
@@ -156,7 +156,7 @@ def _try_write(insert_here: Any) -> UpdateBase:
 
 
 def keep_secret(connection: Connection, name: str, fresh: str) -> str:
-    """The server's own secret of that name; `fresh` becomes it if there is none yet."""
+    """The server's secret with that name; if there is none, `fresh` is stored as it."""
     query = select(secrets.c.value).where(secrets.c.name == name)
     known = connection.execute(query).scalar_one_or_none()
     if known is not None:
@@ -164,6 +164,6 @@ def keep_secret(connection: Connection, name: str, fresh: str) -> str:
     try:
         with connection.begin_nested():
             connection.execute(insert(secrets), {"name": name, "value": fresh})
-    except IntegrityError:  # another node was faster
+    except IntegrityError:  # another node stored one first
         return str(connection.execute(query).scalar_one())
     return fresh

@@ -1,12 +1,12 @@
-"""Puts a backup in the place of a SQLite database, so that an interruption leaves the old one whole or the new one.
+"""Replaces a SQLite database with a backup. An interruption leaves either the old database or the new one, complete.
 
-The backup is copied beside the database, checked there, and renamed. Before the rename the note about the log
-(`sqlite_files`) gets the new file's header, too: if the process is killed between the rename and the deletion of the
-old `-wal`, the next one that opens the database finds the new file, and deletes the `-wal` instead of replaying it.
+The backup is copied beside the database, checked there, and renamed. Before the rename, the new file's header is added
+to the note about the log (`sqlite_files`). If the process is killed between the rename and the deletion of the old
+`-wal`, the next process that opens the database recognizes the new file and deletes the `-wal` instead of replaying it.
 
-The old database is kept under another name. Its log is brought into it first, so that it is one file. A second hard
-link holds that file during the rename, under a name that nothing opens: as long as the database has not been replaced,
-the link is the database itself, and opening it would look for a log of another name.
+The old database is kept under another name. First its log is copied into it, so that it is one file. During the rename
+a second hard link holds it, under a name that nothing opens: until the database is replaced, the link is the database
+itself, and SQLite would look for a log beside the link.
 """
 
 import os
@@ -42,28 +42,28 @@ from flowserver.store.sql.sqlite_files import (
 )
 
 FINDINGS_MAX = 20
-"""Findings that are shown of a file; a damaged one may have any number."""
+"""How many findings are shown; a damaged file may have any number."""
 
 
 class BackupUnusable(Exception):
-    """The file cannot take the database's place; the message says why."""
+    """The file cannot replace the database; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What is to be said about a restore."""
+    """The result of a restore."""
 
     findings: list[str]
-    """What is wrong with the database now."""
+    """What is wrong with the new database."""
 
     admission: Admission | None
-    """Who may call, as far as the database knows now; None if it is damaged there."""
+    """Which callers the new database allows; None if that cannot be read."""
 
     keys_unknown: bool
-    """Whether the old database, or its log, could not be read: it may have had access keys."""
+    """Whether the old database or its log could not be read, so that access keys may be lost."""
 
     kept: Path | None
-    """Where the old database is now; None if there was none, or if it could not be kept."""
+    """Where the old database is now; None if there was none or it could not be kept."""
 
     not_kept: str | None
     """Why the old database could not be kept."""
@@ -71,21 +71,23 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """What is known of the database that is replaced."""
+    """What is known of the old database."""
 
     admission: Admission | None
-    """None if it cannot be read."""
+    """None if the database cannot be read."""
 
     log_is_own: bool
 
 
 def restore_file(backup: Path, file: Path, *, accepts_damage: bool = False) -> Restored:
-    """Put a copy of the backup in the place of the database, for its owner only; returns what is to be said about it.
+    """Replace the database with a copy of the backup, readable by its owner only.
 
-    The caller has the sole use of the database. `backup` may be the database file itself; its log is then left out,
-    because it is another file's. If the old database had an access key once, so has the new one: no restore opens a
-    server. The old one is kept as `kept_of` says. Raises OSError, and BackupUnusable for a file that is no database of
-    flowserver's or, unless `accepts_damage`, does not pass every check; SchemaTooNew.
+    No other process may use the database. `backup` may be the database file itself; then its log, which belongs to
+    another file, is dropped. If the old database ever had an access key, the new one requires keys too: a restore never
+    opens a server. The old database is kept at `kept_of`.
+
+    Raises OSError, SchemaTooNew, and BackupUnusable if the file is not a database of flowserver or, unless
+    `accepts_damage`, fails a check.
     """
     with _beside(file) as fresh:
         _copy(backup, file, fresh)
@@ -112,7 +114,7 @@ def restore_file(backup: Path, file: Path, *, accepts_damage: bool = False) -> R
 
 
 def kept_of(file: Path) -> Path:
-    """Where a restore keeps the database that it replaces."""
+    """Where a restore keeps the old database."""
     return Path(f"{file}.before-restore")
 
 
@@ -121,7 +123,7 @@ def _held_of(file: Path) -> Path:
 
 
 def _settle(file: Path) -> _Old:
-    """Read who may call, and bring the log into the file if it is the file's own; if that fails, the log stays."""
+    """Read which callers the old database allows, and copy its log into it if the log is its own and readable."""
     if not file.exists() and read_log(file) is None:
         return _Old(Admission.OPEN, log_is_own=True)
     try:
@@ -143,7 +145,7 @@ def _connect(file: Path, options: str) -> sqlite3.Connection:
 
 
 def _read_admission(connection: sqlite3.Connection) -> Admission:
-    """As `keys.read_admission`, of a schema of any version, or of none."""
+    """Like `keys.read_admission`, for a schema of any version or none."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "access_keys" in tables and connection.execute("SELECT 1 FROM access_keys").fetchone():
         return Admission.KEYED
@@ -154,7 +156,7 @@ def _read_admission(connection: sqlite3.Connection) -> Admission:
 
 
 def _hold(file: Path) -> str | None:
-    """Give the old file a second name, so that it outlives the rename; returns why it could not have one."""
+    """Link the old file to a second name, so that the rename does not delete it; returns why that failed, or None."""
     held = _held_of(file)
     held.unlink(missing_ok=True)
     if not file.exists():
@@ -167,10 +169,10 @@ def _hold(file: Path) -> str | None:
 
 
 def _keep(file: Path, old: _Old) -> Path | None:
-    """Keep the old file, now that it is replaced, in the place of one that was kept before.
+    """Move the replaced file to `kept_of`, over one kept before.
 
-    Its log goes with it, if that is its own and could not be brought into it. The log comes first: a file that is kept
-    never stands without its log, nor beside another's.
+    If its own log could not be copied into it, the log moves too, and first: a kept file is never without its log or
+    beside another file's.
     """
     kept, held = kept_of(file), _held_of(file)
     if not held.exists():
@@ -186,13 +188,13 @@ def _keep(file: Path, old: _Old) -> Path | None:
 
 
 def _make_private(path: Path) -> None:
-    with suppress(PermissionError):  # it is another user's, as the database was
+    with suppress(PermissionError):  # it belongs to another user, as the database did
         path.chmod(0o600)
 
 
 @contextmanager
 def _beside(file: Path) -> Iterator[Path]:
-    """Where the copy is made; nothing is left there, nor was anything by a process that was killed."""
+    """The path of the copy. Files are removed from it before (a killed process may have left some) and after."""
     fresh = Path(f"{file}-restoring")
     _remove(fresh)
     try:
@@ -222,16 +224,16 @@ def _copy(backup: Path, file: Path, fresh: Path) -> None:
 
 
 def _check(file: Path, name: Path) -> list[str]:
-    """What is wrong with the file; raises BackupUnusable if it is no database of flowserver's; errors give the name."""
+    """What is wrong with the file. Raises BackupUnusable if it is not a database of flowserver; errors use `name`."""
     with _told(name), closing(sqlite3.connect(file)) as connection:
         rows = connection.execute(f"PRAGMA integrity_check({FINDINGS_MAX})").fetchall()
         is_ours = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
     if not is_ours:
-        raise BackupUnusable(f"{name} holds no tables of flowserver's")
+        raise BackupUnusable(f"{name} is not a database of flowserver")
     findings = [str(row[0]) for row in rows if row != ("ok",)]
     with _told(name), _opened(file) as database:
         if database.run_read(revision_of) != REVISIONS[-1]:
-            return findings  # what its rows should be is not known before it is migrated
+            return findings  # rows can only be checked after the migration
         with database.read() as connection:
             breaches = list_violations(connection, FINDINGS_MAX)
             findings += [f"execution {each.execution_id}: {each.rule.name}" for each in breaches]
@@ -242,7 +244,7 @@ def _check(file: Path, name: Path) -> list[str]:
 
 @contextmanager
 def _told(name: Path) -> Iterator[None]:
-    """Errors name the file that the user knows, not the copy of it."""
+    """Raise errors with the name of the user's file instead of the copy's."""
     try:
         yield
     except sqlite3.Error as error:
@@ -263,7 +265,7 @@ def _opened(file: Path) -> Iterator[Database]:
 
 
 def _mark(fresh: Path, *, keys_seen: bool) -> None:
-    """Give it a header that no other file has, and the memory of keys; bring both into the file itself."""
+    """Give the copy a unique header and, with `keys_seen`, the record of keys; both in the file itself, not its log."""
     with _opened(fresh) as database, database.write() as connection:
         connection.execute(text(f"PRAGMA user_version = {secrets.randbits(31)}"))
         if keys_seen:
@@ -273,7 +275,7 @@ def _mark(fresh: Path, *, keys_seen: bool) -> None:
 
 
 def _keep_owner(file: Path, fresh: Path) -> None:
-    """As the old file: a server that runs as another user must still be able to open it."""
+    """Set the old file's owner: a server that runs as another user must still be able to open the database."""
     old = file if file.exists() else file.parent
     with suppress(PermissionError):
         os.chown(fresh, old.stat().st_uid, old.stat().st_gid)
@@ -288,7 +290,7 @@ def _synchronize(path: Path) -> None:
 
 
 def _note(file: Path, fresh: Path) -> None:
-    """Whose the log is that waits: the old file's, and never the new one's."""
+    """Note that the log belongs to the old file and not to the new one."""
     waiting, noted, restored = read_log(file), read_origin(file), read_header(fresh)
     if waiting is None:
         return

@@ -1,4 +1,8 @@
-"""Marks of large executions that nodes are at work on, and how many unclean ends in a row each has been at work at."""
+"""Marks of the large executions that nodes are working on.
+
+A mark that a dead node left says that the node may have died of that execution. Each mark counts how many nodes in a
+row died while they worked on it.
+"""
 
 from collections.abc import Collection
 
@@ -9,15 +13,15 @@ from flowserver.store.sql.in_list import among, texts
 
 
 def any_was_at_work(connection: Connection, execution_ids: Collection[str]) -> bool:
-    """Whether nodes that are gone have left marks of any of these executions."""
+    """Whether dead nodes have left marks of any of these executions."""
     return connection.execute(_COUNT_LEFT, {"ids": texts(connection, list(execution_ids))}).first() is not None
 
 
 def mark_at_work(connection: Connection, node_id: str, execution_ids: Collection[str]) -> dict[str, int]:
-    """Note that the node is about to work on these executions.
+    """Mark these executions as being worked on by the node.
 
-    Returns how many unclean ends in a row each was at work at. The marks of nodes that are gone are taken over. The
-    node's own stay: they are of a first try, whose commit came through although its answer was lost.
+    Returns for each how many nodes in a row died while they worked on it. The marks of dead nodes are replaced. Marks
+    that the node has already stay as they are: an earlier try committed them, and only its reply was lost.
     """
     ids = {"ids": texts(connection, list(execution_ids))}
     before = {row.execution_id: int(row.ends) for row in connection.execute(_COUNT_LEFT, ids)}
@@ -31,14 +35,14 @@ def mark_at_work(connection: Connection, node_id: str, execution_ids: Collection
 
 
 def clear_at_work(connection: Connection, node_id: str, execution_ids: Collection[str]) -> None:
-    """The node has come through its work on these executions."""
+    """Delete the node's marks of these executions: their turns are committed."""
     among_them = among(at_work.c.execution_id, bindparam("ids"))
     statement = delete(at_work).where(at_work.c.node_id == node_id, among_them)
     connection.execute(statement, {"ids": texts(connection, list(execution_ids))})
 
 
 def clear_at_work_of(connection: Connection, node_id: str) -> None:
-    """The node ends, or comes back as another, and that is no unclean end."""
+    """Delete all marks of a node that stops cleanly or registers again under another id."""
     connection.execute(delete(at_work).where(at_work.c.node_id == node_id))
 
 

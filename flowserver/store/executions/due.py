@@ -1,6 +1,7 @@
-"""What must happen next, found again from the rows alone: after a crash as in every quiet moment.
+"""Queries for work that is due or lost: timers, deadlines, ready scopes, orphaned calls, callbacks.
 
-Every query goes by a partial index that holds only the rows concerned, and is bounded.
+They read rows only, so a start after a crash and the regular recovery find the same work. Every query has a limit and
+uses a partial index that holds only the rows concerned.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,15 +31,15 @@ from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import is_text, legible
 
 GOING_ON = and_(NOT_ENDED, executions.c.parked_error.is_(None))
-"""Scopes of other executions are left alone: those of parked ones wait, and those of ended ones should not be there.
+"""Executions that can continue: neither parked nor ended.
 
-Those of one whose status is damaged are not: whoever goes on with it finds the damage, and parks it.
+An execution with a damaged status is included: the turn that loads it finds the damage and parks it.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeRef:
-    """A scope's wait, and how often its call had been ordered when this was read."""
+    """A scope's wait, and how many times its call had been ordered when the row was read."""
 
     execution_id: str
     scope_id: int
@@ -52,7 +53,7 @@ TaskKey = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class DueCallback:
-    """An ended execution whose waiting task has not been told."""
+    """An ended execution whose result has not yet reached the task that waits for it."""
 
     execution_id: str
     token: str
@@ -74,7 +75,7 @@ class DueTimer:
 
 @dataclass(frozen=True, slots=True)
 class DueDeadline:
-    """A running execution whose time is up."""
+    """A running execution whose deadline has passed."""
 
     execution_id: str
     deadline_at: int
@@ -93,7 +94,7 @@ def due_timers(connection: Connection, until_ms: int, limit: int) -> list[DueTim
 
 
 def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[DueDeadline]:
-    """Running executions whose time is up by `until_ms`, earliest first; parked ones too, for they must end."""
+    """Running executions with a deadline up to `until_ms`, earliest first. Parked ones are included: they must end."""
     query = (
         select(executions.c.execution_id, executions.c.deadline_at)
         .where(RUNNING, executions.c.deadline_at <= until_ms)
@@ -104,7 +105,7 @@ def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[Due
 
 
 def next_due(connection: Connection, after_ms: int) -> int | None:
-    """The earliest instant (ms) after `after_ms` when a wait or an execution's time is up; None if there is none."""
+    """The earliest instant (ms) after `after_ms` at which a wait or a deadline is due; None if there is none."""
     timer = (
         select(scopes.c.wake_at)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
@@ -123,8 +124,9 @@ def next_due(connection: Connection, after_ms: int) -> int | None:
 
 
 def ready_executions(connection: Connection, limit: int) -> list[str]:
-    """Executions with a scope that can go on at once, and those that no clock would wake, for their rows are damaged:
-    whoever tries to go on with one finds that, and parks it.
+    """Executions with a scope that can continue at once, and executions with a damaged instant.
+
+    No timer would fire for a damaged instant. The turn that loads such an execution finds the damage and parks it.
     """
     query = (
         select(scopes.c.execution_id)
@@ -138,7 +140,7 @@ def ready_executions(connection: Connection, limit: int) -> list[str]:
 
 
 def _without_instant(connection: Connection, limit: int) -> Iterator[str]:
-    """Executions with a `wake_at` or a deadline that is none; SQLite sorts whatever is no number behind the numbers."""
+    """Executions whose `wake_at` or deadline is no valid instant. SQLite sorts values of other types after numbers."""
     waits = (
         select(scopes.c.execution_id)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
@@ -153,12 +155,12 @@ def _without_instant(connection: Connection, limit: int) -> Iterator[str]:
 
 
 def _nameable(connection: Connection, query: Select[Any]) -> Iterator[Any]:
-    """Rows of executions whose id, which comes first, is a text: no message could be sent to any other."""
+    """The rows whose first column, the execution id, is valid text: a message can only be sent to such an id."""
     return (row for row in connection.execute(query) if is_text(row[0]))
 
 
 def orphaned_tasks(connection: Connection, limit: int) -> list[ScopeRef]:
-    """Calls leased to nobody that is there."""
+    """Calls whose lease belongs to no registered node."""
     query = (
         select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.attempt)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
@@ -169,7 +171,7 @@ def orphaned_tasks(connection: Connection, limit: int) -> list[ScopeRef]:
 
 
 TaskPlace = tuple[str, int]
-"""(execution_id, scope_id): after which a page of calls begins."""
+"""(execution_id, scope_id) of the last call of a page."""
 
 FIRST_TASK: TaskPlace = ("", 0)
 
@@ -177,9 +179,9 @@ FIRST_TASK: TaskPlace = ("", 0)
 def tasks_of_node(
     connection: Connection, node_id: str, limit: int, after: TaskPlace = FIRST_TASK
 ) -> tuple[list[ScopeRef], TaskPlace | None]:
-    """Calls leased to a node, up to `limit` of them by key, and where the next page begins; None if this is the last.
+    """A page of up to `limit` calls leased to a node, by key, and the cursor of the next page; None after the last.
 
-    A node may have very many that wait for a place, so no query reads them all.
+    A node may hold leases of very many calls that wait for a slot, so no query reads them all.
     """
     key = scopes.c.execution_id, scopes.c.scope_id
     query = (
@@ -195,7 +197,7 @@ def tasks_of_node(
 
 
 def leased_among(connection: Connection, node_id: str, calls: Iterable[TaskKey]) -> set[TaskKey]:
-    """Those of the calls, by (execution_id, scope_id, wait_id), that are leased to the node now."""
+    """The subset of the calls that is leased to the node now."""
     asked = list(calls)
     if not asked:
         return set()
@@ -216,7 +218,7 @@ _LEASED_AMONG = select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_i
 
 
 def waits_for_call(connection: Connection, execution_id: str, scope_id: int, wait_id: int) -> bool:
-    """Whether a scope still waits for this attempt's call; if so, nobody changes that before this transaction ends."""
+    """Whether a scope still waits for this attempt's call; if so, its row is locked until the transaction ends."""
     given = {"b_id": execution_id, "b_scope": scope_id, "b_wait": wait_id}
     return bool(fetch_rows(connection, _WAITS_FOR_CALL, given))
 
@@ -230,7 +232,7 @@ _WAITS_FOR_CALL = (
 
 
 def due_callbacks(connection: Connection, limit: int, *, skip: int = 0) -> list[DueCallback]:
-    """Ended executions whose waiting task has not been told, but for the first `skip` of them."""
+    """Ended executions whose result has not reached the waiting task, after the first `skip` of them."""
     header, documents = executions.c, execution_documents.c
     query = (
         select(

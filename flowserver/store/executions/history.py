@@ -1,8 +1,9 @@
-"""Histories: the events of one turn in one row, written as the turn was made and read as single events.
+"""Histories. One row holds the events of one turn; readers get single events.
 
-Most turns make six events and more, which share an instant; a row for each would cost several times as much to write.
+Most turns make six events or more with the same instant; one row per event would cost several times as much to write.
 A row's `events` is a JSON array of `[schedule_event_id, type, step_name, detail]`; ids count from `first_event_id`.
-A fifth element, `[[document, name, event_id, number], …]`, tells where the large values are that detail has null for.
+An optional fifth element, `[[document, name, event_id, number], …]`, names the parts that hold large values; `detail`
+has null in their places.
 """
 
 import logging
@@ -26,19 +27,18 @@ from flowserver.store.sql.unreadable import checks_of, damage_in, legible
 log = logging.getLogger(__name__)
 
 ROW_CHARACTERS = 65_536
-"""A row takes no further event once its details have grown so long: readers hold few of them at a time."""
+"""A row takes no more events once its details reach this length, because readers keep several rows in memory."""
 
 ROWS_AT_ONCE = 4
-"""Rows that a reader fetches ahead of what it was asked for; each holds an event's detail (some 256 KiB) at most
-beside `ROW_CHARACTERS`."""
+"""Rows that a reader fetches at a time. A row has at most `ROW_CHARACTERS` plus the detail of one event (256 KiB)."""
 
 
 class UnreadableHistory(ValueError):
-    """A row of a history makes no sense; the message says why."""
+    """A row of a history cannot be read; the message says why."""
 
 
 def save_events(connection: Connection, batch: Iterable[tuple[str, Sequence[Event], KnownParts]]) -> None:
-    """Append events, by execution id and in order; ids that are taken already raise IntegrityError."""
+    """Append events in order, each list with its execution id. Raises IntegrityError if an event id is taken."""
     rows: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
     for execution_id, events, known in batch:
@@ -75,7 +75,7 @@ def _row(execution_id: str, events: Sequence[Event], texts: list[str]) -> dict[s
 
 
 def _references(execution_id: str, event: Event, known: KnownParts, parts: list[dict[str, Any]]) -> str:
-    """Where the event's parts are; adds rows for those that are not stored yet."""
+    """References to the event's parts, as JSON. Parts that are not stored yet are added to `parts`."""
     references: list[_Reference] = []
     for number, part in enumerate(event.parts):
         part_id = known.find(part.value)
@@ -94,9 +94,9 @@ def _quoted(step_name: str) -> str:
 
 
 def read_history(connection: Connection, execution_id: str, *, from_event_id: int = 1) -> Generator[Event, None, None]:
-    """The events of an execution in order, from the one of that id; rows are fetched as they are needed.
+    """The events of an execution in order, from `from_event_id` on; rows are fetched as the caller consumes them.
 
-    Close the iterator, or exhaust it. A damaged row is left out, with a line in the log.
+    Close the iterator or exhaust it. A damaged row is left out and logged.
     """
     parts = PartReader(connection)
     with connection.execute(_SELECT, {"b_id": execution_id, "b_from": from_event_id}) as rows:
@@ -118,9 +118,9 @@ def list_events(connection: Connection, execution_id: str, *, from_event_id: int
 def list_events_page(
     connection: Connection, execution_id: str, *, from_event_id: int, limit: int, bytes_max: int
 ) -> tuple[Sequence[Event], int | None]:
-    """A page of the history in order, and the id of the event that the next page starts with, if there is one.
+    """A page of the history in order, and the event id that starts the next page; None after the last.
 
-    The page has at most `limit` events and, from the second on, `bytes_max` bytes of detail; little more is read.
+    A page has at most `limit` events and `bytes_max` bytes of detail, but always the first event.
     """
     page: list[Event] = []
     with closing(read_history(connection, execution_id, from_event_id=from_event_id)) as events:
@@ -133,7 +133,7 @@ def list_events_page(
 
 
 def events_of(row: Row[Any], parts: PartReader) -> list[Event]:
-    """The events of a row of `histories`, whole; raises UnreadableHistory."""
+    """The events of a row of `histories` with their large values. Raises UnreadableHistory."""
     damage = damage_in(row, _CHECKS)
     if damage is not None:
         raise UnreadableHistory(damage)
@@ -148,7 +148,7 @@ def events_of(row: Row[Any], parts: PartReader) -> list[Event]:
 
 
 def find_parts(connection: Connection, execution_id: str, event_id: int, document: str) -> dict[str, PartId]:
-    """By name the parts of a document that an event shows; none if its row is damaged."""
+    """The parts of one document of an event, by name; none if the row is damaged."""
     rows = fetch_rows(connection, _SELECT_ROW_OF, {"b_id": execution_id, "b_from": event_id})
     for row in rows:
         if damage_in(row, _CHECKS) is None:
@@ -169,7 +169,7 @@ def _event(row: Row[Any], event_id: int, kept: "_Kept", parts: PartReader) -> Ev
 
 
 def _whole(execution_id: str, detail: str, references: "list[_Reference]", parts: PartReader) -> str:
-    """The detail with its parts in their places."""
+    """The detail with its parts inserted."""
     whole = load_stored_json(detail)
     for document, name, *part_id in references:
         text = parts.text(execution_id, PartId(*part_id))
@@ -180,7 +180,7 @@ def _whole(execution_id: str, detail: str, references: "list[_Reference]", parts
 
 
 _Reference = tuple[str, str, int, int]
-"""`detail[document][name]` is the part of that event id and number."""
+"""(document, name, event id, number): `detail[document][name]` is the part with that event id and number."""
 
 
 class _Kept(msgspec.Struct, array_like=True):
@@ -207,5 +207,5 @@ _SELECT_ROW_OF: Select[Any] = (
     .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_from"))
     .order_by(histories.c.last_event_id)
     .limit(literal_column("1"))
-    .offset(literal_column("0"))  # or SQLAlchemy adds one for SQLite, as a parameter
+    .offset(literal_column("0"))  # without it SQLAlchemy adds a parameter for SQLite
 )

@@ -1,4 +1,4 @@
-"""Large values of histories, each stored once: written when an event first shows them, read when one is asked for."""
+"""Large values of histories (*parts*). Each is stored once, when an event first shows it."""
 
 from collections import OrderedDict
 from typing import Any, NamedTuple
@@ -10,30 +10,30 @@ from flowserver.base.json_values import Json, dump_json
 from flowserver.store.schema.tables import history_parts
 
 REMEMBERED_MAX = 64
-"""Values of one execution that are known to be stored; one that is not known any more is stored again."""
+"""How many stored values an execution remembers. A value that is forgotten is stored again when it occurs again."""
 
 REMEMBERED_BYTES_MAX = 524_288
-"""Of these values together as JSON, but for the last one: room for all that two steps can show. The others are mostly
-replies that are not shown again, and stay in memory only because they are remembered."""
+"""Their size together as JSON, not counting the newest: enough for all values of two steps. Older values are mostly
+replies that do not occur again; remembering them would only keep them in memory."""
 
 READ_AHEAD_MAX = 16
-"""Values that a reader of histories holds; each has some 256 KiB at most."""
+"""Values that a reader of histories keeps; each has about 256 KiB at most."""
 
 
 class PartId(NamedTuple):
-    """Names a part within its execution."""
+    """The key of a part within its execution."""
 
     event_id: int
     number: int
 
 
 class KnownParts:
-    """Which large values of an execution are stored, told by their identity: documents are never edited in place."""
+    """The large values of an execution that are stored already, by object identity: documents are never edited."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[int, tuple[Json, PartId, int]] = OrderedDict()
         self.held_bytes = 0
-        """Of the values, as JSON."""
+        """Size of the values as JSON."""
 
     def find(self, value: Json) -> PartId | None:
         """The part that holds the value, if it is known."""
@@ -44,9 +44,9 @@ class KnownParts:
         return known[1]
 
     def note(self, value: Json, part_id: PartId, size: int) -> None:
-        """The value, of so many bytes, is stored as that part, and was not known.
+        """Remember that a value of `size` bytes is stored as that part. The value must not be known already.
 
-        It is kept alive, or another could come to have its identity.
+        The reference keeps the object alive, so that no other object can get its identity.
         """
         self._known[id(value)] = value, part_id, size
         self.held_bytes += size
@@ -56,12 +56,12 @@ class KnownParts:
 
 
 def part_row(execution_id: str, part_id: PartId, value: Json) -> dict[str, Any]:
-    """A part as it is stored."""
+    """The row of a part."""
     return {"execution_id": execution_id, **part_id._asdict(), "value": dump_json(value)}
 
 
 class PartReader:
-    """Reads parts, some of them ahead of the next event that shows them."""
+    """Reads parts a few at a time and keeps them for the events that follow."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -1,8 +1,9 @@
-"""Lists of executions, page by page, in a time that does not grow with the executions that a flow has had.
+"""Lists of executions, page by page. The time for a page does not grow with the number of executions of the flow.
 
-Newest first, equal starts by name. A page is found by its index, `(flow_id, status, started_at DESC, name)`, with one
-search per status, or by that of the parked ones. No index orders what has a prefix that many names share, nor what is
-not parked: then a page looks at LOOKED_AT_MAX executions of a status, ends early, and says where to go on.
+Newest first; executions with the same start by name. A page is read from the index `(flow_id, status, started_at DESC,
+name)` with one search per status, or from the index of parked executions. Two filters have no index in this order: a
+prefix that many names share, and "not parked". With these a page reads at most SCANNED_MAX executions of a status; it
+may then end early, with a cursor for the next page.
 """
 
 from collections.abc import Sequence
@@ -19,11 +20,11 @@ from flowserver.store.schema.tables import PARKED, executions
 from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
 from flowserver.store.sql.unreadable import addressable, is_text
 
-LOOKED_AT_MAX = 20_000
-"""Executions of one status that a page looks at: index entries alone, some milliseconds' worth."""
+SCANNED_MAX = 20_000
+"""Executions of one status that a page reads: index entries only, which takes some milliseconds."""
 
 NAMES_MAX = 2_000
-"""Names with a prefix are few if they are fewer: then their executions are read one by one, and sorted."""
+"""If fewer names have the prefix, their executions are read one by one and sorted."""
 
 Condition = ColumnElement[bool] | TextClause
 header = executions.c
@@ -42,7 +43,7 @@ class ExecutionFilter:
 
 
 class PageCursor(NamedTuple):
-    """Where a page begins. Without its start (ms) the execution is looked up; with it, it may be gone meanwhile."""
+    """The execution that a page begins with. Without `started_at` (ms) it must exist; with it, it may be deleted."""
 
     name: str
     started_at: int | None = None
@@ -50,7 +51,7 @@ class PageCursor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A page; `following` is where the next one begins, None after the last. It may be short, or empty, before that."""
+    """A page. `following` is the cursor of the next page, None after the last. Any page may be short or empty."""
 
     rows: Sequence[ExecutionRow]
     following: PageCursor | None
@@ -58,7 +59,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What an index finds in order, and what is then asked of each that it has found."""
+    """A search: conditions that an index answers in order, and conditions checked on each row that it finds."""
 
     found_by: Sequence[Condition]
     slow: Sequence[Condition] = ()
@@ -75,10 +76,10 @@ def list_executions(
     bytes_beside: int = 0,
     documents: bool = True,
 ) -> Listed:
-    """A page of executions; without `documents` their input, output and definition are left empty.
+    """A page of executions. Without `documents`, input, output and definition are empty.
 
-    It has at most `limit` and, from the second on, `bytes_max` bytes, where each execution has `bytes_beside` that
-    are not read here. A page that begins with an execution that does not exist is empty.
+    A page has at most `limit` executions and `bytes_max` bytes, but always the first execution; `bytes_beside` are
+    added for each execution. If the cursor names an execution that does not exist, the page is empty.
     """
     begins = _found(connection, flow_id, begin)
     if begin is not None and begins is None:
@@ -94,7 +95,7 @@ def list_executions(
 
 
 def _found(connection: Connection, flow_id: str, place: PageCursor | None) -> PageCursor | None:
-    """The place with its instant; None if there is no such execution. A damaged instant sorts before all others."""
+    """The cursor with its start; None if there is no such execution. A damaged start sorts before all others."""
     if place is None or place.started_at is not None:
         return place
     same = (header.flow_id == flow_id) & (header.name == place.name)
@@ -103,20 +104,20 @@ def _found(connection: Connection, flow_id: str, place: PageCursor | None) -> Pa
 
 
 def _searches(connection: Connection, flow_id: str, wanted: ExecutionFilter) -> list[_Search]:
-    """They find together all that may be on the list, and none finds what another does."""
+    """Searches that together find every execution of the list, each exactly once."""
     unparked = [or_(header.parked_error.is_(None), header.stopped_at.is_not(None))] if wanted.parked is False else []
     parked = [PARKED] if wanted.parked else []
     status = [] if wanted.status is None else [header.status == str(wanted.status)]
     prefix = wanted.name_prefix
     if prefix is not None and _are_few(connection, named := _named(flow_id, prefix)):
         return [_Search([header.execution_id.in_(named), *status, *parked, *unparked])]
-    # Not LIKE, which knows no case on SQLite; and nothing that makes an index by name look good.
+    # Not LIKE, which ignores case on SQLite, and not a range, for which a planner would choose an index by name.
     named_so = [] if prefix is None else [func.substr(header.name, 1, len(prefix)) == prefix]
     if wanted.parked:
         running = wanted.status in (None, Status.RUNNING)
         return [_Search([header.flow_id == flow_id, PARKED], named_so)] if running else []
     searches = [
-        # Only what runs can be parked; to ask the others, too, would be to read the rows of all.
+        # Only running executions can be parked; checking the others would read all their rows.
         _Search(
             [header.flow_id == flow_id, header.status == str(each)],
             [*named_so, *(unparked if each is Status.RUNNING else [])],
@@ -130,7 +131,7 @@ def _searches(connection: Connection, flow_id: str, wanted: ExecutionFilter) -> 
 
 
 def _named(flow_id: str, prefix: str) -> Select[Any]:
-    """The ids of NAMES_MAX executions with that prefix, by the index of names."""
+    """The ids of up to NAMES_MAX executions whose names have the prefix, from the index of names."""
     end = _after_all(prefix)
     within = [other.c.name >= prefix, *([] if end is None else [other.c.name < end])]
     return (
@@ -139,10 +140,10 @@ def _named(flow_id: str, prefix: str) -> Select[Any]:
 
 
 def _after_all(prefix: str) -> str | None:
-    """The first text, by code points, after all that begin with the prefix; None if there is none."""
+    """The smallest text, by code points, that sorts after every text with the prefix; None if there is none."""
     for end in range(len(prefix), 0, -1):
         following = ord(prefix[end - 1]) + 1
-        if following == 0xD800:  # half characters cannot be stored
+        if following == 0xD800:  # surrogates cannot be stored
             following = 0xE000
         if following <= 0x10FFFF:
             return prefix[: end - 1] + chr(following)
@@ -155,7 +156,7 @@ def _are_few(connection: Connection, named: Select[Any]) -> bool:
 
 
 def _without_status(flow_id: str) -> Any:
-    """Damaged rows, which SQLite may have: between and around the statuses that there are, lies none."""
+    """Ranges that match damaged statuses, which SQLite may hold: everything between and around the valid ones."""
     known = sorted(map(str, Status))
     gaps = [
         [other.c.status < known[0]],
@@ -170,7 +171,7 @@ def _ordered(
 ) -> Select[Any]:
     """The search from `begin` until before `horizon`, in order.
 
-    One bound of `started_at` on each side, since SQLite searches by one only, and need not choose the narrower.
+    `started_at` gets one bound on each side: SQLite uses only one for the search, not always the narrower.
     """
     query = select(header.name, header.started_at).where(*search.found_by)
     until = [at for at in (wanted.started_to, begin and begin.started_at) if at is not None]
@@ -187,13 +188,13 @@ def _ordered(
 
 
 def _horizon(connection: Connection, queries: Sequence[Select[Any]]) -> PageCursor | None:
-    """The newest of the executions that the searches must not go as far as; None if all can come to their end."""
-    ends = [connection.execute(query.offset(LOOKED_AT_MAX).limit(1)).one_or_none() for query in queries]
+    """Where the searches must stop: the newest execution beyond the scan limit of any search; None if there is none."""
+    ends = [connection.execute(query.offset(SCANNED_MAX).limit(1)).one_or_none() for query in queries]
     return min((PageCursor(*end) for end in ends if end is not None and is_text(end.name)), key=_order, default=None)
 
 
 def _order(place: PageCursor) -> tuple[int, str]:
-    """As the index has it: SQLite sorts a damaged instant, which is no number, behind all numbers."""
+    """The sort key of the index. SQLite sorts a damaged instant, which is no number, after all numbers."""
     instant = place.started_at if isinstance(place.started_at, int) else INSTANT_MS_MAX + 1
     return -instant, place.name
 
@@ -205,7 +206,7 @@ def _place(found: PageCursor) -> PageCursor:
 def _rows(
     connection: Connection, flow_id: str, names: Sequence[str], bytes_max: int, bytes_beside: int, documents: bool
 ) -> tuple[list[ExecutionRow], int | None]:
-    """The executions of those names, and the index of the first name that there is no room for."""
+    """The executions with those names, and the index of the first name that does not fit into the page."""
     query = readable(documents=documents).where(header.flow_id == flow_id)
     page: list[ExecutionRow] = []
     for start in range(0, len(names), ROWS_AT_ONCE):

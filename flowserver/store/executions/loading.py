@@ -1,4 +1,4 @@
-"""Executions out of the database: a header and all scopes, in two statements per batch."""
+"""Loads executions: headers and all scopes, in two statements per batch."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,17 +17,17 @@ from flowserver.store.sql.prepared import fetch_all, fetch_rows
 from flowserver.store.sql.unreadable import checks_of, damage_in, is_text
 
 SCOPE_BYTES: Final = 1_000
-"""What a scope takes in memory, roughly, besides its documents."""
+"""Approximate memory of a scope besides its documents."""
 
 FINISHED_BYTES: Final = 300
-"""The same of a finished branch or iteration."""
+"""The same for a finished branch or iteration."""
 
 COSTLY_BYTES: Final = 16_384
-"""Of what an execution keeps in memory: from here on it costs much to load."""
+"""An execution that keeps at least this much in memory is expensive to load."""
 
 
 class SavedScope(NamedTuple):
-    """What a scope's row holds besides counters, to tell what has changed; documents are compared by identity."""
+    """A scope's row without its counters, kept to find what has changed. Documents are compared by identity."""
 
     wait: WaitKind
     wake_at: int | None
@@ -38,7 +38,7 @@ class SavedScope(NamedTuple):
 
 @dataclass(slots=True)
 class StoredExecution:
-    """An execution as loaded or about to be inserted, with what the machine does not need to know."""
+    """An execution as loaded or to be inserted, with the fields that the machine does not need."""
 
     execution: Execution
     flow_id: str
@@ -48,20 +48,20 @@ class StoredExecution:
     input_text: str
     parked_error: str | None = None
     leases: dict[int, str] = field(default_factory=dict, compare=False)
-    """Which node makes the call of a scope, by scope id; as stored."""
+    """The node that makes a scope's call, by scope id, as stored."""
     saved: dict[int, SavedScope] = field(default_factory=dict, compare=False)
     """The rows of its scopes, by scope id."""
     joining: set[int] | None = field(default_factory=set, compare=False)
-    """Scopes of which finished items are stored; None if that is not known, as long as no scopes are loaded."""
+    """Scopes that have stored finished items; None until scopes are loaded."""
     parts: KnownParts = field(default_factory=KnownParts, compare=False)
-    """Large values that its history has already."""
+    """Large values that its history holds already."""
 
     @property
     def held_bytes(self) -> int:
-        """What it keeps in memory: its scopes, and as JSON documents, known parts of its history, and twice the input.
+        """Estimated memory: scopes, plus the JSON sizes of documents, known parts, and twice the input.
 
-        The input is kept as a text and as an object. Objects take as much memory as their JSON, if it is mostly texts,
-        and up to some thirty times as much.
+        The input is kept as text and as an object. An object takes as much memory as its JSON if that is mostly text,
+        and up to about thirty times as much otherwise.
         """
         execution = self.execution
         documents = 2 * len(self.input_text) + execution.document_bytes + self.parts.held_bytes
@@ -69,13 +69,13 @@ class StoredExecution:
 
     @property
     def is_worth_keeping(self) -> bool:
-        """Whether it waits for many messages, and to load it for each would cost more than they do."""
+        """Whether it waits for many messages, and loading it for each would cost more than handling them."""
         if self.joining is None or self.held_bytes < COSTLY_BYTES:
             return False
         return any(scope.wait is WaitKind.JOIN and scope.option is None for scope in self.execution.scopes.values())
 
     def note_saved(self, scope_id: int, saved: SavedScope) -> None:
-        """The scope's row is now this."""
+        """Record what the scope's row holds now."""
         self.saved[scope_id] = saved
         if saved.node_id is None:
             self.leases.pop(scope_id, None)
@@ -83,7 +83,7 @@ class StoredExecution:
             self.leases[scope_id] = saved.node_id
 
     def note_removed(self, scope_id: int) -> None:
-        """The scope has no row any more."""
+        """Record that the scope's row is deleted."""
         self.saved.pop(scope_id, None)
         self.leases.pop(scope_id, None)
 
@@ -93,11 +93,11 @@ def load_executions(
 ) -> tuple[dict[str, StoredExecution], dict[str, str]]:
     """The executions with all their scopes, locked until the transaction ends; unknown ids are left out.
 
-    What finished branches and iterations have left is not loaded: `load_finished` does that when a turn wants it.
+    Finished branches and iterations are not loaded; `load_finished` loads them when a turn needs them.
 
-    Second, those whose rows make no sense, with what is wrong: they must not keep the others from going on. Their
-    header is loaded without scopes, which is enough to end them. With `headers_only` nothing else is even asked for,
-    since a database that fails on a row fails the whole statement.
+    The second result says what is wrong with each damaged execution, so that one does not stop the others. Its header
+    is loaded without scopes, which is enough to end it. With `headers_only` no scope is queried: a database that
+    cannot read one row fails the whole statement.
     """
     found, broken = load_headers(connection, execution_ids, bare=headers_only)
     if not headers_only:
@@ -108,7 +108,7 @@ def load_executions(
 def load_headers(
     connection: Connection, execution_ids: Iterable[str], *, bare: bool = False
 ) -> tuple[dict[str, StoredExecution], dict[str, str]]:
-    """As `load_executions`, without scopes; if `bare`, without the input too."""
+    """Like `load_executions` without scopes; if `bare`, also without the input."""
     found: dict[str, StoredExecution] = {}
     broken: dict[str, str] = {}
     asked = sorted(filter(is_text, set(execution_ids)))
@@ -119,9 +119,9 @@ def load_headers(
 
 
 def load_scopes(connection: Connection, batch: Sequence[StoredExecution], broken: dict[str, str]) -> None:
-    """Add all their scopes to executions; those that are or prove to be `broken` get none.
+    """Add all scopes to the executions, except to those in `broken`; damaged ones are added to `broken`.
 
-    What finished branches and iterations have left is not loaded: `load_finished` does that when a turn wants it.
+    Finished branches and iterations are not loaded; `load_finished` loads them when a turn needs them.
     """
     found = {stored.execution.execution_id: stored for stored in batch}
     if not found:
@@ -138,21 +138,21 @@ def load_scopes(connection: Connection, batch: Sequence[StoredExecution], broken
 
 
 def load_calls(connection: Connection, batch: Sequence[StoredExecution]) -> None:
-    """Add to executions that are about to end what ending them needs of their scopes: which calls are to be dropped.
+    """Add the scopes that wait for a call to executions that are about to end, so that the calls can be dropped.
 
-    No document is read. Scopes that do not wait for a call are left out.
+    Documents are not read.
     """
     found = {stored.execution.execution_id: stored for stored in batch}
     if not found:
         return
     for row in fetch_rows(connection, _LOAD_CALLS, {"ids": texts(connection, list(found))}):
-        if isinstance(row.scope_id, int) and isinstance(row.wait_id, int):  # a damaged row keeps nothing from ending
+        if isinstance(row.scope_id, int) and isinstance(row.wait_id, int):  # others are damaged
             scope = Scope(row.scope_id, None, 0, 0, 0, wait=WaitKind.TASK, wait_id=row.wait_id)
             found[row.execution_id].execution.scopes[row.scope_id] = scope
 
 
 def _note_parts(connection: Connection, stored: StoredExecution) -> None:
-    """Large values that go to each iteration are in the history since the foreach began: not stored once more."""
+    """Remember the large inputs of a foreach: its history holds them already, so iterations do not store them again."""
     execution = stored.execution
     for scope in execution.scopes.values():
         if scope.wait is WaitKind.JOIN and scope.next_item > 0:
@@ -165,7 +165,7 @@ def _note_parts(connection: Connection, stored: StoredExecution) -> None:
 
 
 def load_finished(connection: Connection, stored: StoredExecution, scope_ids: Iterable[int]) -> None:
-    """Bring all finished branches and iterations of these scopes into memory; raises ValueError if one is damaged."""
+    """Load all finished branches and iterations of these scopes. Raises ValueError if one is damaged."""
     execution = stored.execution
     for scope_id in scope_ids:
         finished = execution.scopes[scope_id].finished
@@ -215,7 +215,7 @@ def _load_scope(row: Any, stored: StoredExecution, broken: dict[str, str]) -> No
 
 
 class WaitingCall(NamedTuple):
-    """A scope that waits for the call of its step, with whom the call is made for."""
+    """A scope that waits for the call of its step, and the execution that it belongs to."""
 
     flow_name: str
     execution_name: str
@@ -226,8 +226,9 @@ class WaitingCall(NamedTuple):
 def find_waiting_call(
     connection: Connection, node_id: str, execution_id: str, scope_id: int, wait_id: int
 ) -> WaitingCall | None:
-    """The scope that waits for this attempt's call, if the call is leased to the node; raises ValueError if the row
-    makes no sense.
+    """The scope that waits for this attempt's call, if the call is leased to the node.
+
+    Raises ValueError if the row is damaged.
     """
     given = {"b_id": execution_id, "b_scope": scope_id, "b_wait": wait_id, "b_node": node_id}
     rows = fetch_rows(connection, _FIND_WAITING_CALL, given)
@@ -242,13 +243,13 @@ def find_waiting_call(
 
 
 def lock_versions(connection: Connection, execution_ids: Iterable[str]) -> dict[str, int]:
-    """Lock the headers until the transaction ends, in the order in which everybody locks them; their versions."""
+    """Lock the headers until the transaction ends and return their versions. Every caller locks in this order."""
     ids = sorted(filter(is_text, set(execution_ids)))
     return dict(fetch_all(connection, _LOCK_VERSIONS, {"ids": texts(connection, ids)}))
 
 
 _HEADER = [column for column in executions.c if not isinstance(column.type, Boolean)]
-"""Nobody who loads an execution asks for the others, and SQLite has its own idea of their values."""
+"""Without booleans: loading does not need them, and SQLite has no boolean type."""
 
 _LOCK_VERSIONS = (
     select(executions.c.execution_id, executions.c.version)
@@ -293,7 +294,7 @@ _SCOPE_CHECKS = checks_of(scopes.c)
 
 
 def stored_status(text: object) -> Status | None:
-    """The status of that name; None if there is none."""
+    """The status with that name; None if the name is not a status."""
     try:
         return Status(text)  # type: ignore[arg-type] # a damaged row may hold anything
     except ValueError:
@@ -301,7 +302,7 @@ def stored_status(text: object) -> Status | None:
 
 
 def likely_status(text: object, stopped_at: object) -> Status:
-    """The status of that name; of a damaged one, what the instant of the end tells: it runs, or it has failed."""
+    """The status with that name. If it is damaged: RUNNING without an instant of the end, else FAILED."""
     return stored_status(text) or (Status.RUNNING if stopped_at is None else Status.FAILED)
 
 
@@ -353,7 +354,7 @@ def _input(text: str | None) -> JsonObject:
     if text is None:
         raise InvalidJson("its row is missing")
     if not isinstance(text, str):
-        raise InvalidJson("it is no text")
+        raise InvalidJson("it is not text")
     return _document(text) if text else {}
 
 

@@ -1,4 +1,4 @@
-"""Executions and histories as readers see them; what is damaged is shown as well as it can be, and fails nobody."""
+"""Executions as the API shows them. A damaged row is shown as far as it can be read; it fails no request."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,8 +20,8 @@ from flowserver.store.sql.unreadable import checks_of, damage_in, legible
 class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
     """An execution as the API shows it; documents are JSON texts, instants in ms.
 
-    Three places make one: `as_shown` from rows, `row_of_new` for one that begins, and `End` for one that ends while a
-    request waits (`engine/executions/watchers.py`). What changes until the end belongs to `End`.
+    Three places build it: `as_shown` from rows, `row_of_new` when an execution starts, and `End` when it ends while a
+    request waits (`engine/executions/watchers.py`). A field that changes before the end must also be in `End`.
     """
 
     execution_id: str
@@ -39,14 +39,14 @@ class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
     definition: str
     environment: str = ""
     role_arn: str = ""
-    """As the execution's flow has them now; left empty where the flow was not read."""
+    """The flow's current environment and role; empty if the flow was not read."""
 
 
 _EMPTY: ColumnElement[str] = literal_column("''", Text)
 
 
 def readable(*, documents: bool = True) -> Select[Any]:
-    """Executions as `as_shown` takes them; without `documents` their input, output and definition are left empty."""
+    """The query for the rows that `as_shown` takes. Without `documents`, input, output and definition are empty."""
     header, own = executions.c, execution_documents.c
     query = select(
         header.execution_id,
@@ -69,7 +69,7 @@ def readable(*, documents: bool = True) -> Select[Any]:
 
 
 def as_shown(row: Mapping[str, Any]) -> ExecutionRow:
-    """The row for people to read, however damaged it is: `parked_error` then says what is shown as something else."""
+    """The row for people to read. If the row is damaged, `parked_error` says what is wrong with it."""
     values: dict[str, Any] = {name: legible(value) for name, value in row.items()}
     damage = damage_in([values[name] for name, *_ in _SHOWN], _SHOWN)
     if damage is None and stored_status(row["status"]) is None:
@@ -81,7 +81,7 @@ def as_shown(row: Mapping[str, Any]) -> ExecutionRow:
 
 
 def _shown(value: Any, kind: type, nullable: bool) -> Any:
-    """The value, or one of the right kind in place of one that its column should not hold."""
+    """The value, or a default of the right type if it is damaged."""
     if value is None and nullable:
         return None
     if kind is str:
@@ -104,7 +104,7 @@ _SHOWN = checks_of(
 
 
 def row_of_new(stored: StoredExecution, flow: FlowRow) -> ExecutionRow:
-    """A new execution as its first turn left it, without asking the database."""
+    """A new execution after its first turn, without reading the database."""
     execution = stored.execution
     return ExecutionRow(
         execution_id=execution.execution_id,
@@ -147,7 +147,7 @@ def find_id(connection: Connection, flow_id: str, name: str) -> str | None:
 
 
 def find_names(connection: Connection, asked: list[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, Status]]:
-    """Of those (flow id, name) pairs the ones that are taken, with the execution's id and status."""
+    """The (flow id, name) pairs that are taken, each with the execution's id and status."""
     rows = fetch_rows(connection, _FIND_NAMES, {"asked": pairs(asked)})
     return {(row.flow_id, row.name): (row.execution_id, likely_status(row.status, row.stopped_at)) for row in rows}
 
@@ -158,7 +158,7 @@ _FIND_NAMES = select(
 
 
 def find_statuses(connection: Connection, execution_ids: list[str]) -> dict[str, Status]:
-    """Of those executions the ones that exist, with their status."""
+    """The statuses of the executions that exist, by id."""
     if not execution_ids:
         return {}
     rows = fetch_rows(connection, _FIND_STATUSES, {"ids": texts(connection, execution_ids)})
@@ -171,7 +171,7 @@ _FIND_STATUSES = select(executions.c.execution_id, executions.c.status, executio
 
 
 def is_running(connection: Connection, execution_id: str) -> bool:
-    """Whether the execution runs, parked or not; False, too, if there is none of that id any more."""
+    """Whether the execution runs, parked or not; False if no execution has the id."""
     rows = fetch_rows(connection, _FIND_STATE, {"b_id": execution_id})
     return any(likely_status(row.status, row.stopped_at) is Status.RUNNING for row in rows)
 

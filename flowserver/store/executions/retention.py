@@ -1,8 +1,8 @@
-"""Deleting what has been kept for long enough: ended executions, and what nothing refers to any more.
+"""Deletes ended executions whose retention is over, and the flows and definitions that nothing refers to.
 
-Every function that deletes is part of one small transaction, and leaves whole executions. One whose history is too long
-for that is hidden first, in a flow that there is not: readers miss it at once, and its header stays until the rest is
-gone.
+Each function that deletes belongs in one small transaction and deletes executions whole. An execution with a long
+history is hidden first: its header moves to a flow id that does not exist, so readers no longer find it, and stays
+until the history is deleted in pieces.
 """
 
 from collections.abc import Sequence
@@ -26,16 +26,16 @@ from flowserver.store.schema.tables import (
 from flowserver.store.sql.unreadable import is_text
 
 HIDDEN: Final = ""
-"""The id of no flow: that of executions which are being deleted."""
+"""The flow id of executions that are being deleted; no flow has it."""
 
 header = executions.c
 ENDED = and_(FORGETTABLE, header.status.in_([str(status) for status in Status if status is not Status.RUNNING]))
-"""Ended, and nobody has to be told any more. By its status, too: what is damaged is left to people."""
+"""Ended, and no callback is due. An execution with a damaged status is never deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptFlow:
-    """A flow and the end (ms) of its execution that ended first, of those that may be deleted."""
+    """A flow, and when (ms) the first of its deletable executions ended."""
 
     flow_id: str
     retention_days: int | None
@@ -52,7 +52,7 @@ class Ended:
 
 
 def kept_flows(connection: Connection) -> list[KeptFlow]:
-    """Flows with ended executions, deleted flows too; one search of an index for each flow."""
+    """Flows with ended executions, including deleted flows; one index search for each flow."""
     first = select(header.stopped_at).where(header.flow_id == flows.c.flow_id, FORGETTABLE)
     oldest = first.order_by(header.stopped_at).limit(1).scalar_subquery()
     query = select(flows.c.flow_id, flows.c.retention_days, flows.c.deleted_at, oldest.label("oldest"))
@@ -64,7 +64,7 @@ def kept_flows(connection: Connection) -> list[KeptFlow]:
 
 
 def ended_before(connection: Connection, flow_id: str, before_ms: int, limit: int) -> list[Ended]:
-    """Executions of a flow that ended before the instant, first those that ended first."""
+    """Executions of a flow that ended before the instant, in the order of their ends."""
     query = (
         select(header.execution_id, header.next_event_id)
         .where(header.flow_id == flow_id, header.stopped_at < before_ms, ENDED)
@@ -79,7 +79,7 @@ def ended_before(connection: Connection, flow_id: str, before_ms: int, limit: in
 
 
 def delete_ended(connection: Connection, execution_ids: Sequence[str]) -> int:
-    """Delete ended executions, whole; those that another node is just deleting are left to it. Returns how many."""
+    """Delete ended executions with all their rows and return how many. Rows locked by another node are skipped."""
     mine = select(header.execution_id).where(header.execution_id.in_(execution_ids), ENDED)
     ids = connection.execute(mine.order_by(header.execution_id).with_for_update(skip_locked=True)).scalars().all()
     if ids:
@@ -89,13 +89,13 @@ def delete_ended(connection: Connection, execution_ids: Sequence[str]) -> int:
 
 
 def hide_ended(connection: Connection, execution_id: str) -> bool:
-    """Take an ended execution out of its flow, whose name for it is free; False if it may not be deleted."""
+    """Hide an ended execution, so that its name is free again. False if it may not be deleted."""
     hidden = update(executions).where(header.execution_id == execution_id, ENDED)
     return connection.execute(hidden.values(flow_id=HIDDEN, name=execution_id)).rowcount > 0
 
 
 def trim_history(connection: Connection, execution_id: str, limit: int) -> int:
-    """Delete the first rows of a hidden execution's history; returns how many."""
+    """Delete the first rows of a hidden execution's history and return how many."""
     hidden = select(header.execution_id).where(header.execution_id == execution_id, header.flow_id == HIDDEN)
     if connection.execute(hidden.with_for_update()).one_or_none() is None:
         return 0
@@ -109,9 +109,9 @@ def trim_history(connection: Connection, execution_id: str, limit: int) -> int:
 
 
 def forget_flows(connection: Connection, before_ms: int, limit: int) -> int:
-    """Drop flows that were deleted before the instant and have no executions any more, with their definitions.
+    """Delete the rows of flows that were deleted before the instant and have no executions, with their definitions.
 
-    The instant must be so long ago that no start under way can have seen the flow alive. Returns how many.
+    The instant must be old enough that no start in progress can have read the flow as live. Returns how many.
     """
     used = select(header.execution_id).where(header.flow_id == flows.c.flow_id).exists()
     query = select(flows.c.flow_id).where(flows.c.deleted_at.is_not(None), flows.c.deleted_at < before_ms, not_(used))
@@ -124,7 +124,7 @@ def forget_flows(connection: Connection, before_ms: int, limit: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """Definitions of a flow that no execution refers to, as of when the flow was as it is here."""
+    """Definitions of a flow that no execution refers to, valid while the flow's `modified_at` is this."""
 
     flow_id: str
     modified_at: int
@@ -132,7 +132,7 @@ class Unused:
 
 
 def unused_definitions(connection: Connection, before_ms: int) -> list[Unused]:
-    """Definitions that were replaced before the instant and have no executions any more.
+    """Definitions that were replaced before the instant and have no executions.
 
     Reads every header of a flow that has replaced definitions. For the instant see `forget_flows`.
     """
@@ -151,7 +151,7 @@ def unused_definitions(connection: Connection, before_ms: int) -> list[Unused]:
 
 
 def delete_definitions(connection: Connection, unused: Unused) -> int:
-    """Delete them, unless the flow has been changed meanwhile, perhaps back to one of them. Returns how many."""
+    """Delete them and return how many; none if the flow has changed since, perhaps back to one of them."""
     same = (flows.c.flow_id == unused.flow_id) & (flows.c.modified_at == unused.modified_at)
     if connection.execute(select(flows.c.flow_id).where(same).with_for_update()).one_or_none() is None:
         return 0

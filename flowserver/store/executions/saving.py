@@ -1,11 +1,11 @@
-"""What turns changed, into the database: a few set-based statements per batch, fenced by version.
+"""Saves what turns changed: a few set-based statements per batch, fenced by version.
 
-Only what changed is written. A scope's row is written as counters alone, with its reason to wake up, or with its
-documents, whichever differ; a header's indexed columns only at the end. So a foreach of ten thousand items writes its
+Only changes are written. For a scope these are its counters and, if they differ, its reason to wake up and its
+documents; the indexed columns of a header are written only at the end. So a foreach of ten thousand items writes its
 collection once.
 
-Events show documents that were made of each other, so one large value occurs in many of them. The machine uses the
-same object each time; the row of events refers to it, and `history_parts` stores it once.
+One large value often occurs in many events. The machine uses the same object each time, so `history_parts` stores the
+value once and the rows of events refer to it.
 """
 
 from collections import defaultdict
@@ -30,12 +30,12 @@ from flowserver.store.sql.prepared import execute_many
 
 
 class VersionConflict(Exception):
-    """Somebody else committed a turn of this execution since it was loaded; reload and try again."""
+    """Another node committed a turn of this execution since it was loaded; reload and try again."""
 
 
 @dataclass(slots=True)
 class Changes:
-    """All that the turns of one batch changed of one execution."""
+    """Everything that the turns of one batch changed in one execution."""
 
     stored: StoredExecution
     events: list[Event] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Changes:
     joined: set[int] = field(default_factory=set)
     finished: dict[int, list[int]] = field(default_factory=dict)
     unwanted: list[str] = field(default_factory=list)
-    """Keys of the asynchronous invocations that the turns want stopped; known once the changes are saved."""
+    """Keys of the asynchronous invocations that must be stopped; set when the changes are saved."""
     is_new: bool = field(init=False)
     """Whether the execution has no row yet."""
 
@@ -58,7 +58,7 @@ class Changes:
         return bool(self.events or self.touched or self.removed)
 
     def add(self, *turns: Turn) -> None:
-        """Take in further turns; calls drop out that an earlier turn ordered and a later one settled."""
+        """Add turns. A call that an earlier turn ordered and a later one settled is removed."""
         for turn in turns:
             self._add(turn)
 
@@ -74,7 +74,7 @@ class Changes:
             self.finished.setdefault(scope_id, []).extend(items)
 
     def _stands(self, command: Command) -> bool:
-        """Whether the command is still wanted; a call is, as long as its attempt waits for it."""
+        """Whether the command is still needed: a call is needed while its attempt waits for it."""
         if not isinstance(command, InvokeTask):
             return True
         scope = self.stored.execution.scopes.get(command.scope_id)
@@ -82,9 +82,9 @@ class Changes:
 
 
 def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
-    """Write what the turns changed; calls they order are leased to `node_id` from birth.
+    """Write what the turns changed. The calls that they order are leased to `node_id` in the same rows.
 
-    Raises VersionConflict, having the caller roll back, if any execution was changed by somebody else.
+    Raises VersionConflict if another node has changed any of the executions; the caller must roll back.
     """
     _save_headers(connection, batch)
     _save_scopes(connection, batch, node_id)
@@ -125,7 +125,7 @@ def _key(stored: StoredExecution) -> dict[str, Any]:
 
 
 def _counts(execution: Execution) -> dict[str, Any]:
-    """All that most turns change of a header, and no index is over."""
+    """The header columns that most turns change; no index contains them."""
     return {
         "next_event_id": execution.next_event_id,
         "next_scope_id": execution.next_scope_id,
@@ -168,7 +168,7 @@ def _results(execution: Execution) -> dict[str, Any]:
 
 
 def _storable(text: str | None) -> str | None:
-    """PostgreSQL's texts hold no NUL and none hold half a character; a function may name its error as it likes."""
+    """The text without NUL (PostgreSQL cannot store it) and surrogates; names of errors may contain both."""
     return None if text is None else text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
@@ -196,7 +196,7 @@ def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str)
 
 
 def _save_finished(connection: Connection, batch: Sequence[Changes]) -> None:
-    """Add what branches and iterations have left for joins; delete what joins have taken."""
+    """Insert the finished items of branches and iterations; delete those that joins have consumed."""
     over: list[dict[str, Any]] = []
     taken: list[dict[str, Any]] = []
     left: list[dict[str, Any]] = []
@@ -230,7 +230,7 @@ _DELETE_FINISHED = _DELETE_ALL_FINISHED.where(finished_items.c.scope_id == bindp
 
 
 class ScopeChange(NamedTuple):
-    """What of a scope is to be written besides its counters; indices and long texts are left alone where they can."""
+    """Which columns of a scope are written besides its counters; unchanged indexes and long texts are not touched."""
 
     reason: bool
     """Why it waits: `wait`, `wake_at` and the node that makes its call."""
@@ -243,7 +243,7 @@ NEW = ScopeChange(reason=True, documents=True, is_new=True)
 
 
 def _scope_change(stored: StoredExecution, scope_id: int, node_id: str) -> tuple[ScopeChange, dict[str, Any]]:
-    """How a touched scope is written, and its row; notes that it is."""
+    """How a touched scope is written, and its row, which is recorded as saved."""
     scope, before = stored.execution.scopes[scope_id], stored.saved.get(scope_id)
     node = node_id if scope.wait is WaitKind.TASK else None
     if before is None:
@@ -311,7 +311,7 @@ _UPSERT_SCOPE_POSTGRES = _make_upsert(postgresql)
 _DELETE_SCOPES = delete(scopes).where(scopes.c.execution_id == bindparam("b_id"))
 _DELETE_SCOPE = _DELETE_SCOPES.where(scopes.c.scope_id == bindparam("b_scope"))
 _UPDATE_SCOPE = {
-    # A statement for each, because a compiled one is kept by statement and keys.
+    # One statement per kind of change: compiled statements are cached by statement and keys.
     ScopeChange(reason, documents): update(scopes).where(
         scopes.c.execution_id == bindparam("b_id"), scopes.c.scope_id == bindparam("b_scope")
     )
@@ -327,7 +327,10 @@ def _child_of(execution: Execution, scope: Scope) -> str | None:
 
 
 def _mark_unwanted(connection: Connection, batch: Sequence[Changes]) -> None:
-    """After the scopes: who submits an invocation of theirs holds the scope, and so has done it, or is too late."""
+    """Mark invocations that the turns want stopped, after the scopes are saved.
+
+    Submitting an invocation locks its scope's row, so it has either committed already or will find the scope changed.
+    """
     wishes = [(changes, each) for changes in batch for each in changes.commands if isinstance(each, StopInvocation)]
     if not wishes:
         return
@@ -339,9 +342,9 @@ def _mark_unwanted(connection: Connection, batch: Sequence[Changes]) -> None:
 
 
 def release_tasks(connection: Connection, tasks: list[tuple[str, int, int]], node_id: str) -> None:
-    """Let calls go that `node_id` has not begun, by (execution_id, scope_id, wait_id): any node may make them.
+    """Release calls that `node_id` has not started, by (execution_id, scope_id, wait_id): any node may make them.
 
-    The executions' versions rise, so that a copy which somebody keeps in memory is known to be old.
+    The executions' versions rise, so that copies in the memory of other nodes are known to be stale.
     """
     ids = sorted({execution_id for execution_id, _, _ in tasks})
     lock_versions(connection, ids)
@@ -364,16 +367,16 @@ _RELEASE_TASK = (
 
 
 def park_execution(connection: Connection, execution_id: str, error: str) -> None:
-    """Set an execution aside that our own code could not run; it keeps its state and its error is visible.
+    """Park an execution that the server could not run: it keeps its state, and readers see the error.
 
-    One that has ended is left as it is; one whose status makes no sense has not, so that nothing tries to run it again.
+    An ended execution is not changed. One with a damaged status is parked too, so that it is not tried again.
     """
     parked = update(executions).where(executions.c.execution_id == execution_id, NOT_ENDED)
     connection.execute(parked.values(parked_error=_storable(error), version=executions.c.version + 1))
 
 
 def clear_callback(connection: Connection, execution_ids: list[str]) -> None:
-    """The waiting tasks of these ended executions have been told."""
+    """The results of these ended executions have reached the waiting tasks."""
     execute_many(connection, _CLEAR_CALLBACK, [{"b_id": each} for each in execution_ids])
 
 

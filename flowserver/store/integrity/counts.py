@@ -13,17 +13,17 @@ from flowserver.store.sql.unreadable import is_text
 
 
 def count_parked(connection: Connection) -> int:
-    """How many running executions are set aside."""
+    """How many running executions are parked."""
     return connection.execute(select(func.count()).select_from(executions).where(PARKED, RUNNING)).scalar_one()
 
 
 def count_nodes(connection: Connection) -> int:
-    """How many server processes are registered, those that are about to leave included."""
+    """How many server processes are registered, including those that are stopping."""
     return connection.execute(select(func.count()).select_from(nodes)).scalar_one()
 
 
 def executions_in_breach(connection: Connection, limit: int) -> list[str]:
-    """Executions (ids of unknown ones included) that the view of the invariant lists."""
+    """The ids of executions (also of unknown ones) that the view of the invariant lists."""
     return list(connection.execute(select(violations.c.execution_id).distinct().limit(limit)).scalars())
 
 
@@ -38,13 +38,13 @@ def untold_callbacks(connection: Connection, until_ms: int, limit: int) -> list[
 
 
 def parked_among(connection: Connection, execution_ids: Collection[str]) -> set[str]:
-    """Those of the executions that are set aside."""
+    """The subset of the executions that is parked."""
     ids = texts(connection, sorted(set(execution_ids)))
     return {execution_id for (execution_id,) in fetch_all(connection, _PARKED_AMONG, {"ids": ids})}
 
 
 def pausing_scopes(connection: Connection, execution_ids: Collection[str]) -> set[tuple[str, int]]:
-    """The scopes of these executions that wait for an instant, where no report can be taken."""
+    """The scopes of these executions that wait for a timer and so cannot take a report."""
     ids = texts(connection, sorted(set(execution_ids)))
     return {(execution_id, scope_id) for execution_id, scope_id in fetch_all(connection, _PAUSING_SCOPES, {"ids": ids})}
 
@@ -56,7 +56,7 @@ _PAUSING_SCOPES = select(scopes.c.execution_id, scopes.c.scope_id).where(
 
 
 def ready_versions(connection: Connection, limit: int) -> list[tuple[str, int]]:
-    """Executions with a scope that can go on at once, and the version they were left at."""
+    """Executions with a scope that can continue at once, with their versions."""
     header = executions.c
     query = (
         select(header.execution_id, header.version)

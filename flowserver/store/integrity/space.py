@@ -1,4 +1,4 @@
-"""How much room the data takes, and giving back what it does not take any more."""
+"""Measures the space that the data uses, and returns free space to the file system."""
 
 from typing import Any
 
@@ -8,19 +8,19 @@ from flowserver.store.schema import invocation_tables, queue_tables, tables  # n
 from flowserver.store.schema.metadata import metadata
 
 SAMPLED_PAGES = 500
-"""Of each table of a PostgreSQL database: 4 MB, some milliseconds' worth."""
+"""Pages read of each table of a PostgreSQL database: 4 MB, which takes some milliseconds."""
 
 ROW_BYTES = 120
-"""What a row takes in PostgreSQL besides its values: its header, its share of the indexes and of half-empty pages."""
+"""Space of a row in PostgreSQL besides its values: its header, its share of indexes and of half-empty pages."""
 
 PAGE_BYTES = 8_192
 
 
 def used_bytes(connection: Connection) -> int:
-    """Bytes that the data takes, without pages that are free.
+    """Bytes that the data uses, without free pages.
 
-    On SQLite the pages of the file that are in use, the left-over log aside. On PostgreSQL an estimate from a sample of
-    the rows of every table, so that it falls when rows are deleted, although their room is only used again later.
+    On SQLite the used pages of the file, without the log. On PostgreSQL an estimate from a sample of the rows of every
+    table: it falls when rows are deleted, although PostgreSQL reuses their space only later.
     """
     if connection.dialect.name == "sqlite":
         pages, free = _pages(connection)
@@ -29,15 +29,15 @@ def used_bytes(connection: Connection) -> int:
 
 
 def free_pages(connection: Connection) -> tuple[int, int]:
-    """Of a SQLite file: how many pages are free, and how many there are."""
+    """The numbers of free pages and of all pages of a SQLite file."""
     pages, free = _pages(connection)
     return free, pages
 
 
 def give_back(connection: Connection, pages: int) -> None:
-    """Shorten a SQLite file by so many free pages, or as many as there are; on the disk with the next checkpoint."""
+    """Shorten a SQLite file by up to `pages` free pages; the file shrinks on the disk with the next checkpoint."""
     driver: Any = connection.connection.driver_connection
-    for _ in range(pages):  # one by one: the driver takes a single step of the statement, which is one page
+    for _ in range(pages):  # one by one: the driver executes one step of the statement, which frees one page
         driver.execute("PRAGMA incremental_vacuum(1)")
 
 
@@ -50,7 +50,7 @@ def _sampled_bytes(connection: Connection, table: Table) -> int:
     pages = connection.execute(select(func.pg_relation_size(table.name) / PAGE_BYTES)).scalar_one()
     percent = min(100.0, 100.0 * SAMPLED_PAGES / max(int(pages), 1))
     rows = tablesample(table, func.system(percent))
-    # As stored: a value kept outside its row is not fetched for that.
+    # Stored sizes: a value outside its row is not read.
     width = sum((func.coalesce(func.pg_column_size(column), 0) for column in rows.c), start=literal(ROW_BYTES))
     found = connection.execute(select(func.coalesce(func.sum(width), 0)).select_from(rows)).scalar_one()
     return int(float(found) * 100 / percent)

@@ -1,6 +1,6 @@
-"""Asynchronous invocations, one at a time or many at once: added, found by key or id, and moved from state to state.
+"""Asynchronous invocations: insert, find by key or id, and change state, for one or many at once.
 
-A change names the state that it was made from, so that nobody goes on with an invocation that another has changed.
+A change names the state that it starts from, so it fails if another node has changed the invocation.
 """
 
 import logging
@@ -31,21 +31,21 @@ REPLACED = "\ufffd"
 
 
 class InvocationChanged(Exception):
-    """Somebody else has changed one of these invocations since it was read; read it again."""
+    """Another node has changed one of these invocations since it was read; read it again."""
 
 
 class InvocationRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An invocation with its state. `node_id` is who has it in hand, `PARKED` if the server has set it aside, None if
-    it pauses or has ended.
+    """An invocation with its state. `node_id` is the node that holds its lease, `PARKED` if it is parked, None during a
+    pause and after the end.
     """
 
     invocation_key: str
-    """Whoever submits the same again names the same key, and gets the first one."""
+    """Identifies a submission: submitting again with the same key returns the first invocation."""
     service: str
     qualifier: str
     function: str
     invocation_id: str
-    """Names it among those of its function."""
+    """Unique among the invocations of the function."""
     request_id: str
     node_id: str | None
     state: InvocationState
@@ -55,22 +55,23 @@ class InvocationRow(msgspec.Struct, frozen=True, kw_only=True):
     is_unwanted: bool = False
     destination_status: str | None = None
     execution_id: str | None = None
-    """The execution and step that submitted it, if any."""
+    """With the three names below, the execution and step that submitted it, if any."""
     flow_name: str = ""
     execution_name: str = ""
     step_name: str = ""
     callback_token: str | None = None
-    """Of the task that waits for its end."""
+    """The token of the task that waits for the result."""
     callback_due: bool = False
 
 
 class InvocationDamaged(Exception):
-    """The stored invocation makes no sense."""
+    """The stored invocation is damaged; the message says where."""
 
 
 def insert_invocations(connection: Connection, rows: Sequence[InvocationRow]) -> list[InvocationRow | None]:
-    """Add invocations. For each the one that has its key now: itself, or the one that was submitted first; None if
-    another invocation of the function has its id.
+    """Insert invocations. Returns for each the stored one with its key: itself, or the one submitted earlier.
+
+    None means that another invocation of the function has its id.
     """
     insert = _INSERT[connection.dialect.name]
     if execute_many(connection, insert, [_values(connection, row) for row in rows]) == len(rows):
@@ -80,7 +81,7 @@ def insert_invocations(connection: Connection, rows: Sequence[InvocationRow]) ->
 
 
 def find_invocations(connection: Connection, keys: Sequence[str], *, lock: bool = False) -> dict[str, InvocationRow]:
-    """Those of the invocations that there are, by key; what is damaged is left out, with a line in the log."""
+    """The invocations that exist, by key; damaged ones are left out and logged."""
     query = _FIND_LOCKED if lock else _FIND
     found = {}
     for row in fetch_rows(connection, query, {"listed": texts(connection, keys)}):
@@ -94,7 +95,7 @@ def find_invocations(connection: Connection, keys: Sequence[str], *, lock: bool 
 def find_invocation(
     connection: Connection, service: str, function: str, invocation_id: str, *, lock: bool = False
 ) -> InvocationRow | None:
-    """The invocation of a function by its id; raises InvocationDamaged."""
+    """The invocation of a function with that id. Raises InvocationDamaged."""
     query = _FIND_BY_ID.with_for_update() if lock else _FIND_BY_ID
     given = {"b_service": service, "b_function": function, "b_id": invocation_id}
     rows = fetch_rows(connection, query, given)
@@ -102,9 +103,9 @@ def find_invocation(
 
 
 def read_invocation(row: Row[Any]) -> InvocationRow:
-    """The invocation that a row of the table is; raises InvocationDamaged."""
+    """The invocation in a row of the table. Raises InvocationDamaged."""
     values = dict(zip(_NAMES, row, strict=True))
-    for name in _FLAGS:  # SQLite has none
+    for name in _FLAGS:  # SQLite stores 0 and 1
         values[name] = bool(values[name])
     damage = damage_in(values.values(), _CHECKS)
     if damage is None:
@@ -117,10 +118,10 @@ def read_invocation(row: Row[Any]) -> InvocationRow:
 
 
 def save_invocations(connection: Connection, changes: Sequence[tuple[InvocationRow, InvocationRow]]) -> None:
-    """Bring each invocation from its first form to its second; raises InvocationChanged if one is in neither.
+    """Change each invocation from its first form to its second. Raises InvocationChanged if a row has neither form.
 
-    Only the state, `node_id`, `callback_due` and, at the end, `parked_error` may differ. One that is changed already is
-    left as it is.
+    Only the state, `node_id`, `callback_due` and, at the end, `parked_error` may differ. A row that has the second form
+    already stays as it is.
     """
     going_on = [_guard(before) | _progress(after) for before, after in changes if not after.state.is_over]
     ended = [
@@ -135,9 +136,9 @@ def save_invocations(connection: Connection, changes: Sequence[tuple[InvocationR
 
 
 def stop_unreadable_invocation(connection: Connection, key: str, now_ms: int, *, empty_payload: bool = False) -> None:
-    """End an invocation that cannot be read, unless it has ended. What it was to do is not known any more.
+    """End an invocation whose row cannot be read, unless it has ended.
 
-    With `empty_payload` not even the database can read its payload, which is then emptied.
+    With `empty_payload` the payload is emptied too, for a row whose payload the database itself cannot read.
     """
     status = InvocationStatus.STOPPED
     values: dict[str, Any] = {
@@ -153,7 +154,7 @@ def stop_unreadable_invocation(connection: Connection, key: str, now_ms: int, *,
 
 
 def storable(text: str) -> str:
-    """PostgreSQL's texts hold no NUL and none hold half a character; a function may name its error as it likes."""
+    """The text without NUL (PostgreSQL cannot store it) and surrogates; names of errors may contain both."""
     return text.replace("\0", REPLACED).encode("utf-8", "replace").decode()
 
 
@@ -203,7 +204,7 @@ def _state(values: dict[str, Any]) -> InvocationState:
 
 
 def _values(connection: Connection, row: InvocationRow) -> dict[str, Any]:
-    """All columns of a new row but those that are NULL for every new one."""
+    """The columns of a new row, without those that are NULL in every new row."""
     plain = {name: getattr(row, name) for name in _PLAIN if name not in _UNSET}
     state = row.state
     return plain | {
@@ -258,7 +259,7 @@ def _events(events: Sequence[InvocationEvent]) -> str:
 
 
 def _binary(connection: Connection, value: bytes | None) -> Any:
-    """Bytes as `execute_many` takes them: PostgreSQL gets all rows as JSON, and reads bytes in hexadecimal."""
+    """Bytes as `execute_many` takes them: in hexadecimal for PostgreSQL, which gets all rows as one JSON text."""
     if value is None or connection.dialect.name == "sqlite":
         return value
     return f"\\x{value.hex()}"

@@ -1,6 +1,6 @@
-"""What was configured for the asynchronous invocations of functions, kept as it came.
+"""Configurations of asynchronous invocations, stored as clients sent them; `settings` reads their meaning.
 
-What it means for an invocation is read elsewhere; a function may have one for each of its qualifiers, "" among them.
+A function may have one configuration for each qualifier, including "".
 """
 
 import logging
@@ -31,7 +31,7 @@ class AsyncConfigRow:
 
 
 def put_async_config(connection: Connection, row: AsyncConfigRow) -> AsyncConfigRow:
-    """Set or replace a configuration, and return it as it is then: a replaced one keeps its `created_at`."""
+    """Set or replace a configuration and return the stored one: a replaced one keeps its `created_at`."""
     key = {"service": row.service, "function": row.function, "qualifier": row.qualifier}
     changing = {"document": dump_json(row.document), "modified_at": row.modified_at}
     statement = insert_of(connection)(async_configs).values(**key, **changing, created_at=row.created_at)
@@ -48,9 +48,9 @@ def find_async_config(connection: Connection, service: str, function: str, quali
 def list_async_configs(
     connection: Connection, service: str, function: str, *, from_qualifier: str, limit: int, bytes_max: int
 ) -> tuple[list[AsyncConfigRow], str | None]:
-    """The configurations of a function by qualifier, from one on; and the qualifier that the next page begins with.
+    """A function's configurations by qualifier, from `from_qualifier` on, and the qualifier that starts the next page.
 
-    The page has at most `limit` configurations and, from the second on, `bytes_max` bytes.
+    A page has at most `limit` configurations and `bytes_max` bytes, but always the first one.
     """
     of_function = (async_configs.c.service == service) & (async_configs.c.function == function)
     query = select(async_configs).where(of_function, async_configs.c.qualifier >= from_qualifier)
@@ -60,7 +60,7 @@ def list_async_configs(
 
 
 def delete_async_config(connection: Connection, service: str, function: str, qualifier: str) -> bool:
-    """Take a configuration away; False if there is none."""
+    """Delete a configuration; False if there is none."""
     return connection.execute(delete(async_configs).where(_key(service, function, qualifier))).rowcount > 0
 
 
@@ -80,5 +80,5 @@ def _document(row: Row[Any]) -> JsonObject:
         document = None
     if isinstance(document, dict):
         return document
-    log.warning("the configuration of %s/%s is damaged; it is taken for empty", row.service, legible(row.function))
+    log.warning("the configuration of %s/%s is damaged and read as empty", row.service, legible(row.function))
     return {}

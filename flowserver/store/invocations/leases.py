@@ -1,7 +1,7 @@
-"""Who has an asynchronous invocation in hand, and what has to go on with one: found by the rows alone.
+"""Leases of asynchronous invocations, and the queries for those that are due, orphaned or to be stopped.
 
-Every query goes by a partial index that holds only the rows concerned, and is bounded. A node may have very many of
-them waiting in lines, so nobody reads all that it has.
+Every query has a limit and uses a partial index that holds only the rows concerned. A node may hold very many waiting
+invocations, so no query reads all of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,7 @@ from flowserver.store.sql.unreadable import is_text
 
 @dataclass(frozen=True, slots=True)
 class HeldInvocation:
-    """An invocation that this node has in hand, by the rows; enough to put it in its line. It is the same invocation
-    whatever its status.
-    """
+    """An invocation that a node holds: what its function's FIFO queue needs. Equality ignores the status."""
 
     invocation_key: str
     service: str
@@ -34,7 +32,7 @@ class HeldInvocation:
 
     @property
     def is_legible(self) -> bool:
-        """Whether its function has a name that can be looked up."""
+        """Whether the names of its function are valid text, so that the function can be looked up."""
         return all(map(is_text, (self.service, self.qualifier, self.function)))
 
 
@@ -49,14 +47,14 @@ HELD = (
 
 
 def invocations_of_node(connection: Connection, node_id: str, after: str, limit: int) -> list[HeldInvocation]:
-    """What a node has in hand, by key, after a given one."""
+    """The invocations that a node holds, by key, after `after`."""
     key = invocations.c.invocation_key
     query = select(*HELD).where(HAS_NODE, invocations.c.node_id == node_id, key > after).order_by(key).limit(limit)
     return [HeldInvocation(*row) for row in connection.execute(query) if is_text(row[0])]
 
 
 def stopping_of_node(connection: Connection, node_id: str, keys: Sequence[str]) -> list[str]:
-    """Those of the node's invocations that somebody is stopping, or wants stopped."""
+    """The keys of the node's invocations that are stopping or marked to be stopped."""
     stopped = (invocations.c.status == str(InvocationStatus.STOPPING)) | invocations.c.is_unwanted
     query = select(invocations.c.invocation_key).where(
         among(invocations.c.invocation_key, bindparam("listed")), invocations.c.node_id == node_id, stopped
@@ -65,7 +63,7 @@ def stopping_of_node(connection: Connection, node_id: str, keys: Sequence[str]) 
 
 
 def orphaned_invocations(connection: Connection, limit: int, *, lock: bool = False) -> list[HeldInvocation]:
-    """Invocations that no registered node holds; with `lock`, except those that another transaction has locked."""
+    """Invocations that no registered node holds. With `lock` they are locked, and rows locked elsewhere are skipped."""
     gone = _gone(connection)
     if not gone:
         return []
@@ -78,13 +76,13 @@ def orphaned_invocations(connection: Connection, limit: int, *, lock: bool = Fal
 
 
 def take_over_invocations(connection: Connection, node_id: str, limit: int) -> list[HeldInvocation]:
-    """Lease orphaned invocations to `node_id`, except those that another node is just taking over."""
+    """Lease orphaned invocations to `node_id`; rows that another node has locked are skipped."""
     orphans = orphaned_invocations(connection, limit, lock=True)
     return _lease(connection, node_id, [each.invocation_key for each in orphans])
 
 
 def take_over_due(connection: Connection, node_id: str, now_ms: int, limit: int) -> list[HeldInvocation]:
-    """Lease to `node_id` those whose pause is over by now, earliest first."""
+    """Lease to `node_id` the invocations whose pause ended by `now_ms`, earliest first."""
     due = (
         select(invocations.c.invocation_key)
         .where(PAUSING, invocations.c.wake_at <= now_ms)
@@ -96,20 +94,20 @@ def take_over_due(connection: Connection, node_id: str, now_ms: int, limit: int)
 
 
 def next_pause_end(connection: Connection) -> int | None:
-    """The earliest instant (ms) when a pause is over; None if none pauses."""
+    """The earliest end (ms) of a pause; None if no invocation pauses."""
     query = select(invocations.c.wake_at).where(PAUSING).order_by(invocations.c.wake_at).limit(1)
     found = connection.execute(query).scalar_one_or_none()
     return found if isinstance(found, int) else None
 
 
 def _holders(connection: Connection) -> Iterator[str]:
-    """Every `node_id` that has any in hand: one search of the index for each."""
+    """Every `node_id` that holds invocations: one index search for each."""
     holder = invocations.c.node_id
     query = select(holder).where(HAS_NODE).order_by(holder).limit(1)
     found = connection.execute(query).scalar_one_or_none()
     while found is not None:
         yield found
-        if not is_text(found):  # damage, which cannot be asked about
+        if not is_text(found):  # damaged; a query cannot name it
             yield from connection.execute(select(holder).where(HAS_NODE).distinct()).scalars()
             return
         found = connection.execute(query.where(holder > found)).scalar_one_or_none()
@@ -133,28 +131,28 @@ _LEASE = update(invocations).where(_LISTED).values(node_id=bindparam("b_node"), 
 
 
 def release_invocations(connection: Connection, node_id: str, keys: Sequence[str]) -> None:
-    """Let these of the node's invocations go: any node may go on with them."""
+    """Release these of the node's invocations: any node may take them."""
     own = update(invocations).where(_LISTED, invocations.c.node_id == bindparam("b_node"))
     connection.execute(own.values(node_id=NO_NODE), {"listed": texts(connection, keys), "b_node": node_id})
 
 
 def release_all_but(connection: Connection, node_id: str, begun: Sequence[str]) -> None:
-    """The like, for all that the node has in hand but those that it has begun."""
+    """Release all invocations that the node holds except those that it has `begun`."""
     own = update(invocations).where(HAS_NODE, invocations.c.node_id == bindparam("b_node"), ~_LISTED)
     connection.execute(own.values(node_id=NO_NODE), {"listed": texts(connection, begun), "b_node": node_id})
 
 
 Marked = list[tuple[str, str]]
-"""Which execution submitted it, and its key."""
+"""(id of the execution that submitted it, invocation key) of each."""
 
 
 def mark_unwanted(connection: Connection, keys: Sequence[str]) -> Marked:
-    """A turn wants these stopped: its node does so, or else recovery. Returns those that go on."""
+    """Mark invocations to be stopped and return those that have not ended. This node stops them, or else recovery."""
     return _mark(connection, _LISTED, keys)
 
 
 def mark_unwanted_of(connection: Connection, execution_ids: Sequence[str]) -> Marked:
-    """The like, for all that these executions have submitted."""
+    """`mark_unwanted` for all invocations that these executions submitted."""
     return _mark(connection, among(invocations.c.execution_id, bindparam("listed")), execution_ids)
 
 
@@ -174,19 +172,19 @@ _MARK = (
 
 
 def unwanted_invocations(connection: Connection, limit: int) -> list[str]:
-    """Keys of those that are still to be stopped."""
+    """Keys of the invocations that are marked and have not ended."""
     query = select(invocations.c.invocation_key).where(UNWANTED, NOT_OVER).limit(limit)
     return list(filter(is_text, connection.execute(query).scalars()))
 
 
 def untold_invocations(connection: Connection, limit: int, *, skip: int = 0) -> list[str]:
-    """Keys of ended ones whose waiting task has not been told, but for the first `skip` of them."""
+    """Keys of ended invocations whose result has not reached the waiting task, after the first `skip` of them."""
     query = select(invocations.c.invocation_key).where(UNTOLD).limit(limit).offset(skip)
     return list(filter(is_text, connection.execute(query).scalars()))
 
 
 def clear_invocation_callbacks(connection: Connection, keys: Sequence[str]) -> None:
-    """The waiting tasks of these have been told."""
+    """The results of these have reached the waiting tasks."""
     execute_many(connection, _CLEAR, [{"b_key": key} for key in keys])
 
 
@@ -194,15 +192,15 @@ _CLEAR = update(invocations).where(invocations.c.invocation_key == bindparam("b_
 
 
 def set_destination_status(connection: Connection, key: str, status: str) -> None:
-    """What became of bringing the result to its destination: `Succeeded` or `Failed`."""
+    """Record whether the delivery of the result to its destination `Succeeded` or `Failed`."""
     connection.execute(update(invocations).where(invocations.c.invocation_key == key).values(destination_status=status))
 
 
 def delete_ended_invocations(connection: Connection, before_ms: int, limit: int, bytes_max: int) -> int:
-    """Delete some of those that ended before the instant, first those that ended first; returns how many.
+    """Delete up to `limit` invocations that ended before the instant, in the order of their ends; returns how many.
 
-    Their payloads and results come to `bytes_max` at most, unless the first alone is larger. Those that another node is
-    just deleting are left to it.
+    Their payloads and results have at most `bytes_max` bytes together, unless the first alone has more. Rows that
+    another node has locked are skipped.
     """
     found = connection.execute(_ENDED, {"b_before": before_ms, "b_limit": limit})
     sizes = [(row.invocation_key, row.bytes) for row in found if is_text(row.invocation_key)]
@@ -217,7 +215,7 @@ def delete_ended_invocations(connection: Connection, before_ms: int, limit: int,
     return len(mine)
 
 
-# The lengths of values that are kept outside their row are known without reading them.
+# The database knows the lengths of values stored outside their row without reading them.
 _BYTES = func.length(invocations.c.payload) + func.coalesce(func.length(invocations.c.result), 0)
 _ENDED = (
     select(invocations.c.invocation_key, _BYTES.label("bytes"))
@@ -234,6 +232,6 @@ _LOCK_ENDED = (
 
 
 def count_waiting(connection: Connection) -> int:
-    """How many wait for their turn, on any node; none of the parked ones."""
+    """How many invocations wait in FIFO queues of any node, without parked ones."""
     waiting = and_(invocations.c.status == str(InvocationStatus.ENQUEUED), invocations.c.node_id != PARKED)
     return connection.execute(select(func.count()).select_from(invocations).where(HAS_NODE, waiting)).scalar_one()

@@ -1,7 +1,7 @@
 """Pages of asynchronous invocations, and the functions that have any.
 
-A page is found by an index; what no index knows (a prefix of ids, a qualifier) is looked for among at most SCANNED_MAX
-invocations at a time: the page then ends early, and says where to go on.
+A page is read from an index. Filters without an index (a prefix of ids, a qualifier) are checked on at most SCANNED_MAX
+invocations per page; the page may then end early, with a cursor for the next one.
 """
 
 import logging
@@ -18,12 +18,12 @@ log = logging.getLogger(__name__)
 SCANNED_MAX = 10_000
 
 Position = tuple[int, str]
-"""Where a page ends: `created_at` and key of the last invocation that was looked at."""
+"""Where a page ends: `created_at` and key of the last invocation that was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvocationFilter:
-    """Which invocations of a function, and in what order. Instants in ms, both ends included."""
+    """Which invocations of a function to list, and in what order. Instants in ms, inclusive."""
 
     service: str
     function: str
@@ -36,12 +36,12 @@ class InvocationFilter:
     oldest_first: bool = False
 
     @property
-    def needs_looking(self) -> bool:
-        """Whether it asks for what no index knows."""
+    def needs_scan(self) -> bool:
+        """Whether it has a condition that no index answers."""
         return bool(self.id_prefix or self.qualifiers)
 
     def fits(self, row: Row[Any]) -> bool:
-        """Whether a row that the index gave is wanted."""
+        """Whether a row from the index meets the other conditions."""
         is_named_so = str(row.invocation_id).startswith(self.id_prefix)
         return is_named_so and (not self.qualifiers or row.qualifier in self.qualifiers)
 
@@ -49,11 +49,11 @@ class InvocationFilter:
 def list_invocations(
     connection: Connection, wanted: InvocationFilter, *, after: Position | None, limit: int, with_payload: bool
 ) -> tuple[list[InvocationRow], Position | None]:
-    """A page of invocations, without their results and, unless asked for, payloads; and where the next one begins.
+    """A page of invocations without results, and the cursor of the next page; None after the last.
 
-    Damaged ones are left out.
+    Payloads are read only `with_payload`. Damaged invocations are left out and logged.
     """
-    scanned_max = SCANNED_MAX if wanted.needs_looking else limit
+    scanned_max = SCANNED_MAX if wanted.needs_scan else limit
     scanned = connection.execute(_window(wanted, after).limit(scanned_max + 1)).all()
     found = [row for row in scanned[:scanned_max] if wanted.fits(row)][:limit]
     rows = _read(connection, [row.invocation_key for row in found], with_payload=with_payload)
@@ -67,7 +67,7 @@ def list_invocations(
 def list_functions_invoked(
     connection: Connection, *, after: tuple[str, str] | None, limit: int
 ) -> list[tuple[str, str]]:
-    """Service and name of functions that have invocations, after a given one; each is found by one step in an index."""
+    """Service and name of the functions that have invocations, after `after`; one index search for each."""
     key = tuple_(invocations.c.service, invocations.c.function)
     query = select(invocations.c.service, invocations.c.function).order_by(*key.clauses).limit(1)
     found: list[tuple[str, str]] = []
@@ -81,7 +81,7 @@ def list_functions_invoked(
 
 
 def _window(wanted: InvocationFilter, after: Position | None) -> Select[Any]:
-    """What an index gives, in order."""
+    """The query that an index answers, in order."""
     at, key = invocations.c.created_at, invocations.c.invocation_key
     query = select(at, key, invocations.c.invocation_id, invocations.c.qualifier)
     query = query.where(invocations.c.service == wanted.service, invocations.c.function == wanted.function)

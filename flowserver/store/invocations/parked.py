@@ -1,6 +1,6 @@
-"""Asynchronous invocations that are parked: the server could not go on with them, and leaves them to its operators.
+"""Parked asynchronous invocations: the server could not continue them, and an operator decides what to do.
 
-All of it reads and changes a few columns that are good even where the rest of a row cannot be read.
+The functions use only a few columns, so that they work even if the rest of a row cannot be read.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,8 @@ from flowserver.store.sql.unreadable import is_text, legible
 
 @dataclass(frozen=True, slots=True)
 class InvocationHeader:
-    """What can be said of an invocation without reading it whole. `parked_error` is None unless it is parked."""
+    """The columns of an invocation that are shown without reading the whole row. `parked_error` is None unless it is
+    parked."""
 
     invocation_key: str
     service: str
@@ -35,7 +36,7 @@ class InvocationHeader:
 
 
 def park_invocation(connection: Connection, key: str, node_id: str, error: str) -> bool:
-    """Set aside an invocation that the node has in hand; False if it has it no more."""
+    """Park an invocation that the node holds; False if the node no longer holds it."""
     own = update(invocations).where(invocations.c.invocation_key == key, invocations.c.node_id == node_id)
     return connection.execute(own.values(node_id=PARKED, parked_error=error)).rowcount > 0
 
@@ -43,20 +44,20 @@ def park_invocation(connection: Connection, key: str, node_id: str, error: str) 
 def unpark_invocation(
     connection: Connection, service: str, function: str, invocation_id: str, holder: str
 ) -> HeldInvocation | None:
-    """Give a parked invocation to a node; None if there is none of that id, or it is not parked."""
+    """Give a parked invocation to a node; None if the id is unknown or the invocation is not parked."""
     change = update(invocations).where(_named(service, function, invocation_id), invocations.c.node_id == PARKED)
     row = connection.execute(change.values(node_id=holder, parked_error=None).returning(*HELD)).one_or_none()
     return None if row is None else HeldInvocation(*row)
 
 
 def find_header(connection: Connection, service: str, function: str, invocation_id: str) -> InvocationHeader | None:
-    """The function's invocation of that id, parked or not."""
+    """The function's invocation with that id, parked or not."""
     rows = connection.execute(_HEADER.where(_named(service, function, invocation_id)))
     return next(iter(_headers(rows.all())), None)
 
 
 def list_parked_invocations(connection: Connection, after: str, limit: int) -> list[InvocationHeader]:
-    """Parked invocations by key, after a given one."""
+    """Parked invocations by key, after `after`."""
     key = invocations.c.invocation_key
     query = _HEADER.where(HAS_NODE, invocations.c.node_id == PARKED, key > after).order_by(key).limit(limit)
     return _headers(connection.execute(query).all())
@@ -79,7 +80,7 @@ _HEADER = select(
 
 
 def _headers(rows: Sequence[Any]) -> list[InvocationHeader]:
-    """The rows for people to read; an instant that is none is shown as 0."""
+    """The rows for people to read; a damaged instant is shown as 0."""
     headers = (InvocationHeader(*map(legible, row)) for row in rows if is_text(row.invocation_key))
     return [each if _is_instant(each.created_at) else replace(each, created_at=0) for each in headers]
 

@@ -1,6 +1,6 @@
-"""How asynchronous invocations of a function go, read from what was configured for it.
+"""The settings of asynchronous invocations, read from a function's stored configuration.
 
-The configuration is kept as it came: a field that is not there, or makes no sense, has its default.
+Configurations are stored as clients sent them: a missing or invalid field gets its default.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from flowserver.store.sql.in_list import among, texts
 from flowserver.store.sql.prepared import fetch_all
 
 LATEST = ("", "LATEST")
-"""Two ways to write that no version or alias is meant."""
+"""The two spellings of "no version or alias"."""
 
 
 def find_async_settings(connection: Connection, service: str, qualifier: str, function: str) -> InvocationSettings:

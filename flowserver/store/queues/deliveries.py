@@ -1,11 +1,11 @@
-"""Deliveries: what is still to be brought somewhere, found by when it is tried next.
+"""Deliveries: messages and results that are still to be delivered, found by the instant of their next attempt.
 
-A node that tries one claims it first, which moves its next attempt on in a commit: no other node tries it meanwhile,
-and if the claimer dies, the delivery is due again.
+Before an attempt a node claims the delivery, which moves the next attempt to a later instant in a commit. Until then no
+other node tries it; if the node dies, the delivery is due again.
 
-If no target is passed over, the earliest deliveries are found by their instants alone. If some are, their backlogs
-would be read row by row. So the query then steps from one target to the next through the index (target_key, wake_at),
-and reads the first instants of those that are wanted: its cost grows with the number of targets, not with what waits.
+If no target is skipped, the earliest deliveries are found by their instants alone. If some targets are skipped, that
+would read their backlogs row by row. So the query then steps from target to target through the index (target_key,
+wake_at) and reads the first instants of the others: its cost grows with the number of targets, not of deliveries.
 """
 
 import logging
@@ -30,48 +30,48 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewDelivery:
-    """Something to be brought to a destination, at once and then as its strategy says."""
+    """A message or result for a destination: tried at once, then as its strategy says."""
 
     delivery_id: str
-    """The same id again is the same delivery."""
+    """Inserting the same id again has no effect."""
     target: str
-    """As `machine.destinations` reads it."""
+    """As `machine.deliveries.destinations` reads it."""
     message_id: str
     body: str
     tag: str | None = None
     strategy: Strategy = Strategy.EXPONENTIAL_DECAY
     content_format: ContentFormat = ContentFormat.SIMPLIFIED
     topic: str = ""
-    """The topic and the subscription it is for, if it is for one."""
+    """With `subscription`, the subscription that it is for; "" for the result of an invocation."""
     subscription: str = ""
     invocation_key: str | None = None
-    """The invocation whose result it is, if it is one."""
+    """The invocation whose result it is; None for a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery(NewDelivery):
-    """A claimed one; `attempt` counts this attempt too. Instants in ms."""
+    """A claimed delivery; `attempt` includes this attempt. Instants in ms."""
 
     attempt: int
     wake_at: int
-    """When it would be tried again if nobody said what came of this attempt."""
+    """When it is tried again if the result of this attempt is not recorded."""
     created_at: int
 
 
 def published_by(delivery: Delivery) -> Published:
-    """What it brings, as its subscriber sees it."""
+    """The message as its subscriber sees it."""
     return Published(
         delivery.topic, delivery.subscription, delivery.message_id, delivery.body, delivery.tag, delivery.created_at
     )
 
 
 def target_key(target: str) -> str:
-    """What stands for a target in an index: targets are of any length, keys of an index are not."""
+    """A digest of the target for indexes: targets have any length, index keys do not."""
     return sha256(target.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def insert_deliveries(connection: Connection, new: Sequence[NewDelivery], now_ms: int) -> None:
-    """Add deliveries, to be tried at once; those that are there already stay as they are."""
+    """Insert deliveries that are due at once; existing ones stay as they are."""
     rows = [
         {
             **asdict(each),
@@ -96,11 +96,10 @@ def claim_deliveries(
     failing: Collection[str] = (),
     failing_room: int = 0,
 ) -> list[Delivery]:
-    """Take up to `limit` that are due, earliest first: they are due again at `until_ms`.
+    """Claim up to `limit` due deliveries, earliest first; they are due again at `until_ms`.
 
-    To no target more are taken than make, with as many as are `under_way` to it, `each_max`; and to all those of
-    `failing` together no more than `failing_room`. A row that makes no sense
-    is taken, too, but not returned: it stays, and the log names it.
+    A target gets at most `each_max` deliveries, including those `under_way` to it; the `failing` targets together get
+    at most `failing_room`. A damaged row is claimed but not returned: it stays in the table, and the log names it.
     """
     full = {target for target, count in under_way.items() if count >= each_max}
     if failing_room <= 0:
@@ -133,7 +132,7 @@ def _picked(
 
 
 def next_delivery_at(connection: Connection, except_to: Collection[str] = ()) -> int | None:
-    """The earliest instant (ms) at which a delivery is due, but for those to the targets `except_to`."""
+    """The earliest instant (ms) at which a delivery is due, without deliveries to the targets `except_to`."""
     if except_to:
         rows = fetch_all(connection, _NEXT_ELSEWHERE, {"passed_over": _keys(connection, except_to)})
     else:
@@ -142,18 +141,18 @@ def next_delivery_at(connection: Connection, except_to: Collection[str] = ()) ->
 
 
 def delete_delivery(connection: Connection, delivery_id: str) -> bool:
-    """It has arrived or was given up; False if it was gone."""
+    """Delete a delivery that has arrived or was given up; False if it no longer exists."""
     return execute_many(connection, _DELETE, [{"b_id": delivery_id}]) > 0
 
 
 def put_off_delivery(connection: Connection, delivery: Delivery, wake_at: int, *, counts: bool = True) -> None:
-    """Try it again at that instant (ms), unless somebody has claimed it since; unless it `counts`, as no attempt."""
+    """Try it again at `wake_at` (ms), unless another node has claimed it since. The attempt is counted if `counts`."""
     row = {"b_id": delivery.delivery_id, "b_attempt": delivery.attempt, "wake_at": wake_at}
     execute_many(connection, _PUT_OFF, [row | {"attempt": delivery.attempt - (not counts)}])
 
 
 def delete_deliveries_of(connection: Connection, topic: str, subscription: str | None, limit: int) -> int:
-    """Drop up to `limit` deliveries for a subscription, or for all of a topic; returns how many."""
+    """Delete up to `limit` deliveries for a subscription, or for all of a topic; returns how many."""
     query = select(deliveries.c.delivery_id).where(deliveries.c.topic == topic)
     if subscription is not None:
         query = query.where(deliveries.c.subscription == subscription)
@@ -179,7 +178,7 @@ def _delivery(row: Row[Any]) -> Delivery | None:
             return Delivery(**{**row._mapping, "strategy": strategy, "content_format": content_format})
         except ValueError as error:
             damage = str(error)
-    log.error("delivery %s is damaged and cannot be made: %s", legible(row.delivery_id), damage)
+    log.error("delivery %s is damaged and cannot be tried: %s", legible(row.delivery_id), damage)
     return None
 
 
@@ -194,7 +193,7 @@ _INSERT: Any = {
 
 
 def _elsewhere() -> Subquery:
-    """The targets that are not passed over, each with the first instant at which a delivery to it is due."""
+    """The targets that are not skipped, each with the first instant at which a delivery to it is due."""
     key = deliveries.c.target_key
     found = select(func.min(key).label("target_key")).cte("targets", recursive=True)
     following = select(func.min(key)).where(key > found.c.target_key).scalar_subquery()
@@ -205,7 +204,7 @@ def _elsewhere() -> Subquery:
 
 
 def _due_elsewhere() -> dict[str, Any]:
-    """The first deliveries that are due to those targets, up to `b_each` to each, by dialect."""
+    """The query for the first due deliveries to those targets, up to `b_each` for each, by dialect."""
     elsewhere = _elsewhere()
     chosen = select(elsewhere.c.target_key).where(elsewhere.c.first_at <= bindparam("b_now"))
     targets = chosen.order_by(elsewhere.c.first_at).limit(bindparam("b_limit")).subquery("chosen")
@@ -225,7 +224,7 @@ _DUE = (
     .where(deliveries.c.wake_at <= bindparam("b_now"))
     .order_by(deliveries.c.wake_at)
     .limit(bindparam("b_limit"))
-    # What another node is just claiming is left to it (PostgreSQL; SQLite has one writer).
+    # Rows that another node is claiming are skipped (PostgreSQL; SQLite has one writer).
     .with_for_update(skip_locked=True, of=deliveries)
 )
 _DUE_ELSEWHERE = _due_elsewhere()

@@ -1,8 +1,8 @@
-"""Messages of queues: sent, received, put back, deleted; each call for many at once, each statement by an index.
+"""Messages of queues: send, receive, change visibility, delete; many messages per call, each statement by an index.
 
-A message that may be received is ready (`is_ready`). One that was received, or is delayed, is not, until `visible_at`:
-whoever receives from the queue next makes those ready whose time has come. The receipt that a receive gave is good
-until then, and only the last one is. Nothing here asks what time it is or makes ids.
+A message that can be received is ready (`is_ready`). A received or delayed message is not ready until `visible_at`; the
+next receive after that instant makes it ready. A receipt is valid until `visible_at`, and only the latest one of a
+message is. Callers pass the time and new ids.
 """
 
 from collections.abc import Sequence
@@ -40,19 +40,19 @@ from flowserver.store.sql.unreadable import legible
 from flowserver.store.sql.upserts import insert_of
 
 READIED_AT_ONCE = 200
-"""Messages that one receive makes ready: if more have come back in the same moment, the next goes on with them."""
+"""Messages that one receive makes ready at most; the next receive continues with the others."""
 
 message = queue_messages.c
 
 Receipt = tuple[str, str]
-"""The id of a message, and what a receive of it gave."""
+"""(message id, receipt)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueMessage:
-    """A message as it is in the queue, or as a receive leaves it; instants in ms.
+    """A message in its queue, or as a receive has changed it; instants in ms.
 
-    `receipt` is None for one that nobody has received, unless it is delayed.
+    `receipt` is None for a message that was never received, unless it is delayed.
     """
 
     message_id: str
@@ -69,9 +69,9 @@ class QueueMessage:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What there is to receive: how many messages, counted no further than was asked; and when (ms) there is another.
+    """What a queue has to receive: how many messages are ready, up to a limit, and when (ms) the next one is.
 
-    `polling_seconds` is for how long a receive waits that does not say.
+    `polling_seconds` is how long a receive waits by default.
     """
 
     polling_seconds: int
@@ -81,7 +81,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many messages a queue has: to be received now, received, delayed."""
+    """How many messages of a queue are ready, received, and delayed."""
 
     active: int
     inactive: int
@@ -92,7 +92,7 @@ _SHOWN = [column for column in message if column.name not in ("queue", "is_ready
 
 
 def send_messages(connection: Connection, sent: Sequence[tuple[str, QueueMessage]], now_ms: int) -> None:
-    """Put messages into queues, each with the queue's name; one that is there already, by its id, is left as it is."""
+    """Insert messages, each with the name of its queue; a message whose id exists stays as it is."""
     rows = [_new_row(queue, each, now_ms) for queue, each in sent]
     execute_many(connection, _insert(insert_of(connection)), rows)
 
@@ -100,9 +100,9 @@ def send_messages(connection: Connection, sent: Sequence[tuple[str, QueueMessage
 def receive_messages(
     connection: Connection, queue: str, limit: int, *, receipt: str, until_ms: int, now_ms: int
 ) -> list[QueueMessage]:
-    """Take messages in their order and hide them until `until_ms` under this receipt, which must be a new one.
+    """Receive up to `limit` messages by priority, then age, and hide them until `until_ms`.
 
-    The order is by priority, then age. What another transaction is just taking is left to it (PostgreSQL).
+    `receipt` must be new. Messages that another transaction is receiving are skipped (PostgreSQL).
     """
     fetch_all(connection, _READY_AGAIN, {"b_queue": queue, "b_now": now_ms, "b_back": READIED_AT_ONCE})
     rows = fetch_all(
@@ -114,7 +114,7 @@ def receive_messages(
 
 
 def peek_messages(connection: Connection, queue: str, limit: int, now_ms: int) -> list[QueueMessage]:
-    """The messages that would be received next, as they are."""
+    """The messages that would be received next, unchanged."""
     rows = fetch_all(connection, _NEXT_READY, {"b_queue": queue, "b_now": now_ms, "b_limit": limit})
     given = {"b_queue": queue, "b_now": now_ms, "b_back": READIED_AT_ONCE, "b_limit": limit}
     rows += fetch_all(connection, _NEXT_BACK, given)
@@ -122,7 +122,7 @@ def peek_messages(connection: Connection, queue: str, limit: int, now_ms: int) -
 
 
 def delete_received(connection: Connection, queue: str, receipts: Sequence[Receipt], now_ms: int) -> set[Receipt]:
-    """Delete the messages whose receipt is still good; returns these receipts."""
+    """Delete the messages whose receipts are valid, and return these receipts."""
     given = {
         "b_queue": queue,
         "b_now": now_ms,
@@ -141,22 +141,22 @@ def existing_messages(connection: Connection, queue: str, message_ids: Sequence[
 def change_visibility(
     connection: Connection, queue: str, message_id: str, receipt: str, *, fresh: str, until_ms: int, now_ms: int
 ) -> bool:
-    """Hide a received message until `until_ms` under a fresh receipt; False if the receipt is no longer good.
+    """Hide a received message until `until_ms` under the receipt `fresh`; False if `receipt` is no longer valid.
 
-    With the present moment as `until_ms` it is put back. Done twice, it changes nothing the second time.
+    If `until_ms` is now, the message can be received at once. Repeating the change has no effect.
     """
     given = {"b_id": message_id, "b_receipts": texts(connection, [receipt, fresh]), "b_fresh": fresh}
     return bool(fetch_all(connection, _CHANGE, {"b_queue": queue, "b_now": now_ms, "b_until": until_ms, **given}))
 
 
 def look_at(connection: Connection, queue: str, wanted: int, now_ms: int) -> Sight | None:
-    """What there is to receive from a queue, in one statement; None if the queue does not exist."""
+    """What a queue has to receive, counted up to `wanted`, in one statement; None if the queue does not exist."""
     rows = fetch_all(connection, _LOOK, {"b_queue": queue, "b_now": now_ms, "b_limit": wanted})
     return Sight(rows[0][0], min(wanted, rows[0][1] + rows[0][2]), rows[0][3]) if rows else None
 
 
 def count_messages(connection: Connection, queue: str, now_ms: int) -> Counts:
-    """How many messages the queue has; reads the rows of all, about 0.2 s for 100,000 small ones on SQLite."""
+    """How many messages the queue has. Reads all their rows: about 0.2 s for 100,000 small messages on SQLite."""
     is_hidden = message.visible_at > now_ms
     kind = case((~is_hidden, "active"), (message.dequeue_count > 0, "inactive"), else_="delayed")
     query = select(kind, func.count()).where(message.queue == queue, message.expires_at > now_ms).group_by(kind)
@@ -165,24 +165,24 @@ def count_messages(connection: Connection, queue: str, now_ms: int) -> Counts:
 
 
 def any_expired(connection: Connection, now_ms: int) -> bool:
-    """Whether there are messages whose time is over."""
+    """Whether there are messages past their retention."""
     over = select(message.message_id).where(message.expires_at <= now_ms).limit(1)
     return connection.execute(over).first() is not None
 
 
 def delete_expired(connection: Connection, now_ms: int, limit: int) -> int:
-    """Delete messages whose time is over, whosever they are; returns how many."""
+    """Delete up to `limit` messages past their retention, of all queues; returns how many."""
     over = select(message.queue, message.message_id).where(message.expires_at <= now_ms)
     return _delete_some(connection, over.order_by(message.expires_at), limit)
 
 
 def delete_messages(connection: Connection, queue: str, limit: int) -> int:
-    """Delete messages of a queue that goes; returns how many."""
+    """Delete up to `limit` messages of a deleted queue; returns how many."""
     return _delete_some(connection, select(message.queue, message.message_id).where(message.queue == queue), limit)
 
 
 def _delete_some(connection: Connection, some: Select[Any], limit: int) -> int:
-    # For others delete, too; and named, because PostgreSQL may run a subquery in a condition once for each row.
+    # Other nodes delete too, so locked rows are skipped. A CTE, because PostgreSQL may run a subquery once per row.
     some_of_these = some.limit(limit).with_for_update(skip_locked=True).cte("some")
     these = tuple_(message.queue, message.message_id).in_(select(some_of_these))
     return len(connection.execute(delete(queue_messages).where(these).returning(message.message_id)).all())
@@ -215,7 +215,7 @@ def _order(each: QueueMessage) -> tuple[int, int, str]:
 
 @cache
 def _insert(insert_here: Any) -> UpdateBase:
-    """Made once for each database, so that it is compiled once."""
+    """Cached, so that the statement is compiled once per database."""
     statement: UpdateBase = insert_here(queue_messages).on_conflict_do_nothing()
     return statement
 
@@ -223,9 +223,9 @@ def _insert(insert_here: Any) -> UpdateBase:
 _OF_QUEUE = message.queue == bindparam("b_queue")
 _NOW = bindparam("b_now", type_=BigInteger)
 _LIMIT = bindparam("b_limit", type_=Integer)
-_NO_OFFSET: ColumnClause[int] = literal_column("0")  # which SQLAlchemy would have as a parameter, for SQLite
+_NO_OFFSET: ColumnClause[int] = literal_column("0")  # without it SQLAlchemy adds a parameter for SQLite
 _IS_GOOD = and_(NOT_READY, message.visible_at > _NOW)
-"""A receipt is good for so long."""
+"""The receipt is valid."""
 
 _IN_ORDER = (message.priority, message.enqueued_at, message.message_id)
 
@@ -258,7 +258,7 @@ _LOOK = select(
 
 
 def _among_these(found: Select[Any]) -> Any:
-    """Exactly what this finds, once: as a subquery of its own it might be run again and find others."""
+    """A condition that runs the query exactly once: a plain subquery may run again and find other rows."""
     some = found.with_for_update(skip_locked=True).cte("found")
     return and_(_OF_QUEUE, message.message_id.in_(select(some.c.message_id)))
 

@@ -15,7 +15,7 @@ from flowserver.store.sql.upserts import insert_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """A queue: what holds for messages that say nothing else of themselves. Instants in ms."""
+    """A queue and the defaults of its messages. Instants in ms."""
 
     name: str
     delay_seconds: int
@@ -29,30 +29,30 @@ class QueueRow:
 
 
 def insert_queue(connection: Connection, row: QueueRow) -> bool:
-    """Make a queue; False if there is one of that name."""
+    """Create a queue; False if the name is taken."""
     statement = insert_of(connection)(queues).values(**asdict(row))
     added = statement.on_conflict_do_nothing().returning(queues.c.name)
     return connection.execute(added).one_or_none() is not None
 
 
 def find_queue(connection: Connection, name: str) -> QueueRow | None:
-    """The queue of that name."""
+    """The queue with that name."""
     rows = fetch_rows(connection, _FIND, {"names": texts(connection, [name])})
     return _queue(rows[0]) if rows else None
 
 
 def hold_queues(connection: Connection, names: Collection[str]) -> dict[str, QueueRow]:
-    """The queues of those names that there are, by name; none of them is deleted before the transaction ends.
+    """The queues with those names, by name, protected from deletion until the transaction ends.
 
-    Others may still change their attributes, and hold them likewise (PostgreSQL; SQLite has one writer).
+    Other transactions may still change their attributes or hold them too (PostgreSQL; SQLite has one writer).
     """
     rows = fetch_rows(connection, _HOLD, {"names": texts(connection, sorted(names))})
     return {row.name: _queue(row) for row in rows}
 
 
 def list_queues(connection: Connection, *, prefix: str, from_name: str, limit: int) -> list[QueueRow]:
-    """Queues by name whose name begins with `prefix`, from `from_name` on."""
-    # Not LIKE, which knows no case on SQLite. The first name with the prefix is found by the key, as is `from_name`.
+    """Queues whose names begin with `prefix`, by name, from `from_name` on."""
+    # Not LIKE, which ignores case on SQLite. Both the prefix and `from_name` are searched by the key.
     named_so = func.substr(queues.c.name, 1, len(prefix)) == prefix
     page = select(queues).where(queues.c.name >= max(prefix, from_name), named_so).order_by(queues.c.name)
     return [_queue(row) for row in addressable(connection, page, limit, "name")]
@@ -65,7 +65,7 @@ def update_queue(connection: Connection, name: str, changed: dict[str, Any], now
 
 
 def delete_queue(connection: Connection, name: str) -> bool:
-    """Take the queue away, but not its messages; False if there is none."""
+    """Delete the queue but not its messages; False if there is no such queue."""
     return connection.execute(delete(queues).where(queues.c.name == name)).rowcount > 0
 
 
@@ -75,5 +75,5 @@ def _queue(row: Any) -> QueueRow:
 
 
 _FIND = select(queues).where(among(queues.c.name, bindparam("names")))
-# In one order, so that two transactions that hold the same queues do not wait for each other for ever.
+# Every transaction locks in this order, so that no two can deadlock.
 _HOLD = _FIND.order_by(queues.c.name).with_for_update(read=True, key_share=True)

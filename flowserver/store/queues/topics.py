@@ -1,4 +1,4 @@
-"""Topics, and who has subscribed to them."""
+"""Topics and their subscriptions."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,13 +25,13 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionRow:
-    """Where messages of a topic are brought, and how; instants in ms."""
+    """Where and how messages of a topic are delivered; instants in ms."""
 
     topic: str
     name: str
     endpoint: str
     filter_tag: str | None
-    """Messages with another tag, or none, are not brought; None for all."""
+    """Only messages with this tag are delivered; None for all."""
     strategy: Strategy
     content_format: ContentFormat
     created_at: int
@@ -39,27 +39,27 @@ class SubscriptionRow:
 
 
 def insert_topic(connection: Connection, row: TopicRow) -> bool:
-    """Make a topic; False if there is one of that name."""
+    """Create a topic; False if the name is taken."""
     statement = insert_of(connection)(topics).values(**asdict(row))
     added = statement.on_conflict_do_nothing().returning(topics.c.name)
     return connection.execute(added).one_or_none() is not None
 
 
 def find_topic(connection: Connection, name: str) -> TopicRow | None:
-    """The topic of that name."""
+    """The topic with that name."""
     rows = fetch_rows(connection, _FIND, {"named": name})
     return _topic(rows[0]) if rows else None
 
 
 def hold_topic(connection: Connection, name: str) -> TopicRow | None:
-    """The topic of that name, which is not deleted before the transaction ends; others may hold it likewise."""
+    """The topic with that name, protected from deletion until the transaction ends; others may hold it too."""
     rows = fetch_rows(connection, _HOLD, {"named": name})
     return _topic(rows[0]) if rows else None
 
 
 def list_topics(connection: Connection, *, prefix: str, from_name: str, limit: int) -> list[TopicRow]:
-    """Topics by name whose name begins with `prefix`, from `from_name` on."""
-    # Not LIKE, which knows no case on SQLite.
+    """Topics whose names begin with `prefix`, by name, from `from_name` on."""
+    # Not LIKE, which ignores case on SQLite.
     named_so = func.substr(topics.c.name, 1, len(prefix)) == prefix
     page = select(topics).where(topics.c.name >= max(prefix, from_name), named_so).order_by(topics.c.name)
     return [_topic(row) for row in addressable(connection, page, limit, "name")]
@@ -72,33 +72,33 @@ def update_topic(connection: Connection, name: str, changed: dict[str, Any], now
 
 
 def delete_topic(connection: Connection, name: str) -> None:
-    """Take the topic and its subscriptions away, but not what is to be delivered to them."""
+    """Delete the topic and its subscriptions, but not their deliveries."""
     connection.execute(delete(topics).where(topics.c.name == name))
     connection.execute(delete(subscriptions).where(subscriptions.c.topic == name))
 
 
 def insert_subscription(connection: Connection, row: SubscriptionRow) -> bool:
-    """Subscribe; False if the topic has a subscription of that name."""
+    """Create a subscription; False if the topic has one with that name."""
     statement = insert_of(connection)(subscriptions).values(**asdict(row))
     added = statement.on_conflict_do_nothing().returning(subscriptions.c.name)
     return connection.execute(added).one_or_none() is not None
 
 
 def find_subscription(connection: Connection, topic: str, name: str) -> SubscriptionRow | None:
-    """The topic's subscription of that name."""
+    """The topic's subscription with that name."""
     row = connection.execute(select(subscriptions).where(_key(topic, name))).one_or_none()
     return None if row is None else _subscription(row)
 
 
 def subscriptions_for(connection: Connection, topic: str, tag: str | None) -> list[SubscriptionRow]:
-    """The topic's subscriptions that want messages with that tag."""
+    """The topic's subscriptions that receive messages with that tag."""
     return [_subscription(row) for row in fetch_rows(connection, _FOR, {"of": topic, "tagged": tag})]
 
 
 def list_subscriptions(
     connection: Connection, topic: str, *, prefix: str, from_name: str, limit: int
 ) -> list[SubscriptionRow]:
-    """A topic's subscriptions by name, as `list_topics`."""
+    """A topic's subscriptions by name, like `list_topics`."""
     ours = subscriptions.c
     named_so = func.substr(ours.name, 1, len(prefix)) == prefix
     page = select(subscriptions).where(ours.topic == topic, ours.name >= max(prefix, from_name), named_so)
@@ -112,13 +112,13 @@ def count_subscriptions(connection: Connection, topic: str) -> int:
 
 
 def set_strategy(connection: Connection, topic: str, name: str, strategy: Strategy, now_ms: int) -> bool:
-    """Retry otherwise from the next message on; False if there is no such subscription."""
+    """Change the retry strategy for new messages; False if there is no such subscription."""
     statement = update(subscriptions).where(_key(topic, name)).values(strategy=strategy, modified_at=now_ms)
     return connection.execute(statement).rowcount > 0
 
 
 def delete_subscription(connection: Connection, topic: str, name: str) -> None:
-    """Take the subscription away, but not what is to be delivered to it."""
+    """Delete the subscription but not its deliveries."""
     connection.execute(delete(subscriptions).where(_key(topic, name)))
 
 
@@ -133,7 +133,7 @@ def _topic(row: Any) -> TopicRow:
 
 def _subscription(row: Any) -> SubscriptionRow:
     fields = row._asdict()
-    # A damaged one is read as if it had been made without: it must not keep the others from getting messages.
+    # A damaged value is read as the default: one subscription must not keep others from getting messages.
     strategy = Strategy(fields["strategy"]) if fields["strategy"] in _STRATEGIES else Strategy.BACKOFF
     known_format = fields["content_format"] in _FORMATS
     content_format = ContentFormat(fields["content_format"]) if known_format else ContentFormat.XML

@@ -1,4 +1,4 @@
-"""The table of asynchronous invocations (Serverless Tasks), and its indexes, each with its reason.
+"""The table of asynchronous invocations (Serverless Tasks) and its indexes.
 
 Instants are integer ms since the epoch, as in `tables`.
 """
@@ -61,10 +61,10 @@ invocations = Table(
 )
 """Asynchronous invocations, from their submission until some days after their end.
 
-One row is all there is to one: its state, its one reason to go on (the node that has it in hand, or the end of a
-pause), and `events`, its transitions as JSON. `is_unwanted` marks one that a committed turn wants stopped;
-`callback_due` an ended one whose waiting task has not been told yet. `parked_error` says why the server has parked it:
-`node_id` is then `nodes.PARKED`, which no node takes over.
+One row holds everything: the state, the one reason to continue (the node with the lease, or the end of a pause), and
+the transitions as JSON (`events`). `is_unwanted` marks an invocation that a committed turn wants stopped;
+`callback_due` marks an ended one whose result has not reached the waiting task. `parked_error` says why the invocation
+is parked; `node_id` is then `nodes.PARKED`, which no node takes over.
 """
 Index(
     "ix_invocations_listed",

@@ -1,4 +1,4 @@
-"""What all tables have in common: the metadata that they are part of, and the type of names."""
+"""Shared by all tables: the metadata and the type of names."""
 
 from sqlalchemy import MetaData, Text
 from sqlalchemy.dialects import postgresql
@@ -13,4 +13,4 @@ metadata = MetaData(
 )
 
 Name = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
-"""Text that listings are ordered by: by code points, as SQLite does it, whatever PostgreSQL's own locale is."""
+"""Text that lists are ordered by. It sorts by code points, like SQLite, in every locale of PostgreSQL."""

@@ -1,4 +1,4 @@
-"""Brings a database to the schema of `tables`, by the Alembic scripts that the project and its wheel carry."""
+"""Migrates a database to the schema of `tables` with the Alembic scripts that the project and its wheel contain."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from flowserver.store.sql.database import Database
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent
 MIGRATIONS_LOCK = 7_162_530_801
-"""Any fixed number: the advisory lock under which only one node at a time migrates a PostgreSQL database."""
+"""The advisory lock (any fixed number) that lets only one node at a time migrate a PostgreSQL database."""
 
 
 def migrate(database: Database) -> list[str]:
-    """Apply the migrations that are missing, in one transaction; returns their revisions, oldest first.
+    """Apply the missing migrations in one transaction and return their revisions, oldest first.
 
     Raises SchemaTooNew when the database holds a revision that this version does not know.
     """

@@ -1,4 +1,4 @@
-"""The tables of queues, topics and deliveries, and their indexes, each with its reason.
+"""The tables of queues, topics and deliveries, and their indexes.
 
 Instants are integer ms since the epoch, as in `tables`.
 """
@@ -43,8 +43,8 @@ queue_messages = Table(
 )
 """Messages of queues, until they are deleted or expire. Ids rise with time.
 
-`is_ready` only makes the next one quick to find: one that is delayed or was received is not, until `visible_at` has
-passed and a look finds that. `receipt` is what the last receive handed out, and no other handle is good.
+`is_ready` is an index of what can be received: a delayed or received message is not ready until `visible_at` has passed
+and a receive has noticed that. `receipt` is the handle from the last receive; no other handle is valid.
 """
 Index(
     "ix_queue_messages_ready",
@@ -87,7 +87,7 @@ subscriptions = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("modified_at", BigInteger, nullable=False),
 )
-"""Who hears what is published to a topic, and how."""
+"""Where and how the messages of topics are delivered."""
 
 deliveries = Table(
     "deliveries",
@@ -109,9 +109,10 @@ deliveries = Table(
     Index("ix_deliveries_subscription", "topic", "subscription"),
     Index("ix_deliveries_target_key", "target_key", "wake_at"),
 )
-"""What is still to be brought somewhere: messages of topics to their subscribers, results of invocations to their
-destinations (`invocation_key`). Written with what caused it, deleted when it has arrived or was given up.
+"""Deliveries that have not arrived: messages of topics to their subscribers, results of invocations to their
+destinations (`invocation_key`). A row is written in the transaction that caused it, and deleted when the delivery has
+arrived or was given up.
 
-`wake_at` is when it is tried next; whoever tries it first moves that on, so that it is tried again if its node dies.
-`target_key` is a digest of the target: by its index the deliveries to one target are found, or passed over, together.
+`wake_at` is the instant of the next attempt; a node moves it on before it tries, so that the attempt is repeated if
+the node dies. `target_key` is a digest of the target; its index finds or skips all deliveries to one target.
 """

@@ -1,6 +1,6 @@
-"""Which schema this version needs, and whether a database has it. Knows the migrations by name only.
+"""The schema revision that this version needs, and whether a database has it.
 
-Every start looks here, and hardly any has something to migrate: that is `migrating`, and Alembic with it.
+Knows the migrations by name only: every start checks the revision, and only `migrating` needs to import Alembic.
 """
 
 from typing import Final
@@ -42,7 +42,7 @@ class SchemaTooNew(Exception):
 
 
 def revision_of(connection: Connection) -> str | None:
-    """The database's revision; None if it has never been migrated. Raises SchemaTooNew if it is not one of ours."""
+    """The database's revision; None if it was never migrated. Raises SchemaTooNew if the revision is unknown."""
     if not inspect(connection).has_table(_VERSION.name):
         return None
     revision: str | None = connection.execute(select(_VERSION.c.version_num)).scalar_one_or_none()

@@ -1,9 +1,10 @@
-"""The tables of flows, executions, functions and the server itself, and their indexes, each with its reason.
+"""The tables of flows, executions, functions and the server itself, and their indexes.
 
-With `invocation_tables` and `queue_tables` these are all; `migrations/` must give exactly them; a test compares them.
+With `invocation_tables` and `queue_tables` they are the only source of the schema; a test checks that `migrations/`
+produce exactly it.
 
-JSON is stored as the text it came as or was dumped to; nothing queries inside. Instants are integer ms since the
-epoch. Hot statements are keyed by execution id, so that the tables could be distributed by it.
+JSON is stored as text and never queried inside. Instants are integer ms since the epoch. Frequent statements use the
+execution id as their key, so that the tables could be distributed by it.
 """
 
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table, Text, text
@@ -28,9 +29,9 @@ flows = Table(
     Column("deleted_at", BigInteger),
     Column("retention_days", Integer),
 )
-"""The holder of a name. A deleted flow stays, as long as executions refer to it; its name is free at once.
+"""Flows. The row of a deleted flow stays while executions refer to it; its name is free at once.
 
-`retention_days` says how long its ended executions are kept: 0 for ever, NULL as long as the server's setting says.
+`retention_days` is how long ended executions are kept: 0 for ever, NULL for the server's setting.
 """
 Index(
     "uq_flows_live_name",
@@ -54,18 +55,18 @@ definitions = Table(
     Column("text", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
 )
-"""One immutable text of a flow. Executions pin the one they started with, so updates never touch them."""
+"""The definitions of flows; a text never changes. An execution keeps the definition that it started with."""
 
 RUNNING = text("status = 'Running'")
 NOT_ENDED = text("status NOT IN ('Succeeded', 'Failed', 'Stopped', 'TimedOut')")
-"""The same, and what has a status that makes no sense."""
+"""Running, or with a damaged status."""
 
 CALLBACK_DUE = text("callback_due")
 FORGETTABLE = text("stopped_at IS NOT NULL AND NOT callback_due")
-"""Ended, and nobody has to be told: retention may delete it."""
+"""Ended, and no callback is due: retention may delete it."""
 
 PARKED = text("parked_error IS NOT NULL AND stopped_at IS NULL")
-"""Set aside, and not ended since. By `stopped_at`, so that no index of another status looks better to a planner."""
+"""Parked and not ended. Uses `stopped_at`, so that a planner does not choose an index of another status."""
 
 executions = Table(
     "executions",
@@ -94,11 +95,12 @@ executions = Table(
     CheckConstraint("(status = 'Running') = (stopped_at IS NULL)", name="stopped_at"),
     Index("uq_executions_flow_id_name", "flow_id", "name", unique=True),
 )
-"""The header: narrow and hot. `version` rises with every commit and fences whoever holds an older copy.
+"""The headers of executions: narrow rows that every turn changes. `version` rises with every commit, so that a node
+with an older copy cannot write.
 
-`callback_due` marks an ended execution whose waiting task has not been told yet; `parked_error` one that our own
-code could not run. `document_bytes` is the size of all `local` and `step_input` of its scopes, so that it is known
-before they are read.
+`callback_due` marks an ended execution whose result has not reached the waiting task; `parked_error` is set if the
+server could not run the execution. `document_bytes` is the size of all `local` and `step_input` of its scopes, known before they
+are read.
 """
 Index(
     "ix_executions_flow_id_status",
@@ -139,7 +141,7 @@ execution_documents = Table(
     Column("error", Text),
     Column("cause", Text),
 )
-"""What is wide and cold, kept off the hot row. `input` is the text that the caller sent."""
+"""The documents of executions, which few turns read or change. `input` is the text that the caller sent."""
 
 WAKES = text("wake_at IS NOT NULL")
 TASK = text("wait = 'task'")
@@ -179,7 +181,7 @@ scopes = Table(
 """One row per live scope: its state, its one reason to wake up, and the node that makes its call, together.
 
 There is no second table of timers or tasks that could disagree with it. `child_execution_id` is the execution that a
-scope waits for by `child`.
+scope with the wait `child` waits for.
 """
 Index("ix_scopes_wake_at", scopes.c.wake_at, sqlite_where=WAKES, postgresql_where=WAKES)
 Index(
@@ -201,9 +203,9 @@ finished_items = Table(
     Column("local", Text, nullable=False),
     sqlite_with_rowid=False,
 )
-"""What finished branches and iterations leave for the join of the scope that opened them.
+"""Results of finished branches and iterations, for the join of the scope that opened them.
 
-Written once and read at the join. They are not rows of `scopes`, all of which are read to load an execution.
+Written once and read at the join. They are not in `scopes`, because loading an execution reads all its scopes.
 """
 
 histories = Table(
@@ -215,10 +217,10 @@ histories = Table(
     Column("time", BigInteger, nullable=False),
     Column("events", Text, nullable=False),
 )
-"""History; append only; the events of one turn in one row (`history` says how); ids dense per execution.
+"""Histories, append only: the events of one turn in one row (see `history`). Event ids of an execution have no gaps.
 
-The key holds the last id of a row, so that the row which an event is in is the first at or after it. With row ids,
-because rows of more than a quarter of a page would take pages of their own in a table without.
+The key holds the last event id of a row, so an event is in the first row at or after its id. The table has row ids:
+without them SQLite would give pages of their own to rows larger than a quarter of a page.
 """
 
 history_parts = Table(
@@ -229,7 +231,7 @@ history_parts = Table(
     Column("number", Integer, primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""Large values of events, each once however many events show it; named by the event that showed it first."""
+"""Large values of events. Each is stored once, under the id of the first event that shows it."""
 
 async_configs = Table(
     "async_configs",
@@ -241,7 +243,7 @@ async_configs = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("modified_at", BigInteger, nullable=False),
 )
-"""How asynchronous invocations of a function go: `document` holds the fields that were set, as JSON."""
+"""Configurations of asynchronous invocations: `document` holds the fields that were set, as JSON."""
 
 functions = Table(
     "functions",
@@ -259,10 +261,10 @@ functions = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("modified_at", BigInteger, nullable=False),
 )
-"""Where a function's calls go. `service` may carry a qualifier (`s.prod`) and is "" for the form without one.
+"""The registry of functions. `service` may contain a qualifier (`s.prod`); it is "" for ARNs without a service.
 
-`hook_seconds` bounds the calls of `initialize_url` and `pre_stop_url`. NULL in `concurrency_max` is no bound but the
-server's; in the other two it is the default.
+`hook_seconds` limits the calls of `initialize_url` and `pre_stop_url`. NULL in `concurrency_max` means that only the
+server's limit applies; in `hook_seconds` and `waiting_max` NULL means the default.
 """
 
 access_keys = Table(
@@ -275,7 +277,7 @@ access_keys = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("disabled_at", BigInteger),
 )
-"""Callers. The secret must be kept as it is, since signatures are keyed with it; the bearer token only as SHA-256."""
+"""Access keys. The secret is stored as it is, because signatures are computed with it; the bearer token as SHA-256."""
 
 nonces = Table(
     "nonces",
@@ -285,7 +287,7 @@ nonces = Table(
     Column("expires_at", BigInteger, nullable=False, index=True),
     sqlite_with_rowid=False,
 )
-"""Signature nonces seen inside the window in which a request could be replayed."""
+"""Signature nonces, kept while a request with them could be replayed."""
 
 nodes = Table(
     "nodes",
@@ -297,10 +299,10 @@ nodes = Table(
     Column("beats", BigInteger, nullable=False),
     Column("is_leaving", Boolean, nullable=False),
 )
-"""Leases: a server process may write, and its calls are its own, as long as its row is here.
+"""Leases of nodes: a server process may write, and keeps its calls, while its row is here.
 
-`beats` rises while it lives; whoever sees it stand still deletes the row. `heartbeat_at` is for people only.
-`session_name` is the name its database sessions go by, so that they can be ended with it.
+A live node increases `beats`; a node that sees it unchanged for too long deletes the row. `heartbeat_at` is for people
+only. `session_name` is the name of the node's database sessions, so that another node can terminate them.
 """
 
 at_work = Table(
@@ -310,10 +312,9 @@ at_work = Table(
     Column("node_id", Text, primary_key=True),
     Column("unclean_ends", Integer, nullable=False),
 )
-"""Large executions that a node is at work on: written before it reads one, deleted with the commit of what it did.
+"""Large executions that a node is working on: written before the node reads one, deleted in the commit of its turn.
 
-So the row of a node that is gone tells of an unclean end. `unclean_ends` counts those before, one directly after the
-other.
+So the row of a dead node shows that it died during this work. `unclean_ends` counts earlier deaths in a row.
 """
 
 secrets = Table(
@@ -322,4 +323,4 @@ secrets = Table(
     Column("name", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""Keys that the server made for itself, such as the one task tokens are authenticated with."""
+"""Keys that the server generates for itself, such as the key that authenticates task tokens."""

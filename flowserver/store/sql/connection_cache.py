@@ -1,4 +1,4 @@
-"""A connection kept at hand between two transactions: to go through the pool each time costs more than a turn."""
+"""Keeps the last connection between transactions: checking one out of the pool each time costs more than a turn."""
 
 import threading
 import time
@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, Engine
 
 UNTESTED_SECONDS = 1.0
-"""How long a connection to a database server may have been idle and still be used as if it were alive."""
+"""How long a connection to a database server may be idle and still be used without a test."""
 
 
 class ConnectionCache:
-    """The connection of an engine that was used last, for whoever comes first; others get one from the pool."""
+    """The last used connection of an engine. The next transaction takes it; concurrent ones use the pool."""
 
     def __init__(self, engine: Engine, *, may_die: bool, seconds: Callable[[], float] = time.monotonic) -> None:
-        """With `may_die`, one that has been idle goes back to the pool, which tests it before it is used again.
+        """With `may_die`, an idle connection goes back to the pool, which tests it before its next use.
 
-        `seconds` is a clock that only goes forward.
+        `seconds` is a monotonic clock.
         """
         self._engine = engine
         self._may_die = may_die
@@ -39,7 +39,7 @@ class ConnectionCache:
         self._put_back(connection)
 
     def close(self) -> None:
-        """Give the connection to the pool, and keep none from now on: the pool is to be closed next."""
+        """Return the connection to the pool and cache none from now on; close the pool next."""
         with self._lock:
             self._is_closed = True
             spare, self._spare = self._spare, None
@@ -64,7 +64,7 @@ class ConnectionCache:
         self._let_go(connection)
 
     def _let_go(self, connection: Connection) -> None:
-        """Give it to the pool; if that is closed, to the system, for nobody would ever close it."""
+        """Return it to the pool, or close it if the pool is closed."""
         if self._is_closed and not connection.invalidated:
             connection.detach()
         connection.close()

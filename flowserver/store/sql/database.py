@@ -1,4 +1,4 @@
-"""Database: engines, pragmas, and where transactions begin and end.
+"""Database: engines, pragmas, and transactions.
 
 SQLite: WAL, full fsync, one writer, many readers, incremental vacuum from the first table on.
 PostgreSQL: READ COMMITTED; the rows that a turn changes are locked when they are loaded.
@@ -20,38 +20,38 @@ from flowserver.store.sql.sqlite_files import SqliteFiles
 from flowserver.store.sql.unreadable import decode_text
 
 READERS_MAX = 8
-"""One for each thread that reads, so that none waits for another's: three for lists, one each for timers, recovery,
-retention, the count before starts, and the census of the metrics."""
+"""One connection for each reading thread, so that none waits for another: three for lists, one each for timers,
+recovery, retention, the count before starts, and the counts of the metrics."""
 
 LOOKERS_MAX = 1
-"""A connection for small questions alone: lists that take long may hold all the readers."""
+"""A connection for short queries only: slow lists may hold all the readers."""
 
 SQLITE_WRITERS_MAX = 2
-"""One is kept for whoever writes all the time; of two transactions one waits for the other in any case."""
+"""One is cached for the committer; of two transactions one waits for the other in any case."""
 
 POSTGRES_WRITERS_MAX = 3
-"""Connections that readers cannot take, however many there are: every execution waits for the writer."""
+"""Connections that readers never take: every execution waits for the writer."""
 
 CONNECT_SECONDS = 10
-"""How long connecting to PostgreSQL may take; the driver would wait for minutes for a machine that is gone."""
+"""Limit for connecting to PostgreSQL; the driver would wait for minutes if the machine does not answer."""
 
 WRITER_CACHE_KIB = 8_192
 READER_CACHE_KIB = 1_024
-"""Pages that a SQLite connection keeps; the system keeps the file's others. Hot are the last ones of each index."""
+"""Page caches of SQLite connections. The operating system caches the rest; hot are the last pages of each index."""
 
 BUSY_TIMEOUT_MS = 30_000
 KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
-"""A PostgreSQL machine that is gone without a word is noticed after about ten seconds (`tcp_user_timeout` in ms)."""
+"""A PostgreSQL machine that disappears is noticed after about ten seconds (`tcp_user_timeout` is in ms)."""
 
 SESSIONS_MAX = 2
 """Connections of a node outside transactions: one listens and beats, one sends notices."""
 
 LOCK_TIMEOUT_MS = 300
-"""How long such a session may wait for a lock; it must come round to its next beat."""
+"""How long such a session may wait for a lock, so that its next beat is in time."""
 
 AUTO_VACUUM_INCREMENTAL = 2
 CLOSE_SECONDS = 10.0
-"""How long closing waits for transactions under way; those of this server take milliseconds."""
+"""How long closing waits for open transactions, which normally take milliseconds."""
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class DatabaseUrlInvalid(ValueError):
 
 
 def parse_url(text: str) -> URL:
-    """The URL as SQLAlchemy takes it; raises DatabaseUrlInvalid. The driver for PostgreSQL is psycopg."""
+    """The URL for SQLAlchemy, with psycopg as the driver for PostgreSQL. Raises DatabaseUrlInvalid."""
     try:
         url = make_url(text)
     except ArgumentError:
@@ -74,15 +74,15 @@ def parse_url(text: str) -> URL:
 
 
 class Database:
-    """The engines of one database. `write()` is for one thread at a time on SQLite; `read()` for any."""
+    """The engines of one database. On SQLite one thread at a time uses `write()`; any thread may use `read()`."""
 
     def __init__(self, url_text: str) -> None:
         self.url = parse_url(url_text)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.session_name = f"flowserver {uuid4()}"
-        """What all sessions of this process are called in PostgreSQL, so that another node can end them."""
+        """The name of this process's sessions in PostgreSQL, by which another node can terminate them."""
         self.files = SqliteFiles(Path(self.url.database or "")) if self.is_sqlite else None
-        """What becomes of the SQLite files; None on PostgreSQL."""
+        """Guards the SQLite files; None on PostgreSQL."""
         if self.is_sqlite:
             self._writer = self._sqlite_engine("BEGIN IMMEDIATE", SQLITE_WRITERS_MAX, WRITER_CACHE_KIB)
             self._reader = self._sqlite_engine("BEGIN", READERS_MAX, READER_CACHE_KIB)
@@ -107,16 +107,16 @@ class Database:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the SQLite file was deleted or replaced under this process; nothing is written any more."""
+        """Whether the SQLite file was deleted or replaced while open; then every write is refused."""
         return self.files is not None and self.files.lost is not None
 
     def on_loss(self, act: Callable[[], object]) -> None:
-        """Have it called when the SQLite file turns out to be deleted or replaced, in the thread that finds out."""
+        """Call `act` when the SQLite file is found to be deleted or replaced, in the thread that finds it."""
         if self.files is not None:
             self.files.on_loss = act
 
     def make_folder(self) -> None:
-        """Create the folder of the SQLite file if there is none, for its owner only: keys and secrets will be in it."""
+        """Create a missing folder of the SQLite file, for its owner only: it will hold keys and secrets."""
         if self.sqlite_file is not None:
             self.sqlite_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -153,13 +153,13 @@ class Database:
 
     @contextmanager
     def look(self) -> Iterator[Connection]:
-        """The like, for one thread at a time and for what takes a moment: its connection is no other reader's."""
+        """Like `read`, on a connection of its own, for short queries of one thread at a time."""
         with self._under_way(), self._spare_looker.begin() as connection:
             yield connection
 
     @contextmanager
     def session(self) -> Iterator[Connection]:
-        """A PostgreSQL connection on which every statement commits by itself, and without waiting for the disk."""
+        """A PostgreSQL connection on which every statement commits by itself, without waiting for the disk."""
         with self._under_way(), self._sessions.connect() as connection:
             yield connection
 
@@ -169,19 +169,19 @@ class Database:
             return query(connection)
 
     def checkpoint(self) -> None:
-        """Bring what is committed into the SQLite file itself, as far as no reader is in the way; waits for nobody.
+        """Copy the write-ahead log into the SQLite file as far as readers allow, without waiting for them.
 
-        Only then a file that has become shorter is so on the disk.
+        A file shortened by a vacuum shrinks on the disk only then.
         """
         with self._under_way(), self._reader.connect() as connection:
             driver: Any = connection.connection.driver_connection
             driver.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def close(self) -> None:
-        """Give all connections back to the system, once the transactions of other threads have ended.
+        """Close all connections when the transactions of other threads have ended.
 
-        Not those to SQLite files that were replaced: closing the last one deletes the log by its name, which may be
-        another file's by now.
+        Connections to SQLite files that were replaced stay open: closing the last one deletes the log by name, and the
+        name may belong to another file's log now.
         """
         if self.is_lost:
             return
@@ -198,7 +198,7 @@ class Database:
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
-        """Count a transaction: a connection that comes back after the pool was closed would stay open."""
+        """Count an open transaction: a connection returned after the pool is closed would stay open."""
         with self._changed:
             self._transactions += 1
         try:
@@ -242,7 +242,7 @@ class Database:
         return engine
 
     def _postgres_engine(self, connections: int) -> Engine:
-        # An option in the URL wins, so that an operator can have other time-outs.
+        # Options in the URL take precedence, so that an operator can set other time-outs.
         defaults: dict[str, int | str] = {"connect_timeout": CONNECT_SECONDS, **KEEPALIVE}
         options = {name: value for name, value in defaults.items() if name not in self.url.query}
         options["application_name"] = self.session_name
@@ -258,24 +258,24 @@ class Database:
 
 
 def _prepare_writer(connection: Any, _record: object) -> None:
-    """Every row that is written is found by its key.
+    """Force index scans: every written row is found by its key.
 
-    A prepared plan made while tables are small or unknown would read them whole, and be kept while they grow.
+    Otherwise a plan prepared while a table is small would read it whole, and would stay in use while the table grows.
     """
     connection.execute("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
     connection.commit()
 
 
 def _prepare_session(connection: Any, _record: object) -> None:
-    """What such a session writes is worth nothing after a power cut; nobody should wait for the disk on its account."""
+    """Sessions do not wait for the disk: their writes (beats) mean nothing after a power cut."""
     connection.execute(f"SET synchronous_commit = off; SET lock_timeout = {LOCK_TIMEOUT_MS}")
     connection.commit()
 
 
 def _make_private_file(file: Path) -> None:
-    """Create a missing database file readable by its owner only; SQLite gives -wal and -shm the file's own mode.
+    """Create a missing database file readable by its owner only; SQLite gives -wal and -shm the same mode.
 
-    A file that exists keeps its mode. A folder that is missing is SQLite's to complain of.
+    An existing file keeps its mode. If the folder is missing, SQLite reports it.
     """
     if file.parent.is_dir() and not file.exists():
         file.touch(mode=0o600)
@@ -284,10 +284,10 @@ def _make_private_file(file: Path) -> None:
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     """Pragmas of every connection; auto_vacuum takes effect only before the first table exists."""
     connection.isolation_level = None  # SQLAlchemy's begin event opens transactions, not the driver
-    connection.text_factory = decode_text  # the driver's own would fail a whole query for one bad byte
+    connection.text_factory = decode_text  # the driver's own fails the whole query for one bad byte
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     if connection.execute("PRAGMA auto_vacuum").fetchone() != (AUTO_VACUUM_INCREMENTAL,):
-        # Not otherwise, because setting it writes: a new reader would have to wait for the writer.
+        # Only if necessary: setting it writes, so a new reader would wait for the writer.
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     for pragma in (
         "journal_mode = WAL",

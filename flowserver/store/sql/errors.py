@@ -1,4 +1,4 @@
-"""What the drivers' errors tell: the database's own codes and words, and whether it is away."""
+"""Reads drivers' errors: the database's codes and messages, and whether the database is unavailable."""
 
 import sqlite3
 
@@ -6,48 +6,48 @@ from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, InternalError,
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 LOCK_NOT_AVAILABLE = "55P03"
-"""PostgreSQL's code for a lock that was not had in time."""
+"""PostgreSQL's code for a lock time-out."""
 
 NUL_STATES = ("22021", "22P05")
-"""PostgreSQL's codes for NUL as a byte and as an escape in JSON; the driver refuses most such texts itself."""
+"""PostgreSQL's codes for NUL as a byte and as a JSON escape; the driver rejects most such texts itself."""
 
 READ_ONLY = "25006"
-"""PostgreSQL's code for a write to a standby, as which a primary may come back for a while."""
+"""PostgreSQL's code for a write to a standby; after a failover a former primary may be one for a while."""
 
 
 def sqlstate_of(error: BaseException) -> str | None:
-    """PostgreSQL's code of five characters; None if the error is not from there."""
+    """PostgreSQL's code of five characters; None if the error is not PostgreSQL's."""
     return getattr(getattr(error, "orig", None), "sqlstate", None)
 
 
 def sqlite_code_of(error: BaseException) -> int | None:
-    """SQLite's extended result code; None if the error is not from there."""
+    """SQLite's extended result code; None if the error is not SQLite's."""
     return getattr(getattr(error, "orig", None), "sqlite_errorcode", None)
 
 
 def reason_of(error: BaseException) -> str:
-    """What the database said, in one line: without the statement, and without what users' data it was about."""
+    """The database's message in one line, without the statement and without users' data."""
     said = str(getattr(error, "orig", None) or error)
     return next(iter(said.splitlines()), type(error).__name__)
 
 
 def was_cut(error: object) -> bool:
-    """Whether the connection had been ended, so that the same may work at once over another."""
+    """Whether the connection was closed, so that a retry on another connection may succeed at once."""
     return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
 def holds_nul(error: BaseException) -> bool:
-    """Whether a text could not be stored or looked for because it holds NUL, a character that PostgreSQL lacks."""
+    """Whether a text was rejected because it contains NUL, which PostgreSQL cannot store."""
     return isinstance(error, DataError) and (sqlstate_of(error) in NUL_STATES or "NUL" in reason_of(error))
 
 
 def is_away(error: Exception) -> bool:
-    """Whether the database could not be reached, or could not write: the same may work a little later."""
+    """Whether the database is unreachable or cannot write, so that a later retry may succeed."""
     if isinstance(error, PoolTimeout):
         return True
     if isinstance(error, InternalError) and sqlstate_of(error) == READ_ONLY:
         return True
     if not isinstance(error, (OperationalError, InterfaceError)):
         return False
-    code = sqlite_code_of(error)  # SQLITE_ERROR is a mistake in what we told it
+    code = sqlite_code_of(error)  # SQLITE_ERROR means a mistake in our statement
     return code is None or code & 0xFF != sqlite3.SQLITE_ERROR

@@ -1,4 +1,4 @@
-"""Whether a text, or a pair of them, is in a list that is one parameter, as each database likes it."""
+"""`column IN (list)` with the whole list as one parameter, in the form that suits each database."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,19 +13,19 @@ from flowserver.base.json_values import dump_json
 
 
 class among(FunctionElement[Any]):  # noqa: N801 # reads as SQL does, like SQLAlchemy's own functions
-    """`among(column, bindparam(name))`: whether a text is in a list; `texts` gives the parameter.
+    """`among(column, bindparam(name))`: whether a text is in a list; `texts` makes the parameter.
 
-    Unlike with IN, the statement is the same for lists of any length.
+    Unlike IN, the statement is the same for lists of any length, so it is compiled once.
     """
 
-    type = NullType()  # of a Boolean, SQLite would be asked whether it is 1
+    type = NullType()  # with Boolean, SQLAlchemy appends "= 1" for SQLite
     inherit_cache = True
 
 
 @compiles(among, "sqlite")
 def _among_sqlite(element: among, compiler: SQLCompiler, **options: Any) -> str:
     column, listed = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"{column} IN (SELECT value FROM json_each({listed}))"  # noqa: S608 # compiled, not typed by anybody
+    return f"{column} IN (SELECT value FROM json_each({listed}))"  # noqa: S608 # compiled SQL, no user input
 
 
 @compiles(among, "postgresql")
@@ -35,7 +35,7 @@ def _among_postgres(element: among, compiler: SQLCompiler, **options: Any) -> st
 
 
 class among_pairs(FunctionElement[Any]):  # noqa: N801 # like `among`
-    """`among_pairs(column, other, bindparam(name))`: the like for two columns together; `pairs` gives the parameter."""
+    """`among_pairs(column, other, bindparam(name))`: `among` for two columns together; `pairs` makes the parameter."""
 
     type = NullType()
     inherit_cache = True

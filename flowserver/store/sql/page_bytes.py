@@ -1,4 +1,4 @@
-"""Pages that end early: rows of a list are read a few at a time, until a page holds as many bytes as it may."""
+"""Pages with a limit in bytes: rows are read a few at a time until the page is full."""
 
 import logging
 from collections.abc import Iterable
@@ -11,16 +11,16 @@ from flowserver.store.sql.unreadable import is_text, legible
 log = logging.getLogger(__name__)
 
 ROWS_AT_ONCE = 8
-"""Rows that are read ahead of a page's end; one has three documents of 256 KiB at most."""
+"""Rows read at a time; a row has at most three documents of 256 KiB."""
 
 
 def read_page(
     connection: Connection, query: Select[Any], limit: int, bytes_max: int, *names: str
 ) -> tuple[list[Row[Any]], Row[Any] | None]:
-    """The first rows of an ordered query, and the row that the next page begins with, if there is one.
+    """The first rows of an ordered query, and the row that the next page begins with; None after the last.
 
-    At most `limit` rows, and from the second on at most `bytes_max` bytes of text. The columns `names` must be texts:
-    other rows cannot be asked for, nor can a page begin with them; they are left out, with a line in the log.
+    A page has at most `limit` rows and `bytes_max` bytes of text, but always the first row. A row in which one of the
+    columns `names` is not valid text is left out and logged: no request and no cursor could name it.
     """
     asked = limit + 1
     while True:

@@ -1,9 +1,8 @@
-"""The statements of every turn, straight to the driver.
+"""Runs the statements of every turn directly on the driver.
 
-What SQLAlchemy does around a statement, and for every row of an executemany, costs several times what SQLite does for
-it. Here a statement is compiled once per database and set of keys, and parameters and rows pass as they are. So this
-is only for columns whose values need no conversion: text, integers; booleans when they are written.
-Errors are SQLAlchemy's own.
+SQLAlchemy's work around a statement, and around every row of an executemany, costs several times SQLite's own. Here a
+statement is compiled once per database and set of keys, and parameters and rows are passed unchanged. So this works
+only for columns whose values need no conversion: text, integers, and booleans in writes. Errors are SQLAlchemy's.
 """
 
 from collections import namedtuple
@@ -26,10 +25,10 @@ Rows = list[tuple[Any, ...]]
 
 
 def execute_many(connection: Connection, statement: UpdateBase, rows: Sequence[dict[str, Any]]) -> int:
-    """Execute the statement for every row. Returns how many rows it changed.
+    """Execute the statement for every row and return how many rows changed.
 
-    All rows have the same keys, and no two of them name the same row of the table: otherwise the two databases differ,
-    as SQLite takes the rows one after the other and PostgreSQL all at once.
+    All rows must have the same keys and name different rows of the table: SQLite executes them one by one, PostgreSQL
+    all at once.
     """
     if not rows:
         return 0
@@ -50,7 +49,7 @@ def execute_plain(connection: Connection, sql: str) -> None:
 
 
 def fetch_all(connection: Connection, statement: Executable, parameters: dict[str, Any]) -> Rows:
-    """All rows of a query, as the driver gives them."""
+    """All rows of a query, as the driver returns them."""
     sql, order = _compiled(statement, connection.dialect, tuple(parameters))
     given = parameters if order is None else tuple([parameters[key] for key in order])
 
@@ -62,7 +61,7 @@ def fetch_all(connection: Connection, statement: Executable, parameters: dict[st
 
 
 def fetch_rows(connection: Connection, statement: Select[Any], parameters: dict[str, Any]) -> list[Any]:
-    """The like, as named tuples: attributes for the columns, `_asdict`."""
+    """Like `fetch_all`, as named tuples: an attribute for each column, `_asdict`."""
     return list(map(_row_type(statement)._make, fetch_all(connection, statement, parameters)))
 
 
@@ -71,16 +70,16 @@ def _run(connection: Connection, sql: str, work: Callable[[Any], T]) -> T:
     try:
         return work(cursor)
     except connection.dialect.loaded_dbapi.Error as error:
-        raise _told(connection, sql, error) from error
+        raise _wrapped(connection, sql, error) from error
     finally:
         cursor.close()
 
 
-def _told(connection: Connection, sql: str, error: Any) -> BaseException:
-    """The driver's error as SQLAlchemy tells it; a connection that it has ended is given up."""
+def _wrapped(connection: Connection, sql: str, error: Any) -> BaseException:
+    """The driver's error as SQLAlchemy's. If it closed the connection, the connection is invalidated."""
     dialect = connection.dialect
     is_gone = dialect.is_disconnect(error, connection.connection, None)
-    told: BaseException = DBAPIError.instance(
+    wrapped: BaseException = DBAPIError.instance(
         sql,
         None,
         error,
@@ -91,7 +90,7 @@ def _told(connection: Connection, sql: str, error: Any) -> BaseException:
     )
     if is_gone:
         connection.invalidate(error)
-    return told
+    return wrapped
 
 
 @lru_cache(maxsize=64)

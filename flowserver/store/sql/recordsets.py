@@ -1,7 +1,7 @@
-"""Statements for one row made into statements for many, as PostgreSQL likes them: all rows are one parameter, in JSON.
+"""Turns a statement for one row into one for many rows on PostgreSQL: all rows are one JSON parameter.
 
-The server plans and runs one statement and the driver sends one message, however many rows there are. Not arrays, one
-for each column: the driver writes those in Python, value by value.
+PostgreSQL then plans and runs one statement, and the driver sends one message, for any number of rows. Arrays, one for
+each column, would be slower: the driver writes them in Python, value by value.
 """
 
 from functools import lru_cache
@@ -12,16 +12,16 @@ from sqlalchemy.sql.dml import UpdateBase
 from sqlalchemy.sql.visitors import iterate, replacement_traverse
 
 ROWS = "given_rows"
-"""The parameter."""
+"""The name of the parameter."""
 
 
 @lru_cache(maxsize=64)
 def over_recordset(statement: UpdateBase, keys: tuple[str, ...]) -> UpdateBase:
-    """The statement over all rows of the parameter `ROWS`: the JSON text of a list of objects with these keys.
+    """The statement for all rows of the parameter `ROWS`, the JSON text of a list of objects with these keys.
 
-    For INSERT of columns, with or without ON CONFLICT, and for UPDATE and DELETE where named parameters say, setting
-    columns. It does what `Connection.execute` does row by row, provided that no two rows name the same row of the table
-    (only one of them would count) and all have the same keys (one that is missing would be NULL and no error).
+    Works for INSERT, with or without ON CONFLICT, and for UPDATE and DELETE whose conditions use named parameters. The
+    effect is that of executing row by row if all rows have the same keys (a missing key would be NULL, not an error)
+    and name different rows of the table (only one of two would count).
     """
     named = {each.key: each for each in iterate(statement) if isinstance(each, BindParameter) and each.key in keys}
     columns = {each.name: each for each in statement.table.c}

@@ -1,16 +1,18 @@
-"""The files of a SQLite database: whether they are the ones that were opened, and whether they belong together.
+"""The files of a SQLite database: checks that they belong together and that they are still the opened ones.
 
-SQLite replays a `-wal` that it finds beside a file into that file, whichever file it is: a backup copied beside a
-`-wal` that a crash left gets the newer pages of another file. So a writer notes, in a small file beside the database,
-which log goes with which file. The numbers that it compares are in the header of page 1: the user version, which a
-writer sets to a new random value with its first change in each second; the schema version, which VACUUM raises; and how
-many pages there are and how many of them are free.
-A log is known by the salt that SQLite gives it when it begins the log anew. At that moment everything before is in the
-file and on the disk. So a file that goes with a log has the header that was noted then, or one that the log holds.
-There is no false alarm: without a note for just this log nothing is refused.
+SQLite replays any `-wal` that it finds beside a database file. If a backup is copied beside a `-wal` that a crash left,
+SQLite mixes newer pages of another file into it. So a writer notes in a small file beside the database (`-origin`)
+which log belongs to which file.
 
-A running server loses what it acknowledges if its files are deleted or replaced. So after each COMMIT, before anybody
-hears of it, the path is compared with the file that was opened, and the open log must still have a name.
+- A log is identified by its salt, which SQLite changes when it restarts the log. At that moment all earlier changes
+  are in the file and on the disk.
+- A file is identified by numbers in the header of page 1: the user version, which a writer sets to a random value with
+  its first change in each second; the schema version, which VACUUM raises; the numbers of pages and of free pages.
+- So a file belongs to a log if its header is noted with the log's salt or is in the log. Without a
+  note for this salt nothing is refused, so there are no false alarms.
+
+If the files of a running server are deleted or replaced, its commits are lost. So after each COMMIT, before any reply,
+the path is compared with the opened file, and the open log must still have a name.
 """
 
 import json
@@ -32,37 +34,37 @@ from sqlalchemy.exc import InterfaceError
 log = logging.getLogger(__name__)
 
 MARK_SECONDS = 1.0
-"""How often a busy writer marks page 1: a copy that is older than the last mark before a log began is told from it."""
+"""How often a busy writer marks page 1, so that an older copy of the file can be recognized."""
 
 LOG_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 LOG_HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
 SALT = slice(16, 24)
-"""Where a log's header holds the salt; each of its frames repeats it at 8."""
+"""The salt in a log's header; each frame repeats it at 8."""
 
 NUMBERS = {"user_version": 60, "schema_version": 40, "page_count": 28, "freelist_count": 36}
-"""What is compared: the pragma that tells it, and where page 1 holds it, in four bytes."""
+"""The compared numbers: the pragma that reads each, and its offset in page 1 (four bytes)."""
 
 Header = tuple[int, ...]
-"""These numbers, in their order."""
+"""The values of NUMBERS, in their order."""
 
 NO_FILE: Header = (0,) * len(NUMBERS)
 
 
 class FilesReplaced(InterfaceError):
-    """The database's files were deleted or replaced under this process; nothing it writes would be kept."""
+    """The database's files were deleted or replaced while open; what this process writes would be lost."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("COMMIT", None, Exception(reason))
 
 
 class LogOfAnotherFile(Exception):
-    """The database file was replaced by hand while a `-wal` of the file before it waits."""
+    """The database file was replaced by hand, and a `-wal` of the old file is still beside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What was noted of a log: the header of the file that it began with, and of one that `restore` puts there."""
+    """The note about a log: the header of its file, and of the file that a running `restore` puts in its place."""
 
     salt: str
     header: Header | None
@@ -75,15 +77,15 @@ def log_of(file: Path) -> Path:
 
 
 def origin_of(file: Path) -> Path:
-    """Where the note about the log is."""
+    """The file with the note about the log."""
     return Path(f"{file}-origin")
 
 
 def read_header(file: Path) -> Header | None:
-    """The numbers in the file itself, without its log; zeros for an empty file or none, None if it is no database."""
+    """The numbers in the file itself, without its log; zeros if it is empty or missing, None if it is no database."""
     if not file.exists() or file.stat().st_size == 0:
         return NO_FILE
-    # Never through a descriptor of our own: closing that would drop the locks of this process's connections.
+    # Not with open(): closing that descriptor would drop the locks of this process's connections.
     try:
         connection = sqlite3.connect(f"file:{quote(str(file))}?mode=ro&immutable=1", uri=True)
     except sqlite3.Error:
@@ -97,7 +99,7 @@ def read_header(file: Path) -> Header | None:
 
 
 def read_log(file: Path) -> tuple[str, set[Header]] | None:
-    """The salt of the file's log and the headers that it holds; None without a log that SQLite would replay."""
+    """The salt of the file's log and the headers in the log; None if there is no log that SQLite would replay."""
     try:
         with log_of(file).open("rb") as content:
             head = content.read(LOG_HEADER_BYTES)
@@ -120,7 +122,7 @@ def _header_of(page: bytes) -> Header:
 
 
 def read_origin(file: Path) -> Origin | None:
-    """What was noted last; None if nothing was, or nothing that can be read: after a power cut it may be cut short."""
+    """The note; None if there is none or it cannot be read, for example because a power cut truncated it."""
     try:
         noted = json.loads(origin_of(file).read_text())
         header, restored = (None if each is None else tuple(map(int, each)) for each in noted["headers"])
@@ -130,7 +132,7 @@ def read_origin(file: Path) -> Origin | None:
 
 
 def write_origin(file: Path, origin: Origin, *, durably: bool = False) -> None:
-    """Note it, in one step. Raises OSError."""
+    """Replace the note atomically. Raises OSError."""
     fresh = Path(f"{origin_of(file)}.new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as content:
@@ -142,9 +144,9 @@ def write_origin(file: Path, origin: Origin, *, durably: bool = False) -> None:
 
 
 def require_own_log(file: Path) -> None:
-    """Before the first connection: raises LogOfAnotherFile if the log that waits is known to be of another file.
+    """Call before the first connection. Raises LogOfAnotherFile if the log is known to belong to another file.
 
-    A restore that was interrupted after it had put the new file in its place is finished here.
+    Also finishes a restore that was interrupted after it had replaced the file.
     """
     waiting, origin = read_log(file), read_origin(file)
     if waiting is None or origin is None or origin.salt != waiting[0]:
@@ -153,7 +155,7 @@ def require_own_log(file: Path) -> None:
     if header is None or header == origin.header or header in waiting[1]:
         return
     if header == origin.restored:
-        log.warning("a restore had been interrupted, and is complete now")
+        log.warning("finished a restore that had been interrupted")
         remove_logs(file)
         return
     raise LogOfAnotherFile(
@@ -164,13 +166,13 @@ def require_own_log(file: Path) -> None:
 
 
 def remove_logs(file: Path) -> None:
-    """Delete the log, its index, and the note, in this order: while there is a log, the note says whose it is."""
+    """Delete the log, its index and the note, in this order, so that a log never lacks its note."""
     for path in (log_of(file), Path(f"{file}-shm"), Path(f"{origin_of(file)}.new"), origin_of(file)):
         path.unlink(missing_ok=True)
 
 
 class SqliteFiles:
-    """The files of one open database, for all threads of a process."""
+    """Watches the files of one open database, for all threads of a process."""
 
     def __init__(self, file: Path, seconds: Callable[[], float] = time.monotonic) -> None:
         self._file = file
@@ -182,12 +184,12 @@ class SqliteFiles:
         self._salt = b""
         self._marked_at = -MARK_SECONDS
         self.lost: str | None = None
-        """Why nothing is written any more; None while all is well."""
+        """Why writes are refused; None normally."""
         self.on_loss: Callable[[], object] = lambda: None
-        """Called once, in the thread that finds out."""
+        """Called once, in the thread that finds the loss."""
 
     def connecting(self) -> None:
-        """Before each connection. Raises LogOfAnotherFile, FilesReplaced."""
+        """Call before each connection. Raises LogOfAnotherFile, FilesReplaced."""
         with self._lock:
             if self._identity is None:
                 require_own_log(self._file)
@@ -195,7 +197,7 @@ class SqliteFiles:
                 self._require_same()
 
     def connected(self) -> None:
-        """After each connection, when there is a file. Raises FilesReplaced."""
+        """Call after each connection, when the file exists. Raises FilesReplaced."""
         with self._lock:
             if self._identity is None:
                 status = self._file.stat()
@@ -203,14 +205,14 @@ class SqliteFiles:
             self._require_same()
 
     def mark(self, driver: Any) -> None:
-        """Within a transaction that has changed something: give page 1 a new random number, once in MARK_SECONDS."""
+        """Call in a transaction with changes: writes a new random number to page 1, once in MARK_SECONDS."""
         now = self._seconds()
         if now - self._marked_at >= MARK_SECONDS:
             self._marked_at = now
             driver.execute(f"PRAGMA user_version = {secrets.randbits(31)}")
 
     def committed(self) -> None:
-        """After each COMMIT and before its answers. Raises FilesReplaced if what was committed is not kept."""
+        """Call after each COMMIT and before its replies. Raises FilesReplaced if the commit is lost."""
         with self._lock:
             self._require_same()
             if self._log is None:
@@ -227,12 +229,12 @@ class SqliteFiles:
                 self._note_origin(salt.hex())
 
     def require(self) -> None:
-        """Before each writing transaction. Raises FilesReplaced once it was noticed."""
+        """Call before each writing transaction. Raises FilesReplaced if a loss was found."""
         if self.lost is not None:
             raise FilesReplaced(self.lost)
 
     def close(self) -> None:
-        """Once all connections are closed."""
+        """Call when all connections are closed."""
         with self._lock:
             if self._log is not None:
                 os.close(self._log)
@@ -254,7 +256,7 @@ class SqliteFiles:
         raise FilesReplaced(reason)
 
     def _note_origin(self, salt: str) -> None:
-        """SQLite has begun the log anew. If the file has a header of this log already, it is too late to note."""
+        """SQLite has restarted the log. If the file has a header of this log already, it is too late for the note."""
         try:
             noted, waiting, header = read_origin(self._file), read_log(self._file), read_header(self._file)
             if waiting is None or waiting[0] != salt or header is None or header in waiting[1]:
@@ -262,4 +264,4 @@ class SqliteFiles:
             if noted is None or noted.salt != salt:
                 write_origin(self._file, Origin(salt, header))
         except OSError as error:
-            log.warning("what file a log belongs to could not be noted: %s", error)
+            log.warning("cannot write the note that says which file the log belongs to: %s", error)

@@ -1,8 +1,7 @@
-"""Damaged rows: what is wrong with a stored value, and whether a database's error tells of damage.
+"""Damaged rows: finds what is wrong with a stored value, and whether a database error means damage.
 
-SQLite keeps any value in any column, and a file can be spoilt in ways that no constraint sees. Text that is no UTF-8 is
-read with half characters in place of the bad bytes (`decode_text`), so that one row never keeps the rest of a query
-from being read; whoever uses the row finds them here.
+SQLite accepts any value in any column, and a damaged file can hold anything. Bytes that are not UTF-8 are read as
+surrogates (`decode_text`), so that one bad row does not fail the whole query; readers of the row check it here.
 """
 
 import logging
@@ -19,23 +18,23 @@ from flowserver.store.sql.errors import sqlite_code_of, sqlstate_of
 log = logging.getLogger(__name__)
 
 DAMAGE_CLASSES = ("XX", "58")
-"""Of PostgreSQL's error codes: a row or an index makes no sense; a file cannot be read."""
+"""Classes of PostgreSQL's error codes: data or an index is corrupted; a file cannot be read."""
 
 DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 READ_FAILURES = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
-"""The same of SQLite's."""
+"""SQLite's codes for the same."""
 
 Check = tuple[str, type[Any], bool, bool]
-"""Of a column: its name, its values' Python type, whether it may be NULL, whether it holds an instant."""
+"""Of a column: name, Python type of its values, whether it may be NULL, whether it holds an instant."""
 
 
 def decode_text(stored: bytes) -> str:
-    """A text as SQLite keeps it. Bytes that are no UTF-8 become half characters, which no valid text holds."""
+    """Decodes a stored text. Bytes that are not UTF-8 become surrogates, which valid text never contains."""
     return stored.decode("utf-8", "surrogateescape")
 
 
 def is_text(value: object) -> bool:
-    """Whether the value is a text that can be stored, compared and sent."""
+    """Whether the value is valid text, which can be stored, compared and sent."""
     if not isinstance(value, str):
         return False
     try:
@@ -46,7 +45,7 @@ def is_text(value: object) -> bool:
 
 
 def legible(value: Any) -> Any:
-    """A stored text for people to read: what is no UTF-8 in it is shown as U+FFFD. Other values stay as they are."""
+    """A stored text for people to read, with U+FFFD for bytes that are not UTF-8. Other values stay as they are."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if not isinstance(value, str) or value.isascii():
@@ -55,7 +54,7 @@ def legible(value: Any) -> Any:
 
 
 def checks_of(columns: Iterable[Column[Any]]) -> tuple[Check, ...]:
-    """How the values of these columns are checked by `damage_in`, in their order."""
+    """The checks of these columns for `damage_in`, in their order."""
     return tuple(
         (column.name, column.type.python_type, bool(column.nullable), isinstance(column.type, BigInteger))
         for column in columns
@@ -63,7 +62,7 @@ def checks_of(columns: Iterable[Column[Any]]) -> tuple[Check, ...]:
 
 
 def damage_in(values: Iterable[Any], checks: tuple[Check, ...]) -> str | None:
-    """What is wrong with a row's first value that its column should not hold; None if all are right."""
+    """What is wrong with the first invalid value of a row; None if all values are valid."""
     value: Any
     for value, (name, kind, is_nullable, is_instant) in zip(values, checks, strict=True):
         if value is None:
@@ -75,12 +74,12 @@ def damage_in(values: Iterable[Any], checks: tuple[Check, ...]) -> str | None:
             if not (value.isascii() or is_text(value)):
                 return f"its {name} is not valid UTF-8"
         elif is_instant and value > INSTANT_MS_MAX:
-            return f"its {name} is no instant"
+            return f"its {name} is not an instant"
     return None
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Whether the database says that it cannot read or change these very rows; it may do well otherwise."""
+    """Whether the database reports that it cannot read or change these rows; it may work for others."""
     if not isinstance(error, DBAPIError) or error.connection_invalidated:
         return False
     state = sqlstate_of(error)
@@ -91,9 +90,9 @@ def is_damage(error: BaseException | None) -> bool:
 
 
 def addressable(connection: Connection, page: Select[Any], limit: int, *names: str) -> list[Row[Any]]:
-    """The first `limit` rows of an ordered query whose columns `names` are texts.
+    """The first `limit` rows of an ordered query in which the columns `names` are valid text.
 
-    Others cannot be asked for, nor can a page begin with them: they are left out, with a line in the log.
+    Other rows are left out and logged: no request and no cursor could name them.
     """
     asked = limit
     while True:

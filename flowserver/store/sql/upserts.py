@@ -1,6 +1,6 @@
-"""INSERT … ON CONFLICT, which both databases know but SQLAlchemy has once for each.
+"""INSERT … ON CONFLICT. Both databases have it, but SQLAlchemy has a separate construct for each.
 
-What one node reads may be overtaken by another before it writes; one statement that settles a conflict is not.
+One statement resolves the conflict: between a read and a write another node could insert the row.
 """
 
 from typing import Any

@@ -169,7 +169,7 @@ def test_any_filter_finds_what_it_should(
 ) -> None:
     """With bounds so low that pages end early, too, and every page goes on where the one before ended."""
     database, rows = many
-    monkeypatch.setattr(listing, "LOOKED_AT_MAX", looked_at)
+    monkeypatch.setattr(listing, "SCANNED_MAX", looked_at)
     monkeypatch.setattr(listing, "NAMES_MAX", few)
     chosen = list(filters())
     for wanted in chosen if looked_at > 1 else random.Random(looked_at).sample(chosen, 20):
