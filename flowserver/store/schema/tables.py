@@ -99,8 +99,8 @@ executions = Table(
 with an older copy cannot write.
 
 `callback_due` marks an ended execution whose result has not reached the waiting task; `parked_error` is set if the
-server could not run the execution. `document_bytes` is the size of all `local` and `step_input` of its scopes, known before they
-are read.
+server could not run the execution. `document_bytes` is the size of all `local` and `step_input` of its scopes, known
+before they are read.
 """
 Index(
     "ix_executions_flow_id_status",
