@@ -29,11 +29,11 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup, look_up
+from flowserver.engine.invocations.call_queues import Line, Lines
+from flowserver.engine.invocations.runs import Runs
 from flowserver.engine.invocations.settings import AsyncSettings
 from flowserver.engine.invocations.stopping import stop_all, stop_named, stop_unreadable_named
-from flowserver.engine.invocations.waiting import Line, Lines
-from flowserver.engine.invocations.worker import Runs
-from flowserver.engine.invocations.writer import Check, Submission, insert_in
+from flowserver.engine.invocations.writes import Check, Submission, insert_in
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import submitted
 from flowserver.machine.invocations.results import result_of_invocation

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from flowserver.engine.invocations.transitions import change_by
-from flowserver.engine.invocations.writer import save_in
+from flowserver.engine.invocations.writes import save_in
 from flowserver.machine.invocations.lifecycle import CallEnded, Happening, StopAsked
 from flowserver.store.cluster.nodes import PARKED
 from flowserver.store.invocations.changes import (

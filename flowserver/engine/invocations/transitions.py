@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from flowserver.base.limits import Limits
-from flowserver.engine.invocations.writer import Change
+from flowserver.engine.invocations.writes import Change
 from flowserver.invokers.invocation import Failed, Invocation, Reply
 from flowserver.invokers.replies import failure_in
 from flowserver.machine.invocations.lifecycle import AttemptFailed, AttemptSucceeded, Happening, advance_invocation

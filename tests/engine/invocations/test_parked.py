@@ -84,7 +84,7 @@ async def test_one_that_fails_in_our_own_code_is_called_once(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("flowserver.engine.invocations.worker.outcome_of_reply", fail_by_a_bug)
+        patch.setattr("flowserver.engine.invocations.runs.outcome_of_reply", fail_by_a_bug)
         await node.engine.invocations.submit(new("bad"))
         (await functions.next_call("shop/pay")).reply({})
         assert (await parked(node, "bad")).parked_error == "KeyError: 'a bug'"
@@ -157,7 +157,7 @@ async def test_a_parked_one_can_be_stopped(node: Node, functions: Functions, spo
 async def test_the_end_of_its_execution_ends_a_parked_one(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flowserver.engine.invocations.worker.outcome_of_reply", fail_by_a_bug)
+    monkeypatch.setattr("flowserver.engine.invocations.runs.outcome_of_reply", fail_by_a_bug)
     await node.create_flow("f", SYNC)
     await node.start("f", "e")
     call = await functions.next_call("shop/pay")

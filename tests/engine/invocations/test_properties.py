@@ -23,7 +23,7 @@ from sqlalchemy import delete, select
 
 from flowserver.engine.invocations.stopping import stop_all, stop_named
 from flowserver.engine.invocations.transitions import change_by
-from flowserver.engine.invocations.writer import Submission, insert_in, save_in
+from flowserver.engine.invocations.writes import Submission, insert_in, save_in
 from flowserver.machine.invocations.lifecycle import (
     AttemptBegan,
     AttemptFailed,

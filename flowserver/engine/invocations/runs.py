@@ -18,7 +18,7 @@ from flowserver.engine.functions.call_slots import CallSlot
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
 from flowserver.engine.invocations.transitions import call_of, change_by, outcome_of_reply
-from flowserver.engine.invocations.writer import save_in
+from flowserver.engine.invocations.writes import save_in
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import (
     AttemptBegan,
