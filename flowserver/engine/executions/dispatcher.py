@@ -22,7 +22,7 @@ from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.caller import Caller
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
-from flowserver.engine.invocations.call_queues import Line, Lines
+from flowserver.engine.invocations.call_queues import CallQueues, QueueKey
 from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
 from flowserver.language.graph import (
     ActionTarget,
@@ -71,9 +71,9 @@ class Dispatcher:
         self._submitter = submitter
         self._hooks = hooks
         self._orders = OrderedCalls(context)
-        self._lines: Lines[CallKey] = Lines(registry, slots, self._turn_came, self._refuse)
+        self._queues: CallQueues[CallKey] = CallQueues(registry, slots, self._turn_came, self._refuse)
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
-        self._waiting: dict[CallKey, Line] = {}
+        self._waiting: dict[CallKey, QueueKey] = {}
         self._kept: dict[CallKey, OrderedCall] = {}
         self._draining = False
 
@@ -85,15 +85,15 @@ class Dispatcher:
         key = (caller.execution_id, command.scope_id, command.wait_id)
         if self._draining or key in self._calls or key in self._waiting:
             return
-        line = _line(caller, command)
-        slot = self._lines.take_now(line)
+        queue = _queue_key(caller, command)
+        slot = self._queues.take_now(queue)
         if slot is not None:
             self._begin(key, slot, (caller, command))
             return
-        self._waiting[key] = line
+        self._waiting[key] = queue
         if len(self._kept) < KEPT_MAX and size <= KEPT_BYTES_MAX:
             self._kept[key] = caller, command
-        self._lines.join(line, key)
+        self._queues.join(queue, key)
 
     def cancel(self, key: CallKey) -> bool:
         """Drop the call, since no step waits for it any more; False if this node is not making it."""
@@ -101,10 +101,10 @@ class Dispatcher:
         if call is not None:
             call.cancel()
             return True
-        line = self._forget_waiting(key)
-        if line is None:
+        queue = self._forget_waiting(key)
+        if queue is None:
             return False
-        self._lines.drop(line, key)
+        self._queues.drop(queue, key)
         return True
 
     def abandon(self) -> None:
@@ -112,20 +112,20 @@ class Dispatcher:
         for call in self._calls.values():
             call.cancel()
         self._calls.clear()
-        self._lines.clear()
+        self._queues.clear()
         self._waiting.clear()
         self._kept.clear()
 
     def leave(self) -> None:
         """Begin no more calls; those that wait for a slot are left to others."""
         self._draining = True
-        self._lines.close()
+        self._queues.close()
         self._waiting.clear()
         self._kept.clear()
 
     def give_up_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[CallKey]:
         """Drop up to `limit` calls that wait for a slot, of executions (by id) that this node need not keep."""
-        given_up = self._lines.send_away(lambda key: keeps(key[0]), limit)
+        given_up = self._queues.send_away(lambda key: keeps(key[0]), limit)
         for key in given_up:
             self._forget_waiting(key)
         return given_up
@@ -182,7 +182,7 @@ class Dispatcher:
         self._calls[key] = call
         call.add_done_callback(lambda _: self._forget(key, call))
 
-    def _forget_waiting(self, key: CallKey) -> Line | None:
+    def _forget_waiting(self, key: CallKey) -> QueueKey | None:
         self._kept.pop(key, None)
         return self._waiting.pop(key, None)
 
@@ -312,15 +312,15 @@ class Dispatcher:
         return max(deadline_at - self._clock.now_ms(), 1)
 
 
-def _line(caller: Caller, command: InvokeTask) -> Line:
+def _queue_key(caller: Caller, command: InvokeTask) -> QueueKey:
     match command.target:
         case FunctionTarget(_, service, qualifier, function) if not command.asynchronous:
-            return Line(caller.flow_name, (service, qualifier, function))
+            return QueueKey(caller.flow_name, (service, qualifier, function))
         case ActionTarget(action, service, api):
             called = (service, "", api) if service != "fnf" else (action,)
-            return Line(caller.flow_name, called, is_function=service != "fnf")
+            return QueueKey(caller.flow_name, called, is_function=service != "fnf")
         case target:
-            return Line(caller.flow_name, (target.arn,), is_function=False)
+            return QueueKey(caller.flow_name, (target.arn,), is_function=False)
 
 
 def _result(reply: Replied | Failed) -> Result:

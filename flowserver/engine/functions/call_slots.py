@@ -40,7 +40,7 @@ class CallSlots:
         self.concurrency = Concurrency(limits, nodes)
         self._slots = KeyedSemaphore(limits.invocations_in_flight_max, limits.in_flight_share_percent)
         self.callers_waiting = 0
-        """How many wait for a slot of the node, lines not counted."""
+        """How many wait for a slot of the node, call queues not counted."""
 
     @property
     def taken(self) -> int:
@@ -64,13 +64,13 @@ class CallSlots:
         return None
 
     async def acquire(
-        self, flow_name: str, callee: Callee, limit: KeyedSemaphore | None = None, *, for_line: bool = False
+        self, flow_name: str, callee: Callee, limit: KeyedSemaphore | None = None, *, for_queue: bool = False
     ) -> CallSlot:
-        """The same, but wait. A line that waits `for_line` is not counted in `callers_waiting`: its keys are counted.
+        """The same, but wait. A call queue passes `for_queue`: its keys are counted, and not it in `callers_waiting`.
 
         If the wait is cancelled, the slot of `limit` is released.
         """
-        self.callers_waiting += not for_line
+        self.callers_waiting += not for_queue
         try:
             await self._slots.acquire(flow_name, callee)
         except asyncio.CancelledError:
@@ -78,5 +78,5 @@ class CallSlots:
                 limit.release()
             raise
         finally:
-            self.callers_waiting -= not for_line
+            self.callers_waiting -= not for_queue
         return CallSlot(self._slots, flow_name, callee, limit)

@@ -1,8 +1,8 @@
-"""The lines in which calls wait for their turn, of keys only: what a key stands for is read when its turn comes.
+"""FIFO queues of waiting calls. They hold keys only: the call of a key is read when the key reaches a slot.
 
-There is a line for each flow and what it calls, and one for each function of asynchronous invocations. A line waits
-for a slot of its function and of the node as one waiter, so that a hundred thousand in it keep neither another flow's
-call nor another function's line waiting for more than one turn.
+There is one queue for each flow and callee, and one for each function of asynchronous invocations. A queue waits for a
+slot of its function and of the node as one waiter. So a hundred thousand keys in it delay another flow's call, or
+another function's queue, by one turn at most.
 """
 
 import asyncio
@@ -23,23 +23,23 @@ log = logging.getLogger(__name__)
 K = TypeVar("K")
 
 
-class Line(NamedTuple):
-    """What a line goes by."""
+class QueueKey(NamedTuple):
+    """The flow and the callee of a queue."""
 
     flow_name: str
-    """The flow whose calls wait; for calls of no flow, what they call."""
+    """The flow whose calls wait; the callee's name for calls of no flow."""
     called: Callee
     """The function, as a `FunctionKey`; or another target by its name."""
     is_function: bool = True
 
     @staticmethod
-    def of(function: FunctionKey) -> "Line":
-        """The line of a function that no flow calls."""
-        return Line("/".join(function), function)
+    def of(function: FunctionKey) -> "QueueKey":
+        """The queue of a function's asynchronous invocations."""
+        return QueueKey("/".join(function), function)
 
 
-class Lines(Generic[K]):
-    """The lines of this node for one kind of key."""
+class CallQueues(Generic[K]):
+    """The queues of this node for keys of one kind."""
 
     def __init__(
         self,
@@ -48,169 +48,169 @@ class Lines(Generic[K]):
         begin: Callable[[K, CallSlot], None],
         refuse: Callable[[K, str], None] | None = None,
     ) -> None:
-        """`begin` has a key's turn begin. `refuse` is told of a key that is one too many for its function, and why;
-        without it, whoever has keys join looks before how many may.
+        """`begin` is called with a key and its slot. `refuse` is called with a key that exceeds the limit of its
+        function, and the reason; without it, callers check the limit before they `join`.
         """
         self._registry = registry
         self._slots = slots
         self._begin = begin
         self._refuse = refuse
-        self._lines: dict[Line, OrderedDict[K, None]] = {}
-        self._heads: dict[Line, asyncio.Task[None]] = {}
-        self._looking: dict[Line, asyncio.Task[None]] = {}
+        self._queues: dict[QueueKey, OrderedDict[K, None]] = {}
+        self._heads: dict[QueueKey, asyncio.Task[None]] = {}
+        self._looking: dict[QueueKey, asyncio.Task[None]] = {}
         self._waiting: Counter[Callee] = Counter()
         self._at_limits: Counter[Callee] = Counter()
         self._is_closed = False
 
     @property
     def waiting(self) -> int:
-        """How many wait, all together."""
+        """How many keys wait in all queues."""
         return self._waiting.total()
 
-    def length(self, line: Line) -> int:
-        """How many wait in the line."""
-        return len(self._lines.get(line, ()))
+    def length(self, queue: QueueKey) -> int:
+        """How many keys wait in a queue."""
+        return len(self._queues.get(queue, ()))
 
-    def take_now(self, line: Line) -> CallSlot | None:
-        """A slot that needs no waiting; None if there is none, or others wait in the line, or its function has to be
-        looked up first: then join.
+    def take_now(self, queue: QueueKey) -> CallSlot | None:
+        """A slot, without waiting. None if no slot is free, keys wait in the queue, or the function must be looked up
+        first: then `join`.
         """
-        if self._is_closed or self._lines.get(line):
+        if self._is_closed or self._queues.get(queue):
             return None
-        found = self._registry.remembered(*line.called) if line.is_function else None
-        if found is None and line.is_function:
+        found = self._registry.remembered(*queue.called) if queue.is_function else None
+        if found is None and queue.is_function:
             return None
-        limit, callee = self._limit(line, found)
+        limit, callee = self._limit(queue, found)
         if limit is not None and not limit.acquire_now():
             return None
-        return self._slots.acquire_now(line.flow_name, callee, limit)
+        return self._slots.acquire_now(queue.flow_name, callee, limit)
 
-    def join(self, line: Line, key: K) -> None:
-        """Wait for a turn."""
+    def join(self, queue: QueueKey, key: K) -> None:
+        """Append a key to its queue, if it does not wait there already."""
         if self._is_closed:
             return
-        keys = self._lines.setdefault(line, OrderedDict())
+        keys = self._queues.setdefault(queue, OrderedDict())
         if key not in keys:
             keys[key] = None
-            self._waiting[line.called] += 1
-        if line not in self._heads:
-            head = asyncio.create_task(self._advance(line), name=f"line of {'/'.join(line.called)}")
-            self._heads[line] = head
-            head.add_done_callback(lambda _: self._left(line, head))
-        elif self._refuse is not None and line.is_function:
-            self._check_soon(line)
+            self._waiting[queue.called] += 1
+        if queue not in self._heads:
+            head = asyncio.create_task(self._advance(queue), name=f"queue of {'/'.join(queue.called)}")
+            self._heads[queue] = head
+            head.add_done_callback(lambda _: self._left(queue, head))
+        elif self._refuse is not None and queue.is_function:
+            self._check_soon(queue)
 
-    def drop(self, line: Line, key: K) -> None:
-        """It waits no more, if it did."""
-        keys = self._lines.get(line)
+    def drop(self, queue: QueueKey, key: K) -> None:
+        """Remove a key from its queue, if it waits there."""
+        keys = self._queues.get(queue)
         if keys is not None and key in keys:
             del keys[key]
-            self._count_down(line)
+            self._count_down(queue)
 
     def close(self) -> None:
-        """Nobody's turn comes any more, and nobody joins."""
+        """Remove all keys, and accept no more."""
         self._is_closed = True
         self.clear()
 
     def clear(self) -> None:
-        """Send everybody away."""
+        """Remove all keys."""
         for task in (*self._heads.values(), *self._looking.values()):
             task.cancel()
         self._heads.clear()
         self._looking.clear()
-        self._lines.clear()
+        self._queues.clear()
         self._waiting.clear()
 
     def send_away(self, keeps: Callable[[K], bool], limit: int) -> list[K]:
-        """Have up to `limit` that cannot begin at once leave their lines, but not those that `keeps` is true for."""
+        """Remove and return up to `limit` keys for which `keeps` is false; none while the node has free slots."""
         if not self._slots.are_crowded:
             return []
-        waiting = ((line, key) for line, keys in self._lines.items() for key in keys if not keeps(key))
+        waiting = ((queue, key) for queue, keys in self._queues.items() for key in keys if not keeps(key))
         gone = list(islice(waiting, limit))
-        for line, key in gone:
-            self.drop(line, key)
+        for queue, key in gone:
+            self.drop(queue, key)
         return [key for _, key in gone]
 
-    async def _advance(self, line: Line) -> None:
-        while self._lines.get(line):
-            found = await self._look_up(line)
-            self._check_room(line, found)
-            if not self._lines.get(line):
+    async def _advance(self, queue: QueueKey) -> None:
+        while self._queues.get(queue):
+            found = await self._look_up(queue)
+            self._check_room(queue, found)
+            if not self._queues.get(queue):
                 return
-            slot = await self._take(line, found)
-            keys = self._lines.get(line)
-            if not keys:  # they were sent away meanwhile
+            slot = await self._take(queue, found)
+            keys = self._queues.get(queue)
+            if not keys:  # they were removed meanwhile
                 slot.release()
                 return
             key, _ = keys.popitem(last=False)
-            self._count_down(line)
+            self._count_down(queue)
             self._begin(key, slot)
 
-    async def _take(self, line: Line, found: Lookup | None) -> CallSlot:
-        """A slot for the next one."""
-        limit, callee = self._limit(line, found)
+    async def _take(self, queue: QueueKey, found: Lookup | None) -> CallSlot:
+        """Wait for a slot for the first key."""
+        limit, callee = self._limit(queue, found)
         if limit is not None:
-            self._at_limits[line.called] += 1
+            self._at_limits[queue.called] += 1
             try:
                 await limit.acquire()
             finally:
-                self._at_limits[line.called] -= 1
-        return await self._slots.acquire(line.flow_name, callee, limit, for_line=True)
+                self._at_limits[queue.called] -= 1
+        return await self._slots.acquire(queue.flow_name, callee, limit, for_queue=True)
 
-    def _limit(self, line: Line, found: Lookup | None) -> tuple[KeyedSemaphore | None, Callee]:
-        """The function's own slots, if it has a limit, and the name under which slots of the node are taken."""
+    def _limit(self, queue: QueueKey, found: Lookup | None) -> tuple[KeyedSemaphore | None, Callee]:
+        """The function's own slots, None without a limit, and the name under which slots of the node are taken."""
         if not isinstance(found, Endpoint):
-            return None, line.called
+            return None, queue.called
         return self._slots.concurrency.of(found), found.registered_as
 
-    async def _look_up(self, line: Line) -> Lookup | None:
-        if not line.is_function:
+    async def _look_up(self, queue: QueueKey) -> Lookup | None:
+        if not queue.is_function:
             return None
-        service, qualifier, function = line.called
+        service, qualifier, function = queue.called
         found = self._registry.remembered(service, qualifier, function)
         try:
             return found or await persist(lambda: self._registry.find(service, qualifier, function), gives_up=True)
-        except Exception:  # unreadable names or registration: those who wait find that out when their turn comes
-            log.exception("a function of calls that wait cannot be looked up")
+        except Exception:  # an unreadable name or registration: each call fails by it when it reaches a slot
+            log.exception("cannot look up function %s of waiting calls", "/".join(queue.called))
             return None
 
-    def _check_soon(self, line: Line) -> None:
-        """See that not too many wait in the line."""
-        found = self._registry.remembered(*line.called)
+    def _check_soon(self, queue: QueueKey) -> None:
+        """Check the function's limit, after a look-up if it is not cached."""
+        found = self._registry.remembered(*queue.called)
         if found is not None:
-            self._check_room(line, found)
-        elif line not in self._looking:
-            self._looking[line] = asyncio.create_task(self._check_later(line))
+            self._check_room(queue, found)
+        elif queue not in self._looking:
+            self._looking[queue] = asyncio.create_task(self._check_later(queue))
 
-    async def _check_later(self, line: Line) -> None:
+    async def _check_later(self, queue: QueueKey) -> None:
         me = asyncio.current_task()
-        self._check_room(line, await self._look_up(line))
-        if self._looking.get(line) is me:
-            del self._looking[line]
+        self._check_room(queue, await self._look_up(queue))
+        if self._looking.get(queue) is me:
+            del self._looking[queue]
 
-    def _check_room(self, line: Line, found: Lookup | None) -> None:
-        """Refuse those that came last if more of the function wait than may, those outside of these lines included."""
+    def _check_room(self, queue: QueueKey, found: Lookup | None) -> None:
+        """Refuse the newest keys while more calls of the function wait, here and outside of these queues, than may."""
         concurrency = self._slots.concurrency
         limit = concurrency.of(found) if isinstance(found, Endpoint) else None
         if self._refuse is None or limit is None or not isinstance(found, Endpoint):
             return
-        room = concurrency.room(found) - limit.waiting + self._at_limits[line.called]
-        keys = self._lines.get(line)
-        while keys and self._waiting[line.called] > room:
+        room = concurrency.room(found) - limit.waiting + self._at_limits[queue.called]
+        keys = self._queues.get(queue)
+        while keys and self._waiting[queue.called] > room:
             key, _ = keys.popitem()
-            self._count_down(line)
+            self._count_down(queue)
             self._refuse(key, concurrency.refusal(found))
 
-    def _count_down(self, line: Line) -> None:
-        self._waiting[line.called] -= 1
-        if not self._waiting[line.called]:
-            del self._waiting[line.called]
+    def _count_down(self, queue: QueueKey) -> None:
+        self._waiting[queue.called] -= 1
+        if not self._waiting[queue.called]:
+            del self._waiting[queue.called]
 
-    def _left(self, line: Line, head: asyncio.Task[None]) -> None:
-        if self._heads.get(line) is not head:
+    def _left(self, queue: QueueKey, head: asyncio.Task[None]) -> None:
+        if self._heads.get(queue) is not head:
             return
-        del self._heads[line]
-        keys = self._lines.pop(line, OrderedDict())
-        for key in keys:  # they came at the last moment
-            self._count_down(line)
-            self.join(line, key)
+        del self._heads[queue]
+        keys = self._queues.pop(queue, OrderedDict())
+        for key in keys:  # they joined while the task ended
+            self._count_down(queue)
+            self.join(queue, key)

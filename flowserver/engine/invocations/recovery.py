@@ -71,7 +71,7 @@ class InvocationRecovery:
 
     def is_local(self, call: HeldInvocation) -> bool:
         """Whether the invocation waits or is under way here."""
-        return self._invocations.is_in_hand(call.invocation_key)
+        return self._invocations.holds(call.invocation_key)
 
     async def resume(self, found: FoundInvocations, lost: list[HeldInvocation], scope: SweepScope) -> Resumed:
         """First stop what is to be stopped, so that it is not called again. Orphans belong to the first that asks."""

@@ -136,7 +136,7 @@ class Runs:
         row: InvocationRow | None = None
         try:
             row = self._kept.pop(run.key, None) or await self._load(run.key)
-            while row is not None and self._is_in_hand(row):
+            while row is not None and self._is_held(row):
                 row = await self._go_on(run, row, slot)
         except ResourceThrottled:  # the server is stopping: another goes on
             log.warning("invocation %s is left as it is", run.key)
@@ -152,7 +152,7 @@ class Runs:
                 del self._runs[run.key]
                 self._left(run.key, row)
 
-    def _is_in_hand(self, row: InvocationRow) -> bool:
+    def _is_held(self, row: InvocationRow) -> bool:
         return row.node_id == self._lease.node_id and not row.state.is_over
 
     async def _load(self, key: str) -> InvocationRow:
@@ -184,7 +184,7 @@ class Runs:
         if slot is None:
             return None  # it was to be stopped, and somebody was faster
         begun = await self._make_ready(row, endpoint)
-        if begun is None or begun.state.status is not InvocationStatus.RUNNING or not self._is_in_hand(begun):
+        if begun is None or begun.state.status is not InvocationStatus.RUNNING or not self._is_held(begun):
             return begun
         outcome = await self._call(run, begun, endpoint)
         slot.release()
@@ -203,7 +203,7 @@ class Runs:
         refused = endpoint if isinstance(endpoint, Failure) else None
         if isinstance(endpoint, Endpoint) and not self._hooks.is_initialized(endpoint):
             taken = await self._change(row, TurnCame())
-            if taken is None or not self._is_in_hand(taken) or taken.state.status is InvocationStatus.STOPPING:
+            if taken is None or not self._is_held(taken) or taken.state.status is InvocationStatus.STOPPING:
                 return taken
             row, refused = taken, await self._hooks.initialize(endpoint, row.request_id)
         if refused is None:

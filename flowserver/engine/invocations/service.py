@@ -29,7 +29,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup, look_up
-from flowserver.engine.invocations.call_queues import Line, Lines
+from flowserver.engine.invocations.call_queues import CallQueues, QueueKey
 from flowserver.engine.invocations.runs import Runs
 from flowserver.engine.invocations.settings import AsyncSettings
 from flowserver.engine.invocations.stopping import stop_all, stop_named, stop_unreadable_named
@@ -124,8 +124,8 @@ class Invocations:
         self.settings = AsyncSettings(self._reader)
         self._submissions = Coalescer(self._committer, insert_in, context.limits.pending_messages_max)
         self._runs = Runs(context, registry, invoker, hooks, self._left)
-        self._lines: Lines[str] = Lines(registry, slots, self._begin)
-        self._in_hand: set[str] = set()
+        self._queues: CallQueues[str] = CallQueues(registry, slots, self._begin)
+        self._held: set[str] = set()
         self._coming: Counter[FunctionKey] = Counter()
 
     # What others ask for
@@ -155,7 +155,7 @@ class Invocations:
         return row
 
     def _check_room(self, new: NewInvocation, endpoint: Endpoint) -> None:
-        if self._lines.length(Line.of(new.called)) + self._coming[new.called] >= self._concurrency.room(endpoint):
+        if self._queues.length(QueueKey.of(new.called)) + self._coming[new.called] >= self._concurrency.room(endpoint):
             raise ResourceThrottled(f"as many invocations of function '{new.function}' wait as may")
 
     def _came(self, function: FunctionKey) -> None:
@@ -182,7 +182,7 @@ class Invocations:
     def take_up(self, rows: Iterable[InvocationRow]) -> None:
         """Go on with those of them that are in this node's hands, by what was just committed."""
         for row in rows:
-            if row.node_id is None or row.invocation_key in self._in_hand:
+            if row.node_id is None or row.invocation_key in self._held:
                 continue  # it has ended, or pauses, or is here already
             if row.node_id == self._lease.node_id:
                 self._runs.keep(row)
@@ -264,17 +264,17 @@ class Invocations:
     def take_over(self, held: Iterable[HeldInvocation]) -> None:
         """Go on with what the rows say is in this node's hands."""
         for each in held:
-            if each.invocation_key in self._in_hand:
+            if each.invocation_key in self._held:
                 continue
             if each.status == InvocationStatus.STOPPING or not each.is_legible:  # one that only ends needs no slot
-                self._in_hand.add(each.invocation_key)
+                self._held.add(each.invocation_key)
                 self._runs.begin(each.invocation_key, None)
             else:
                 self._join((each.service, each.qualifier, each.function), each.invocation_key)
 
-    def is_in_hand(self, key: str) -> bool:
+    def holds(self, key: str) -> bool:
         """Whether the invocation waits or is under way here."""
-        return key in self._in_hand
+        return key in self._held
 
     @property
     def under_way(self) -> list[str]:
@@ -284,7 +284,7 @@ class Invocations:
     @property
     def waiting(self) -> int:
         """How many wait for their turn here."""
-        return self._lines.waiting
+        return self._queues.waiting
 
     def notice_stopping(self, keys: Iterable[str]) -> None:
         """Others are stopping these."""
@@ -301,8 +301,8 @@ class Invocations:
 
     def send_away(self, keeps: Callable[[str], bool], limit: int) -> list[str]:
         """Let go of up to `limit` that cannot begin at once, of none that `keeps` is true for; returns their keys."""
-        gone = self._lines.send_away(keeps, limit)
-        self._in_hand.difference_update(gone)
+        gone = self._queues.send_away(keeps, limit)
+        self._held.difference_update(gone)
         for key in gone:
             self._runs.forget(key)
         return gone
@@ -311,18 +311,18 @@ class Invocations:
 
     def leave(self) -> None:
         """Begin no more; those that wait are left to others."""
-        self._lines.close()
+        self._queues.close()
 
     async def drain(self, seconds: float) -> None:
         """Wait for those under way, then drop the rest: whoever takes them over makes their calls again."""
-        self._lines.close()
+        self._queues.close()
         await self._runs.drain(seconds)
 
     def abandon(self) -> None:
         """The lease was lost: whatever is here is others' now."""
-        self._lines.clear()
+        self._queues.clear()
         self._runs.drop()
-        self._in_hand.clear()
+        self._held.clear()
 
     def _row(self, new: NewInvocation, settings: InvocationSettings) -> InvocationRow:
         return InvocationRow(
@@ -343,17 +343,17 @@ class Invocations:
         )
 
     def _join(self, function: FunctionKey, key: str) -> None:
-        self._in_hand.add(key)
-        self._lines.join(Line.of(function), key)
+        self._held.add(key)
+        self._queues.join(QueueKey.of(function), key)
 
     def _begin(self, key: str, slot: CallSlot) -> None:
-        if key not in self._in_hand or self._runs.find(key) is not None:  # it was stopped before its turn came
+        if key not in self._held or self._runs.find(key) is not None:  # it was stopped before its turn came
             slot.release()
         else:
             self._runs.begin(key, slot)
 
     def _left(self, key: str, row: InvocationRow | None) -> None:
-        self._in_hand.discard(key)
+        self._held.discard(key)
         if row is None:
             return
         if row.state.is_over:
@@ -366,14 +366,14 @@ class Invocations:
             run = self._runs.find(row.invocation_key)
             if row.state.is_over:
                 if run is None:  # it makes room for another
-                    self._lines.drop(Line.of((row.service, row.qualifier, row.function)), row.invocation_key)
+                    self._queues.drop(QueueKey.of((row.service, row.qualifier, row.function)), row.invocation_key)
                     self._runs.forget(row.invocation_key)
-                    self._in_hand.discard(row.invocation_key)
+                    self._held.discard(row.invocation_key)
                 self._note_ended(row)
             elif run is not None:
                 run.stop()
             elif row.node_id == self._lease.node_id:  # it waits here to be called again
-                self._in_hand.add(row.invocation_key)
+                self._held.add(row.invocation_key)
                 self._runs.begin(row.invocation_key, None)
             else:
                 self._news.left_to_others()

@@ -50,7 +50,7 @@ async def parked(node: Node, key: str) -> InvocationHeader:
             await node.engine.committer.write(lambda _: None)
             page = await node.operations.async_invocations.list_parked(next_token=None, limit=None)
             found = next((each for each in page.items if each.invocation_key == key), None)
-            if found is not None and not node.engine.invocations.is_in_hand(key):
+            if found is not None and not node.engine.invocations.holds(key):
                 return found
 
 

@@ -22,7 +22,7 @@ from flowserver.base.errors import (
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.deletion_pace import ROW_BYTES, ROWS_MAX
-from flowserver.engine.invocations.call_queues import Line
+from flowserver.engine.invocations.call_queues import QueueKey
 from flowserver.engine.invocations.service import NewInvocation
 from flowserver.engine.invocations.stopping import stop_all
 from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
@@ -540,11 +540,11 @@ async def test_a_lost_one_is_found_among_very_many(
     for number in range(5):
         await node.engine.invocations.submit(new(str(number)))
     held = await functions.next_call("shop/pay")
-    node.engine.invocations._in_hand.discard("3")  # as if this node had forgotten it
-    node.engine.invocations._lines.drop(Line.of(("shop", "", "pay")), "3")
+    node.engine.invocations._held.discard("3")  # as if this node had forgotten it
+    node.engine.invocations._queues.drop(QueueKey.of(("shop", "", "pay")), "3")
     for _ in range(6):
         await node.engine.recovery.sweep()
-    assert node.engine.invocations.is_in_hand("3")
+    assert node.engine.invocations.holds("3")
     held.reply({})
 
 
