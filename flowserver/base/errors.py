@@ -35,11 +35,13 @@ FlowServerError
 ├── SubscriptionAlreadyExist   409
 ├── FlowAlreadyExists          409
 ├── InvocationExists           409  (code StatefulAsyncInvocationAlreadyExists)
+├── ExecutionInputDiffers      409  (REST only, code ExecutionAlreadyExists)
 ├── ExecutionNotParked         409  (REST only)
 ├── InvocationNotParked        409  (REST only)
 ├── TaskInvalidState           409
 ├── RequestTimeout             408
 ├── FunctionNotStarted         412
+├── PreconditionFailed         412  (REST only)
 ├── UrlTooLong                 414
 ├── UnsupportedMediaType       415
 ├── ResourceExhausted          429
@@ -310,6 +312,20 @@ class FlowAlreadyExists(FlowServerError):
 
     code = "FlowAlreadyExists"
     status = 409
+
+
+class ExecutionInputDiffers(FlowServerError):
+    """An execution of this name exists already, with another input."""
+
+    code = "ExecutionAlreadyExists"
+    status = 409
+
+
+class PreconditionFailed(FlowServerError):
+    """The resource is not as the request's If-Match or If-None-Match demands."""
+
+    code = "PreconditionFailed"
+    status = 412
 
 
 class ExecutionNotParked(FlowServerError):

@@ -40,6 +40,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "merge-key": "The YAML merge key `<<` is not supported.",
     "missing-attribute": "A required attribute is missing.",
     "missing-parameter": "A parameter that the target requires is not in serviceParams.",
+    "misspelt-root": "A reference begins with a word that is nearly `$input`, `$local` or `$context`.",
     "more-warnings": "Warning: the definition has more warnings than the list shows.",
     "nesting-too-deep": "The YAML nests deeper than the server accepts.",
     "newer-dialect": "The definition is written in the newer language, Type: StateMachine.",
@@ -53,6 +54,8 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "too-many-steps": "The definition has more steps than the server accepts.",
     "too-much-text": "The YAML holds more text, aliases followed, than the server accepts.",
     "unknown-attribute": "An attribute is not known in this place.",
+    "unknown-flow": "Warning: the server has no flow of this name.",
+    "unknown-function": "Warning: the function is not registered with the server.",
     "unknown-goto": "A goto does not name a step of its own list.",
     "unknown-parameter": "The target does not take a parameter of serviceParams.",
     "unknown-step-type": "A step's type is not one of the eight.",
@@ -64,8 +67,9 @@ DIAGNOSTICS: Final[dict[str, str]] = {
 """Every id and what it means, in one line. Ids are stable: clients may match on them."""
 
 
-LENIENT: Final = frozenset({"empty-attribute", "unknown-attribute"})
-"""The errors that a lenient check makes warnings: what they name is then left out, as if it were not written."""
+LENIENT: Final = frozenset({"empty-attribute", "misspelt-root", "unknown-attribute"})
+"""The errors that a lenient check makes warnings: an attribute is then left out, as if it were not written, and a
+misspelt reference is a constant."""
 
 
 class Severity(StrEnum):
@@ -102,11 +106,15 @@ class CheckingStopped(Exception):
 
 
 class DefinitionRejected(InvalidArgument):
-    """The definition is not valid; `diagnostics` holds what was found, warnings too, in order of place."""
+    """The definition is not valid; `diagnostics` holds what was found, warnings too, in order of place.
+
+    It has no errors where a caller has asked that warnings refuse it.
+    """
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         self.diagnostics = diagnostics
-        super().__init__(_summary([item for item in diagnostics if item.severity is Severity.ERROR]))
+        errors = [item for item in diagnostics if item.severity is Severity.ERROR]
+        super().__init__(_summary(errors or list(diagnostics)))
 
 
 def _summary(errors: list[Diagnostic]) -> str:

@@ -1,8 +1,9 @@
 """Mapping lists: each entry's target and its compiled source."""
 
 import re
+from difflib import get_close_matches
 
-from flowserver.expressions.references import Constant, Source, compile_source
+from flowserver.expressions.references import Constant, Root, Source, compile_source
 from flowserver.language.attributes import AttributeReader, Attributes
 from flowserver.language.diagnostics import shown
 from flowserver.language.fields import MAPPING
@@ -10,6 +11,9 @@ from flowserver.language.graph import Mapping, Mappings
 from flowserver.language.nodes import ListNode, Node, ScalarNode, to_json
 
 _LIKE_A_PATH = re.compile(r"\$(?:\Z|[.\[]|[A-Za-z_]+[.\[])")
+_ONE_WORD = re.compile(r"\$([A-Za-z]{4,9})(?=[.\[]|\Z)")
+_NEARLY = 0.8
+"""How alike a word is to a root that it misspells, by `difflib`; `$int` and `$put` are not that near to `$input`."""
 _HOLDS_A_REFERENCE = re.compile(r"\$(?:input|local|context)[.\[]")
 
 
@@ -40,9 +44,23 @@ def _source(reader: AttributeReader, entry: Attributes) -> Source | None:
         source = reader.compiled(node, compile_source, "bad-path")
     else:
         source = Constant(to_json(node))
-    if isinstance(source, Constant):
+    if isinstance(source, Constant) and not _has_misspelt_root(reader, node):
         _warn_if_it_holds_paths(reader, node)
     return source
+
+
+def _has_misspelt_root(reader: AttributeReader, node: Node) -> bool:
+    """Report a source such as `$inptu.a`. A longer word, such as `$inputs`, is a constant."""
+    text = node.value if isinstance(node, ScalarNode) else None
+    found = _ONE_WORD.match(text) if isinstance(text, str) else None
+    if found is None or found[1].startswith(tuple(Root)):
+        return False
+    reader.work.spend(1)
+    near = get_close_matches(found[1].lower(), list(Root), n=1, cutoff=_NEARLY)
+    if near:
+        message = f"{shown('$' + found[1])} is not a root: a reference begins with `$input`, `$local` or `$context`"
+        reader.report.error("misspelt-root", node.span, message, f"did you mean `${near[0]}`?")
+    return bool(near)
 
 
 def _warn_if_it_holds_paths(reader: AttributeReader, node: Node) -> None:

@@ -1,6 +1,7 @@
 """Starting, stopping, reading and awaiting executions, and their histories."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -11,11 +12,13 @@ from sqlalchemy import Connection
 
 from flowserver.base.errors import (
     ExecutionAlreadyCompleted,
+    ExecutionInputDiffers,
     ExecutionNotExists,
     ExecutionNotParked,
     InternalServerError,
     InvalidArgument,
 )
+from flowserver.base.json_values import load_json_object
 from flowserver.engine.commit.items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.starting import StartRequest, check_execution_name
@@ -80,6 +83,17 @@ class ExecutionOperations:
         if started.execution is None:
             return await self._find(flow_name, request.execution_name), started.is_new
         return started.execution, True
+
+    async def start_or_find_same(
+        self, flow_name: str, *, name: str | None = None, input_text: str = "", callback_token: str | None = None
+    ) -> tuple[ExecutionRow, bool]:
+        """As `start_or_find`; raises ExecutionInputDiffers if what runs under the name has another input."""
+        row, is_new = await self.start_or_find(
+            flow_name, name=name, input_text=input_text, callback_token=callback_token
+        )
+        if not is_new and not _is_same_json(row.input, input_text):
+            raise ExecutionInputDiffers(f"execution {row.name} of flow {flow_name} runs with another input")
+        return row, is_new
 
     async def start_sync(self, flow_name: str, *, name: str | None = None, input_text: str = "") -> ExecutionRow:
         """Start an execution under a name that is always new and wait for its end.
@@ -314,3 +328,9 @@ def _event_id(token: str | None) -> int:
 
 def _is_small_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 16
+
+
+def _is_same_json(one: str, other: str) -> bool:
+    """Whether two texts hold the same JSON object; `""` is `{}`."""
+    first, second = (json.dumps(load_json_object(text or "{}"), sort_keys=True) for text in (one, other))
+    return first == second

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import Connection
@@ -14,7 +14,9 @@ from flowserver.engine.engine import Engine
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
 from flowserver.language.parser import parse
 from flowserver.language.work import Work
+from flowserver.operations.missing_targets import find_missing_targets, has_targets
 from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.preconditions import ANY_FLOW, FlowPrecondition
 from flowserver.operations.texts import check_no_nul
 from flowserver.store.flows import (
     FlowRow,
@@ -56,6 +58,15 @@ class FlowChange:
     kept: Kept | None = None
 
 
+class Deployed(NamedTuple):
+    """A flow as it is after a change."""
+
+    flow: FlowRow
+    is_new: bool
+    warnings: tuple[Diagnostic, ...]
+    """What is doubtful about the definition that was given; () if none was."""
+
+
 class FlowOperations:
     """Operations on flows."""
 
@@ -76,14 +87,18 @@ class FlowOperations:
         environment: str = "",
         resource_group_id: str = "",
         retention_days: int | None = None,
-    ) -> FlowRow:
-        """Create a flow. Raises InvalidArgument, DefinitionRejected, FlowAlreadyExists, ResourceThrottled."""
+        strict: bool = False,
+    ) -> Deployed:
+        """Create a flow; with `strict`, warnings refuse the definition.
+
+        Raises InvalidArgument, DefinitionRejected, FlowAlreadyExists, ResourceThrottled.
+        """
         if not is_name(name):
             raise InvalidArgument(f"Name {NAME_RULE}")
         if execution_mode not in EXECUTION_MODES:
             raise InvalidArgument("ExecutionMode must be Standard or Express")
         _check_fields(type, description)
-        await self.validate(definition)
+        warnings = await self.validate(definition, strict=strict)
         now = self._engine.clock.now_ms()
         flow_id = str(uuid4())
         flow = FlowRow(
@@ -103,7 +118,7 @@ class FlowOperations:
             retention_days=retention_days,
         )
         await self._engine.committer.write(lambda connection: self._insert(connection, flow), bounded=True)
-        return flow
+        return Deployed(flow, True, warnings)
 
     def _insert(self, connection: Connection, flow: FlowRow) -> None:
         is_full = count_flows(connection) >= self._engine.limits.flows_max
@@ -115,11 +130,17 @@ class FlowOperations:
             raise ResourceThrottled(f"there are {self._engine.limits.flows_max} flows already; delete some first")
         raise FlowAlreadyExists(f"flow {flow.name} exists already")
 
-    async def update(self, name: str, change: FlowChange) -> FlowRow:
-        """Change a flow; running executions keep their definition. Raises as `create`, and FlowNotExists."""
+    async def update(
+        self, name: str, change: FlowChange, *, precondition: FlowPrecondition = ANY_FLOW, strict: bool = False
+    ) -> Deployed:
+        """Change a flow; running executions keep their definition.
+
+        Raises as `create`, FlowNotExists, and PreconditionFailed.
+        """
         _check_fields(change.type or FLOW_TYPE, change.description or "")
+        warnings: tuple[Diagnostic, ...] = ()
         if change.definition is not None:
-            await self.validate(change.definition)
+            warnings = await self.validate(change.definition, strict=strict)
         now = self._engine.clock.now_ms()
         first: FlowRow | None = None
 
@@ -127,38 +148,54 @@ class FlowOperations:
             nonlocal first
             if first is not None and not is_live(connection, first.flow_id):
                 return first  # the first try was committed; the flow was deleted after it
-            first = _update(connection, name, change, now)
+            # After a first try that was committed although its answer was lost, the flow is no longer as it was.
+            first = _update(connection, name, change, now, ANY_FLOW if _is(connection, first) else precondition)
             return first
 
-        return await self._engine.committer.write(write, bounded=True)
+        return Deployed(await self._engine.committer.write(write, bounded=True), False, warnings)
 
     async def put(
-        self, name: str, definition: str, *, description: str | None = None, kept: Kept | None = None
-    ) -> tuple[FlowRow, bool]:
-        """Give a flow this definition, creating it if need be; returns it and whether it is new. Raises as `create`.
+        self,
+        name: str,
+        definition: str,
+        *,
+        description: str | None = None,
+        kept: Kept | None = None,
+        precondition: FlowPrecondition = ANY_FLOW,
+        strict: bool = False,
+    ) -> Deployed:
+        """Give a flow this definition, creating it if need be. Raises as `create`, and PreconditionFailed.
 
         For an existing flow, None leaves a field as it is.
         """
         change = FlowChange(definition=definition, description=description, kept=kept)
         try:
-            return await self.update(name, change), False
+            return await self.update(name, change, precondition=precondition, strict=strict)
         except FlowNotExists:
-            pass
+            precondition.check(None)
         try:
             days = None if kept is None else kept.days
-            return await self.create(name, definition, description=description or "", retention_days=days), True
+            return await self.create(
+                name, definition, description=description or "", retention_days=days, strict=strict
+            )
         except FlowAlreadyExists:  # a concurrent request created it first
-            return await self.update(name, change), False
+            return await self.update(name, change, precondition=precondition, strict=strict)
 
-    async def delete(self, name: str) -> None:
-        """Delete a flow; its running executions are stopped, and none of them can be read any more."""
+    async def delete(self, name: str, *, precondition: FlowPrecondition = ANY_FLOW) -> None:
+        """Delete a flow; its running executions are stopped, and none of them can be read any more.
+
+        Raises FlowNotExists, PreconditionFailed.
+        """
         now = self._engine.clock.now_ms()
         flow_id: str | None = None
 
         def write(connection: Connection) -> None:
             nonlocal flow_id
             # A second try, after a commit whose answer was lost, must not meet a new flow of that name.
-            flow_id = flow_id or require_flow(connection, name, lock=True).flow_id
+            if flow_id is None:
+                flow = require_flow(connection, name, lock=True)
+                precondition.check(flow)
+                flow_id = flow.flow_id
             delete_flow(connection, flow_id, now)
 
         await self._engine.committer.write(write, bounded=True)
@@ -192,14 +229,22 @@ class FlowOperations:
         )
         return Page(*await self._engine.lists.ask(query))
 
-    async def validate(self, definition: str, *, lenient: bool | None = None) -> tuple[Diagnostic, ...]:
+    async def validate(
+        self, definition: str, *, lenient: bool | None = None, strict: bool = False
+    ) -> tuple[Diagnostic, ...]:
         """Check a definition without keeping it; returns its warnings, raises DefinitionRejected.
 
-        If `lenient` is None, the server's setting applies.
+        If `lenient` is None, the server's setting applies. With `strict`, warnings refuse the definition.
         """
         limits, work = self._engine.limits, Work(pause=give_way)
         is_lenient = self._lenient if lenient is None else lenient
-        return await self._engine.checks.run(lambda: parse(definition, limits, lenient=is_lenient, work=work).warnings)
+        parsed = await self._engine.checks.run(lambda: parse(definition, limits, lenient=is_lenient, work=work))
+        warnings = parsed.warnings
+        if has_targets(parsed.flow):
+            warnings = await self._engine.lists.ask(partial(find_missing_targets, parsed=parsed))
+        if strict and warnings:
+            raise DefinitionRejected(warnings)
+        return warnings
 
     async def diagnose(self, definition: str, *, lenient: bool | None = None) -> tuple[Diagnostic, ...]:
         """All diagnostics of a definition, errors included."""
@@ -217,8 +262,16 @@ def require_flow(connection: Connection, name: str, *, lock: bool = False) -> Fl
     return flow
 
 
-def _update(connection: Connection, name: str, change: FlowChange, now_ms: int) -> FlowRow:
+def _is(connection: Connection, changed: FlowRow | None) -> bool:
+    """Whether the flow is as this change left it."""
+    return changed is not None and find_flow(connection, changed.name) == changed
+
+
+def _update(
+    connection: Connection, name: str, change: FlowChange, now_ms: int, precondition: FlowPrecondition
+) -> FlowRow:
     flow = require_flow(connection, name, lock=True)  # another node may change other fields of it
+    precondition.check(flow)
     given = {
         "definition": change.definition,
         "description": change.description,

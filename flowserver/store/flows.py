@@ -72,6 +72,12 @@ def find_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowR
     return None if row is None else _flow(row._asdict())
 
 
+def flow_exists(connection: Connection, name: str) -> bool:
+    """Whether there is a live flow of that name."""
+    live = (flows.c.name == name) & flows.c.deleted_at.is_(None)
+    return connection.execute(select(flows.c.flow_id).where(live)).first() is not None
+
+
 def find_flows(connection: Connection, names: Collection[str]) -> dict[str, FlowRow]:
     """The live flows with those names, by name."""
     rows = fetch_rows(connection, _FIND_FLOWS, {"names": texts(connection, sorted(names))})

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Select, select
 
-from flowserver.base.errors import FlowAlreadyExists, FlowNotExists
+from flowserver.base.errors import FlowAlreadyExists, FlowNotExists, PreconditionFailed
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.queues.writes import Delete, NewQueueMessage, apply_writes
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.keys import EngineKeys
+from flowserver.operations.preconditions import FlowPrecondition, etag_of
 from flowserver.operations.queues import QueueAttributes
 from flowserver.store.schema.queue_tables import queue_messages
 from flowserver.store.schema.tables import flows, nonces
@@ -70,18 +71,18 @@ async def test_a_flow_does_not_conflict_with_itself(node: Node) -> None:
     create = [node.operations.flows.create("f", definition(PASS)) for _ in range(2)]
     first, second = await tried_twice(node, select(flows), *create)
     assert isinstance(second, FlowAlreadyExists)
-    assert await node.operations.flows.describe("f") == first
+    assert await node.operations.flows.describe("f") == first.flow
 
 
 @pytest.mark.parametrize("limits", [Limits(flows_max=1)])
 async def test_the_last_flow_that_there_is_room_for_is_created(node: Node) -> None:
     [first] = await tried_twice(node, select(flows), node.operations.flows.create("f", definition(PASS)))
-    assert await node.operations.flows.describe("f") == first
+    assert await node.operations.flows.describe("f") == first.flow
 
 
 async def test_a_flow_that_replaced_a_deleted_one_is_left_alone(node: Node) -> None:
     operations = node.operations.flows
-    old = await operations.create("f", definition(PASS))
+    old, *_ = await operations.create("f", definition(PASS))
     updated, deleted, new = await tried_twice(
         node,
         select(flows).where(flows.c.flow_id != old.flow_id),
@@ -89,10 +90,21 @@ async def test_a_flow_that_replaced_a_deleted_one_is_left_alone(node: Node) -> N
         operations.delete("f"),
         operations.create("f", definition(PASS), description="new"),
     )
-    assert (updated.flow_id, updated.description, deleted) == (old.flow_id, "changed", None)
-    assert await operations.describe("f") == new
+    assert (updated.flow.flow_id, updated.flow.description, deleted) == (old.flow_id, "changed", None)
+    assert await operations.describe("f") == new.flow
     with pytest.raises(FlowNotExists):
         await operations.delete("g")
+
+
+async def test_a_change_does_not_fail_its_own_precondition(node: Node) -> None:
+    operations = node.operations.flows
+    flow, *_ = await operations.create("f", definition(PASS))
+    seen = FlowPrecondition(frozenset({etag_of(flow)}))
+    changes = [operations.update("f", FlowChange(description=text), precondition=seen) for text in ("one", "two")]
+    first, second = await tried_twice(node, select(flows).where(flows.c.description != ""), *changes)
+    assert first.flow.description == "one"
+    assert isinstance(second, PreconditionFailed)
+    assert await operations.describe("f") == first.flow
 
 
 async def test_a_good_handle_is_deleted_and_an_expired_one_is_not(node: Node, clock: ManualClock) -> None:

@@ -23,6 +23,7 @@ from flowserver.base.clock import parse_instant
 from flowserver.base.errors import (
     ExecutionAlreadyCompleted,
     ExecutionAlreadyExists,
+    ExecutionInputDiffers,
     ExecutionNotExists,
     ExecutionNotParked,
     FlowNotExists,
@@ -41,7 +42,7 @@ router = rest_router("/flows/{flow}/executions", "executions")
     response_model=Execution,
     status_code=201,
     response_description="The execution is new.",
-    responses=problems(FlowNotExists, ExecutionAlreadyExists, UnsupportedMediaType)
+    responses=problems(FlowNotExists, ExecutionAlreadyExists, ExecutionInputDiffers, UnsupportedMediaType)
     | {200: {"model": Execution, "description": "An execution of this name runs already; this is it."}},
     openapi_extra=json_request(StartExecution, required=False),
 )
@@ -54,11 +55,12 @@ async def start_execution(
 ) -> Response:
     """Start an execution of a flow; with `?wait=` seconds the reply comes when it has ended.
 
-    A name makes the start idempotent: while an execution of that name runs, starting it again returns it, with any
-    input; once it has ended, the name is refused with ExecutionAlreadyExists. So a client that got no answer may
-    simply ask again. Without a name every request starts an execution of its own.
+    A name makes the start idempotent: while an execution of that name runs, starting it again with the same input
+    returns it. So a client that got no answer may simply ask again. With another input the start is refused with
+    409, and once the execution has ended the name is refused, too. Without a name every request starts an execution of
+    its own.
     """
-    row, is_new = await operations.executions.start_or_find(
+    row, is_new = await operations.executions.start_or_find_same(
         flow,
         name=start.name,
         input_text="" if start.input is None else dump_json(start.input),

@@ -9,6 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from flowserver import __version__
 from flowserver.api.rest.models.definitions import DefinitionReport, ValidateDefinition
+from flowserver.api.rest.models.deployed_flow import DeployedFlow
 from flowserver.api.rest.models.events import EventPage
 from flowserver.api.rest.models.executions import Execution, ExecutionPage, StartExecution, StopExecution
 from flowserver.api.rest.models.flows import CreateFlow, Flow, FlowPage, PutFlow, UpdateFlow
@@ -18,7 +19,7 @@ from flowserver.api.rest.models.problems import Problem
 from flowserver.api.rest.models.tasks import TaskFailure, TaskReceipt, TaskSuccess
 
 MODELS = (
-    *(FlowPage, Flow, CreateFlow, PutFlow, UpdateFlow),
+    *(FlowPage, Flow, DeployedFlow, CreateFlow, PutFlow, UpdateFlow),
     *(ExecutionPage, Execution, StartExecution, StopExecution, EventPage),
     *(TaskSuccess, TaskFailure, TaskReceipt),
     *(FunctionPage, Function, PutFunction),

@@ -18,7 +18,7 @@ STATUSES = ("Starting", *map(str, Status))
 
 async def create_flow(operations: Operations, given: Parameters) -> JsonObject:
     """CreateFlow."""
-    flow = await operations.flows.create(
+    flow, *_ = await operations.flows.create(
         given.required("Name"),
         given.required("Definition"),
         description=given.text("Description") or "",
@@ -42,7 +42,7 @@ async def update_flow(operations: Operations, given: Parameters) -> JsonObject:
         external_storage_location=given.given("ExternalStorageLocation"),
         environment=_environment(given),
     )
-    return flow_view(await operations.flows.update(given.required("Name"), change))
+    return flow_view((await operations.flows.update(given.required("Name"), change)).flow)
 
 
 async def delete_flow(operations: Operations, given: Parameters) -> JsonObject:

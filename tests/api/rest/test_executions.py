@@ -47,10 +47,26 @@ async def test_start_without_a_body(client: httpx.AsyncClient) -> None:
 
 
 async def test_a_named_start_is_idempotent_while_it_runs(client: httpx.AsyncClient) -> None:
-    starts = [client.post("/v1/flows/parcel/executions", json={"name": "run", "input": {"n": n}}) for n in range(4)]
+    inputs = ['{"n": 1, "m": [2]}', '{"m":[2],"n":1}'] * 2
+    starts = [
+        client.post(
+            "/v1/flows/parcel/executions",
+            content=f'{{"name": "run", "input": {text}}}',
+            headers={"Content-Type": "application/json"},
+        )
+        for text in inputs
+    ]
     responses = await asyncio.gather(*starts)
     assert sorted(response.status_code for response in responses) == [200, 200, 200, 201]
     assert len({response.text for response in responses}) == 1
+
+
+@pytest.mark.parametrize("other", [{}, {"n": 2}, {"n": 1.0}, {"n": True}, {"n": 1, "m": None}])
+async def test_a_name_with_another_input_is_a_conflict(client: httpx.AsyncClient, other: dict) -> None:
+    started = await client.post("/v1/flows/parcel/executions", json={"name": "run", "input": {"n": 1}})
+    refused = await client.post("/v1/flows/parcel/executions", json={"name": "run", "input": other})
+    assert_problem(refused, 409, "ExecutionAlreadyExists")
+    assert (await client.get("/v1/flows/parcel/executions/run")).json() == started.json()
 
 
 async def test_a_name_is_used_once(client: httpx.AsyncClient) -> None:

@@ -98,10 +98,13 @@ def _summary(row: FlowRow) -> dict[str, Any]:
     }
 
 
+FLOW_EXAMPLE = {**_SUMMARY, "definition": DEFINITION}
+
+
 class Flow(FlowSummary):
     """A flow: a name, and the definition that its next execution follows."""
 
-    model_config = with_examples({**_SUMMARY, "definition": DEFINITION})
+    model_config = with_examples(FLOW_EXAMPLE)
 
     definition: Definition
 
@@ -163,7 +166,13 @@ class UpdateFlow(RequestBody):
         return Kept(self.retention_days) if "retention_days" in self.model_fields_set else None
 
 
-class NewFlowQuery(QueryParameters):
+class StrictQuery(QueryParameters):
+    """How to check a definition that is to be kept."""
+
+    strict: Annotated[bool, Field(description="Whether warnings, too, refuse the definition.")] = False
+
+
+class NewFlowQuery(StrictQuery):
     """What a bare definition cannot say of a new flow."""
 
     name: Annotated[Name | None, Field(description="The flow's name, if the body is a bare definition.")] = None
@@ -172,7 +181,7 @@ class NewFlowQuery(QueryParameters):
     ] = None
 
 
-class FlowQuery(QueryParameters):
+class FlowQuery(StrictQuery):
     """What a bare definition cannot say of a flow."""
 
     description: Annotated[

@@ -1,0 +1,107 @@
+"""Deployments of flows: entity tags, so that two do not overwrite each other, and warnings."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from tests.api.rest.conftest import PASS, WAIT, assert_problem
+
+FLOW = "/v1/flows/order"
+CALLS = """\
+version: v1
+type: flow
+steps:
+  - type: task
+    name: charge
+    resourceArn: acs:fc:::services/shop/functions/charge
+  - type: task
+    name: ship
+    resourceArn: acs:fnf:::flow/ship
+"""
+
+
+async def deploy(
+    client: httpx.AsyncClient, definition: str, headers: dict[str, str] | None = None, query: str = ""
+) -> httpx.Response:
+    return await client.put(FLOW + query, json={"definition": definition}, headers=headers)
+
+
+async def test_a_flow_has_an_entity_tag_that_changes_with_it(client: httpx.AsyncClient) -> None:
+    created = await deploy(client, PASS)
+    first = created.headers["etag"]
+    assert (await client.get(FLOW)).headers["etag"] == first
+    assert (await deploy(client, PASS)).headers["etag"] == first
+    assert (await deploy(client, WAIT)).headers["etag"] != first
+    assert (await deploy(client, PASS)).headers["etag"] == first
+    assert (await client.patch(FLOW, json={"description": "sells"})).headers["etag"] != first
+    assert (await client.patch(FLOW, json={"description": "", "retentionDays": 3})).headers["etag"] != first
+
+
+async def test_a_flow_that_has_not_changed_is_not_sent_again(client: httpx.AsyncClient) -> None:
+    etag = (await deploy(client, PASS)).headers["etag"]
+    for known in (etag, f'"other", W/{etag}', "*"):
+        unchanged = await client.get(FLOW, headers={"If-None-Match": known})
+        assert (unchanged.status_code, unchanged.content, unchanged.headers["etag"]) == (304, b"", etag)
+    assert (await client.get(FLOW, headers={"If-None-Match": '"other"'})).json()["definition"] == PASS
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+async def test_a_flow_is_changed_only_as_it_was_read(client: httpx.AsyncClient, method: str) -> None:
+    etag = (await deploy(client, PASS)).headers["etag"]
+    newer = (await deploy(client, WAIT)).headers["etag"]
+    body = None if method == "DELETE" else {"definition": PASS}
+    for stale in (etag, f"W/{newer}", '"a", "b"'):
+        refused = await client.request(method, FLOW, json=body, headers={"If-Match": stale})
+        assert_problem(refused, 412, "PreconditionFailed")
+        assert (await client.get(FLOW)).json()["definition"] == WAIT
+    done = await client.request(method, FLOW, json=body, headers={"If-Match": f'"a", {newer}'})
+    assert done.status_code in (200, 204)
+
+
+async def test_of_two_who_deploy_at_once_one_is_refused(client: httpx.AsyncClient) -> None:
+    etag = (await deploy(client, PASS)).headers["etag"]
+    definitions = [f"{WAIT}# {number}\n" for number in range(2)]
+    replies = await asyncio.gather(*(deploy(client, each, {"If-Match": etag}) for each in definitions))
+    assert sorted(reply.status_code for reply in replies) == [200, 412]
+    [kept] = [text for text, reply in zip(definitions, replies, strict=True) if reply.status_code == 200]
+    assert (await client.get(FLOW)).json()["definition"] == kept
+
+
+async def test_a_flow_may_be_required_to_be_new_or_to_exist(client: httpx.AsyncClient) -> None:
+    for etag in ("*", '"a"'):
+        assert_problem(await deploy(client, PASS, {"If-Match": etag}), 412, "PreconditionFailed")
+    assert (await deploy(client, PASS, {"If-None-Match": "*"})).status_code == 201
+    assert_problem(await deploy(client, WAIT, {"If-None-Match": "*"}), 412, "PreconditionFailed")
+    assert (await deploy(client, WAIT, {"If-Match": "*"})).status_code == 200
+
+
+@pytest.mark.parametrize("headers", [{"If-Match": "abc"}, {"If-Match": '"a" "b"'}, {"If-None-Match": '"a"'}])
+async def test_conditions_that_are_not_understood_are_refused(
+    client: httpx.AsyncClient, headers: dict[str, str]
+) -> None:
+    assert_problem(await deploy(client, PASS, headers), 400, "InvalidArgument")
+    assert (await client.get(FLOW)).status_code == 404
+
+
+async def test_a_deployment_answers_its_warnings(client: httpx.AsyncClient) -> None:
+    created = (await deploy(client, CALLS)).json()
+    assert [(each["id"], each["line"]) for each in created["warnings"]] == [
+        ("unknown-function", 4),
+        ("unknown-flow", 7),
+    ]
+    await client.put("/v1/functions/shop/charge", json={"url": "http://127.0.0.1:9/charge"})
+    await client.put("/v1/flows/ship", json={"definition": PASS})
+    assert (await deploy(client, CALLS)).json()["warnings"] == []
+    validated = await client.post("/v1/definitions/validate", json={"definition": CALLS.replace("charge", "refund")})
+    assert [each["id"] for each in validated.json()["diagnostics"]] == ["unknown-function"]
+
+
+async def test_a_strict_deployment_is_refused_on_warnings(client: httpx.AsyncClient) -> None:
+    problem = assert_problem(await deploy(client, CALLS, query="?strict=true"), 400, "InvalidArgument")
+    assert [each["severity"] for each in problem["diagnostics"]] == ["warning", "warning"]
+    assert "line 4, column" in problem["detail"]
+    assert (await client.get(FLOW)).status_code == 404
+    assert (await deploy(client, PASS, query="?strict=true")).status_code == 201
+    assert_problem(await deploy(client, CALLS, query="?strict=true"), 400, "InvalidArgument")
+    assert (await client.get(FLOW)).json()["definition"] == PASS
