@@ -80,7 +80,7 @@ class Application(Starlette):
         self.state.limits = limits = Limits.of(settings.limits)
         self.state.outlets = read_outlets(settings.queues)
         self.state.is_wide = False  # whether it listens beyond loopback, which is known before the start
-        self.state.on_loss = lambda: None  # called once the database is deleted or replaced under the server
+        self.state.on_loss = lambda: None  # called once the database is taken away, or the writer has crashed
         self.state.invoker = None  # the engine's own, unless another is set before the start
         self._frame: dict[str, Any] = {
             "body_bytes_max": limits.request_bytes_max,
@@ -183,6 +183,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             options=_engine_options(settings, app.state.outlets),
             invoker=app.state.invoker,
         )
+        engine.committer.on_crash = app.state.on_loss
         app.state.engine = engine
         app.state.operations = Operations.of(engine, is_wide=app.state.is_wide, lenient=settings.lenient)
         stack.callback(app.state.operations.close)

@@ -17,10 +17,15 @@ def shared(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
 def give(future: asyncio.Future[Any], answer: Any) -> None:
     """Resolve a waiting caller's future with the answer, or fail it if the answer is an Exception.
 
-    A future that is done already, for example cancelled, is left alone.
+    A future that is done already, for example cancelled, is left alone. No future holds StopIteration: it becomes the
+    cause of a RuntimeError.
     """
     if future.done():
         return
+    if isinstance(answer, StopIteration):
+        mistake = RuntimeError(f"this raised {answer!r}")
+        mistake.__cause__ = answer
+        answer = mistake
     if isinstance(answer, Exception):
         future.set_exception(answer)
     else:

@@ -31,5 +31,5 @@ _MEANINGS = {
     "server that runs.",
     ExitCode.CONFLICT: "Existing state prevents it: another server, a port in use, a schema of another version, "
     "a name that is taken, parked executions.",
-    ExitCode.CRASHED: "A bug: the command ended with a traceback.",
+    ExitCode.CRASHED: "A bug: the command, or the writer of a server, ended with a traceback.",
 }

@@ -90,14 +90,21 @@ async def _serve(app: Application, server: uvicorn.Server, listeners: list[socke
 
 
 def end_if_lost(app: Application) -> None:
-    """End the process at once if its database was taken away: work under way could no longer be stored.
+    """End the process at once if nothing can be written: its database was taken away, or its writer has crashed.
 
-    The files that are open must not be closed in order (`Database.close`).
+    Work under way could no longer be stored. The files of a lost database must not be closed in order
+    (`Database.close`).
     """
     if app.state.database.is_lost:
-        log.critical("the server ends, because its database was deleted or replaced")
-        logging.shutdown()
-        os._exit(ExitCode.UNREACHABLE)
+        _end_at_once("its database was deleted or replaced", ExitCode.UNREACHABLE)
+    if app.state.engine.committer.has_crashed:
+        _end_at_once("its writer has crashed", ExitCode.CRASHED)
+
+
+def _end_at_once(reason: str, code: ExitCode) -> None:
+    log.critical("the server ends, because %s", reason)
+    logging.shutdown()
+    os._exit(code)
 
 
 class QuietServer(BoundedServer):

@@ -92,9 +92,10 @@ class MonitoringOperations:
         """Whether this process takes work: the writer commits, to the disk, and the database answers.
 
         It makes a small write with the next commit, so it fails as callers' requests fail: with a full or read-only
-        disk, a database that is away, a writer that is stuck. It waits for PATIENCE_SECONDS at most.
+        disk, a database that is away, a writer that is stuck or has crashed. It waits for PATIENCE_SECONDS at most.
         """
-        if self._engine.lease.is_leaving or self._engine.watchers.released:
+        engine = self._engine
+        if engine.lease.is_leaving or engine.watchers.released or engine.committer.has_crashed:
             return False
         return await self._probe.get() is True
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 from sqlalchemy import Connection
-from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, SQLAlchemyError
 
 from flowserver.base.background_throttle import BACKGROUND
 from flowserver.base.errors import ResourceThrottled
@@ -46,6 +46,13 @@ process otherwise."""
 T = TypeVar("T")
 
 
+class WriterCrashed(InterfaceError):
+    """The writer ended by an error that no item is to blame for; this process commits nothing any more."""
+
+    def __init__(self) -> None:
+        super().__init__("COMMIT", None, Exception("the writer has crashed, and this process commits nothing any more"))
+
+
 class CommitListener(Protocol):
     """Who acts on what was committed; called in the event loop, in commit order."""
 
@@ -72,6 +79,10 @@ class Committer:
         self._loop_task: asyncio.Task[None] | None = None
         self._stopping = False
         self._stopped = False
+        self.has_crashed = False
+        """Whether the writer ended by an error; everything that is asked of it fails with WriterCrashed."""
+        self.on_crash: Callable[[], object] = lambda: None
+        """Called once the writer has crashed: the process must end, so that a supervisor starts it again."""
         self._has_rejoined = False
         self._held_bytes = 0
         """The most that a batch has held since memory was given back."""
@@ -93,7 +104,8 @@ class Committer:
         """Commit a message and return its receipt.
 
         Raises ResourceThrottled at once when `bounded` and the queue is full, or when this has stopped;
-        SQLAlchemyError when the database could not commit, in which case it is unknown whether it did.
+        SQLAlchemyError when the database could not commit, in which case it is unknown whether it did. One of these is
+        WriterCrashed.
         """
         receipt: Receipt = await self._put(envelope, bounded=bounded)
         return receipt
@@ -109,6 +121,8 @@ class Committer:
         return len(self._queue)
 
     def _put(self, item: Item, *, bounded: bool) -> asyncio.Future[Any]:
+        if self.has_crashed:
+            raise WriterCrashed
         if self._stopped or (bounded and self._queue.asked >= self._workshop.limits.pending_messages_max):
             raise ResourceThrottled
         future = asyncio.get_running_loop().create_future()
@@ -117,6 +131,18 @@ class Committer:
         return future
 
     async def _run(self) -> None:
+        try:
+            await self._commit_all()
+        except BaseException as error:  # our bug, or this task is cancelled: no caller may be left waiting
+            self.has_crashed = True
+            for _, future in self._queue.unanswered():
+                give(future, WriterCrashed())
+            if not isinstance(error, Exception):
+                raise
+            log.critical("the writer has crashed; nothing is committed any more", exc_info=error)
+            self.on_crash()
+
+    async def _commit_all(self) -> None:
         loop = asyncio.get_running_loop()
         while not (self._stopping and not len(self._queue)):
             await self._wake.wait()

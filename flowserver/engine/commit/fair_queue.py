@@ -18,7 +18,8 @@ execution has a line of its own, and a batch takes one item from each line befor
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Hashable, KeysView
+from collections.abc import Hashable, Iterator, KeysView
+from itertools import chain
 from typing import Any, Final, TypeGuard
 
 from flowserver.engine.commit.items import Envelope, Item
@@ -70,6 +71,9 @@ class _Lines:
         self._count -= 1
         return asked
 
+    def __iter__(self) -> Iterator[Asked]:
+        return chain.from_iterable(self._lines.values())
+
     def put_back(self, asked: Asked) -> None:
         """Undo the last `pop`."""
         key, line = self._line_of(asked)
@@ -112,6 +116,10 @@ class FairQueue:
     def asked(self) -> int:
         """How many of the items callers have asked for."""
         return len(self._asked)
+
+    def unanswered(self) -> list[Asked]:
+        """All items that wait, and those of the last batch."""
+        return [*chain.from_iterable(self._kinds), *(asked for _, asked in self._taken)]
 
     def put(self, asked: Asked, *, by_caller: bool) -> None:
         """Let an item wait."""

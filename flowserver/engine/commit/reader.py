@@ -129,15 +129,9 @@ def _answer_one(connection: Connection, question: Question) -> Any:
         return question(connection)
     except SQLAlchemyError:  # the transaction may be lost
         raise
-    except StopIteration as error:  # which no future takes
-        return _as_mistake(error)
     except Exception as error:  # what it found out, or a mistake of its own
         return error
     except BaseException as error:  # such as SystemExit, which would end the loop and leave the others waiting
-        return _as_mistake(error)
-
-
-def _as_mistake(error: BaseException) -> RuntimeError:
-    mistake = RuntimeError(f"a question raised {error!r}")
-    mistake.__cause__ = error
-    return mistake
+        mistake = RuntimeError(f"a question raised {error!r}")
+        mistake.__cause__ = error
+        return mistake

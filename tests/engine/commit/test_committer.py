@@ -16,10 +16,11 @@ from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit import committer as module
 from flowserver.engine.commit.batch import BatchResult
-from flowserver.engine.commit.committer import Committer
+from flowserver.engine.commit.committer import Committer, WriterCrashed
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
+from flowserver.engine.commit.fair_queue import FairQueue
 from flowserver.engine.commit.items import Envelope, NewExecution, ReceiptKind
 from flowserver.machine.messages import Continue, Start, Stop
 from flowserver.machine.state import Status
@@ -29,6 +30,7 @@ from flowserver.store.executions.history_values import KnownParts
 from flowserver.store.executions.reading import count_running, find_names
 from flowserver.store.schema.tables import execution_documents, executions, secrets
 from flowserver.store.sql.database import Database
+from flowserver.store.sql.errors import is_away
 from tests.engine.held_threads import Gate
 from tests.engine.nodes import PATIENCE_SECONDS, TOKENS, FragileDatabase, definition
 from tests.store.rows import event, flow_row, insert_flow
@@ -231,6 +233,54 @@ async def test_stopping_commits_what_is_queued(committer: Committer, fragile: Da
     assert kept(fragile) == 300
     with pytest.raises(ResourceThrottled):
         await committer.submit(start("e"))
+
+
+@pytest.mark.parametrize("place", ["take", "answered"])
+async def test_a_writer_that_crashes_leaves_no_caller_waiting(
+    committer: Committer,
+    listener: Listener,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    place: str,
+) -> None:
+    gate, first = await busy(committer)
+    tasks = await queue(
+        committer.write(keep("a"), bounded=True), committer.write(keep("b")), committer.submit(start("e"))
+    )
+
+    def crash(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("outside all items")
+
+    crashes: list[bool] = []
+    committer.on_crash = lambda: crashes.append(committer.has_crashed)
+    monkeypatch.setattr(FairQueue, place, crash)
+    gate.open()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [(type(result), is_away(result)) for result in results] == [(WriterCrashed, True)] * 3
+    assert await first == "through"  # it was durable before
+    assert crashes == [True]
+    assert "ZeroDivisionError: outside all items" in caplog.text
+    with pytest.raises(WriterCrashed):
+        await committer.write(keep("c"))
+
+
+async def test_a_writer_that_crashes_at_work_leaves_no_caller_waiting(
+    committer: Committer, listener: Listener, monkeypatch: pytest.MonkeyPatch, fragile: Database
+) -> None:
+    monkeypatch.setattr(Committer, "_commit", lambda *_: 1 // 0)
+    tasks = await queue(committer.write(keep("a")), committer.write(keep("b"), bounded=True))
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(result) for result in results] == [WriterCrashed] * 2
+    assert (committer.has_crashed, kept(fragile)) == (True, 0)
+
+
+async def test_a_change_that_raises_what_no_future_holds_fails_alone(committer: Committer) -> None:
+    def odd(_: Connection) -> None:
+        raise StopIteration
+
+    results = await asyncio.gather(committer.write(odd), committer.write(keep("a")), return_exceptions=True)
+    assert [type(result) for result in results] == [RuntimeError, str]
+    assert await committer.write(keep("b")) == "b"
 
 
 async def test_a_caller_who_went_away_does_not_matter(committer: Committer, fragile: Database) -> None:
