@@ -1,10 +1,10 @@
-# The tasks of this checkout; `make` alone lists them. Everything they install goes into .venv (and, for the
-# Node SDK's tests, tests/sdk/node/node_modules), from lock files with hashes. Nothing else on the machine changes.
+# The tasks of this checkout; `make` alone lists them. Everything is installed into .venv (and, for the tests of the
+# Node SDK, tests/sdk/node/node_modules) from lock files with hashes. Nothing else on the machine changes.
 
 .DEFAULT_GOAL := help
 .PHONY: help install run test covered check testing format docs lock
 
-# The newest Python that really starts: a name may exist (pyenv's shims do) without an interpreter behind it.
+# The newest Python that starts: a name may exist without an interpreter behind it (pyenv's shims).
 SUPPORTED := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 	$$name -c '$(SUPPORTED)' 2>/dev/null && { echo $$name; break; }; done)
@@ -14,23 +14,23 @@ BIN := $(VENV)/bin
 export PIP_ROOT_USER_ACTION := ignore
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
-# Stamps: an environment is built anew only when its lock file changes.
+# Stamps: an environment is rebuilt only when its lock file changes.
 RUNTIME := $(VENV)/.runtime
 PROJECT := $(VENV)/.project
 TESTING := $(VENV)/.testing
 SDK_V3 := $(VENV)/sdk-v3/.installed
 SDK_NODE := $(if $(shell command -v npm),tests/sdk/node/node_modules/.package-lock.json)
 
-# The SDKs under test honour proxies even for 127.0.0.1 and ignore NO_PROXY. Without bytecode, each of the processes
-# that the tests start would compile all that it imports.
+# The SDKs under test use proxies even for 127.0.0.1 and ignore NO_PROXY. Without bytecode, every process that the tests
+# start would compile its imports.
 CLEAN := env -u HTTP_PROXY -u HTTPS_PROXY -u ALL_PROXY -u http_proxy -u https_proxy -u all_proxy \
 	-u PYTHONDONTWRITEBYTECODE
 
-# The tests of the packages that must be covered whole run under coverage, which slows them; all others without it.
+# These packages must be fully covered, so their tests run under coverage; the other tests run faster without it.
 FULLY_COVERED := tests/language tests/expressions tests/machine
 
-# Three processes keep two cores busy: a third of the time a test waits for a server, a database or a timer.
-# They take the modules in the order in which they are collected, which begins with the slow ones.
+# Three processes keep two cores busy: a test spends a third of its time waiting for a server, a database or a timer.
+# They take modules in the order of collection, which starts with the slow ones.
 WORKERS ?= 3
 PYTEST := $(CLEAN) $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
@@ -51,7 +51,7 @@ covered: $(TESTING)
 	$(PYTEST) --cov --cov-report= $(FULLY_COVERED)
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100
 
-testing: $(TESTING) ## Add to the environment what tests, proofs and benchmarks need
+testing: $(TESTING) ## Install what tests, proofs and benchmarks need
 
 check: $(TESTING) ## Lint, formatting, types and import layers
 	$(BIN)/ruff check .
@@ -59,17 +59,17 @@ check: $(TESTING) ## Lint, formatting, types and import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(TESTING) ## Format the code and mend what the linter can
+format: $(TESTING) ## Format the code and fix what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(TESTING) ## Bring the generated parts of docs/ up to date
+docs: $(TESTING) ## Regenerate the generated parts of docs/
 	$(BIN)/python -m tests.docs.generate
 
 UV_COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' $(UPGRADE)
 
-lock: $(PROJECT) ## Bring the lock files up to pyproject.toml (UPGRADE=--upgrade for newer versions)
+lock: $(PROJECT) ## Update the lock files from pyproject.toml (UPGRADE=--upgrade for newer versions)
 	$(PIP) install uv
 	$(UV_COMPILE) pyproject.toml --group build --output-file requirements.txt
 	$(UV_COMPILE) pyproject.toml --extra test --constraint requirements.txt --output-file requirements-test.txt
@@ -91,11 +91,11 @@ $(PROJECT): $(RUNTIME) pyproject.toml
 	@touch $@
 
 $(TESTING): $(PROJECT) requirements-test.txt
-	@echo 'Adding what the tests need ...'
+	@echo 'Installing what the tests need ...'
 	@$(PIP) install --require-hashes --requirement requirements-test.txt
 	@touch $@
 
-# An older SDK release, the one that signs with V3; it conflicts with the newer one, hence a folder of its own.
+# The older SDK release that signs with V3. It conflicts with the newer one, so it has a folder of its own.
 $(SDK_V3): $(PROJECT) requirements-sdk-v3.txt
 	@rm -rf $(@D)
 	@$(PIP) install --require-hashes --target $(@D) --requirement requirements-sdk-v3.txt

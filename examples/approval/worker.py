@@ -1,7 +1,7 @@
-"""Fetches requests from the queue, asks whoever sits at the terminal, and reports the answer: python worker.py [COUNT]
+"""Receives requests from the queue, asks the person at the terminal, and reports the answer: python worker.py [COUNT]
 
-With the service's own SDKs: the message service's for the queue, the workflow service's for the report. COUNT is after
-how many requests to stop. FLOWSERVER_URL is the server; AK_ID and AK_SECRET are a key, if the server has any.
+It uses the message service's SDK for the queue and the workflow service's for the report, and stops after COUNT
+requests. FLOWSERVER_URL is the server; AK_ID and AK_SECRET are an access key, if the server has any.
 """
 
 import getpass
@@ -22,7 +22,7 @@ KEY = os.environ.get("AK_ID", "any"), os.environ.get("AK_SECRET", "any")
 REGION = "cn-hangzhou"
 
 SECONDS_TO_DECIDE = 600
-"""For so long a request is hidden from other workers; one that was not answered by then is theirs."""
+"""How long a request is hidden from other workers; without an answer by then, another worker receives it."""
 
 POLL_SECONDS = 30
 
@@ -32,7 +32,7 @@ queue = Account(URL, *KEY).get_queue("approvals")
 
 
 def receive():
-    """The next request, however long it takes to come."""
+    """The next request; waits until there is one."""
     while True:
         try:
             return queue.receive_message_with_str_body(POLL_SECONDS)
@@ -42,7 +42,7 @@ def receive():
 
 
 def ask(request):
-    """The report that the person's answer comes to."""
+    """Ask the person and make the report from the answer."""
     print(f"{request['request']}: {request['what']} for {request['amount']}?")
     answer = input("yes, or why not: ").strip()
     if answer == "yes":
@@ -61,20 +61,20 @@ def send(report):
         flows.do_action_with_exception(report)
         print("reported")
     except ServerException as error:
-        # It timed out, was stopped, or was answered already: the message may have come twice.
+        # The task timed out, was stopped, or has an answer already: a message may be received twice.
         if error.get_error_code() != "TaskAlreadyCompleted":
             raise
-        print("nobody waits for this answer any more")
+        print("the flow no longer waits for this answer")
 
 
 def main():
-    queue.create(QueueMeta(vis_timeout=SECONDS_TO_DECIDE))  # no error if it is there, with the same attributes
+    queue.create(QueueMeta(vis_timeout=SECONDS_TO_DECIDE))  # no error if the queue exists with the same attributes
     print("waiting for requests")
     left = int(sys.argv[1]) if len(sys.argv) > 1 else None
     while left is None or left > 0:
         message = receive()
         send(ask(json.loads(message.message_body)))
-        queue.delete_message(message.receipt_handle)  # not before: else a crash would lose the request
+        queue.delete_message(message.receipt_handle)  # only now: earlier, a crash would lose the request
         left = None if left is None else left - 1
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The callback tutorial with nothing but curl.
-# FLOWSERVER_URL is the server, FLOWSERVER_TOKEN a bearer token if it has access keys.
+# The callback tutorial with curl.
+# FLOWSERVER_URL is the server; FLOWSERVER_TOKEN is a bearer token, if the server has access keys.
 set -eu
 cd "$(dirname "$0")"
 api=${FLOWSERVER_URL:-http://127.0.0.1:8080}/v1

@@ -20,7 +20,7 @@ INSERT OR IGNORE INTO accounts VALUES ('alice', 1000), ('bob', 0);
 
 
 def bank(environ, start_response):
-    """An ordinary WSGI application, but for the connection. It knows nothing of repeated calls."""
+    """An ordinary WSGI application except for the connection. It does not handle repeated calls itself."""
     connection = environ["exactly_once.connection"]
     order = json.load(environ["wsgi.input"])
     amount = order["amount"] if environ["PATH_INFO"] == "/deposit" else -order["amount"]
@@ -41,7 +41,7 @@ def answer(start_response, status, document):
 
 
 def open_bank(database):
-    """The application as it is served; makes the accounts if there are none."""
+    """The application to serve; creates the accounts if there are none."""
     with closing(sqlite3.connect(database)) as connection:
         connection.executescript(TABLES)
     return ExactlyOnce(bank, database)

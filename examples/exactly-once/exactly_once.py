@@ -1,11 +1,11 @@
 """A WSGI middleware that makes a function exactly-once in effect, though flowserver calls it at least once.
 
-The function's effect and the answer that it gave are committed in ONE transaction of one SQLite database, under the
-call's `Idempotency-Key`. So either both are there or neither, whenever the process dies, and a later call of the key
-gets the answer without running. Copy this file beside your function; it needs nothing but Python's standard library.
+The function's effect and its reply are committed in ONE transaction of one SQLite database, under the call's
+`Idempotency-Key`. So whenever the process dies, either both are stored or neither, and a later call with the key gets
+the stored reply. Copy this file beside your function; it needs only Python's standard library.
 
     def function(environ, start_response):
-        connection = environ["exactly_once.connection"]  # write the effect through it, and do not commit
+        connection = environ["exactly_once.connection"]  # write the effect through it; do not commit
         ...
 
     application = ExactlyOnce(function, "effects.db")  # for wsgiref, gunicorn, Flask's wsgi_app, ...
@@ -25,10 +25,10 @@ Headers = list[tuple[str, str]]
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 RETENTION_SECONDS = 400 * 24 * 3600
-"""Answers are kept so long: longer than any execution may last, and so longer than any call may be repeated."""
+"""How long replies are stored: longer than any execution can last, so longer than a call can be repeated."""
 
 WAIT_SECONDS = 60.0
-"""How long a call waits for its turn before it is refused with 503."""
+"""How long a call waits for others before it gets 503."""
 
 FORGOTTEN_AT_ONCE = 100
 
@@ -55,22 +55,22 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        """Whether flowserver takes it for one; only then must the function never run again."""
+        """Whether flowserver counts the reply as a success; only then the function must never run again."""
         names = {name.lower(): value.strip() for name, value in self.headers}
         failed = "x-fc-error-type" in names or names.get("x-fc-status") == "404"
         return self.status.startswith("2") and not failed
 
 
 class ExactlyOnce:
-    """Runs `function` until it has succeeded once for a key; what it did through the connection counts only then.
+    """Runs `function` until it succeeds once for a key; only then its writes through the connection are committed.
 
-    - A call of a key that is done gets the answer that was kept: status, headers and body.
-    - One call runs at a time: BEGIN IMMEDIATE takes SQLite's write lock. A second call of a key waits for the first.
-    - An answer that is a failure is passed on and its effects are undone. The key's next attempt runs again.
-    - An attempt older than one that has run is refused with 409: nobody waits for its answer any more.
+    - After a success, a call with the same key gets the stored reply: status, headers and body.
+    - One call runs at a time: BEGIN IMMEDIATE takes SQLite's write lock. A second call with a key waits for the first.
+    - A failure is returned and its writes are rolled back. The next attempt with the key runs again.
+    - An attempt older than one that has run gets 409: flowserver no longer waits for its reply.
 
-    The connection refuses COMMIT and ROLLBACK to the function; savepoints are its own to use. (`OR ROLLBACK` in a
-    statement ends the transaction all the same: such a call answers 500.)
+    The connection refuses COMMIT and ROLLBACK; the function may use savepoints. (`OR ROLLBACK` in a statement ends the
+    transaction anyway: such a call gets 500.)
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ExactlyOnce:
             connection.executescript(TABLES)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Answer one request. What the function raises is raised, its effects undone."""
+        """Handle one request. If the function raises, its writes are rolled back and the exception is raised."""
         answer = self._answer(environ)
         start_response(answer.status, answer.headers)
         return [answer.body]

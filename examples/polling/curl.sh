@@ -1,6 +1,6 @@
 #!/bin/sh
-# The polling tutorial with nothing but curl: ./curl.sh [seconds that the job takes]
-# FLOWSERVER_URL is the server, FLOWSERVER_TOKEN a bearer token if it has access keys.
+# The polling tutorial with curl: ./curl.sh [seconds that the job takes]
+# FLOWSERVER_URL is the server; FLOWSERVER_TOKEN is a bearer token, if the server has access keys.
 set -eu
 cd "$(dirname "$0")"
 api=${FLOWSERVER_URL:-http://127.0.0.1:8080}/v1

@@ -19,7 +19,7 @@ from aliyunsdkfnf.request.v20190315.UpdateFlowRequest import UpdateFlowRequest
 FLOW = "fnf-demo-polling"
 REGION = "cn-hangzhou"
 
-# The SDK gives up on an answer after 10 seconds unless told otherwise; DescribeExecution may take a minute.
+# The SDK's default time-out is 10 seconds; DescribeExecution may wait for a minute.
 client = AcsClient(os.environ.get("AK_ID", "any"), os.environ.get("AK_SECRET", "any"), REGION, timeout=70)
 client.add_endpoint(REGION, "fnf", os.environ.get("FNF_ENDPOINT", "127.0.0.1:8080"))
 

@@ -13,7 +13,7 @@ called = set()
 
 
 def call_hotel(booking):
-    """At the hotel nobody answers the first call about anything."""
+    """The hotel's line is busy at the first call about each booking."""
     if booking not in called:
         called.add(booking)
         raise Busy("the line is busy")
@@ -21,7 +21,7 @@ def call_hotel(booking):
 
 def book(event, context):
     wish = json.loads(event)
-    booking = f"{wish['trip']}-{wish['thing']}"  # made of what is wished, so that asking twice books once
+    booking = f"{wish['trip']}-{wish['thing']}"  # derived from the request, so that a repeated call books once
     if wish["thing"] == wish["soldOut"]:
         raise SoldOut(f"there is no {wish['thing']} left")
     if wish["thing"] == "hotel":

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Transcode a video, and stop it half-way: ./curl.sh [seconds that the video takes] [seconds after which to stop]
-# FLOWSERVER_URL is the server, FLOWSERVER_TOKEN a bearer token if it has access keys.
+# Transcode a video and stop it halfway: ./curl.sh [seconds that the video takes] [seconds after which to stop]
+# FLOWSERVER_URL is the server; FLOWSERVER_TOKEN is a bearer token, if the server has access keys.
 set -eu
 function=${FLOWSERVER_URL:-http://127.0.0.1:8080}/2016-08-15/services/media/functions/transcode
 task=video-$(date +%s)-$$

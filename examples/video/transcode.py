@@ -1,4 +1,4 @@
-"""An encoder for videos, or what stands for one: it writes a part of its result each second."""
+"""A simulated video encoder: it writes one part of its result each second."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def transcode(event, context):
         for second in range(order["seconds"]):
             file.write(f"second {second}\n")
             file.flush()
-            # A process would be ended. A thread must look whether anybody still waits for what it does.
+            # A thread cannot be killed like a process, so it checks whether its task is stopped.
             if context.stopped.wait(1):
                 return None
     finished = unfinished.rename(FOLDER / f"{order['video']}.done")

@@ -1,4 +1,4 @@
-"""nodes count their beats; liveness is judged by whether the count moves, not by clocks"""
+"""nodes count their beats: liveness depends on the count, not on clocks"""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
-    """The rows of `nodes` are of processes that have ended: a server runs only on the schema it knows."""
+    """All rows of `nodes` belong to processes that have ended: a server runs only on the schema that it knows."""
     op.drop_table("nodes")
     op.create_table(
         "nodes",

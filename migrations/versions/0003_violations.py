@@ -1,4 +1,4 @@
-"""violations: the view that states the invariant; what a scope waits for by `child`; an index of what is parked"""
+"""violations: the view of the invariant; the child execution that a scope waits for; an index of parked executions"""
 
 from collections.abc import Sequence
 from uuid import NAMESPACE_OID, uuid5
@@ -104,7 +104,7 @@ def upgrade() -> None:
 
 
 def _name_children() -> None:
-    """Scopes that wait already; the id follows from the attempt."""
+    """Fill in the child's id, which follows from the attempt, for scopes that wait."""
     scopes = sa.table("scopes", *(sa.column(name) for name in ("execution_id", "scope_id", "wait_id", "wait")))
     scopes.append_column(sa.column("child_execution_id", sa.Text()))
     connection = op.get_bind()

@@ -14,7 +14,7 @@ branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
 ROW_EVENTS_MAX = 100
-"""Of what is carried over; a row of 100 events has some hundred kilobytes in all but the worst case."""
+"""Events per row after the migration; a row of 100 events normally has about a hundred kilobytes."""
 
 
 def _events() -> sa.Table:
@@ -57,7 +57,7 @@ def upgrade() -> None:
 
 
 def _execution_ids(connection: sa.Connection, table: sa.Table) -> Iterator[str]:
-    """One after the other, so that a long table is never held in memory."""
+    """Rows one by one, so that the table is never in memory as a whole."""
     execution_id = connection.execute(sa.select(sa.func.min(table.c.execution_id))).scalar_one()
     while execution_id is not None:
         yield execution_id
@@ -66,7 +66,7 @@ def _execution_ids(connection: sa.Connection, table: sa.Table) -> Iterator[str]:
 
 
 def _runs(rows: Sequence[Any]) -> Iterator[list[Any]]:
-    """Events of one instant whose ids follow each other; where one is missing, the gap stays one."""
+    """Groups of events with one instant and consecutive ids; gaps stay gaps."""
     for _, group in groupby(enumerate(rows), key=lambda each: (each[1].time, each[1].event_id - each[0])):
         run = [row for _, row in group]
         yield from (run[start : start + ROW_EVENTS_MAX] for start in range(0, len(run), ROW_EVENTS_MAX))

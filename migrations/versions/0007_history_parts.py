@@ -23,5 +23,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The events that show a part lose it: the older form has no place for one."""
+    """Events lose their parts, which the older form cannot hold."""
     op.drop_table("history_parts")

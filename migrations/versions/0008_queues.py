@@ -1,4 +1,4 @@
-"""queues: queues, topics, deliveries, configurations of asynchronous invocations, hooks and bounds of functions"""
+"""queues: queues, topics, deliveries, configurations of asynchronous invocations, hooks and limits of functions"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""invocations: asynchronous calls become tasks whose states can be asked for"""
+"""invocations: asynchronous calls become tasks with states"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -95,7 +95,7 @@ def _checks() -> Iterator[sa.CheckConstraint]:
 
 
 def _set_aside() -> sa.Table:
-    """A copy of the rows; the table goes, and with it all names that the new one needs."""
+    """Copy the rows and drop the table, so that its names are free for the new one."""
     op.execute("CREATE TABLE old_invocations AS SELECT * FROM invocations")
     op.drop_table("invocations")
     return sa.Table("old_invocations", sa.MetaData(), autoload_with=op.get_bind())
@@ -112,7 +112,7 @@ def _carry_over(old: sa.Table, new: sa.Table, change: Any) -> None:
 
 
 def _as_new(row: Any, seen: set[tuple[str, ...]]) -> dict[str, Any]:
-    """An old call waits to be made; where two have the same id of a function, the later one gets another."""
+    """An old call becomes a waiting invocation; of two with one id of a function, the later one gets another id."""
     key = row["idempotency_key"]
     request_id = str(uuid5(NAMESPACE_OID, key))
     names = (row["service"], row["function"], row["invocation_id"] or request_id)
@@ -134,7 +134,7 @@ def _as_new(row: Any, seen: set[tuple[str, ...]]) -> dict[str, Any]:
 
 
 def downgrade() -> None:
-    """What has ended is forgotten; the rest is called once more, and nobody is told of its end."""
+    """Ended invocations are deleted; the others are called once more, and their results are not reported."""
     new = _set_aside()
     old = op.create_table(
         "invocations",

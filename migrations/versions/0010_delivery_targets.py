@@ -1,4 +1,4 @@
-"""delivery targets: an index by which the deliveries to one target are found, or passed over, together"""
+"""delivery targets: an index that finds or skips all deliveries to one target"""
 
 from collections.abc import Sequence
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""document_bytes: how much data the step lists of an execution hold, known without reading them"""
+"""document_bytes: the size of the scopes' documents of an execution, known without reading them"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""tasks of nodes: the calls leased to a node are read by key, some at a time"""
+"""tasks of nodes: an index to read the calls leased to a node in pages"""
 
 from collections.abc import Sequence
 

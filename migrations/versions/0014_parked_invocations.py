@@ -1,4 +1,4 @@
-"""parked invocations: why the server has set an asynchronous invocation aside"""
+"""parked invocations: the error for which the server parked an asynchronous invocation"""
 
 from collections.abc import Sequence
 
@@ -16,6 +16,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """What is parked goes on."""
+    """Parked invocations continue."""
     op.execute("UPDATE invocations SET node_id = '' WHERE node_id = '-'")
     op.drop_column("invocations", "parked_error")

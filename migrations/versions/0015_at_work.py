@@ -1,4 +1,4 @@
-"""at_work: large executions that a node is at work on, so that one that ends the process is known"""
+"""at_work: the large executions that a node is working on, to find one that kills the process"""
 
 from collections.abc import Sequence
 

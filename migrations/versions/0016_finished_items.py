@@ -1,4 +1,4 @@
-"""finished_items: what branches and iterations leave for a join, no longer rows of `scopes`; the view knows them"""
+"""finished_items: results of branches and iterations for a join move from `scopes` to a table; the view includes it"""
 
 from collections.abc import Sequence
 from importlib.util import module_from_spec, spec_from_file_location
@@ -158,7 +158,7 @@ def downgrade() -> None:
 
 
 def _old_view() -> str:
-    """The view as the migration that made it has it."""
+    """The view of the migration that created it."""
     spec = spec_from_file_location("violations", Path(__file__).with_name("0003_violations.py"))
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)

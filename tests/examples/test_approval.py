@@ -94,7 +94,7 @@ def test_readme(request: pytest.FixtureRequest, server: str) -> None:
         assert ended(shell(hasty[1], variables)) == ("Failed", None, "NobodyAnswered")
         person.read_until("an umbrella for 20?")
         person.answer("yes")
-        person.read_until("nobody waits for this answer any more")
+        person.read_until("the flow no longer waits for this answer")
 
 
 def test_a_request_whose_worker_was_killed_comes_to_another(open_server: dict[str, str], tmp_path: Path) -> None:

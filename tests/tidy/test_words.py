@@ -26,7 +26,12 @@ NOT_OURS = re.compile(
     re.X | re.I,
 )
 
-PAGES = (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", PACKAGE / "ARCHITECTURE.md")
+PAGES = (
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+    ROOT / "README.md",
+    PACKAGE / "ARCHITECTURE.md",
+)
 
 CLEAN = (
     "api",
