@@ -250,7 +250,7 @@ class Engine:
             self.registry.forget()
             self.invocations.settings.forget()
         for queue in notice.queues:
-            self.queues.look(queue)
+            self.queues.scan_soon(queue)
         for key in notice.dropped:
             self.dispatcher.cancel(key)
 

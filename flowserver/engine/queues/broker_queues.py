@@ -1,4 +1,4 @@
-"""Messages of queues that a broker keeps, on their way there. Nothing of them is in the database."""
+"""Sends messages to queues that a broker keeps. The database stores nothing of them."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ from flowserver.invokers.outlets import Outlets
 from flowserver.store.queues.messages import QueueMessage
 
 PRIORITY_HEADER = "Flowserver-Priority"
-"""A broker knows no priority of messages; whoever receives one may."""
+"""Brokers know no priorities; a receiver can read this header."""
 
 
 async def publish(outlets: Outlets, queue: str, messages: Sequence[NewQueueMessage], now_ms: int) -> list[QueueMessage]:
-    """Bring messages to the broker that keeps the queue; returns once it has confirmed them all.
+    """Send messages to the broker that keeps the queue; returns once it has confirmed all of them.
 
-    Of those returned, the instants say when they were sent; how long they are kept is the broker's matter. Raises
-    InvalidArgument for a delay, and what `Outlets.send` raises, when some of them may be there.
+    The instants of the returned messages are those of sending; the broker decides how long it keeps them. Raises
+    InvalidArgument for a delay, and the errors of `Outlets.send`, after which the broker may have some of the messages.
     """
     if any(each.delay_seconds for each in messages):
         raise InvalidArgument(f"queue {queue} is kept by a broker, which cannot delay messages")

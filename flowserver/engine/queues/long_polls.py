@@ -1,4 +1,4 @@
-"""Those who wait for messages of a queue, in memory: a poll each, in a line for each queue. Serves nobody itself."""
+"""The long polls that wait for messages, in memory: in order of arrival for each queue. `service` serves them."""
 
 import asyncio
 from collections import OrderedDict
@@ -10,24 +10,25 @@ from flowserver.store.queues.messages import QueueMessage
 
 @dataclass(slots=True, eq=False)
 class LongPoll:
-    """One who waits for messages. `is_over` when he waits no longer, unless messages are on their way to him."""
+    """A long poll waiting for messages. `is_over` is set when it ends without having been handed messages."""
 
     count: int
     answer: asyncio.Future[list[QueueMessage]]
     is_over: bool = False
 
     def end(self) -> None:
-        """He gets nothing."""
+        """Answer without messages."""
         give(self.answer, [])
 
 
 @dataclass(slots=True, eq=False)
 class LongPolls:
-    """Those who wait for messages of one queue, first come first."""
+    """The long polls of one queue, first come first."""
 
-    polls: OrderedDict[LongPoll, None] = field(default_factory=OrderedDict)
+    waiting: OrderedDict[LongPoll, None] = field(default_factory=OrderedDict)
     members: int = 0
-    """Those in `polls`, and those for whom somebody is just looking."""
+    """The polls in `waiting`, and those that a receive is under way for."""
     is_stale: bool = False
-    looking: asyncio.Task[None] | None = None
+    """Whether something has happened in the queue since the last scan began."""
+    scan: asyncio.Task[None] | None = None
     timer: asyncio.TimerHandle | None = None

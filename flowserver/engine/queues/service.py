@@ -1,9 +1,9 @@
-"""Queues: sending, receiving, and those who wait for a message, who hold neither a thread nor a connection.
+"""Queues: sends, receives and long polls. A waiting poll holds neither a thread nor a database connection.
 
-A poll that waits is an entry of its queue's line, in memory. A send of this node takes the first polls of the line
-along: their messages are received in the transaction that sends them. Otherwise one look for the whole line finds what
-is there, after a notice of another node or when the next message is due to be seen again. Nothing here is kept over a
-restart: a client that has lost its connection asks again.
+Long polls wait in memory, in order of arrival for each queue. A send on this node also receives for the first polls:
+their messages are received in the transaction that sends them. Otherwise one scan for all polls of the queue finds
+messages, after a notice from another node or when the next message becomes visible. Nothing here survives a restart: a
+client that has lost its connection asks again.
 """
 
 import asyncio
@@ -32,6 +32,7 @@ from flowserver.engine.queues.writes import (
     Take,
     apply_writes,
     messages_of,
+    no_queue,
 )
 from flowserver.invokers.outlets import Outlets
 from flowserver.store.queues.messages import QueueMessage, Receipt, Sight
@@ -39,8 +40,8 @@ from flowserver.store.sql.errors import reason_of
 
 log = logging.getLogger(__name__)
 
-LOOK_AGAIN_SECONDS = 5.0
-"""How often a line looks for itself, should another node's notice not be heard, or the clock be stepped."""
+SCAN_SECONDS = 5.0
+"""The longest time between two scans of a queue with long polls, in case a notice is lost or the clock is stepped."""
 
 RECEIPT_CHARACTERS = 24
 """Hexadecimal: 90 random bits."""
@@ -55,18 +56,22 @@ class Queues:
         self._limits = context.limits
         self._outlets = outlets
         self._writes: Coalescer[QueueWrite, Any] = Coalescer(
-            context.committer, self._apply_writes, self._limits.pending_messages_max, weigh=messages_of
+            context.committer,
+            lambda c, writes: apply_writes(c, writes, self._clock.now_ms()),
+            self._limits.pending_messages_max,
+            weigh=messages_of,
         )
-        self._lines: dict[str, LongPolls] = {}
+        self._long_polls: dict[str, LongPolls] = {}
         self._flowing: set[str] = set()
-        self._looks = SharedScan(context.reader, self._clock)
-        self._polls = 0
+        self._scan = SharedScan(context.reader, self._clock)
+        self.waiting = 0
+        """How many long polls wait."""
         self._is_released = False
 
     async def send(
         self, queue: str, messages: Sequence[NewQueueMessage], *, bounded: bool = False
     ) -> list[QueueMessage]:
-        """Put messages into a queue; one whose id is there already is left as it is. All or none.
+        """Put all messages into a queue, or none. A message whose id exists already stays as it is.
 
         Raises QueueNotExist, InvalidArgument for a body that is too long, ResourceThrottled when `bounded`. For a queue
         that a broker keeps, see `publish`.
@@ -82,9 +87,9 @@ class Queues:
     def send_in(
         self, connection: Connection, queue: str, messages: Sequence[NewQueueMessage], now_ms: int
     ) -> list[QueueMessage]:
-        """The same as part of another change, in the writer's thread; call `note_sent` once that is durable.
+        """The same as part of another transaction, in the writer's thread; call `note_sent` after its commit.
 
-        Raises also InvalidArgument for a queue that a broker keeps: nothing can be sent there within a transaction.
+        Also raises InvalidArgument for a queue that a broker keeps: a broker takes part in no transaction.
         """
         self.check_is_here(queue)
         (sent,) = apply_writes(connection, [Send(queue, messages)], now_ms)
@@ -93,48 +98,49 @@ class Queues:
         return list(sent)
 
     def check_is_here(self, queue: str) -> None:
-        """Raises InvalidArgument for a queue that a broker keeps; whether any other exists is not looked up."""
+        """Raises InvalidArgument for a queue that a broker keeps. Does not check whether another queue exists."""
         if queue in self._outlets:
             raise InvalidArgument(
                 f"queue {queue} is kept by a broker, as the setting queues says, and cannot be used here"
             )
 
     def note_sent(self, queue: str, count: int) -> None:
-        """So many messages were sent; whoever waits for them here or on another node is served."""
+        """`count` messages were sent: receive for the long polls of this node, and notify the other nodes."""
         self._serve(queue, count)
-        self._look_soon(queue)
+        self.scan_soon(queue)
         if not self._membership.is_alone:
             self._membership.announce().queues.add(queue)
 
     async def receive(
         self, queue: str, count: int, wait_seconds: int | None = None, *, bounded: bool = False
     ) -> list[QueueMessage]:
-        """Receive up to `count` messages, waiting for the first; None waits for as long as the queue says.
+        """Receive up to `count` messages. Waits for the first for `wait_seconds`; None means the queue's own time.
 
-        Empty when nothing came in time or this node stops. Raises QueueNotExist, ResourceThrottled when `bounded`.
+        Returns [] if no message came in time or the server stops. Raises QueueNotExist, and ResourceThrottled when
+        `bounded`.
         """
         if queue in self._flowing and (messages := await self._take(queue, count, bounded=bounded)):
             return messages
         if not wait_seconds or self._is_full:
-            sight = await self._looks.see(queue, 1, bounded=bounded)
+            sight = await self._scan.see(queue, 1, bounded=bounded)
             if sight is None:
-                raise _no_queue(queue)
+                raise no_queue(queue)
             if sight.ready and (messages := await self._take(queue, count, bounded=bounded)):
                 return messages
             wait_seconds = sight.polling_seconds if wait_seconds is None else 0
         return await self._wait(queue, count, wait_seconds) if wait_seconds else []
 
     async def delete(self, queue: str, receipts: Sequence[Receipt], *, bounded: bool = False) -> list[bool]:
-        """Delete received messages; for each whether its receipt was still good. Raises as `send`."""
+        """Delete received messages; returns for each whether its receipt was still valid. Raises as `send`."""
         deleted: list[bool] = await self._writes.add(Delete(queue, receipts), bounded=bounded)
         return deleted
 
     async def hide(
         self, queue: str, receipt: Receipt, seconds: int, *, bounded: bool = False
     ) -> tuple[Receipt, int] | None:
-        """Hide a received message for so long from now; returns its fresh receipt, and until when (ms).
+        """Hide a received message for `seconds` from now; returns its new receipt, and the instant (ms) of its return.
 
-        None if the receipt was no longer good. Raises as `send`.
+        None if the receipt was no longer valid. Raises as `send`.
         """
         fresh = new_receipt()
         until: int | None = await self._writes.add(Hide(queue, receipt, seconds, fresh), bounded=bounded)
@@ -145,23 +151,14 @@ class Queues:
 
     @property
     def _is_full(self) -> bool:
-        """Whether nobody else may wait; he is answered at once, but not without a look at what is there."""
-        return self._polls >= self._limits.queue_polls_max
-
-    @property
-    def waiting(self) -> int:
-        """How many polls wait."""
-        return self._polls
-
-    def look(self, queue: str) -> None:
-        """Something may have come into the queue."""
-        self._look_soon(queue)
+        """Whether no further poll may wait; a receive is then answered after one scan."""
+        return self.waiting >= self._limits.queue_polls_max
 
     def release(self) -> None:
-        """The server stops: nobody waits any longer."""
+        """The server stops: end all long polls, and start no more."""
         self._is_released = True
-        for line in self._lines.values():
-            for poll in list(line.polls):
+        for polls in self._long_polls.values():
+            for poll in list(polls.waiting):
                 poll.end()
 
     # Taking
@@ -180,14 +177,14 @@ class Queues:
         return messages
 
     def _note_flow(self, queue: str, is_flowing: bool) -> None:
-        """Whether to receive without a look, which saves a commit only if there is nothing."""
+        """Whether the next receive skips the scan, which saves a commit only if the queue is empty."""
         if is_flowing:
             self._flowing.add(queue)
         else:
             self._flowing.discard(queue)
 
     def _put_back(self, queue: str, taking: asyncio.Future[list[QueueMessage]]) -> None:
-        """Nobody is there who would get the messages; others need not wait until they come back by themselves."""
+        """Make received messages visible again: their client has gone, and other clients can have them now."""
         if taking.cancelled() or taking.exception() is not None:
             return
         for message in taking.result():
@@ -205,14 +202,14 @@ class Queues:
         if self._is_released or self._is_full:
             return []
         poll = LongPoll(count, asyncio.get_running_loop().create_future())
-        line = self._lines.setdefault(queue, LongPolls())
-        line.polls[poll] = None
-        line.members += 1
-        self._polls += 1
-        self._look_soon(queue)
+        polls = self._long_polls.setdefault(queue, LongPolls())
+        polls.waiting[poll] = None
+        polls.members += 1
+        self.waiting += 1
+        self.scan_soon(queue)
         try:
             await asyncio.wait([poll.answer], timeout=seconds)
-            if poll in line.polls:
+            if poll in polls.waiting:
                 poll.end()
             poll.is_over = True
             return await asyncio.shield(poll.answer)
@@ -221,28 +218,28 @@ class Queues:
                 self._put_back(queue, poll.answer)
             raise
         finally:
-            self._leave(queue, line, poll)
+            self._leave(queue, polls, poll)
 
-    def _leave(self, queue: str, line: LongPolls, poll: LongPoll) -> None:
-        line.polls.pop(poll, None)
-        line.members -= 1
-        self._polls -= 1
-        if not line.members:
-            del self._lines[queue]
-            if line.timer is not None:
-                line.timer.cancel()
+    def _leave(self, queue: str, polls: LongPolls, poll: LongPoll) -> None:
+        polls.waiting.pop(poll, None)
+        polls.members -= 1
+        self.waiting -= 1
+        if not polls.members:
+            del self._long_polls[queue]
+            if polls.timer is not None:
+                polls.timer.cancel()
 
     def _serve(self, queue: str, messages: int) -> None:
-        """So many messages are there or on their way: receive them for the first who wait."""
-        line = self._lines.get(queue)
-        while line is not None and line.polls and messages > 0:
-            poll, _ = line.polls.popitem(last=False)
+        """Receive for the first long polls, as `messages` messages are in the queue or being sent."""
+        polls = self._long_polls.get(queue)
+        while polls is not None and polls.waiting and messages > 0:
+            poll, _ = polls.waiting.popitem(last=False)
             messages -= poll.count
             taking = self._writes.add(Take(queue, poll.count, new_receipt()))
             taking.add_done_callback(partial(self._served, queue, poll))
 
     def _served(self, queue: str, poll: LongPoll, taking: asyncio.Future[list[QueueMessage]]) -> None:
-        if poll.answer.done():  # its client has gone
+        if poll.answer.done():  # the client has gone
             self._put_back(queue, taking)
         elif isinstance(error := taking.exception(), Exception):
             give(poll.answer, error)
@@ -251,56 +248,49 @@ class Queues:
             self._note_flow(queue, len(messages) == poll.count)
         elif poll.is_over or self._is_released:
             poll.end()
-        elif (line := self._lines.get(queue)) is not None:
-            line.polls[poll] = None
-            line.polls.move_to_end(poll, last=False)
-        self._look_soon(queue)
+        elif (polls := self._long_polls.get(queue)) is not None:
+            polls.waiting[poll] = None
+            polls.waiting.move_to_end(poll, last=False)
+        self.scan_soon(queue)
 
-    def _look_soon(self, queue: str) -> None:
-        """Look what there is for those who wait, once for whatever has happened until then."""
-        line = self._lines.get(queue)
-        if line is None:
+    def scan_soon(self, queue: str) -> None:
+        """Scan the queue for its long polls, if it has any. Calls before the scan begins share it."""
+        polls = self._long_polls.get(queue)
+        if polls is None:
             return
-        line.is_stale = True
-        if line.looking is None:
-            line.looking = asyncio.create_task(self._look(queue, line), name="look")
+        polls.is_stale = True
+        if polls.scan is None:
+            polls.scan = asyncio.create_task(self._scan_for(queue, polls), name="scan of a queue")
 
-    async def _look(self, queue: str, line: LongPolls) -> None:
+    async def _scan_for(self, queue: str, polls: LongPolls) -> None:
         try:
-            while line.is_stale and line.polls:
-                line.is_stale = False
-                sight = await self._looks.see(queue, len(line.polls))
-                self._act(queue, line, sight)
+            while polls.is_stale and polls.waiting:
+                polls.is_stale = False
+                sight = await self._scan.see(queue, len(polls.waiting))
+                self._serve_all(queue, polls, sight)
         except (SQLAlchemyError, ResourceThrottled) as error:
-            log.warning("who waits for messages of %s is served later: %s", queue, reason_of(error))
-            self._wake_in(queue, line, LOOK_AGAIN_SECONDS)
+            log.warning("the scan of queue %s for its long polls failed and is repeated: %s", queue, reason_of(error))
+            self._wake_in(queue, polls, SCAN_SECONDS)
         finally:
-            line.looking = None
+            polls.scan = None
 
-    def _act(self, queue: str, line: LongPolls, sight: Sight | None) -> None:
+    def _serve_all(self, queue: str, polls: LongPolls, sight: Sight | None) -> None:
         if sight is None:
-            while line.polls:
-                give(line.polls.popitem()[0].answer, _no_queue(queue))
+            while polls.waiting:
+                give(polls.waiting.popitem()[0].answer, no_queue(queue))
             return
         self._serve(queue, sight.ready)
-        seconds = LOOK_AGAIN_SECONDS
+        seconds = SCAN_SECONDS
         if sight.next_at is not None:
             seconds = min(seconds, max(sight.next_at - self._clock.now_ms(), 0) / 1000)
-        self._wake_in(queue, line, seconds)
+        self._wake_in(queue, polls, seconds)
 
-    def _wake_in(self, queue: str, line: LongPolls, seconds: float) -> None:
-        if line.timer is not None:
-            line.timer.cancel()
-        line.timer = asyncio.get_running_loop().call_later(seconds, self._look_soon, queue)
-
-    def _apply_writes(self, connection: Connection, writes: Sequence[QueueWrite]) -> Sequence[Any]:
-        return apply_writes(connection, writes, self._clock.now_ms())
+    def _wake_in(self, queue: str, polls: LongPolls, seconds: float) -> None:
+        if polls.timer is not None:
+            polls.timer.cancel()
+        polls.timer = asyncio.get_running_loop().call_later(seconds, self.scan_soon, queue)
 
 
 def new_receipt() -> str:
-    """What no other receive has given, in letters that a URL holds as they are."""
+    """A random receipt, in characters that need no escaping in a URL."""
     return uuid_utils.uuid4().hex[:RECEIPT_CHARACTERS]
-
-
-def _no_queue(queue: str) -> QueueNotExist:
-    return QueueNotExist(f"queue {queue} does not exist")

@@ -1,4 +1,7 @@
-"""Looks at what there is in queues; all who ask before one is begun share it, and none of them sees too little."""
+"""Shares one database scan among concurrent receives.
+
+A receive joins only a scan that has not started, so it never misses a committed message.
+"""
 
 import asyncio
 from functools import partial
@@ -12,7 +15,7 @@ from flowserver.store.queues.messages import Sight, look_at
 
 
 class SharedScan:
-    """Asks the reader. Make and use it inside one event loop."""
+    """Scans through the reader. Make and use it inside one event loop."""
 
     def __init__(self, reader: Reader, clock: Clock) -> None:
         self._reader = reader
@@ -20,9 +23,9 @@ class SharedScan:
         self._under_way: dict[tuple[str, int], tuple[int, asyncio.Task[Sight | None]]] = {}
 
     async def see(self, queue: str, wanted: int, *, bounded: bool = False) -> Sight | None:
-        """What there is, counted up to `wanted`; None if the queue does not exist.
+        """The messages of a queue, counted up to `wanted`, as of now or later; None if the queue does not exist.
 
-        It is as of now or later. Raises ResourceThrottled when `bounded`, SQLAlchemyError.
+        Raises ResourceThrottled when `bounded`, SQLAlchemyError.
         """
         key = (queue, wanted)
         begun, looking = self._under_way.get(key, (None, None))

@@ -110,7 +110,7 @@ def apply_writes(connection: Connection, writes: Sequence[QueueWrite], now_ms: i
     for number, write in enumerate(writes):
         queue = queues.get(write.queue)
         if queue is None:
-            answers[number] = QueueNotExist(f"queue {write.queue} does not exist")
+            answers[number] = no_queue(write.queue)
         elif isinstance(write, Send):
             answers[number] = _new_messages(queue, write.messages, now_ms)
             if not isinstance(answers[number], Exception):
@@ -124,6 +124,11 @@ def apply_writes(connection: Connection, writes: Sequence[QueueWrite], now_ms: i
     for name, wanted in takes.items():
         _take(connection, queues[name], wanted, answers, now_ms)
     return [answers[number] for number in range(len(writes))]
+
+
+def no_queue(name: str) -> QueueNotExist:
+    """The error for a queue that does not exist."""
+    return QueueNotExist(f"queue {name} does not exist")
 
 
 def _new_messages(

@@ -83,12 +83,12 @@ async def busy_writer(node: Node) -> AsyncIterator[None]:
 
 @pytest.fixture
 def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many orders each transaction carried out that has done something for queues."""
+    """The number of writes in each transaction that wrote to queues."""
     sizes: list[int] = []
 
-    def counted(connection: Connection, orders: Sequence[QueueWrite], now_ms: int) -> list[Any]:
-        sizes.append(len(orders))
-        return apply_writes(connection, orders, now_ms)
+    def counted(connection: Connection, writes: Sequence[QueueWrite], now_ms: int) -> list[Any]:
+        sizes.append(len(writes))
+        return apply_writes(connection, writes, now_ms)
 
     monkeypatch.setattr("flowserver.engine.queues.service.apply_writes", counted)
     return sizes
@@ -178,10 +178,10 @@ async def test_a_poll_gets_what_comes_back_and_what_was_delayed(node: Node, cloc
     polls = [poll(node), poll(node)]
     await in_line(node, 2)
     clock.advance(seconds=10)
-    node.engine.queues.look("q")  # as the line's own timer would, by a clock that goes
+    node.engine.queues.scan_soon("q")  # as the line's own timer would, by a clock that goes
     assert await polls[0] == ["late"]
     clock.advance(seconds=20)
-    node.engine.queues.look("q")
+    node.engine.queues.scan_soon("q")
     assert await polls[1] == ["A"]
 
 
@@ -373,7 +373,7 @@ async def test_who_waits_goes_on_waiting_when_a_look_fails(node: Node) -> None:
     waiting = poll(node)
     await in_line(node, 1)
     node.database.unreadable = True
-    node.engine.queues.look("q")
+    node.engine.queues.scan_soon("q")
     await node.database.failed()
     node.database.unreadable = False
     await send(node, "A")
