@@ -1,7 +1,7 @@
-"""Work that callers wait for, given up so early that they can be told before a stopping server cuts them off."""
+"""The end of work under way when the server stops: drained, or cancelled early enough to answer its callers."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from typing import Any, TypeVar
 
 from flowserver.base.errors import ServiceUnavailable
@@ -43,3 +43,13 @@ class Cutting:
         self.is_cut = True
         for task in self._under_way:
             task.cancel()
+
+
+async def drain(tasks: Collection[asyncio.Task[None]], seconds: float) -> None:
+    """Wait for tasks for so many seconds, then cancel the rest and wait for their end."""
+    if tasks:
+        _, pending = await asyncio.wait(tasks, timeout=seconds)
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending)

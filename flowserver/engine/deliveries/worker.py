@@ -22,6 +22,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.senders import NotSent, Senders
 from flowserver.engine.deliveries.target_limits import TargetLimits
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
+from flowserver.engine.shutdown import drain
 from flowserver.machine.deliveries.destinations import Destination, read_destination
 from flowserver.machine.deliveries.retry_strategies import next_attempt_at
 from flowserver.store.queues.deliveries import (
@@ -90,14 +91,7 @@ class Deliveries(DueLoop):
 
     async def drain(self, seconds: float) -> None:
         """Wait for the attempts under way, then cancel the rest: they are repeated when their claims end."""
-        tasks = list(self._under_way.values())
-        if not tasks:
-            return
-        _, pending = await asyncio.wait(tasks, timeout=seconds)
-        for task in pending:
-            task.cancel()
-        if pending:
-            await asyncio.wait(pending)
+        await drain(list(self._under_way.values()), seconds)
 
     def deliver_in(self, connection: Connection, new: Sequence[NewDelivery]) -> None:
         """Add deliveries as part of another change; call `note_due` once that is durable.

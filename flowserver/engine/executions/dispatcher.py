@@ -23,6 +23,7 @@ from flowserver.engine.functions.caller import Caller
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
 from flowserver.engine.invocations.call_queues import CallQueues, QueueKey
+from flowserver.engine.shutdown import drain
 from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
 from flowserver.language.graph import (
     ActionTarget,
@@ -156,14 +157,7 @@ class Dispatcher:
         What is not made or dropped is made by whoever takes it over.
         """
         self.leave()
-        calls = list(self._calls.values())
-        if not calls:
-            return
-        _, pending = await asyncio.wait(calls, timeout=seconds)
-        for call in pending:
-            call.cancel()
-        if pending:
-            await asyncio.wait(pending)
+        await drain(list(self._calls.values()), seconds)
 
     def _begin(self, key: CallKey, slot: CallSlot, order: OrderedCall | None) -> None:
         call = asyncio.create_task(self._call(key, order, slot), name=f"call of {key[0]}")

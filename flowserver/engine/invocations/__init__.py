@@ -1,1 +1,1 @@
-"""Asynchronous invocations of functions (Serverless Tasks) in time: they wait, run, retry, end."""
+"""Asynchronous invocations of functions (Serverless Tasks): queues, runs, retries, stops, recovery."""

@@ -1,4 +1,4 @@
-"""Recovery of asynchronous invocations: orphaned or lost, to be stopped, or ended and their waiting tasks not told."""
+"""Recovery of asynchronous invocations: orphaned or lost ones, pending stops, and undelivered callbacks."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -44,11 +44,11 @@ class InvocationRecovery:
 
     @property
     def under_way(self) -> list[str]:
-        """Keys of those whose turn has come."""
+        """Keys of the invocations that run here."""
         return self._invocations.under_way
 
     def find(self, under_way: Collection[str]) -> FoundInvocations:
-        """Read a page of this node's invocations, and what else is due."""
+        """Read a page of this node's invocations, and all other work that is due."""
         node_id = self._lease.node_id
         with self._database.read() as connection:
             untold = untold_invocations(connection, FOUND_PER_SWEEP, skip=self._untold_to_skip)
@@ -65,16 +65,16 @@ class InvocationRecovery:
             untold=self._read(untold),
         )
         self._page = "" if found.is_last_page else held[-1].invocation_key
-        # Those that a parked execution cannot take stay due, and must not hide those that come after them.
+        # Callbacks that a parked execution cannot take stay due, and must not hide later ones.
         self._untold_to_skip = self._untold_to_skip + FOUND_PER_SWEEP if len(untold) == FOUND_PER_SWEEP else 0
         return found
 
     def is_local(self, call: HeldInvocation) -> bool:
-        """Whether the invocation waits or is under way here."""
+        """Whether the invocation waits or runs on this node."""
         return self._invocations.holds(call.invocation_key)
 
     async def resume(self, found: FoundInvocations, lost: list[HeldInvocation], scope: SweepScope) -> Resumed:
-        """First stop what is to be stopped, so that it is not called again. Orphans belong to the first that asks."""
+        """Stop first, so that a stopped invocation is not called again. The first node to ask takes the orphans."""
         self._invocations.notice_stopping(found.dropped)
         if found.unwanted:
             await self._invocations.stop_all(found.unwanted)
@@ -82,20 +82,20 @@ class InvocationRecovery:
             self._invocations.tell(row)
         self._invocations.take_over(lost)
         taken: list[HeldInvocation] = []
-        if found.orphans and scope != "nothing released":  # what was just released is meant for another
+        if found.orphans and scope != "nothing released":  # other nodes take what was just released
             taken = await self._committer.write(self._take_over)
             self._invocations.take_over(taken)
         return Resumed(calls=len(taken), had_orphans=bool(taken), is_full=len(taken) == TAKEN_AT_ONCE)
 
     async def release(self, keeps: Callable[[str], bool], limit: int) -> int:
-        """Release invocations that wait here and fall to other nodes."""
+        """Release waiting invocations that other nodes should run."""
         keys = self._invocations.send_away(keeps, limit)
         if keys:
             await self._committer.write(lambda connection: release_invocations(connection, self._lease.node_id, keys))
         return len(keys)
 
     def _read(self, keys: list[str]) -> list[InvocationRow]:
-        """Those of them that can be read: one that the database fails on must not hide the others."""
+        """The readable ones of these: an unreadable row must not hide the others."""
         if not keys:
             return []
         try:
@@ -105,7 +105,7 @@ class InvocationRecovery:
             if not is_damage(error):
                 raise
             if len(keys) == 1:
-                log.warning("the end of invocation %s cannot be read: %s", keys[0], reason_of(error))
+                log.warning("cannot read the ended invocation %s: %s", keys[0], reason_of(error))
                 return []
         return [row for key in keys for row in self._read([key])]
 

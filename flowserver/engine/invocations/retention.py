@@ -1,10 +1,9 @@
-"""Deletes asynchronous invocations some days after their end, a few at a time and beside all other work.
+"""Deletes asynchronous invocations some days after their end, in small transactions.
 
-Each may hold more than a megabyte, so one transaction is bounded by the bytes that it deletes, too.
+Each may hold more than a megabyte, so the bytes of one transaction have a limit as well.
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -15,14 +14,12 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.deletion_pace import ROW_BYTES, DeletionPace
 from flowserver.store.invocations.leases import delete_ended_invocations
 
-log = logging.getLogger(__name__)
-
 ROUND_SECONDS = 60.0
 DAY_MS = 86_400_000
 
 
 class InvocationRetention(PeriodicLoop):
-    """One node's part in that; several may do it at once."""
+    """The deletions of one node; several nodes may delete at once."""
 
     name = "the retention of invocations"
     interval_seconds = ROUND_SECONDS
@@ -34,7 +31,7 @@ class InvocationRetention(PeriodicLoop):
         self._days = context.limits.invocation_days
 
     async def run_once(self) -> int:
-        """Delete all that have been kept for long enough; returns how many."""
+        """Delete all invocations that have been kept for long enough; returns how many."""
         before = self._clock.now_ms() - self._days * DAY_MS
         count = 0
         while deleted := await self._pace.change(self._deletion(before)):

@@ -1,4 +1,4 @@
-"""Takes up asynchronous invocations when the pause before their next attempt is over.
+"""Continues asynchronous invocations when the pause before their next attempt is over.
 
 No node holds an invocation during its pause. The node that finds the pause over takes the invocation's lease, and keeps
 it for the call.

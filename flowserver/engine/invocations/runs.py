@@ -1,8 +1,8 @@
-"""Takes asynchronous invocations through their lives: each one whose turn has come has a coroutine of its own.
+"""Runs asynchronous invocations, each in a coroutine of its own, from the first slot to a pause or the end.
 
-Every step is committed before the next is made. Whatever somebody else has changed meanwhile is read again, and counts.
-An invocation that fails inside the server, or whose row cannot be read or written, is parked: another attempt would
-call its function once more, and fail again. It keeps its state, and an operator restarts or stops it.
+Every step is committed before the next begins. If another writer has changed the row, the run continues from the
+changed row. An invocation that fails inside the server, or whose row cannot be read or written, is parked: another
+attempt would call its function once more, and fail again. It keeps its state, and an operator restarts or stops it.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
 from flowserver.engine.invocations.transitions import call_of, change_by, outcome_of_reply
 from flowserver.engine.invocations.writes import save_in
+from flowserver.engine.shutdown import drain
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import (
     AttemptBegan,
@@ -46,11 +47,11 @@ log = logging.getLogger(__name__)
 
 KEPT_MAX = 512
 KEPT_BYTES_MAX = 16_384
-"""Invocations kept in memory until their turn comes, and the largest payload of one: it spares reading them."""
+"""Rows of waiting invocations kept in memory to save a read, and the largest payload (bytes) of one."""
 
 
 class Run:
-    """One invocation whose turn has come."""
+    """One running invocation."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -59,7 +60,7 @@ class Run:
         self.is_stopping = False
 
     def stop(self) -> None:
-        """Somebody is stopping it: drop its call."""
+        """Drop its call, if there is one: the invocation is being stopped."""
         if not self.is_stopping:
             self.is_stopping = True
             if self.is_calling and self.task is not None:
@@ -67,7 +68,7 @@ class Run:
 
 
 class Runs:
-    """The invocations under way on this node."""
+    """The invocations that run on this node."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Runs:
         hooks: Hooks,
         left: Callable[[str, InvocationRow | None], None],
     ) -> None:
-        """`left` is told when one is no longer under way, and how it is then, if that is known."""
+        """`left` is called when a run ends, with the invocation's key and its last known row or None."""
         self._committer = context.committer
         self._reader = context.reader
         self._clock = context.clock
@@ -92,30 +93,30 @@ class Runs:
         self._kept: dict[str, InvocationRow] = {}
 
     def keep(self, row: InvocationRow) -> None:
-        """This is how it has just been committed, and its turn will come."""
+        """Keep the row, as just committed, for its run."""
         if len(self._kept) < KEPT_MAX and len(row.payload) <= KEPT_BYTES_MAX:
             self._kept[row.invocation_key] = row
 
     def forget(self, key: str) -> None:
-        """Its turn will not come."""
+        """Drop the kept row: it will not run here."""
         self._kept.pop(key, None)
 
     def begin(self, key: str, slot: CallSlot | None) -> None:
-        """Its turn has come; to end one that is being stopped needs no slot."""
+        """Start a run. `slot` is None for an invocation that is being stopped: it makes no call."""
         run = self._runs[key] = Run(key)
-        run.task = asyncio.create_task(self._live(run, slot), name=f"invocation {key}")
+        run.task = asyncio.create_task(self._run(run, slot), name=f"invocation {key}")
 
     def find(self, key: str) -> Run | None:
-        """The invocation, if it is under way."""
+        """The invocation's run, if there is one."""
         return self._runs.get(key)
 
     @property
     def keys(self) -> list[str]:
-        """Those under way."""
+        """The keys of the running invocations."""
         return list(self._runs)
 
     def drop(self) -> None:
-        """Drop everything as it is: what is under way is made again by others."""
+        """Cancel all runs; other nodes repeat them."""
         for run in list(self._runs.values()):
             if run.task is not None:
                 run.task.cancel()
@@ -123,24 +124,18 @@ class Runs:
         self._kept.clear()
 
     async def drain(self, seconds: float) -> None:
-        """Wait for those under way, then drop the rest."""
-        tasks = [run.task for run in self._runs.values() if run.task is not None]
-        if tasks:
-            _, pending = await asyncio.wait(tasks, timeout=seconds)
-            for task in pending:
-                task.cancel()
-            if pending:
-                await asyncio.wait(pending)
+        """Wait for the runs, then cancel the rest."""
+        await drain([run.task for run in self._runs.values() if run.task is not None], seconds)
 
-    async def _live(self, run: Run, slot: CallSlot | None) -> None:
+    async def _run(self, run: Run, slot: CallSlot | None) -> None:
         row: InvocationRow | None = None
         try:
             row = self._kept.pop(run.key, None) or await self._load(run.key)
             while row is not None and self._is_held(row):
-                row = await self._go_on(run, row, slot)
-        except ResourceThrottled:  # the server is stopping: another goes on
-            log.warning("invocation %s is left as it is", run.key)
-        except Exception as error:  # our bug, or a row that cannot be read or written: trying again would call again
+                row = await self._advance(run, row, slot)
+        except ResourceThrottled:  # the server is stopping: another node continues it
+            log.warning("invocation %s is left to another node: the server is stopping", run.key)
+        except Exception as error:  # our bug, or an unreadable row: a retry would call again
             if slot is not None:
                 slot.release()
             row = None
@@ -156,7 +151,7 @@ class Runs:
         return row.node_id == self._lease.node_id and not row.state.is_over
 
     async def _load(self, key: str) -> InvocationRow:
-        """How it is stored; raises InvocationDamaged, or the database's error, if it cannot be read."""
+        """The stored row; raises InvocationDamaged, or the database's error, if it cannot be read."""
         question = partial(find_invocations, keys=[key])
         found = await persist(lambda: self._reader.ask(question), gives_up=True)
         if key not in found:
@@ -164,26 +159,26 @@ class Runs:
         return found[key]
 
     async def _park(self, key: str, error: Exception) -> None:
-        """Set it aside. That this can be committed proves that the database is well, and only the invocation is not."""
+        """Park it. If this commit succeeds, the database works and only the invocation is damaged."""
         log.error("invocation %s is parked", key, exc_info=error)
         reason, node_id = storable(f"{type(error).__name__}: {reason_of(error)}"), self._lease.node_id
         try:
             await persist(lambda: self._committer.write(lambda c: park_invocation(c, key, node_id, reason)))
-        except Exception:  # recovery finds that this node holds it and does not run it, and tries again
-            log.exception("invocation %s could not be parked", key)
+        except Exception:  # recovery finds that this node holds it without running it, and retries
+            log.exception("cannot park invocation %s", key)
 
-    async def _go_on(self, run: Run, row: InvocationRow, slot: CallSlot | None) -> InvocationRow | None:
-        """The next stretch of its life; returns how it is then."""
+    async def _advance(self, run: Run, row: InvocationRow, slot: CallSlot | None) -> InvocationRow | None:
+        """Make the next commit, with the call before it if there is one; returns the row after it."""
         if run.is_stopping and row.state.status is not InvocationStatus.STOPPING:
-            return await self._change(row, StopAsked())  # whoever wants that may not have come to it yet
+            return await self._change(row, StopAsked())  # the stop may not be committed yet
         endpoint = await self._endpoint(row)
         if row.state.status is InvocationStatus.STOPPING:
             if isinstance(endpoint, Endpoint):
                 await self._hooks.pre_stop(endpoint, row.request_id)
             return await self._change(row, CallEnded())
         if slot is None:
-            return None  # it was to be stopped, and somebody was faster
-        begun = await self._make_ready(row, endpoint)
+            return None  # the stop was completed elsewhere
+        begun = await self._begin_attempt(row, endpoint)
         if begun is None or begun.state.status is not InvocationStatus.RUNNING or not self._is_held(begun):
             return begun
         outcome = await self._call(run, begun, endpoint)
@@ -193,13 +188,13 @@ class Runs:
         return await self._change(begun, outcome)
 
     async def _endpoint(self, row: InvocationRow) -> Lookup:
-        known = self._registry.remembered(row.service, row.qualifier, row.function)
+        known = self._registry.remembered(*row.called)
         if known is not None:
             return known
-        return await persist(lambda: self._registry.find(row.service, row.qualifier, row.function), gives_up=True)
+        return await persist(lambda: self._registry.find(*row.called), gives_up=True)
 
-    async def _make_ready(self, row: InvocationRow, endpoint: Lookup) -> InvocationRow | None:
-        """Bring it to its next attempt, or to its end, in one commit if the function is known to be ready."""
+    async def _begin_attempt(self, row: InvocationRow, endpoint: Lookup) -> InvocationRow | None:
+        """Begin the next attempt, or end the invocation: one commit if the function is initialized."""
         refused = endpoint if isinstance(endpoint, Failure) else None
         if isinstance(endpoint, Endpoint) and not self._hooks.is_initialized(endpoint):
             taken = await self._change(row, TurnCame())
@@ -208,22 +203,22 @@ class Runs:
             row, refused = taken, await self._hooks.initialize(endpoint, row.request_id)
         if refused is None:
             return await self._change(row, TurnCame(), AttemptBegan())
-        if row.state.attempt:  # of a retry it is the attempt that fails
+        if row.state.attempt:  # a retry: the attempt fails
             return await self._change(row, AttemptBegan(), AttemptFailed(refused.error, refused.cause, 0))
         return await self._change(row, TurnCame(), FunctionUnavailable(refused.error, refused.cause))
 
     async def _change(self, row: InvocationRow, *happenings: Happening) -> InvocationRow | None:
-        """Commit what these make of it. Returns how it is then: as somebody else has made it, if he was faster."""
+        """Commit these changes. Returns the new row, or the stored one if another writer came first."""
         change = change_by(row, happenings, self._clock.now_ms())
         if change.after is row:
             return row
         try:
             return await persist(lambda: self._changes.add(change), gives_up=True)
-        except InvocationChanged:  # or an earlier try was committed after all
+        except InvocationChanged:  # by another writer, or by an earlier attempt of this commit
             return await self._load(row.invocation_key)
 
     async def _call(self, run: Run, row: InvocationRow, endpoint: Lookup) -> AttemptSucceeded | AttemptFailed | None:
-        """Call the function; None if the call was dropped because it is being stopped."""
+        """Call the function; None if the call was dropped because the invocation is being stopped."""
         assert isinstance(endpoint, Endpoint)
         if run.is_stopping:
             return None

@@ -1,7 +1,7 @@
 """Asynchronous invocations (Serverless Tasks) of this node: submitted, waiting, under way, stopped, ended.
 
-An invocation is its row, which says who has it in hand; what is here is only how the holder goes on with it. Whoever
-ends one writes with its end what is still to be done, so a crash at any point leaves nothing out.
+An invocation is its row, which names the node that holds it; this memory only helps the holder to continue it. The
+transaction that ends an invocation also stores what must follow, so a crash at any point loses nothing.
 """
 
 import logging
@@ -54,54 +54,54 @@ from flowserver.store.sql.unreadable import is_damage
 log = logging.getLogger(__name__)
 
 STOPPED_AT_ONCE = 200
-"""Their payloads are in memory meanwhile."""
+"""Invocations in one transaction, whose payloads are in memory meanwhile."""
 
 _NOT_FOUND = {"FC.ServiceNotFound": ServiceNotFound, "FC.FunctionNotFound": FunctionNotFound}
 
 
 class NewInvocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be invoked, for whom. `service` is "" for a function without one, `qualifier` if none is named."""
+    """An invocation to submit. `service` is "" for a function without one; `qualifier` is "" for none."""
 
     service: str
     qualifier: str
     function: str
     payload: bytes
     invocation_key: str
-    """Whoever submits the same again gives the same key, and gets the invocation that there is."""
+    """Identifies the submission: submitting again with the same key returns the first invocation."""
     request_id: str
     invocation_id: str | None = None
-    """What the caller calls it; by default its request id."""
+    """The caller's id for it; the request id by default."""
     execution_id: str | None = None
     flow_name: str = ""
     execution_name: str = ""
     step_name: str = ""
     callback_token: str | None = None
-    """Of the task that waits for its end."""
+    """The token of the task that waits for the result."""
 
     @property
     def called(self) -> FunctionKey:
-        """The function, as the registry knows it."""
+        """The function's key in the registry."""
         return self.service, self.qualifier, self.function
 
 
-class News(Protocol):
-    """Who is told what others may have to know. Called in the event loop, after the commit."""
+class Listener(Protocol):
+    """The part of the engine that acts on changes of invocations. Called in the event loop, after the commit."""
 
     def left_to_others(self) -> None:
-        """Something is to be done that another node has in hand, or nobody has."""
+        """An invocation that another node holds, or none, needs work."""
 
     def pauses_until(self, instant_ms: int) -> None:
-        """A pause ends then."""
+        """The pause before a retry ends at this instant."""
 
     def is_to_be_delivered(self) -> None:
-        """There is something for the destination of a result."""
+        """A result is to be delivered to its destination."""
 
     def follow(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do this, too; if it fails, recovery finds it again."""
+        """Run this work in the background; if it fails, recovery finds it again."""
 
 
 class Invocations:
-    """What this node has in hand. Make and use it inside one event loop."""
+    """The invocations that this node holds. Make and use it inside one event loop."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Invocations:
         hooks: Hooks,
         slots: CallSlots,
         callbacks: Callbacks,
-        news: News,
+        listener: Listener,
     ) -> None:
         self._committer = context.committer
         self._reader = context.reader
@@ -120,7 +120,7 @@ class Invocations:
         self._registry = registry
         self._concurrency = slots.concurrency
         self._callbacks = callbacks
-        self._news = news
+        self._listener = listener
         self.settings = AsyncSettings(self._reader)
         self._submissions = Coalescer(self._committer, insert_in, context.limits.pending_messages_max)
         self._runs = Runs(context, registry, invoker, hooks, self._left)
@@ -128,14 +128,14 @@ class Invocations:
         self._held: set[str] = set()
         self._coming: Counter[FunctionKey] = Counter()
 
-    # What others ask for
+    # For callers
 
     async def submit(self, new: NewInvocation, *, check: Check | None = None) -> InvocationRow:
-        """Submit an invocation; it is durable when this returns it, or the one that has its key already.
+        """Submit an invocation. Returns it, or the earlier one with its key, once it is durable.
 
-        `check` looks, in the transaction that would keep it, whether it may be, and raises what stands against it.
-        Raises ServiceNotFound, FunctionNotFound, InvocationExists if its id is taken, and ResourceThrottled if too many
-        of the function wait already.
+        `check` runs in the transaction that stores it, and raises an error to prevent that. Raises ServiceNotFound,
+        FunctionNotFound, InvocationExists if its id is taken, and ResourceThrottled if too many invocations of the
+        function wait.
         """
         endpoint = self._registry.remembered(*new.called) or await self._registry.find(*new.called)
         try:
@@ -156,7 +156,7 @@ class Invocations:
 
     def _check_room(self, new: NewInvocation, endpoint: Endpoint) -> None:
         if self._queues.length(QueueKey.of(new.called)) + self._coming[new.called] >= self._concurrency.room(endpoint):
-            raise ResourceThrottled(f"as many invocations of function '{new.function}' wait as may")
+            raise ResourceThrottled(f"too many invocations of function '{new.function}' wait")
 
     def _came(self, function: FunctionKey) -> None:
         self._coming[function] -= 1
@@ -164,14 +164,14 @@ class Invocations:
             del self._coming[function]
 
     async def _kept_before(self, new: NewInvocation) -> InvocationRow | None:
-        """A step that was not told before a crash submits again, and what was kept then goes on. Others do not."""
+        """The invocation that a step submitted before a crash lost the reply; None for submissions of other callers."""
         if new.execution_id is None:
             return None
         found = await self._reader.ask(lambda connection: find_invocations(connection, [new.invocation_key]))
         return found.get(new.invocation_key)
 
     def submit_in(self, connection: Connection, new: NewInvocation) -> InvocationRow:
-        """The like as part of another change: `take_up` what it returns once that is durable. Makes nobody wait."""
+        """Submit as part of another transaction, with no limit on waiting; `take_up` the result after its commit."""
         _found(look_up(connection, new.called))
         row = self._row(new, find_async_settings(connection, *new.called))
         [kept] = insert_in(connection, [Submission(row)])
@@ -180,21 +180,21 @@ class Invocations:
         return kept
 
     def take_up(self, rows: Iterable[InvocationRow]) -> None:
-        """Go on with those of them that are in this node's hands, by what was just committed."""
+        """Queue those of these rows, as just committed, that this node holds."""
         for row in rows:
             if row.node_id is None or row.invocation_key in self._held:
-                continue  # it has ended, or pauses, or is here already
+                continue  # it has ended, pauses, or is queued already
             if row.node_id == self._lease.node_id:
                 self._runs.keep(row)
-                self._join((row.service, row.qualifier, row.function), row.invocation_key)
+                self._join(row.called, row.invocation_key)
             elif row.node_id == NO_NODE:  # this node is leaving
-                self._news.left_to_others()
+                self._listener.left_to_others()
 
     async def stop(self, service: str, function: str, invocation_id: str) -> InvocationRow | None:
-        """Stop an invocation; if its function is being called, it ends a little later. Returns how it is now, None for
-        one that could not be read, which has ended.
+        """Stop an invocation; if its function is being called, it ends a little later. Returns its new row, or None for
+        a row that cannot be read: it has then ended.
 
-        Raises InvocationNotExists, and InvalidArgument if it has ended.
+        Raises InvocationNotExists, and InvalidArgument if it had ended before.
         """
         now, names = self._clock.now_ms(), (service, function, invocation_id)
         try:
@@ -206,7 +206,7 @@ class Invocations:
             await self._committer.write(
                 lambda c: stop_unreadable_named(c, *names, now, empty_payload=empty_payload), bounded=True
             )
-            self._news.left_to_others()  # recovery tells the task that waits for its end
+            self._listener.left_to_others()  # recovery reports to the task that waits for its end
             return None
         if found is None:
             raise InvocationNotExists(f"function '{function}' has no invocation '{invocation_id}'")
@@ -217,15 +217,15 @@ class Invocations:
         return after
 
     async def stop_all(self, keys: Sequence[str]) -> None:
-        """Stop what a committed turn wants stopped; those that have ended, or are not there, stay as they are.
+        """Stop the invocations that a committed turn wants stopped. Ended and missing ones are skipped.
 
-        One execution may have submitted very many: so many in one commit neither fill the memory nor hold the writer.
+        One execution may have submitted very many. Portions keep the memory small and the writer free for others.
         """
         for first in range(0, len(keys), STOPPED_AT_ONCE):
             await self._stop_some(keys[first : first + STOPPED_AT_ONCE])
 
     async def _stop_some(self, keys: Sequence[str]) -> None:
-        """If the database cannot read one of them, each is stopped alone."""
+        """Stop them in one transaction, or each alone if the database cannot read one of them."""
         now = self._clock.now_ms()
         try:
             self._note_stopped(await self._committer.write(partial(stop_all, keys=keys, now_ms=now)))
@@ -240,9 +240,9 @@ class Invocations:
                 await self._stop_some([key])
 
     async def unpark(self, service: str, function: str, invocation_id: str) -> bool:
-        """Go on with a parked invocation, where it was; False if it is not parked, or there is none of that id.
+        """Continue a parked invocation from its stored state. False if it is not parked or does not exist.
 
-        It is parked again if what it met is still there.
+        If the cause of the failure remains, it is parked again.
         """
         was_parked = False
 
@@ -256,70 +256,70 @@ class Invocations:
         if held is not None and not self._lease.is_leaving:
             self.take_over([held])
         else:
-            self._news.left_to_others()
-        return was_parked  # perhaps at a first try, whose commit came through although its answer was lost
+            self._listener.left_to_others()
+        return was_parked  # perhaps by an earlier attempt, whose commit succeeded although its reply was lost
 
-    # What recovery asks for
+    # For recovery
 
     def take_over(self, held: Iterable[HeldInvocation]) -> None:
-        """Go on with what the rows say is in this node's hands."""
+        """Continue invocations whose rows name this node as the holder."""
         for each in held:
             if each.invocation_key in self._held:
                 continue
-            if each.status == InvocationStatus.STOPPING or not each.is_legible:  # one that only ends needs no slot
+            if each.status == InvocationStatus.STOPPING or not each.is_legible:  # to end it needs no slot
                 self._held.add(each.invocation_key)
                 self._runs.begin(each.invocation_key, None)
             else:
-                self._join((each.service, each.qualifier, each.function), each.invocation_key)
+                self._join(each.called, each.invocation_key)
 
     def holds(self, key: str) -> bool:
-        """Whether the invocation waits or is under way here."""
+        """Whether the invocation waits or runs on this node."""
         return key in self._held
 
     @property
     def under_way(self) -> list[str]:
-        """Keys of those whose turn has come."""
+        """Keys of the invocations that run here."""
         return self._runs.keys
 
     @property
     def waiting(self) -> int:
-        """How many wait for their turn here."""
+        """How many wait in this node's queues."""
         return self._queues.waiting
 
     def notice_stopping(self, keys: Iterable[str]) -> None:
-        """Others are stopping these."""
+        """Drop the calls of these invocations, which other nodes are stopping."""
         for key in keys:
             run = self._runs.find(key)
             if run is not None:
                 run.stop()
 
     def tell(self, row: InvocationRow) -> None:
-        """Tell the task that waits for the end of an ended one."""
+        """Report an ended invocation to the task that waits for it, if any."""
         if row.callback_due and row.callback_token is not None:
             result = result_of_invocation(row.state)
-            self._news.follow(self._callbacks.deliver_invocation(row.invocation_key, row.callback_token, result))
+            self._listener.follow(self._callbacks.deliver_invocation(row.invocation_key, row.callback_token, result))
 
     def send_away(self, keeps: Callable[[str], bool], limit: int) -> list[str]:
-        """Let go of up to `limit` that cannot begin at once, of none that `keeps` is true for; returns their keys."""
+        """Remove up to `limit` waiting invocations for which `keeps` is false, if no slot is free; returns their keys."""
         gone = self._queues.send_away(keeps, limit)
         self._held.difference_update(gone)
         for key in gone:
             self._runs.forget(key)
         return gone
 
-    # The node's own life
+    # Stopping the node
 
     def leave(self) -> None:
-        """Begin no more; those that wait are left to others."""
+        """Begin no more; waiting invocations are left to other nodes."""
         self._queues.close()
 
     async def drain(self, seconds: float) -> None:
-        """Wait for those under way, then drop the rest: whoever takes them over makes their calls again."""
+        """Wait for running invocations, then cancel the rest: the node that takes them over repeats their calls."""
         self._queues.close()
         await self._runs.drain(seconds)
 
     def abandon(self) -> None:
-        """The lease was lost: whatever is here is others' now."""
+        """The lease was lost: drop everything, since other nodes hold it now."""
         self._queues.clear()
         self._runs.drop()
         self._held.clear()
@@ -347,7 +347,7 @@ class Invocations:
         self._queues.join(QueueKey.of(function), key)
 
     def _begin(self, key: str, slot: CallSlot) -> None:
-        if key not in self._held or self._runs.find(key) is not None:  # it was stopped before its turn came
+        if key not in self._held or self._runs.find(key) is not None:  # it was stopped while it waited
             slot.release()
         else:
             self._runs.begin(key, slot)
@@ -359,30 +359,30 @@ class Invocations:
         if row.state.is_over:
             self._note_ended(row)
         elif row.state.wake_at is not None:
-            self._news.pauses_until(row.state.wake_at)
+            self._listener.pauses_until(row.state.wake_at)
 
     def _note_stopped(self, rows: Iterable[InvocationRow]) -> None:
         for row in rows:
             run = self._runs.find(row.invocation_key)
             if row.state.is_over:
-                if run is None:  # it makes room for another
-                    self._queues.drop(QueueKey.of((row.service, row.qualifier, row.function)), row.invocation_key)
+                if run is None:  # it frees its place in the queue
+                    self._queues.drop(QueueKey.of(row.called), row.invocation_key)
                     self._runs.forget(row.invocation_key)
                     self._held.discard(row.invocation_key)
                 self._note_ended(row)
             elif run is not None:
                 run.stop()
-            elif row.node_id == self._lease.node_id:  # it waits here to be called again
+            elif row.node_id == self._lease.node_id:  # it waits here for its first call
                 self._held.add(row.invocation_key)
                 self._runs.begin(row.invocation_key, None)
             else:
-                self._news.left_to_others()
+                self._listener.left_to_others()
 
     def _note_ended(self, row: InvocationRow) -> None:
         self.tell(row)
         settings = row.state.settings
         if settings.on_success or settings.on_failure:
-            self._news.is_to_be_delivered()
+            self._listener.is_to_be_delivered()
 
 
 def _found(endpoint: Lookup) -> Endpoint:

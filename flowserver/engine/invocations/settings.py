@@ -1,9 +1,6 @@
-"""How asynchronous invocations of functions go right now, remembered for a moment."""
-
-from functools import partial
+"""The settings of functions' asynchronous invocations, cached for a moment."""
 
 from cachetools import TTLCache
-from sqlalchemy import Connection
 
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.functions.registry import REMEMBER_SECONDS, REMEMBERED_MAX, FunctionKey
@@ -12,24 +9,20 @@ from flowserver.store.invocations.settings import find_async_settings
 
 
 class AsyncSettings:
-    """Looks up what is configured for asynchronous invocations."""
+    """Reads and caches the settings of asynchronous invocations."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self.forget()
 
     async def find(self, key: FunctionKey) -> InvocationSettings:
-        """The settings of the function under its qualifier; the defaults if there are none."""
-        known = self._known  # what was read before a change goes to the cache that the change has replaced
+        """The settings of the function with its qualifier; the defaults if none are stored."""
+        known = self._known  # a read that began before `forget` goes to the old cache
         settings = known.get(key)
         if settings is None:
-            settings = known[key] = await self._reader.ask(partial(_find, key=key))
+            settings = known[key] = await self._reader.ask(lambda connection: find_async_settings(connection, *key))
         return settings
 
     def forget(self) -> None:
-        """Some of them have changed."""
+        """Evict everything: some settings have changed."""
         self._known: TTLCache[FunctionKey, InvocationSettings] = TTLCache(REMEMBERED_MAX, REMEMBER_SECONDS)
-
-
-def _find(connection: Connection, key: FunctionKey) -> InvocationSettings:
-    return find_async_settings(connection, *key)

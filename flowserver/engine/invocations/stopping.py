@@ -1,7 +1,7 @@
-"""Stops asynchronous invocations, whoever has them in hand. Synchronous; part of a transaction.
+"""Stops asynchronous invocations, on whichever node they are. Synchronous; part of a transaction.
 
-One that is not being called, or is parked, is over at once. One that is called is only marked: its holder drops the
-call, tells the function, and ends it. One that cannot be read ends by its header alone.
+An invocation without a call, or a parked one, ends at once. With a call under way it is only marked: its holder drops
+the call, calls the function's preStop hook, and ends it. An unreadable one ends by its header alone.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from flowserver.store.invocations.changes import (
 from flowserver.store.invocations.parked import find_header
 
 _STOPPED: tuple[Happening, ...] = (StopAsked(), CallEnded())
-"""Nobody is at it, so there is no call to wait for."""
+"""No node works on it, so there is no call to wait for."""
 
 
 def stop_named(
     connection: Connection, service: str, function: str, invocation_id: str, now_ms: int
 ) -> tuple[InvocationRow, InvocationRow] | None:
-    """Stop the function's invocation of that id: how it was, and how it is; None if there is none."""
+    """Stop an invocation of the function by its id; returns its row before and after, None if there is none."""
     row = find_invocation(connection, service, function, invocation_id, lock=True)
     return None if row is None else (row, _stop(connection, [row], now_ms)[0])
 
@@ -35,7 +35,7 @@ def stop_named(
 def stop_unreadable_named(
     connection: Connection, service: str, function: str, invocation_id: str, now_ms: int, *, empty_payload: bool
 ) -> bool:
-    """The same for one that cannot be read, with `empty_payload` not even by the database; False if there is none."""
+    """Stop an unreadable invocation; `empty_payload` if the database itself cannot read it. False if there is none."""
     header = find_header(connection, service, function, invocation_id)
     if header is not None:
         stop_unreadable_invocation(connection, header.invocation_key, now_ms, empty_payload=empty_payload)
@@ -43,7 +43,7 @@ def stop_unreadable_named(
 
 
 def stop_all(connection: Connection, keys: Sequence[str], now_ms: int) -> list[InvocationRow]:
-    """Stop these invocations; returns those that there are, as they are now."""
+    """Stop these invocations; returns the new rows of those that exist."""
     found = find_invocations(connection, keys, lock=True)
     for key in keys:
         if key not in found:

@@ -1,4 +1,4 @@
-"""From an invocation's row to its next one, to the call that it makes and from the reply to what came of it. Pure."""
+"""What follows from an invocation's row: the next row, its call, and the outcome of the call's reply. Pure."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ from flowserver.store.queues.deliveries import NewDelivery
 
 
 def change_by(row: InvocationRow, happenings: Iterable[Happening], now_ms: int) -> Change:
-    """What these happenings, one after the other, make of an invocation; its own row twice if they change nothing."""
+    """The change by these happenings, in order; `after` is the same row if they change nothing."""
     state = row.state
     for happening in happenings:
         state = advance_invocation(state, happening, now_ms)
@@ -41,12 +41,6 @@ def _delivery(row: InvocationRow, target: str) -> NewDelivery:
     return NewDelivery(delivery_id=key, target=target, message_id=key, body=document, invocation_key=key)
 
 
-def title_of(row: InvocationRow) -> str:
-    """The function as people write it, with its qualifier."""
-    service = f"{row.service}.{row.qualifier}" if row.qualifier else row.service
-    return f"{service}/{row.function}"
-
-
 def call_of(row: InvocationRow, limits: Limits) -> Invocation:
     """The call of the attempt that has begun."""
     return Invocation(
@@ -68,7 +62,7 @@ def call_of(row: InvocationRow, limits: Limits) -> Invocation:
 def outcome_of_reply(
     call: Invocation, reply: Reply | Failed, duration_ms: int, limits: Limits
 ) -> AttemptSucceeded | AttemptFailed:
-    """What came of an attempt."""
+    """The outcome of an attempt."""
     if isinstance(reply, Failed):
         return AttemptFailed(reply.error, reply.cause, duration_ms)
     failure = failure_in(call, reply.status, reply.headers, reply.body, limits)

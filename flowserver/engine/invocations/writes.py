@@ -1,4 +1,4 @@
-"""What is written of asynchronous invocations, many submissions or changes in one transaction."""
+"""Writes of asynchronous invocations: many submissions or changes in one transaction."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,18 +12,18 @@ from flowserver.store.invocations.changes import InvocationRow, insert_invocatio
 from flowserver.store.queues.deliveries import NewDelivery, insert_deliveries
 
 Check = Callable[[Connection], object]
-"""Looks in the transaction whether something may be submitted, and raises what stands against it."""
+"""Checks in the transaction whether an invocation may be submitted, and raises an error if not."""
 
 
 class Submission(msgspec.Struct, frozen=True):
-    """A new invocation, and what must hold for it."""
+    """A new invocation, and the check that it must pass."""
 
     row: InvocationRow
     check: Check | None = None
 
 
 class Change(msgspec.Struct, frozen=True):
-    """An invocation as it was and as it is to be; an end may leave something to deliver."""
+    """An invocation before and after; its end may add a delivery."""
 
     before: InvocationRow
     after: InvocationRow
@@ -31,7 +31,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def insert_in(connection: Connection, submissions: Sequence[Submission]) -> list[InvocationRow | Exception]:
-    """Add these as part of a transaction; for each what its key names then, or what stands against it."""
+    """Insert these in the transaction; returns for each the row with its key, or the error that prevented it."""
     answers: list[Any] = [_objection(connection, each) for each in submissions]
     rows = [each.row for each, objection in zip(submissions, answers, strict=True) if objection is None]
     inserted = iter(insert_invocations(connection, rows))
@@ -57,7 +57,7 @@ def _exists(row: InvocationRow) -> InvocationExists:
 
 
 def save_in(connection: Connection, changes: Sequence[Change]) -> list[InvocationRow]:
-    """Make these changes as part of a transaction; raises InvocationChanged if one of the invocations has changed."""
+    """Save these changes in the transaction; raises InvocationChanged if one of the invocations has changed."""
     save_invocations(connection, [(change.before, change.after) for change in changes])
     for change in changes:
         if change.delivery is not None:

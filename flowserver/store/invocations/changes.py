@@ -63,6 +63,11 @@ class InvocationRow(msgspec.Struct, frozen=True, kw_only=True):
     """The token of the task that waits for the result."""
     callback_due: bool = False
 
+    @property
+    def called(self) -> tuple[str, str, str]:
+        """Service, qualifier and function, the key of its function in the registry."""
+        return self.service, self.qualifier, self.function
+
 
 class InvocationDamaged(Exception):
     """The stored invocation is damaged; the message says where."""

@@ -31,9 +31,14 @@ class HeldInvocation:
     status: str = field(compare=False)
 
     @property
+    def called(self) -> tuple[str, str, str]:
+        """Service, qualifier and function, the key of its function in the registry."""
+        return self.service, self.qualifier, self.function
+
+    @property
     def is_legible(self) -> bool:
         """Whether the names of its function are valid text, so that the function can be looked up."""
-        return all(map(is_text, (self.service, self.qualifier, self.function)))
+        return all(map(is_text, self.called))
 
 
 HELD = (
