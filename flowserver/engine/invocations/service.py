@@ -300,7 +300,7 @@ class Invocations:
             self._listener.follow(self._callbacks.deliver_invocation(row.invocation_key, row.callback_token, result))
 
     def send_away(self, keeps: Callable[[str], bool], limit: int) -> list[str]:
-        """Remove up to `limit` waiting invocations for which `keeps` is false, if no slot is free; returns their keys."""
+        """Remove and return up to `limit` waiting keys for which `keeps` is false; none while the node has free slots."""
         gone = self._queues.send_away(keeps, limit)
         self._held.difference_update(gone)
         for key in gone:
