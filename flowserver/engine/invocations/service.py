@@ -300,7 +300,7 @@ class Invocations:
             self._listener.follow(self._callbacks.deliver_invocation(row.invocation_key, row.callback_token, result))
 
     def send_away(self, keeps: Callable[[str], bool], limit: int) -> list[str]:
-        """Remove and return up to `limit` waiting keys for which `keeps` is false; none while the node has free slots."""
+        """Remove and return up to `limit` waiting keys for which `keeps` is false; none while slots are free."""
         gone = self._queues.send_away(keeps, limit)
         self._held.difference_update(gone)
         for key in gone:
