@@ -1,15 +1,14 @@
 """The invariant: every execution that runs and is not parked has one stored reason per live scope to wake up.
 
-States it once, as the view `violations`: a row for every breach, so it is empty always. CHECK constraints stop most
-breaches of single rows; they are stated all the same, for the view is the statement. A timer that is overdue and a
-call leased to a node that is gone are no breaches: both are stored reasons, on which recovery acts.
+The view `violations` has a row for every breach, so it should always be empty. The view is the complete statement, so
+it also contains rules that CHECK constraints enforce. An overdue timer and a call leased to a dead node are no
+breaches: both are stored reasons, and recovery handles them.
 
-Plain SQL that SQLite and PostgreSQL understand alike. What it costs: five passes over the scopes of running
-executions (one with an aggregate), three over their finished items, and three over the headers of running executions,
-by their partial indexes; ended executions and their histories are never read. That is about a second for 100,000 live
-scopes, so nothing on the hot path reads it.
+The SQL is the same on SQLite and PostgreSQL. It reads the scopes of running executions five times (once with an
+aggregate), their finished items three times, and their headers three times, by partial indexes; it never reads ended
+executions or histories. That takes about a second for 100,000 live scopes, so the hot path never reads the view.
 
-A migration that rebuilds a table which the view reads must drop the view first and make it again.
+A migration that rebuilds a table of the view must drop the view first and create it again.
 """
 
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ class Repair(StrEnum):
     """What `flowserver doctor --repair` does about a breach."""
 
     PARK = auto()
-    """Set the execution aside with a clear error, so that it is seen, and can be restarted or stopped."""
+    """Park the execution with an error that says why; an operator restarts or stops it."""
     DELETE = auto()
     """Delete the rows of scopes and finished items, which belong to no running execution."""
     CLEAR = auto()
@@ -42,11 +41,11 @@ class Rule:
 
     name: str
     meaning: str
-    repair: Repair
     detail: str
     rows: str
     where: str
     of_scope: bool = True
+    repair: Repair = Repair.PARK
 
     @property
     def select(self) -> str:
@@ -55,15 +54,14 @@ class Rule:
         return f"SELECT {row}, '{self.name}',\n  {self.detail}\n{self.rows}{self.where}"
 
 
-_EXECUTIONS = "FROM executions e\nWHERE e.status = 'Running' AND e.parked_error IS NULL"
-_SCOPES = """FROM executions e JOIN scopes s ON s.execution_id = e.execution_id
-WHERE e.status = 'Running' AND e.parked_error IS NULL"""
+_RUNS = "\nWHERE e.status = 'Running' AND e.parked_error IS NULL"
+_EXECUTIONS = "FROM executions e" + _RUNS
+_SCOPES = "FROM executions e JOIN scopes s ON s.execution_id = e.execution_id" + _RUNS
 
 RULES: Final = (
     Rule(
         "no-live-scope",
         "The execution runs, but no step list of it is left that could go on.",
-        Repair.PARK,
         "'it has no live scope'",
         _EXECUTIONS,
         """ AND NOT EXISTS (
@@ -73,7 +71,6 @@ RULES: Final = (
     Rule(
         "documents-missing",
         "The execution has lost the row that holds its input.",
-        Repair.PARK,
         "'it has no row in execution_documents'",
         _EXECUTIONS,
         """ AND NOT EXISTS (
@@ -83,7 +80,6 @@ RULES: Final = (
     Rule(
         "flow-missing",
         "The flow of the execution, or the definition that it follows, is gone.",
-        Repair.PARK,
         "'flow ' || e.flow_id || ' or definition ' || e.definition_id || ' is gone'",
         _EXECUTIONS,
         """ AND NOT (
@@ -94,7 +90,6 @@ RULES: Final = (
     Rule(
         "wait",
         "The step list lacks what its kind of wait needs, or has what wakes another kind.",
-        Repair.PARK,
         "'it waits (' || s.wait || ') without what that needs, or with what it must not have'",
         _SCOPES,
         """ AND NOT (
@@ -109,7 +104,6 @@ RULES: Final = (
     Rule(
         "counters",
         "The step list uses a number that the execution has not given out, and may give to another.",
-        Repair.PARK,
         "'it uses a scope, wait or event number that is still to be given out'",
         _SCOPES,
         """ AND (
@@ -119,7 +113,6 @@ RULES: Final = (
     Rule(
         "parent",
         "Nobody waits for the end of the step list, or there are two outermost ones.",
-        Repair.PARK,
         "CASE WHEN s.parent_id IS NULL THEN 'it is not the only outermost scope'\n"
         "  ELSE 'its parent ' || CAST(s.parent_id AS TEXT) || ' is missing or waits for no scopes' END",
         _SCOPES,
@@ -134,7 +127,6 @@ RULES: Final = (
     Rule(
         "join",
         "The step list waits for others that it opened, and none of them runs, or they are not as many as it counts.",
-        Repair.PARK,
         "CAST(COALESCE(c.live, 0) AS TEXT) || ' scopes run, ' || CAST(COALESCE(f.items, 0) AS TEXT)\n"
         "  || ' are finished; it counts ' || CAST(s.open_items AS TEXT) || ' of ' || CAST(s.next_item AS TEXT)",
         # A choice opens one scope and counts none; branches and iterations are counted, and kept until the join.
@@ -145,8 +137,8 @@ RULES: Final = (
   SELECT execution_id, scope_id, COUNT(*) AS items, MAX(item) AS last_item
   FROM finished_items GROUP BY execution_id, scope_id
 ) f ON f.execution_id = s.execution_id AND f.scope_id = s.scope_id
-WHERE e.status = 'Running' AND e.parked_error IS NULL AND s.wait = 'join'""",
-        """ AND (
+WHERE e.status = 'Running' AND e.parked_error IS NULL""",
+        """ AND s.wait = 'join' AND (
   COALESCE(c.live, 0) = 0
   OR (s.option IS NULL AND (
     c.live <> s.open_items OR c.live + COALESCE(f.items, 0) <> s.next_item OR f.last_item >= s.next_item))
@@ -155,7 +147,6 @@ WHERE e.status = 'Running' AND e.parked_error IS NULL AND s.wait = 'join'""",
     Rule(
         "finished",
         "What a finished branch or iteration has left is kept, and no step list waits for it.",
-        Repair.PARK,
         "'nothing waits for its finished items'",
         """FROM executions e JOIN (
   SELECT DISTINCT execution_id, scope_id FROM finished_items
@@ -168,7 +159,6 @@ WHERE e.status = 'Running' AND e.parked_error IS NULL""",
     Rule(
         "child",
         "The step waits for a sub-flow's execution that does not run and owes no word of its end.",
-        Repair.PARK,
         "'execution ' || s.child_execution_id || ' owes it no callback'",
         _SCOPES,
         """ AND s.wait = 'child' AND s.child_execution_id IS NOT NULL
@@ -179,7 +169,6 @@ AND NOT EXISTS (
     Rule(
         "orphan",
         "The step list belongs to an execution that has ended or does not exist.",
-        Repair.DELETE,
         "'execution ' || COALESCE('has ended: ' || e.status, 'does not exist')",
         """FROM (
   SELECT execution_id, scope_id FROM scopes
@@ -187,15 +176,16 @@ AND NOT EXISTS (
 ) s LEFT JOIN executions e ON e.execution_id = s.execution_id
 """,
         "WHERE e.execution_id IS NULL OR e.status <> 'Running'",
+        repair=Repair.DELETE,
     ),
     Rule(
         "callback",
         "The execution is marked to tell a waiting task of its end, but has not ended or has nobody to tell.",
-        Repair.CLEAR,
         "CASE WHEN e.status = 'Running' THEN 'it still runs' ELSE 'it has no callback token' END",
         "FROM executions e\n",
         "WHERE e.callback_due AND (e.status = 'Running' OR e.callback_token IS NULL)",
         of_scope=False,
+        repair=Repair.CLEAR,
     ),
 )
 

@@ -5,7 +5,7 @@ Instants are integer ms since the epoch, as in `tables`.
 
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, LargeBinary, Table, Text, text
 
-from flowserver.store.schema.metadata import Name, metadata
+from flowserver.store.schema.metadata import Name, metadata, optional, partial_index, required
 
 HAS_NODE = text("node_id IS NOT NULL")
 PAUSING = text("wake_at IS NOT NULL")
@@ -20,30 +20,21 @@ invocations = Table(
     Column("invocation_key", Text, primary_key=True),
     Column("service", Name, nullable=False),
     Column("qualifier", Text, nullable=False),
-    Column("function", Name, nullable=False),
-    Column("invocation_id", Name, nullable=False),
+    *required(Name, "function", "invocation_id"),
     Column("status", Text, nullable=False),
-    Column("node_id", Text),
-    Column("parked_error", Text),
+    *optional(Text, "node_id", "parked_error"),
     Column("wake_at", BigInteger),
-    Column("attempt", Integer, nullable=False),
-    Column("retries", Integer, nullable=False),
+    *required(Integer, "attempt", "retries"),
     Column("is_unwanted", Boolean, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
-    Column("request_id", Text, nullable=False),
-    Column("settings", Text, nullable=False),
-    Column("events", Text, nullable=False),
+    *required(Text, "request_id", "settings", "events"),
     Column("payload", LargeBinary, nullable=False),
     Column("result", LargeBinary),
-    Column("error", Text),
-    Column("cause", Text),
+    *optional(Text, "error", "cause"),
     Column("duration_ms", Integer),
-    Column("destination_status", Text),
-    Column("execution_id", Text),
-    Column("flow_name", Text, nullable=False),
-    Column("execution_name", Text, nullable=False),
-    Column("step_name", Text, nullable=False),
+    *optional(Text, "destination_status", "execution_id"),
+    *required(Text, "flow_name", "execution_name", "step_name"),
     Column("callback_token", Text),
     Column("callback_due", Boolean, nullable=False),
     CheckConstraint(
@@ -81,15 +72,9 @@ Index(
     invocations.c.created_at.desc(),
     invocations.c.invocation_key,
 )
-Index(
-    "ix_invocations_node_id",
-    invocations.c.node_id,
-    invocations.c.invocation_key,
-    sqlite_where=HAS_NODE,
-    postgresql_where=HAS_NODE,
-)
-Index("ix_invocations_wake_at", invocations.c.wake_at, sqlite_where=PAUSING, postgresql_where=PAUSING)
-Index("ix_invocations_execution_id", invocations.c.execution_id, sqlite_where=NOT_OVER, postgresql_where=NOT_OVER)
-Index("ix_invocations_ended_at", invocations.c.ended_at, sqlite_where=OVER, postgresql_where=OVER)
-Index("ix_invocations_unwanted", invocations.c.is_unwanted, sqlite_where=UNWANTED, postgresql_where=UNWANTED)
-Index("ix_invocations_callback_due", invocations.c.callback_due, sqlite_where=UNTOLD, postgresql_where=UNTOLD)
+partial_index("ix_invocations_node_id", invocations.c.node_id, invocations.c.invocation_key, where=HAS_NODE)
+partial_index("ix_invocations_wake_at", invocations.c.wake_at, where=PAUSING)
+partial_index("ix_invocations_execution_id", invocations.c.execution_id, where=NOT_OVER)
+partial_index("ix_invocations_ended_at", invocations.c.ended_at, where=OVER)
+partial_index("ix_invocations_unwanted", invocations.c.is_unwanted, where=UNWANTED)
+partial_index("ix_invocations_callback_due", invocations.c.callback_due, where=UNTOLD)

@@ -1,6 +1,8 @@
-"""Shared by all tables: the metadata and the type of names."""
+"""Shared by all tables: the metadata, the type of names, and short forms of columns and partial indexes."""
 
-from sqlalchemy import MetaData, Text
+from typing import Any
+
+from sqlalchemy import Column, Index, MetaData, Text, TextClause
 from sqlalchemy.dialects import postgresql
 
 metadata = MetaData(
@@ -14,3 +16,18 @@ metadata = MetaData(
 
 Name = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 """Text that lists are ordered by. It sorts by code points, like SQLite, in every locale of PostgreSQL."""
+
+
+def required(kind: Any, *names: str) -> list[Column[Any]]:
+    """Columns of one type that are NOT NULL."""
+    return [Column(name, kind, nullable=False) for name in names]
+
+
+def optional(kind: Any, *names: str) -> list[Column[Any]]:
+    """Columns of one type that may be NULL."""
+    return [Column(name, kind) for name in names]
+
+
+def partial_index(name: str, *columns: Any, where: TextClause, unique: bool = False) -> Index:
+    """An index of the rows that meet a condition, on both databases."""
+    return Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)

@@ -5,20 +5,17 @@ Instants are integer ms since the epoch, as in `tables`.
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text, text
 
-from flowserver.store.schema.metadata import Name, metadata
+from flowserver.store.schema.metadata import Name, metadata, partial_index, required
 
 queues = Table(
     "queues",
     metadata,
     Column("name", Name, primary_key=True),
-    Column("delay_seconds", Integer, nullable=False),
-    Column("message_bytes_max", Integer, nullable=False),
-    Column("retention_seconds", Integer, nullable=False),
-    Column("visibility_seconds", Integer, nullable=False),
-    Column("polling_seconds", Integer, nullable=False),
+    *required(
+        Integer, "delay_seconds", "message_bytes_max", "retention_seconds", "visibility_seconds", "polling_seconds"
+    ),
     Column("is_logged", Boolean, nullable=False),
-    Column("created_at", BigInteger, nullable=False),
-    Column("modified_at", BigInteger, nullable=False),
+    *required(BigInteger, "created_at", "modified_at"),
 )
 """Queues and their attributes."""
 
@@ -30,13 +27,10 @@ queue_messages = Table(
     metadata,
     Column("queue", Name, primary_key=True),
     Column("message_id", Name, primary_key=True),
-    Column("body", Text, nullable=False),
-    Column("body_md5", Text, nullable=False),
+    *required(Text, "body", "body_md5"),
     Column("priority", Integer, nullable=False),
     Column("is_ready", Boolean, nullable=False),
-    Column("visible_at", BigInteger, nullable=False),
-    Column("enqueued_at", BigInteger, nullable=False),
-    Column("expires_at", BigInteger, nullable=False),
+    *required(BigInteger, "visible_at", "enqueued_at", "expires_at"),
     Column("first_dequeued_at", BigInteger),
     Column("dequeue_count", Integer, nullable=False),
     Column("receipt", Text),
@@ -46,22 +40,15 @@ queue_messages = Table(
 `is_ready` is an index of what can be received: a delayed or received message is not ready until `visible_at` has passed
 and a receive has noticed that. `receipt` is the handle from the last receive; no other handle is valid.
 """
-Index(
+partial_index(
     "ix_queue_messages_ready",
     queue_messages.c.queue,
     queue_messages.c.priority,
     queue_messages.c.enqueued_at,
     queue_messages.c.message_id,
-    sqlite_where=IS_READY,
-    postgresql_where=IS_READY,
+    where=IS_READY,
 )
-Index(
-    "ix_queue_messages_visible_at",
-    queue_messages.c.queue,
-    queue_messages.c.visible_at,
-    sqlite_where=NOT_READY,
-    postgresql_where=NOT_READY,
-)
+partial_index("ix_queue_messages_visible_at", queue_messages.c.queue, queue_messages.c.visible_at, where=NOT_READY)
 Index("ix_queue_messages_expires_at", queue_messages.c.expires_at)
 
 topics = Table(
@@ -70,8 +57,7 @@ topics = Table(
     Column("name", Name, primary_key=True),
     Column("message_bytes_max", Integer, nullable=False),
     Column("is_logged", Boolean, nullable=False),
-    Column("created_at", BigInteger, nullable=False),
-    Column("modified_at", BigInteger, nullable=False),
+    *required(BigInteger, "created_at", "modified_at"),
 )
 """Topics and their attributes."""
 
@@ -82,10 +68,8 @@ subscriptions = Table(
     Column("name", Name, primary_key=True),
     Column("endpoint", Text, nullable=False),
     Column("filter_tag", Text),
-    Column("strategy", Text, nullable=False),
-    Column("content_format", Text, nullable=False),
-    Column("created_at", BigInteger, nullable=False),
-    Column("modified_at", BigInteger, nullable=False),
+    *required(Text, "strategy", "content_format"),
+    *required(BigInteger, "created_at", "modified_at"),
 )
 """Where and how the messages of topics are delivered."""
 
@@ -95,10 +79,7 @@ deliveries = Table(
     Column("delivery_id", Text, primary_key=True),
     Column("target", Text, nullable=False),
     Column("target_key", Name, nullable=False),
-    Column("strategy", Text, nullable=False),
-    Column("content_format", Text, nullable=False),
-    Column("topic", Text, nullable=False),
-    Column("subscription", Text, nullable=False),
+    *required(Text, "strategy", "content_format", "topic", "subscription"),
     Column("invocation_key", Text),
     Column("message_id", Text, nullable=False),
     Column("tag", Text),

@@ -9,23 +9,17 @@ execution id as their key, so that the tables could be distributed by it.
 
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table, Text, text
 
-from flowserver.store.schema.metadata import Name, metadata
+from flowserver.store.schema.metadata import Name, metadata, optional, partial_index, required
 
 flows = Table(
     "flows",
     metadata,
     Column("flow_id", Text, primary_key=True),
     Column("name", Name, nullable=False),
-    Column("description", Text, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("role_arn", Text, nullable=False),
-    Column("execution_mode", Text, nullable=False),
-    Column("external_storage_location", Text, nullable=False),
-    Column("environment", Text, nullable=False),
+    *required(Text, "description", "type", "role_arn", "execution_mode", "external_storage_location", "environment"),
     Column("resource_group_id", Text, nullable=False, server_default=text("''")),
     Column("definition_id", Text, nullable=False),
-    Column("created_at", BigInteger, nullable=False),
-    Column("modified_at", BigInteger, nullable=False),
+    *required(BigInteger, "created_at", "modified_at"),
     Column("deleted_at", BigInteger),
     Column("retention_days", Integer),
 )
@@ -33,19 +27,8 @@ flows = Table(
 
 `retention_days` is how long ended executions are kept: 0 for ever, NULL for the server's setting.
 """
-Index(
-    "uq_flows_live_name",
-    flows.c.name,
-    unique=True,
-    sqlite_where=text("deleted_at IS NULL"),
-    postgresql_where=text("deleted_at IS NULL"),
-)
-Index(
-    "ix_flows_deleted",
-    flows.c.flow_id,
-    sqlite_where=text("deleted_at IS NOT NULL"),
-    postgresql_where=text("deleted_at IS NOT NULL"),
-)
+partial_index("uq_flows_live_name", flows.c.name, unique=True, where=text("deleted_at IS NULL"))
+partial_index("ix_flows_deleted", flows.c.flow_id, where=text("deleted_at IS NOT NULL"))
 
 definitions = Table(
     "definitions",
@@ -72,15 +55,10 @@ executions = Table(
     "executions",
     metadata,
     Column("execution_id", Text, primary_key=True),
-    Column("flow_id", Text, nullable=False),
-    Column("flow_name", Text, nullable=False),
+    *required(Text, "flow_id", "flow_name"),
     Column("name", Name, nullable=False),
-    Column("definition_id", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("next_event_id", Integer, nullable=False),
-    Column("next_scope_id", Integer, nullable=False),
-    Column("next_wait_id", Integer, nullable=False),
+    *required(Text, "definition_id", "status"),
+    *required(Integer, "version", "next_event_id", "next_scope_id", "next_wait_id"),
     Column("started_at", BigInteger, nullable=False),
     Column("stopped_at", BigInteger),
     Column("deadline_at", BigInteger, nullable=False),
@@ -109,27 +87,11 @@ Index(
     executions.c.started_at.desc(),
     executions.c.name,
 )
-Index(
-    "ix_executions_ended",
-    executions.c.flow_id,
-    executions.c.stopped_at,
-    sqlite_where=FORGETTABLE,
-    postgresql_where=FORGETTABLE,
-)
-Index("ix_executions_deadline_at", executions.c.deadline_at, sqlite_where=RUNNING, postgresql_where=RUNNING)
-Index(
-    "ix_executions_callback_due",
-    executions.c.callback_due,
-    sqlite_where=CALLBACK_DUE,
-    postgresql_where=CALLBACK_DUE,
-)
-Index(
-    "ix_executions_parked",
-    executions.c.flow_id,
-    executions.c.started_at.desc(),
-    executions.c.name,
-    sqlite_where=PARKED,
-    postgresql_where=PARKED,
+partial_index("ix_executions_ended", executions.c.flow_id, executions.c.stopped_at, where=FORGETTABLE)
+partial_index("ix_executions_deadline_at", executions.c.deadline_at, where=RUNNING)
+partial_index("ix_executions_callback_due", executions.c.callback_due, where=CALLBACK_DUE)
+partial_index(
+    "ix_executions_parked", executions.c.flow_id, executions.c.started_at.desc(), executions.c.name, where=PARKED
 )
 
 execution_documents = Table(
@@ -137,9 +99,7 @@ execution_documents = Table(
     metadata,
     Column("execution_id", Text, primary_key=True),
     Column("input", Text, nullable=False),
-    Column("output", Text),
-    Column("error", Text),
-    Column("cause", Text),
+    *optional(Text, "output", "error", "cause"),
 )
 """The documents of executions, which few turns read or change. `input` is the text that the caller sent."""
 
@@ -153,11 +113,7 @@ scopes = Table(
     Column("execution_id", Text, primary_key=True),
     Column("scope_id", Integer, primary_key=True),
     Column("parent_id", Integer),
-    Column("list_id", Integer, nullable=False),
-    Column("item", Integer, nullable=False),
-    Column("last_event_id", Integer, nullable=False),
-    Column("step_index", Integer, nullable=False),
-    Column("entered_event_id", Integer, nullable=False),
+    *required(Integer, "list_id", "item", "last_event_id", "step_index", "entered_event_id"),
     Column("wait", Text, nullable=False),
     Column("wait_id", Integer, nullable=False),
     Column("wake_at", BigInteger),
@@ -165,11 +121,9 @@ scopes = Table(
     Column("attempt", Integer, nullable=False),
     Column("retries", Text, nullable=False),
     Column("option", Integer),
-    Column("next_item", Integer, nullable=False),
-    Column("open_items", Integer, nullable=False),
+    *required(Integer, "next_item", "open_items"),
     Column("local", Text, nullable=False),
-    Column("step_input", Text),
-    Column("child_execution_id", Text),
+    *optional(Text, "step_input", "child_execution_id"),
     CheckConstraint(
         "wait IN ('ready', 'timer', 'task', 'token', 'child', 'join', 'done')",
         name="wait",
@@ -183,16 +137,9 @@ scopes = Table(
 There is no second table of timers or tasks that could disagree with it. `child_execution_id` is the execution that a
 scope with the wait `child` waits for.
 """
-Index("ix_scopes_wake_at", scopes.c.wake_at, sqlite_where=WAKES, postgresql_where=WAKES)
-Index(
-    "ix_scopes_node_id",
-    scopes.c.node_id,
-    scopes.c.execution_id,
-    scopes.c.scope_id,
-    sqlite_where=TASK,
-    postgresql_where=TASK,
-)
-Index("ix_scopes_ready", scopes.c.execution_id, sqlite_where=READY, postgresql_where=READY)
+partial_index("ix_scopes_wake_at", scopes.c.wake_at, where=WAKES)
+partial_index("ix_scopes_node_id", scopes.c.node_id, scopes.c.execution_id, scopes.c.scope_id, where=TASK)
+partial_index("ix_scopes_ready", scopes.c.execution_id, where=READY)
 
 finished_items = Table(
     "finished_items",
@@ -240,8 +187,7 @@ async_configs = Table(
     Column("function", Name, primary_key=True),
     Column("qualifier", Name, primary_key=True),
     Column("document", Text, nullable=False),
-    Column("created_at", BigInteger, nullable=False),
-    Column("modified_at", BigInteger, nullable=False),
+    *required(BigInteger, "created_at", "modified_at"),
 )
 """Configurations of asynchronous invocations: `document` holds the fields that were set, as JSON."""
 
@@ -250,16 +196,11 @@ functions = Table(
     metadata,
     Column("service", Name, primary_key=True),
     Column("function", Name, primary_key=True),
-    Column("url", Text, nullable=False),
-    Column("headers", Text, nullable=False),
+    *required(Text, "url", "headers"),
     Column("timeout_seconds", Integer, nullable=False),
-    Column("initialize_url", Text),
-    Column("pre_stop_url", Text),
-    Column("hook_seconds", Integer),
-    Column("concurrency_max", Integer),
-    Column("waiting_max", Integer),
-    Column("created_at", BigInteger, nullable=False),
-    Column("modified_at", BigInteger, nullable=False),
+    *optional(Text, "initialize_url", "pre_stop_url"),
+    *optional(Integer, "hook_seconds", "concurrency_max", "waiting_max"),
+    *required(BigInteger, "created_at", "modified_at"),
 )
 """The registry of functions. `service` may contain a qualifier (`s.prod`); it is "" for ARNs without a service.
 
@@ -294,9 +235,7 @@ nodes = Table(
     metadata,
     Column("node_id", Text, primary_key=True),
     Column("session_name", Text, nullable=False),
-    Column("started_at", BigInteger, nullable=False),
-    Column("heartbeat_at", BigInteger, nullable=False),
-    Column("beats", BigInteger, nullable=False),
+    *required(BigInteger, "started_at", "heartbeat_at", "beats"),
     Column("is_leaving", Boolean, nullable=False),
 )
 """Leases of nodes: a server process may write, and keeps its calls, while its row is here.
