@@ -124,7 +124,7 @@ def _read_outlet(queue: str, url: str) -> Outlet:
 def _read_access(parts: SplitResult) -> Access:
     identity, _, hosts = parts.netloc.rpartition("@")
     if "@" in identity or "," in identity:
-        raise ValueError("the user stands once, before the first host, with any , or @ written %2C and %40")
+        raise ValueError("the user is written once, before the first host, with any , or @ written %2C and %40")
     user, _, password = identity.partition(":")
     names = tuple(hosts.split(","))
     for name in names:

@@ -122,7 +122,7 @@ class AsyncInvocationOperations:
         """Parked invocations of all functions; the token is the key of the last item on the previous page."""
         size = _checked_limit(limit, LIMIT_DEFAULT)
         if "\0" in (next_token or ""):
-            raise InvalidArgument("the nextToken is not one that this server gave")
+            raise InvalidArgument("this server did not give this nextToken")
         found = await self._engine.lists.ask(lambda c: list_parked_invocations(c, next_token or "", size + 1))
         return Page(found[:size], found[size - 1].invocation_key if len(found) > size else None)
 
@@ -202,4 +202,4 @@ def _position(token: str) -> Position:
                 return created_at, key
     except (ValueError, InvalidJson):
         pass
-    raise InvalidArgument("the nextToken is not one that this server gave")
+    raise InvalidArgument("this server did not give this nextToken")

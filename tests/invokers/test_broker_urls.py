@@ -41,7 +41,7 @@ def test_good_ones(url, outlet):
         ("nats://a:port", "'a:port' is not a host"),
         ("nats://a:0", "'a:0' is not a host"),
         ("nats://a b", "'a b' is not a host"),
-        ("nats://u:p@a,u:p@b", "the user stands once"),
+        ("nats://u:p@a,u:p@b", "the user is written once"),
         ("nats://a/x/y", "a subject is written with letters, digits, _ and -, parted by dots"),
         ("nats://a/x.*", "a subject is written"),
         ("nats://a/x..y", "a subject is written"),

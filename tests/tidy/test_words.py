@@ -1,17 +1,19 @@
-"""What people read is plain technical English: the documentation and docstrings avoid the words that are not ours.
+"""What people read is plain technical English: documentation, docstrings, comments and messages avoid words not ours.
 
 The subject of a sentence is a thing or "you", and the verb is concrete. Each phrase below is a sign of a sentence
 that has to be read twice; write what happens instead.
 """
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.tidy.source_files import PACKAGE, ROOT, source_files
+from tests.tidy.source_files import PACKAGE, ROOT, SourceFile, source_files
 
 NOT_OURS = re.compile(
     r"""\b(?:
@@ -39,6 +41,8 @@ CLEAN = (
     "cli",
     "engine/deliveries",
     "engine/functions",
+    "engine/invocations",
+    "engine/queues",
     "expressions",
     "front",
     "hosting",
@@ -48,7 +52,9 @@ CLEAN = (
     "operations",
     "store",
 )
-"""Folders of the package whose docstrings are clean. Add a folder when you have edited it."""
+"""Folders of the package whose docstrings, comments and messages are clean. Add a folder when you have edited it."""
+
+LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical"}
 
 NEWLINE = "\n"
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
@@ -70,6 +76,24 @@ def test_docstrings_are_in_plain_english(place: str) -> None:
     assert found == []
 
 
+@pytest.mark.parametrize("place", CLEAN)
+def test_comments_and_messages_are_in_plain_english(place: str) -> None:
+    found = [
+        f"{source.name}:{line}: {words}"
+        for source in source_files(PACKAGE / place)
+        for line, text in (*comments(source), *messages(source.tree))
+        for words in found_in(text)
+    ]
+    assert found == []
+
+
+def test_comments_and_messages_are_found() -> None:
+    text = "log.warning('a %s', 1)  # b\nraise ValueError(f'c {1}') from None\nother('d')\n"
+    source = SourceFile(ROOT / "example.py", text, ast.parse(text))
+    assert list(comments(source)) == [(1, "# b")]
+    assert sorted(messages(source.tree)) == [(1, "a %s"), (2, "c ")]
+
+
 def found_in(text: str) -> list[str]:
     """Each phrase that is not ours, as `line: phrase`."""
     return [f"{text.count(NEWLINE, 0, found.start()) + 1}: {found[0]}" for found in NOT_OURS.finditer(text)]
@@ -80,6 +104,33 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.value.value
+
+
+def comments(source: SourceFile) -> Iterator[tuple[int, str]]:
+    """Each comment with its line."""
+    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Each text of a log line, or of an error where it is raised, with its line."""
+    for node in ast.walk(tree):
+        call = node.exc if isinstance(node, ast.Raise) else node
+        if isinstance(call, ast.Call) and (call is not node or _is_logging(call.func)):
+            for each in (each for argument in call.args for each in ast.walk(argument)):
+                if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                    yield each.lineno, each.value
+
+
+def _is_logging(called: ast.expr) -> bool:
+    """Whether this is a method of a module's logger, which is named `log` or `plain` here."""
+    return (
+        isinstance(called, ast.Attribute)
+        and called.attr in LOG_METHODS
+        and isinstance(called.value, ast.Name)
+        and called.value.id in ("log", "plain")
+    )
 
 
 def _blank(found: re.Match[str]) -> str:

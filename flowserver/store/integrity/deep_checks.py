@@ -164,7 +164,7 @@ def _unreadable(row: Row[Any], sound: Sound, parts: PartReader) -> str | None:
         try:
             if text is not None:
                 read(text)
-        except Exception as error:  # whatever it is, the text is of no use
+        except Exception as error:  # any error means that the text is unusable
             return f"its {name} cannot be read: {error}"
     try:
         if sound.reads_row is not None:
@@ -184,7 +184,7 @@ def _load_object(text: str) -> None:
 
 
 def _load_input(text: str) -> None:
-    if text:  # no text stands for no input
+    if text:  # an empty text means no input
         load_json_object(text)
 
 
