@@ -156,7 +156,7 @@ def _show_parked(database: Database) -> int:
     for each in parked:
         typer.echo(f"  {_title(each.flow_name, each.name, each.execution_id)}: {each.error}")
     if parked:
-        typer.echo("  once the reason is gone: flowserver executions restart FLOW NAME")
+        typer.echo("  once the reason is gone: flowserver executions restart FLOW/NAME")
     return len(parked)
 
 

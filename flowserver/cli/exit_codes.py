@@ -13,6 +13,7 @@ class ExitCode(IntEnum):
     UNREACHABLE = 4
     CONFLICT = 5
     CRASHED = 70
+    DETACHED = 130
 
     @property
     def meaning(self) -> str:
@@ -32,4 +33,5 @@ _MEANINGS = {
     ExitCode.CONFLICT: "Existing state prevents it: another server, a port in use, a schema of another version, "
     "a name that is taken, parked executions.",
     ExitCode.CRASHED: "A bug: the command, or the writer of a server, ended with a traceback.",
+    ExitCode.DETACHED: "Ctrl-c: the command no longer waits; the execution that it watched continues.",
 }

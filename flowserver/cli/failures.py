@@ -9,24 +9,10 @@ from contextlib import contextmanager
 from typing import Final
 
 import typer
-from sqlalchemy.exc import DBAPIError
 from typer.exceptions import TyperException
 
-from flowserver.api.guard import UnsafeBind
+from flowserver.base.loading import load
 from flowserver.cli.exit_codes import ExitCode
-from flowserver.hosting.errors import (
-    HandlerFailed,
-    HostingConflict,
-    HostingMissing,
-    HostingMistake,
-    HostingUnreachable,
-)
-from flowserver.invokers.brokers import OutletInvalid
-from flowserver.server import DatabaseInUse
-from flowserver.store.schema.revision import SchemaOutdated, SchemaTooNew
-from flowserver.store.sql.database import DatabaseUrlInvalid
-from flowserver.store.sql.errors import reason_of
-from flowserver.store.sql.sqlite_files import LogOfAnotherFile
 
 
 class CommandFailed(Exception):
@@ -37,24 +23,11 @@ class CommandFailed(Exception):
         self.code = code
 
 
-_CODES: Final[dict[type[Exception], ExitCode]] = {
-    DatabaseInUse: ExitCode.CONFLICT,
-    DatabaseUrlInvalid: ExitCode.USAGE,
-    HandlerFailed: ExitCode.FAILED,
-    HostingConflict: ExitCode.CONFLICT,
-    HostingMissing: ExitCode.NOT_FOUND,
-    HostingMistake: ExitCode.USAGE,
-    HostingUnreachable: ExitCode.UNREACHABLE,
-    LogOfAnotherFile: ExitCode.CONFLICT,
-    OutletInvalid: ExitCode.USAGE,
-    SchemaOutdated: ExitCode.CONFLICT,
-    SchemaTooNew: ExitCode.CONFLICT,
-    UnsafeBind: ExitCode.UNREACHABLE,
-}
-"""Errors whose message is for the person who typed the command."""
-
 _CLICK: Final = (typer.Exit, typer.Abort, TyperException)
 """What typer itself makes of an end."""
+
+_OF_SERVER: Final = "flowserver.cli.server_failures:failure_of"
+"""Loaded when an error is not one of this module: commands that talk to a server do without its modules."""
 
 
 @contextmanager
@@ -66,16 +39,19 @@ def ending_well() -> Iterator[None]:
     except _CLICK:
         raise
     except CommandFailed as error:
-        code, reason = error.code, str(error)
-    except tuple(_CODES) as error:
-        code, reason = _CODES[type(error)], str(error)
-    except DBAPIError as error:
-        code, reason = ExitCode.UNREACHABLE, f"the database refuses: {reason_of(error)}"
+        failed = error
     except Exception as error:
-        if not isinstance(error, OSError) or error.filename is None:
+        found = _of_file(error) or load(_OF_SERVER)(error)
+        if found is None:
             traceback.print_exc()
             raise typer.Exit(ExitCode.CRASHED) from None
-        code = ExitCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ExitCode.UNREACHABLE
-        reason = f"{error.filename}: {error.strerror}"
-    typer.echo(f"flowserver: {reason}", err=True)
-    raise typer.Exit(code)
+        failed = found
+    typer.echo(f"flowserver: {failed}", err=True)
+    raise typer.Exit(failed.code)
+
+
+def _of_file(error: Exception) -> CommandFailed | None:
+    if not isinstance(error, OSError) or error.filename is None:
+        return None
+    code = ExitCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ExitCode.UNREACHABLE
+    return CommandFailed(f"{error.filename}: {error.strerror}", code)

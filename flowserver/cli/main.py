@@ -13,17 +13,23 @@ from typer.core import TyperGroup
 
 from flowserver import __version__
 from flowserver.base.loading import load
+from flowserver.cli.choices import takes_choices
+from flowserver.cli.variables import unknown_to_commands
 
 COMMANDS: Final = {
+    "start": "flowserver.cli.remote.start:start",
+    "watch": "flowserver.cli.remote.watch:watch",
+    "apply": "flowserver.cli.remote.apply:apply",
+    "flows": "flowserver.cli.remote.flows:flows",
+    "executions": "flowserver.cli.remote.executions:executions",
+    "functions": "flowserver.cli.remote.functions:functions",
+    "invocations": "flowserver.cli.remote.invocations:invocations",
+    "validate": "flowserver.cli.validate:validate",
     "serve": "flowserver.cli.serve:serve",
     "migrate": "flowserver.cli.migrate:migrate",
-    "restore": "flowserver.cli.restore:restore",
-    "validate": "flowserver.cli.validate:validate",
     "doctor": "flowserver.cli.doctor:doctor",
-    "executions": "flowserver.cli.executions:executions",
-    "invocations": "flowserver.cli.invocations:invocations",
+    "restore": "flowserver.cli.restore:restore",
     "keys": "flowserver.cli.keys:keys",
-    "functions": "flowserver.cli.functions:functions",
 }
 """The place of each command's function, or of each group's `Typer`, in the order of the overview."""
 
@@ -74,7 +80,8 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with _load_uncollected("flowserver.cli.failures:ending_well")():
-            _load_uncollected("flowserver.cli.options:require_known_variables")()
+            if others := unknown_to_commands():
+                _load_uncollected("flowserver.cli.options:require_known_variables")(others)
             return super().invoke(ctx)
 
 
@@ -95,6 +102,7 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
+@takes_choices
 def _flowserver(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
@@ -106,5 +114,7 @@ def _flowserver(
     Start here:
       flowserver serve                    run the server on http://127.0.0.1:8080
       flowserver validate flow.yaml       check a definition without a server
+      flowserver apply flows/             give it the flows of a folder
+      flowserver start order --wait       start one, and watch its steps
       flowserver functions serve f.yaml   host Python functions for it to call
     """

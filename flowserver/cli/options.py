@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
@@ -15,13 +15,8 @@ from pydantic_core import ErrorDetails
 from flowserver.base.yaml_files import read_yaml
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
+from flowserver.cli.variables import OF_COMMANDS, PREFIX
 from flowserver.settings import Settings, SettingsFileInvalid
-
-PREFIX = str(Settings.model_config["env_prefix"])
-URL_VARIABLE = f"{PREFIX}URL"
-TOKEN_VARIABLE = f"{PREFIX}TOKEN"
-_OF_COMMANDS = (URL_VARIABLE, TOKEN_VARIABLE)
-"""Variables that are no settings of the server, but options of commands that talk to one."""
 
 
 def flag_of(name: str) -> str:
@@ -87,12 +82,12 @@ def _origin(name: str, given: Mapping[str, Any]) -> str:
     return flag_of(name) if name in given else variable_of(name)
 
 
-def require_known_variables() -> None:
-    """Raises CommandFailed for variables FLOWSERVER_… that no command reads: a misspelt one would be ignored.
+def require_known_variables(names: Iterable[str]) -> None:
+    """Raises CommandFailed for variables among these that no command reads: a misspelt one would be ignored.
 
     It then names the other mistakes in the environment, too.
     """
-    unknown = list(_unknown_variables())
+    unknown = list(_unknown_variables(names))
     if not unknown:
         return
     try:
@@ -104,10 +99,10 @@ def require_known_variables() -> None:
     raise CommandFailed("\nflowserver: ".join(unknown), ExitCode.USAGE)
 
 
-def _unknown_variables() -> Iterator[str]:
-    known = {*map(variable_of, Settings.model_fields), *_OF_COMMANDS}
-    for name in sorted(os.environ):
-        if name.upper().startswith(PREFIX) and name.upper() not in known:
+def _unknown_variables(names: Iterable[str]) -> Iterator[str]:
+    known = {*map(variable_of, Settings.model_fields), *OF_COMMANDS}
+    for name in sorted(names):
+        if name.upper() not in known:
             near = get_close_matches(name.upper()[len(PREFIX) :], [each[len(PREFIX) :] for each in sorted(known)], n=1)
             hint = f"; did you mean {PREFIX}{near[0]}?" if near else ""
             yield f"{name} is no setting of flowserver; unset it{hint}"
@@ -164,17 +159,3 @@ LenientFlag = Annotated[bool | None, _option("lenient")]
 LimitsFlag = Annotated[Literal["default", "cloud"] | None, _option("limits")]
 
 OutputFormat = Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people, JSON for programs.")]
-
-ServerUrl = Annotated[
-    str, typer.Option("--server", envvar=URL_VARIABLE, show_envvar=True, help="Address of the running server.")
-]
-
-Token = Annotated[
-    str | None,
-    typer.Option(
-        "--token",
-        envvar=TOKEN_VARIABLE,
-        show_envvar=True,
-        help="Bearer token, where the server has access keys; the variable hides it from the list of processes.",
-    ),
-]

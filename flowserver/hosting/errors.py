@@ -3,7 +3,7 @@
 from typing import Final
 
 KEY_WANTED: Final = (
-    "the server has access keys: set FLOWSERVER_TOKEN or --token to what `flowserver keys create` has shown"
+    "the server has access keys: set FLOWSERVER_TOKEN, or --token @FILE, to what `flowserver keys create` has shown"
 )
 """What a program says whose requests were answered with 401."""
 

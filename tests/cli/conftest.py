@@ -15,8 +15,9 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture(autouse=True)
-def clean_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No setting of the machine reaches a test."""
+def clean_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No setting of the machine reaches a test, and no context of its user."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
     for name in os.environ:
         if name.startswith("FLOWSERVER_"):
             monkeypatch.delenv(name)

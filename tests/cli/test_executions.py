@@ -36,7 +36,7 @@ def started(tmp_path):
 
 def test_restarted_or_parked_again(run, started):
     server, change = started
-    arguments = ("executions", "restart", "f", "e", "--server", server.url)
+    arguments = ("executions", "restart", "f/e", "--server", server.url)
     refused = run(*arguments)
     assert refused.exit_code == 5
     assert one_line(refused) == "flowserver: execution e of flow f is not parked (ExecutionNotParked)"
@@ -50,6 +50,6 @@ def test_restarted_or_parked_again(run, started):
 
 
 def test_what_does_not_exist(restart):
-    result = restart("none", "e")
+    result = restart("none/e")
     assert result.exit_code == 3
     assert one_line(result) == "flowserver: flow none does not exist (FlowNotExists)"

@@ -30,7 +30,9 @@ def test_module_is_the_program():
 
 def test_commands_are_those_that_are_documented():
     assert {" ".join(names) for names in COMMANDS} == {
-        "serve", "migrate", "restore", "validate", "doctor", "executions restart",
+        "serve", "migrate", "restore", "validate", "doctor", "start", "watch", "apply",
+        "flows list", "flows get", "flows delete",
+        "executions list", "executions describe", "executions history", "executions stop", "executions restart",
         "invocations restart", "invocations stop",
         "keys create", "keys list", "keys disable", "keys open",
         "functions list", "functions put", "functions get", "functions delete", "functions serve",
@@ -44,7 +46,7 @@ def test_every_command_has_help_with_an_example(run, names):
     assert f"  flowserver {' '.join(names)}" in result.stdout.partition("Example")[2]
 
 
-@pytest.mark.parametrize("names", [(), ("keys",), ("functions",), ("executions",)], ids=" ".join)
+@pytest.mark.parametrize("names", [(), ("keys",), ("functions",), ("executions",), ("flows",)], ids=" ".join)
 def test_overviews_say_every_command_in_a_full_sentence(run, names):
     result = run(*names, "--help")
     assert result.exit_code == 0

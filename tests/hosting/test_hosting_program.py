@@ -68,6 +68,10 @@ def start(host_file):
 
     def start_program(server="", token="", listen="127.0.0.1:0", advertise="", secret=""):
         given = {"server": server, "token": token, "listen": listen, "advertise": advertise, "secret": secret}
+        for name in ("token", "secret"):
+            if given[name]:
+                (host_file.parent / name).write_text(given[name])
+                given[name] = f"@{host_file.parent / name}"
         options = [part for name, value in given.items() if value for part in (f"--{name}", value)]
         if not server:
             options.append("--no-register")
@@ -227,7 +231,7 @@ def test_server_that_breaks_off(start):
 
 def test_server_with_keys_that_is_given_no_token(start, registry):
     registry.status = 401
-    assert "set FLOWSERVER_TOKEN or --token" in last_line(start(registry.url), 4)
+    assert "set FLOWSERVER_TOKEN, or --token @FILE" in last_line(start(registry.url), 4)
     assert last_line(start(registry.url, token="old"), 4).endswith(": the reason (TheCode)")
 
 

@@ -25,7 +25,8 @@ PATIENCE_SECONDS = 60
 
 IMPORTED = (
     "flowserver.cli.serve",
-    "flowserver.cli.functions",
+    "flowserver.hosting.serving",
+    "flowserver.cli.remote.functions",
     "alembic.command",
     "alembic.context",
     "uvloop",

@@ -73,6 +73,28 @@ def test_a_start_loads_nothing_in_vain() -> None:
     assert LATER & set(done.stdout.split()) == set()
 
 
+def test_commands_that_talk_to_a_server_load_nothing_of_it() -> None:
+    loaded = "import sys, pkgutil, importlib, flowserver.cli.main, flowserver.cli.remote as room;"
+    loaded += "[importlib.import_module(f'{room.__name__}.{each.name}') for each in pkgutil.iter_modules(room.__path__)"
+    loaded += " if each.name not in {'drawing', 'yaml_text'}]; print(*sys.modules)"
+    done = subprocess.run((sys.executable, "-c", loaded), capture_output=True, text=True, timeout=120, check=True)
+    modules = set(done.stdout.split())
+    assert {"fastapi", "sqlalchemy", "pydantic", "yaml", "aiohttp", "alembic"} & modules == set()
+    servers = {
+        "api",
+        "engine",
+        "front",
+        "hosting",
+        "invokers",
+        "language",
+        "machine",
+        "operations",
+        "store",
+        "settings",
+    }
+    assert {f"flowserver.{name}" for name in servers} & modules == set()
+
+
 @pytest.mark.parametrize("package", PURE_PACKAGES)
 def test_pure_packages_import_no_world(package: str) -> None:
     impure = [

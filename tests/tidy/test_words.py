@@ -39,6 +39,7 @@ CLEAN = (
     "api",
     "base",
     "cli",
+    "client",
     "engine/deliveries",
     "engine/functions",
     "engine/invocations",

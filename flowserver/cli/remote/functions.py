@@ -1,18 +1,28 @@
 """The commands `flowserver functions …`: the registry of a running server, and hosting functions for it."""
 
+import os
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
-from urllib.parse import quote
+from typing import Annotated, Final
 
 import typer
 
-from flowserver.base.json_values import JsonObject, dump_json
-from flowserver.base.urls import SERVER_DEFAULT
-from flowserver.cli.options import OutputFormat, ServerUrl, Token
-from flowserver.cli.rest_client import RestClient
-from flowserver.cli.tables import aligned
-from flowserver.hosting.serving import Choices, run
-from flowserver.operations.function_names import WITHOUT_SERVICE
+from flowserver.base.json_values import dump_json
+from flowserver.base.loading import load
+from flowserver.cli.choices import takes_choices
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.flows import Limit
+from flowserver.cli.remote.output import show_list, show_one
+from flowserver.cli.remote.resources import SECRET_HEADERS
+from flowserver.cli.remote.session import Session, secret_of_file
+from flowserver.client.results import WITHOUT_SERVICE, Json
+
+_HOSTING: Final = "flowserver.hosting.serving:run", "flowserver.hosting.serving:Choices"
+"""Loaded by `serve` alone."""
+
+SECRET_VARIABLE: Final = "FUNCTIONS_SECRET"  # noqa: S105 - a name, no secret
 
 functions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -29,6 +39,14 @@ TimeoutSeconds = Annotated[
 Headers = Annotated[
     list[str] | None,
     typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every call. May be given several times."),
+]
+HeadersFromEnv = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--header-from-env",
+        metavar="NAME=VARIABLE",
+        help="The same, with the value of an environment variable. May be given several times.",
+    ),
 ]
 InitializeUrl = Annotated[
     str | None, typer.Option("--initialize-url", metavar="URL", help="POSTed to before a node's first call.")
@@ -50,60 +68,52 @@ Advertise = Annotated[
 Secret = Annotated[
     str | None,
     typer.Option(
-        "--secret", envvar="FUNCTIONS_SECRET", show_envvar=True, help="What callers must send as their bearer token."
+        "--secret", metavar="@FILE", help="What callers must send as their bearer token. [env: FUNCTIONS_SECRET]"
     ),
 ]
-RegisterWith = Annotated[
-    str | None,
-    typer.Option(
-        "--server",
-        envvar="FLOWSERVER_URL",
-        show_envvar=True,
-        show_default=SERVER_DEFAULT,
-        help="Server to register with; wins over the file.",
-    ),
-]
+
+
 NoRegister = Annotated[bool, typer.Option("--no-register", help="Host the functions without a server.")]
 
 
 @functions.callback()
+@takes_choices
 def _functions() -> None:
     """Register functions, or host your own."""
 
 
 @functions.command("list")
-def list_functions(
-    server: ServerUrl = SERVER_DEFAULT, token: Token = None, output_format: OutputFormat = "text"
-) -> None:
+@remote
+def list_functions(session: Session, limit: Limit = 1_000) -> None:
     """List the registered functions.
 
     \b
     Example:
       flowserver functions list
     """
-    with RestClient(server, token) as client:
-        found = [each for page in client.pages("/v1/functions") for each in page.get("functions", ())]
-    if output_format == "json":
-        typer.echo(dump_json(found))
-    elif found:
-        typer.echo(aligned([["FUNCTION", "TIMEOUT", "URL"], *map(_row, found)]))
-    else:
-        typer.echo("No function is registered.", err=True)
+    found = list(islice(session.client.functions(), limit))
+    columns = {
+        "FUNCTION": lambda function: function.path,
+        "TIMEOUT": lambda function: f"{function.timeout_seconds} s",
+        "URL": lambda function: function.url,
+    }
+    show_list(session, found, columns, lambda function: function.path, "No function is registered.")
 
 
-@functions.command()
-def put(
+@functions.command("put")
+@remote
+def put_function(
+    session: Session,
     name: Name,
     url: Url,
     timeout_seconds: TimeoutSeconds = None,
     header: Headers = None,
+    header_from_env: HeadersFromEnv = None,
     initialize_url: InitializeUrl = None,
     pre_stop_url: PreStopUrl = None,
     hook_seconds: HookSeconds = None,
     concurrency_max: ConcurrencyMax = None,
     waiting_max: WaitingMax = None,
-    server: ServerUrl = SERVER_DEFAULT,
-    token: Token = None,
 ) -> None:
     """Register a function at a URL.
 
@@ -111,11 +121,12 @@ def put(
     Examples:
       flowserver functions put shop/charge http://127.0.0.1:9000/charge
       flowserver functions put shop/charge http://127.0.0.1:9000/charge --timeout-seconds 30 --header 'X-Shop: main'
+      flowserver functions put shop/charge http://127.0.0.1:9000/charge --header-from-env Authorization=CHARGE_TOKEN
       flowserver functions put shop/charge http://127.0.0.1:9000/charge --concurrency-max 4 --waiting-max 100
     """
     given = {
         "url": url,
-        "headers": dict(map(_header, header or ())),
+        "headers": dict([*map(_header, header or ()), *map(_header_from_env, header_from_env or ())]),
         "timeoutSeconds": timeout_seconds,
         "initializeUrl": initialize_url,
         "preStopUrl": pre_stop_url,
@@ -123,26 +134,31 @@ def put(
         "concurrencyMax": concurrency_max,
         "waitingMax": waiting_max,
     }
-    body: JsonObject = {name: value for name, value in given.items() if value is not None}
-    with RestClient(server, token) as client:
-        client.call("PUT", _path(name), body)
-    typer.echo(f"registered {name}" if "/" in name else f"registered {name}, a function without a service")
+    body: Json = {name: value for name, value in given.items() if value is not None}
+    registered = session.client.put_function(_checked(name), body)
+    said = f"registered {name}" if "/" in name else f"registered {name}, a function without a service"
+    show_one(session, registered, registered.path, said)
 
 
-@functions.command()
-def get(name: Name, server: ServerUrl = SERVER_DEFAULT, token: Token = None) -> None:
-    """Show a registration as JSON.
+@functions.command("get")
+@remote
+def get_function(session: Session, name: Name) -> None:
+    """Show a registration, as JSON unless -o says otherwise.
 
     \b
     Example:
       flowserver functions get shop/charge
     """
-    with RestClient(server, token) as client:
-        typer.echo(dump_json(client.call("GET", _path(name))))
+    found = session.client.get_function(_checked(name))
+    if session.output == "table":
+        typer.echo(dump_json(found.document))
+    else:
+        show_one(session, found, found.path, "")
 
 
-@functions.command()
-def delete(name: Name, server: ServerUrl = SERVER_DEFAULT, token: Token = None) -> None:
+@functions.command("delete")
+@remote
+def delete_function(session: Session, name: Name) -> None:
     """Take a function out of the registry.
 
     Steps that call it fail from now on.
@@ -151,19 +167,18 @@ def delete(name: Name, server: ServerUrl = SERVER_DEFAULT, token: Token = None) 
     Example:
       flowserver functions delete shop/charge
     """
-    with RestClient(server, token) as client:
-        client.call("DELETE", _path(name))
+    session.client.delete_function(_checked(name))
     typer.echo(f"deleted {name}")
 
 
-@functions.command()
-def serve(
+@functions.command("serve")
+@remote
+def serve_functions(
+    session: Session,
     file: HostFile,
-    server: RegisterWith = None,
     listen: Listen = None,
     advertise: Advertise = None,
     secret: Secret = None,
-    token: Token = None,
     no_register: NoRegister = False,
 ) -> None:
     """Host Python functions and register them.
@@ -182,23 +197,37 @@ def serve(
     Example:
       flowserver functions serve functions.yaml
     """
-    run(file, Choices(server, listen, advertise, token, secret, not no_register))
+    run, choices = map(load, _HOSTING)
+    run(file, choices(session.given_url, listen, advertise, session.token, _secret(secret), not no_register))
 
 
-def _path(name: str) -> str:
+def _secret(given: str | None) -> str | None:
+    if given is None:
+        return os.environ.get(SECRET_VARIABLE)
+    return secret_of_file(given, "--secret", SECRET_VARIABLE)
+
+
+def _checked(name: str) -> str:
     parts = name.split("/") if "/" in name else [WITHOUT_SERVICE, name]
     if len(parts) != 2 or not all(parts):
         raise typer.BadParameter("a function is written service/function", param_hint="[SERVICE/]FUNCTION")
-    return "/v1/functions/" + "/".join(quote(part, safe="") for part in parts)
+    return name
 
 
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
         raise typer.BadParameter("a header is written 'Name: value'", param_hint="--header")
+    if name.strip().lower() in SECRET_HEADERS:
+        hint = f"other users of this machine can read what is typed: use --header-from-env {name.strip()}=VARIABLE"
+        raise typer.BadParameter(hint, param_hint="--header")
     return name.strip(), value.strip()
 
 
-def _row(function: JsonObject) -> list[str]:
-    prefix = "" if function["service"] == WITHOUT_SERVICE else f"{function['service']}/"
-    return [prefix + function["function"], f"{function['timeoutSeconds']} s", function["url"]]
+def _header_from_env(text: str) -> tuple[str, str]:
+    name, equals, variable = text.partition("=")
+    if not (name and equals and variable):
+        raise typer.BadParameter("write it as Name=VARIABLE", param_hint="--header-from-env")
+    if variable not in os.environ:
+        raise CommandFailed(f"the variable {variable} is not set", ExitCode.USAGE)
+    return name, os.environ[variable]

@@ -1,13 +1,12 @@
 """The commands `flowserver invocations …`: work on asynchronous invocations that only operators of a server do."""
 
 from typing import Annotated
-from urllib.parse import quote
 
 import typer
 
-from flowserver.base.urls import SERVER_DEFAULT
-from flowserver.cli.options import ServerUrl, Token
-from flowserver.cli.rest_client import RestClient
+from flowserver.cli.choices import takes_choices
+from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.session import Session
 
 invocations = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -17,14 +16,14 @@ InvocationId = Annotated[str, typer.Argument(metavar="ID", help="The invocation'
 
 
 @invocations.callback()
+@takes_choices
 def _invocations() -> None:
     """Restart or stop parked asynchronous invocations."""
 
 
-@invocations.command()
-def restart(
-    service: Service, function: Function, id: InvocationId, server: ServerUrl = SERVER_DEFAULT, token: Token = None
-) -> None:
+@invocations.command("restart")
+@remote
+def restart_invocation(session: Session, service: Service, function: Function, id: InvocationId) -> None:
     """Restart a parked invocation.
 
     If its function was being called, it is called again. If the reason why the invocation was parked is still there, it
@@ -34,25 +33,18 @@ def restart(
     Example:
       flowserver invocations restart shop charge report-4711
     """
-    _post(server, token, service, function, id, "restart")
+    session.client.change_invocation(f"{service}/{function}", id, "restart")
     typer.echo(f"restarted {service}/{function} {id}")
 
 
-@invocations.command()
-def stop(
-    service: Service, function: Function, id: InvocationId, server: ServerUrl = SERVER_DEFAULT, token: Token = None
-) -> None:
+@invocations.command("stop")
+@remote
+def stop_invocation(session: Session, service: Service, function: Function, id: InvocationId) -> None:
     """Stop an invocation for good. A parked one ends at once.
 
     \b
     Example:
       flowserver invocations stop shop charge report-4711
     """
-    _post(server, token, service, function, id, "stop")
+    session.client.change_invocation(f"{service}/{function}", id, "stop")
     typer.echo(f"stopped {service}/{function} {id}")
-
-
-def _post(server: str, token: str | None, service: str, function: str, id: str, action: str) -> None:
-    parts = ("v1", "functions", service, function, "invocations", id, action)
-    with RestClient(server, token) as client:
-        client.call("POST", "/" + "/".join(quote(part, safe="") for part in parts))

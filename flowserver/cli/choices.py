@@ -1,0 +1,84 @@
+"""The options of every command that talks to a server. They may be given before the noun, before the verb or after it;
+what is nearer to the end wins.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import typer
+
+from flowserver.base.urls import SERVER_DEFAULT
+from flowserver.cli.variables import CA_FILE_VARIABLE, CONTEXT_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
+
+OutputName = Literal["table", "json", "yaml", "name"]
+
+
+def _parameter(name: str, kind: Any, option: Any) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option]
+    )
+
+
+_OPTIONS: Final = (
+    _parameter(
+        "server",
+        str,
+        typer.Option(
+            "--server", metavar="URL", help=f"Address of the server. [env: {URL_VARIABLE}; default: {SERVER_DEFAULT}]"
+        ),
+    ),
+    _parameter(
+        "token",
+        str,
+        typer.Option("--token", metavar="@FILE", help=f"File that holds the bearer token. [env: {TOKEN_VARIABLE}]"),
+    ),
+    _parameter(
+        "ca_file",
+        Path,
+        typer.Option("--ca-file", help=f"Certificates to trust. [env: {CA_FILE_VARIABLE}, SSL_CERT_FILE]"),
+    ),
+    _parameter(
+        "context",
+        str,
+        typer.Option("--context", metavar="NAME", help=f"Named server: flowserver context. [env: {CONTEXT_VARIABLE}]"),
+    ),
+    _parameter("output", OutputName, typer.Option("--output", "-o", help="Form of what is printed on stdout.")),
+    _parameter("no_color", bool, typer.Option("--no-color", help="Print without colours. [env: NO_COLOR]")),
+    _parameter("quiet", bool, typer.Option("--quiet", "-q", help="Print no notes and no progress.")),
+)
+_NAMES: Final = tuple(each.name for each in _OPTIONS)
+
+
+_CONTEXT: Final = inspect.Parameter("typer_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
+
+def takes_choices(callback: Callable[..., None]) -> Callable[..., None]:
+    """Turn the callback of a group into a callback that also takes the common options, for the commands below it."""
+
+    def keep(_: Mapping[str, Any], **own: Any) -> None:
+        callback(**own)
+
+    return with_choices(keep, callback, list(inspect.signature(callback).parameters.values()))
+
+
+def with_choices(
+    command: Callable[..., None], described: Callable[..., None], own: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """A command that has these parameters and the common options, of which it is given those that were chosen.
+
+    `described` has its documentation.
+    """
+
+    @wraps(described)
+    def with_options(**values: Any) -> None:
+        context: typer.Context = values.pop("typer_context")
+        given = {name: values.pop(name) for name in _NAMES}
+        context.obj = dict(context.obj or {}) | {name: value for name, value in given.items() if value is not None}
+        command(context.obj, **values)
+
+    keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
+    with_options.__signature__ = inspect.Signature([_CONTEXT, *keyword_only, *_OPTIONS])  # type: ignore[attr-defined]
+    return with_options

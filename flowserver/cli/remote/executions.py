@@ -1,0 +1,253 @@
+"""The commands `flowserver executions …`."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from heapq import merge
+from itertools import islice
+from typing import Annotated, Any, Final, Literal
+
+import typer
+
+from flowserver.cli.choices import takes_choices
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.description import described
+from flowserver.cli.remote.flows import Limit, Yes, confirm
+from flowserver.cli.remote.histories import event_line, shown_event
+from flowserver.cli.remote.output import one_line, show_document, show_list, show_one
+from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.times import instant_of, shown_instant, shown_span
+from flowserver.client.results import Event, Execution
+
+executions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+StatusName = Literal["running", "succeeded", "failed", "stopped", "timedout"]
+STATUSES: Final = {
+    "running": "Running",
+    "succeeded": "Succeeded",
+    "failed": "Failed",
+    "stopped": "Stopped",
+    "timedout": "TimedOut",
+}
+
+ExecutionPath = Annotated[str, typer.Argument(metavar="EXECUTION", help="The execution, written FLOW/NAME.")]
+ExecutionPaths = Annotated[list[str], typer.Argument(metavar="EXECUTION", help="Executions, each written FLOW/NAME.")]
+AnyExecutionPaths = Annotated[
+    list[str] | None, typer.Argument(metavar="EXECUTION", help="Executions, each written FLOW/NAME.")
+]
+OfFlow = Annotated[str | None, typer.Option("--flow", metavar="FLOW", help="Only executions of this flow.")]
+OfStatus = Annotated[StatusName | None, typer.Option("--status", help="Only executions in this state.")]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", metavar="AGE", help="Only those started since: an age (1d), `today` or an instant."),
+]
+Until = Annotated[str | None, typer.Option("--until", metavar="AGE", help="Only those started before; as for --since.")]
+Prefix = Annotated[str | None, typer.Option("--prefix", help="Only executions whose names begin so.")]
+Parked = Annotated[bool, typer.Option("--parked", help="Only executions that the server has set aside.")]
+ErrorName = Annotated[str | None, typer.Option("--error", help="Name of the error that ends it.")]
+Cause = Annotated[str | None, typer.Option("--cause", help="What happened, in words.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until the execution has ended.")]
+OfStep = Annotated[str | None, typer.Option("--step", help="Only events of this step.")]
+Reverse = Annotated[bool, typer.Option("--reverse", help="The newest events first.")]
+
+
+@executions.callback()
+@takes_choices
+def _executions() -> None:
+    """List, describe and stop executions."""
+
+
+@executions.command("list")
+@remote
+def list_executions(
+    session: Session,
+    flow: OfFlow = None,
+    status: OfStatus = None,
+    since: Since = None,
+    until: Until = None,
+    prefix: Prefix = None,
+    parked: Parked = False,
+    limit: Limit = 50,
+) -> None:
+    """List executions, the newest first.
+
+    Of one flow or of all, with the errors that ended them.
+
+    \b
+    Examples:
+      flowserver executions list --status failed --since 1d
+      flowserver executions list --flow order --prefix customer-17 -o json
+    """
+    now = datetime.now(UTC)
+    found = list(islice(_matching(session, flow, _filter(status, since, until, prefix, parked, now)), limit + 1))
+    columns = {
+        "EXECUTION": lambda one: one.path,
+        "STATUS": lambda one: one.status if one.parked_error is None else "Parked",
+        "STARTED": lambda one: shown_instant(one.started_time, now),
+        "TOOK": lambda one: shown_span(one.started_time, one.stopped_time, now),
+        "ERROR": _shown_error,
+    }
+    show_list(session, found[:limit], columns, lambda one: one.path, "No execution matches.")
+    if len(found) > limit:
+        session.note(f"There are more than {limit}: use --limit, or narrow the search.")
+
+
+@executions.command("describe")
+@remote
+def describe_executions(session: Session, executions: ExecutionPaths) -> None:
+    """Show executions: status, input, output, error.
+
+    \b
+    Examples:
+      flowserver executions describe order/8f0c2a
+      flowserver executions describe order/8f0c2a -o json
+    """
+    found = [session.client.get_execution(*session.execution(each)) for each in executions]
+    if session.output in ("json", "yaml"):
+        documents = [each.document for each in found]
+        show_document(session, documents[0] if len(documents) == 1 else documents)
+        return
+    now = datetime.now(UTC)
+    for number, each in enumerate(found):
+        show_one(session, each, each.path, ("\n" if number else "") + described(each, now))
+
+
+@executions.command("history")
+@remote
+def show_history(
+    session: Session,
+    execution: ExecutionPath,
+    follow: Follow = False,
+    step: OfStep = None,
+    reverse: Reverse = False,
+    limit: Limit = 1_000,
+) -> None:
+    """Show the events of an execution.
+
+    With `--follow -o json` every line of the output is one event.
+
+    \b
+    Examples:
+      flowserver executions history order/8f0c2a
+      flowserver executions history order/8f0c2a --step charge --reverse
+      flowserver executions history order/8f0c2a --follow -o json
+    """
+    flow, name = session.execution(execution)
+    if follow:
+        if reverse:
+            raise CommandFailed("--follow and --reverse exclude each other", ExitCode.USAGE)
+        for event in session.client.events(flow, name):
+            if step in (None, event.step_name):
+                _show_followed(session, event)
+        return
+    events = session.client.history(flow, name)
+    wanted = (event for event in events if step in (None, event.step_name))
+    found = list(islice(wanted, None if reverse else limit))
+    chosen = found[::-1][:limit] if reverse else found
+    now = datetime.now(UTC)
+    if session.output == "table":
+        for event in chosen:
+            typer.echo(shown_event(event, now))
+    else:
+        show_list(session, chosen, {}, lambda event: str(event.event_id), "")
+
+
+@executions.command("stop")
+@remote
+def stop_executions(
+    session: Session,
+    executions: AnyExecutionPaths = None,
+    flow: OfFlow = None,
+    since: Since = None,
+    until: Until = None,
+    prefix: Prefix = None,
+    error: ErrorName = None,
+    cause: Cause = None,
+    yes: Yes = False,
+) -> None:
+    """Stop executions for good.
+
+    Either those that are named, or all running ones that match.
+
+    \b
+    Examples:
+      flowserver executions stop order/8f0c2a --cause 'the customer changed her mind'
+      flowserver executions stop --flow order --since 1h
+      flowserver executions stop --prefix load-test- --yes
+    """
+    named = executions or []
+    filters = (flow, since, until, prefix)
+    if bool(named) == any(each is not None for each in filters):
+        raise CommandFailed("name executions, or give --flow, --since, --until or --prefix", ExitCode.USAGE)
+    if named:
+        chosen = [session.execution(each) for each in named]
+    else:
+        matching = _matching(session, flow, _filter("running", since, until, prefix, False, datetime.now(UTC)))
+        chosen = [(each.flow_name, each.name) for each in matching]
+        if not chosen:
+            session.note("No running execution matches.")
+            return
+        confirm(f"Stop {len(chosen)} running executions?", yes)
+    stopped = [session.client.stop(*each, error=error, cause=cause) for each in chosen]
+    _show_changed(session, stopped, "stopped")
+
+
+@executions.command("restart")
+@remote
+def restart_executions(session: Session, executions: ExecutionPaths) -> None:
+    """Restart parked executions.
+
+    Each continues at the same step. If the reason why it was parked is still there, it is parked again.
+
+    \b
+    Example:
+      flowserver executions restart order/order-4711
+    """
+    restarted = [session.client.restart(*session.execution(each)) for each in executions]
+    for each in restarted:
+        if each.parked_error is not None:
+            raise CommandFailed(f"{each.path} is parked again: {each.parked_error}")
+    _show_changed(session, restarted, "restarted")
+
+
+def _show_changed(session: Session, changed: Sequence[Execution], verb: str) -> None:
+    if session.output in ("json", "yaml"):
+        show_document(session, [each.document for each in changed])
+        return
+    for each in changed:
+        typer.echo(each.path if session.output == "name" else f"{verb} {each.path}")
+
+
+def _show_followed(session: Session, event: Event) -> None:
+    if session.output == "json":
+        typer.echo(event_line(event))
+    else:
+        typer.echo(shown_event(event, datetime.now(UTC)))
+
+
+def _filter(
+    status: str | None, since: str | None, until: str | None, prefix: str | None, parked: bool, now: datetime
+) -> dict[str, Any]:
+    return {
+        "status": None if status is None else STATUSES[status],
+        "started_from": None if since is None else instant_of(since, "--since", now),
+        "started_to": None if until is None else instant_of(until, "--until", now),
+        "name_prefix": prefix,
+        "parked": parked or None,
+    }
+
+
+def _matching(session: Session, flow: str | None, wanted: dict[str, Any]) -> Iterator[Execution]:
+    """Executions of the flow, or of all, the newest first."""
+    client = session.client
+    if flow is not None:
+        return client.executions(session.flow(flow), **wanted)
+    every = [client.executions(each.name, **wanted) for each in client.flows()]
+    return merge(*every, key=lambda one: one.started_time, reverse=True)
+
+
+def _shown_error(execution: Execution) -> str:
+    if execution.parked_error is not None:
+        return one_line(execution.parked_error, 80)
+    return one_line(f"{execution.error}: {execution.cause}" if execution.cause else execution.error or "", 80)

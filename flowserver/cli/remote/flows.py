@@ -1,0 +1,93 @@
+"""The commands `flowserver flows …`."""
+
+import sys
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from flowserver.cli.choices import takes_choices
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.output import one_line, show_list, show_one
+from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.times import shown_instant
+
+flows = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+FlowName = Annotated[str, typer.Argument(metavar="FLOW", help="The flow's name.")]
+FlowNames = Annotated[list[str], typer.Argument(metavar="FLOW", help="Names of flows.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How many at most.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@flows.callback()
+@takes_choices
+def _flows() -> None:
+    """List, show and delete flows."""
+
+
+@flows.command("list")
+@remote
+def list_flows(session: Session, limit: Limit = 1_000) -> None:
+    """List the flows by name.
+
+    \b
+    Examples:
+      flowserver flows list
+      flowserver flows list -o name
+    """
+    now = datetime.now(UTC)
+    found = list(islice(session.client.flows(), limit))
+    columns = {
+        "FLOW": lambda flow: flow.name,
+        "CHANGED": lambda flow: shown_instant(flow.last_modified_time, now),
+        "DESCRIPTION": lambda flow: one_line(flow.description, 60),
+    }
+    show_list(session, found, columns, lambda flow: flow.name, "There are no flows.")
+
+
+@flows.command("get")
+@remote
+def get_flow(session: Session, flow: FlowName) -> None:
+    """Show a flow's definition, as it was sent.
+
+    `-o json` shows the whole flow, with its description and times.
+
+    \b
+    Examples:
+      flowserver flows get order > order.yaml
+      flowserver flows get order -o json
+    """
+    found = session.client.get_flow(session.flow(flow))
+    if session.output == "yaml":
+        typer.echo(found.definition, nl=not found.definition.endswith("\n"))
+    else:
+        show_one(session, found, found.name, found.definition.removesuffix("\n"))
+
+
+@flows.command("delete")
+@remote
+def delete_flows(session: Session, flows: FlowNames, yes: Yes = False) -> None:
+    """Delete flows. Their running executions are stopped, and their executions can no longer be read.
+
+    \b
+    Examples:
+      flowserver flows delete order
+      flowserver flows delete order parcel --yes
+    """
+    confirm(f"Delete {', '.join(flows)}, with all executions?", yes)
+    for name in flows:
+        session.client.delete_flow(session.flow(name))
+        session.note(f"deleted {name}")
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask, unless `--yes` was given; raises CommandFailed where there is no terminal to ask at."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CommandFailed(f"{question} There is no terminal to ask at: add --yes", ExitCode.USAGE)
+    typer.confirm(question, abort=True, err=True)

@@ -1,0 +1,66 @@
+"""Results on stdout: a table for people, or one document for programs."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import typer
+
+from flowserver.base.loading import load
+from flowserver.cli.remote.session import Session
+from flowserver.cli.tables import aligned
+from flowserver.client.results import Result
+
+R = TypeVar("R", bound=Result)
+
+_YAML: Final = "flowserver.cli.remote.yaml_text:yaml_text"
+"""Loaded when it is asked for."""
+
+Columns = Mapping[str, Callable[[R], str]]
+
+
+def show_list(
+    session: Session, found: Sequence[R], columns: Columns[R], name: Callable[[R], str], none_found: str
+) -> None:
+    """Print a list. An empty one is an empty document, or a note."""
+    match session.output:
+        case "table" if found:
+            rows = [[show(each) for show in columns.values()] for each in found]
+            typer.echo(aligned([list(columns), *rows]))
+        case "table":
+            session.note(none_found)
+        case "name":
+            show_names(map(name, found))
+        case _:
+            show_document(session, [each.document for each in found])
+
+
+def show_names(names: Iterable[str]) -> None:
+    """Print names, one a line."""
+    for name in names:
+        typer.echo(name)
+
+
+def show_one(session: Session, found: R, name: str, text: str) -> None:
+    """Print one object; `text` is what people see."""
+    match session.output:
+        case "table":
+            typer.echo(text)
+        case "name":
+            typer.echo(name)
+        case _:
+            show_document(session, found.document)
+
+
+def show_document(session: Session, document: Any) -> None:
+    """Print a JSON value in the form that was asked for; JSON unless that is YAML."""
+    if session.output == "yaml":
+        typer.echo(load(_YAML)(document), nl=False)
+    else:
+        typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def one_line(text: str, characters_max: int) -> str:
+    """The text without line breaks and not longer than this."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= characters_max else f"{flat[: characters_max - 1]}…"

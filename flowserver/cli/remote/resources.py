@@ -1,0 +1,161 @@
+"""What files can describe: flows, and the functions of `functions.yaml`. Each knows what the server has of it."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from flowserver.base.loading import load
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.remote.session import read_text
+from flowserver.client import Client
+from flowserver.client.errors import NotFound
+
+FUNCTIONS_FILE: Final = "functions.yaml"
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+SECRET_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization", "x-api-key"))
+"""Headers whose values are not typed and not shown: others see command lines and logs."""
+
+HEADERS_FROM_ENV: Final = "headersFromEnv"
+
+_YAML_TEXT: Final = "flowserver.cli.remote.yaml_text:yaml_text"
+_YAML_FILE: Final = "flowserver.cli.remote.yaml_text:read_mapping"
+
+
+class Resource(Protocol):
+    """Something that a file describes."""
+
+    @property
+    def kind(self) -> str:
+        """`flow` or `function`."""
+
+    @property
+    def name(self) -> str:
+        """Its name among those of its kind."""
+
+    @property
+    def text(self) -> str:
+        """What it shall be, to compare with what it is."""
+
+    def current(self, client: Client) -> str | None:
+        """What it is at the server, as such a text; None if the server has none of this name."""
+
+    def apply(self, client: Client) -> None:
+        """Make it so, if it is at the server what `current` has seen; raises Conflict if it is not."""
+
+
+@dataclass(slots=True)
+class FlowFile:
+    """A flow, named as its file."""
+
+    name: str
+    text: str
+    file: Path
+    kind: str = "flow"
+    _seen: str | None = None
+
+    def current(self, client: Client) -> str | None:
+        """The definition that the server has."""
+        try:
+            found = client.get_flow(self.name)
+        except NotFound:
+            return None
+        self._seen = found.etag
+        return found.definition
+
+    def apply(self, client: Client) -> None:
+        """Create the flow or give it this definition."""
+        client.put_flow(self.name, self.text, if_match=self._seen)
+
+
+@dataclass(slots=True)
+class FunctionEntry:
+    """A function's registration, with the fields of the API."""
+
+    name: str
+    registration: Mapping[str, Any]
+    kind: str = "function"
+
+    @property
+    def text(self) -> str:
+        """The registration as YAML, without the values of secret headers."""
+        return _registration_text(self.registration)
+
+    def current(self, client: Client) -> str | None:
+        """The registration that the server has; what the entry leaves open is not compared."""
+        try:
+            found = client.get_function(self.name).document
+        except NotFound:
+            return None
+        kept = {name: found.get(name) for name in self.registration}
+        return _registration_text(kept)
+
+    def apply(self, client: Client) -> None:
+        """Register the function."""
+        client.put_function(self.name, dict(self.registration))
+
+
+def resources_in(paths: list[Path]) -> Iterator[FlowFile | FunctionEntry]:
+    """What the files and folders describe, by name; raises CommandFailed, or OSError for a file that is missing."""
+    names: dict[str, Path] = {}
+    for file in _files(paths):
+        if file.name == FUNCTIONS_FILE:
+            yield from _function_entries(file)
+            continue
+        if file.stem in names:
+            raise CommandFailed(f"{names[file.stem]} and {file} both describe the flow {file.stem}", ExitCode.USAGE)
+        names[file.stem] = file
+        yield FlowFile(file.stem, read_text(str(file)), file)
+
+
+def _files(paths: list[Path]) -> Iterator[Path]:
+    for path in dict.fromkeys(paths):
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and _is_visible(file, path))
+        if not found:
+            raise CommandFailed(f"{path} holds no definition: files {', '.join(SUFFIXES)}", ExitCode.NOT_FOUND)
+        yield from found
+
+
+def _is_visible(file: Path, folder: Path) -> bool:
+    return file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+def _function_entries(file: Path) -> Iterator[FunctionEntry]:
+    entries = load(_YAML_FILE)(file).get("functions")
+    if not isinstance(entries, dict):
+        raise CommandFailed(f"{file} lacks a mapping `functions` of service/function to registrations", ExitCode.USAGE)
+    for name, given in sorted(entries.items()):
+        if not isinstance(given, dict) or "url" not in given:
+            reason = f"{file}: {name} has no `url`; handlers are for `flowserver functions serve {file}`"
+            raise CommandFailed(reason, ExitCode.USAGE)
+        headers = {**(given.get("headers") or {}), **_headers_from_env(file, given.get(HEADERS_FROM_ENV) or {})}
+        own = {key: value for key, value in given.items() if key not in ("headers", HEADERS_FROM_ENV)}
+        yield FunctionEntry(str(name), {**own, "headers": headers})
+
+
+def _headers_from_env(file: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    missing = sorted({each for each in variables.values() if each not in os.environ})
+    if missing:
+        raise CommandFailed(f"{file}: the variable {missing[0]} is not set", ExitCode.USAGE)
+    return {name: os.environ[variable] for name, variable in variables.items()}
+
+
+def _registration_text(registration: Mapping[str, Any]) -> str:
+    """As YAML. A secret is shown by a digest, so that a change of it is seen."""
+    shown = dict(sorted(registration.items()))
+    shown["headers"] = {name: _shown_header(name, value) for name, value in (shown.get("headers") or {}).items()}
+    text: str = load(_YAML_TEXT)(shown)
+    return text
+
+
+def _shown_header(name: str, value: str) -> str:
+    if name.lower() not in SECRET_HEADERS:
+        return value
+    return f"(secret {hashlib.sha256(value.encode()).hexdigest()[:8]})"

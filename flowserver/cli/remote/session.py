@@ -1,0 +1,112 @@
+"""What a command has while it talks to a server: the client, and where its results and notes go."""
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from flowserver.base.urls import SERVER_DEFAULT
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.remote.contexts import Place, chosen_place
+from flowserver.cli.variables import CA_FILE_VARIABLE, CONTEXT_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
+from flowserver.client import Client
+
+RETRIES: Final = 1
+"""A person sees an error and asks again; a program that must get through uses `flowserver.client`."""
+
+
+class Session:
+    """One command's talk with a server. `chosen` holds the common options that were given."""
+
+    def __init__(self, chosen: Mapping[str, Any]) -> None:
+        self._chosen = chosen
+        self.output: str = chosen.get("output", "table")
+        self.quiet: bool = chosen.get("quiet", False)
+        self.asked_flow: str | None = None
+        """The flow that the command is about, for a suggestion if there is none of that name."""
+
+    @cached_property
+    def client(self) -> Client:
+        """The connection to the server."""
+        ca_file = self._chosen.get("ca_file") or os.environ.get(CA_FILE_VARIABLE) or self._place.ca_file
+        return Client(self.url, self.token, ca_file=None if ca_file is None else str(ca_file), retries=RETRIES)
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if "client" in self.__dict__:
+            self.client.close()
+
+    @cached_property
+    def url(self) -> str:
+        """The address of the server."""
+        return self.given_url or self._place.server or SERVER_DEFAULT
+
+    @property
+    def given_url(self) -> str | None:
+        """The address that was given with an option or a variable."""
+        return self._chosen.get("server") or os.environ.get(URL_VARIABLE)
+
+    @property
+    def is_colourful(self) -> bool:
+        """Whether colours are wanted; where the output is no terminal there are none anyway."""
+        return not self._chosen.get("no_color") and not os.environ.get("NO_COLOR")
+
+    def coloured(self, text: str, colour: str) -> str:
+        """The text in a colour, if colours are wanted; typer leaves them out where stdout is no terminal."""
+        return typer.style(text, fg=colour) if colour and self.is_colourful else text
+
+    def note(self, text: str) -> None:
+        """Say something on stderr, unless `-q` was given."""
+        if not self.quiet:
+            typer.echo(text, err=True)
+
+    def execution(self, text: str) -> tuple[str, str]:
+        """The flow and the name of FLOW/NAME; raises CommandFailed for another text."""
+        flow, slash, name = text.partition("/")
+        if not (flow and slash and name):
+            raise CommandFailed(f"an execution is written FLOW/NAME, not {text!r}", ExitCode.USAGE)
+        self.asked_flow = flow
+        return flow, name
+
+    def flow(self, name: str) -> str:
+        """The name of the flow that the command is about."""
+        self.asked_flow = name
+        return name
+
+    @cached_property
+    def token(self) -> str | None:
+        """The bearer token, if there is one."""
+        given = self._chosen.get("token")
+        if given is not None:
+            return secret_of_file(given, "--token", TOKEN_VARIABLE)
+        return os.environ.get(TOKEN_VARIABLE) or self._place.token
+
+    @cached_property
+    def _place(self) -> Place:
+        """The server of the context; nothing of it is used with `--server`, whose token is another one."""
+        if self.given_url and not self._chosen.get("context"):
+            return Place()
+        return chosen_place(self._chosen.get("context") or os.environ.get(CONTEXT_VARIABLE))
+
+
+def secret_of_file(text: str, option: str, variable: str) -> str:
+    """The secret in the file that `@FILE` names; raises CommandFailed for a secret that was typed."""
+    if not text.startswith("@"):
+        reason = f"{option} takes a file, `{option} @FILE`: other users of this machine can read what is typed"
+        raise CommandFailed(f"{reason}; or set {variable}", ExitCode.USAGE)
+    return read_text(text[1:]).strip()
+
+
+def read_text(name: str) -> str:
+    """The text of a file, or of standard input for `-`."""
+    if name == "-":
+        return sys.stdin.read()
+    try:
+        return Path(name).read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise CommandFailed(f"{name}: not UTF-8 text (at byte {error.start + 1})") from None

@@ -1,0 +1,85 @@
+"""The command `flowserver start`."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from flowserver.base.json_values import InvalidJson, load_json_object
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.following import follow
+from flowserver.cli.remote.output import show_document, show_one
+from flowserver.cli.remote.session import Session, read_text
+from flowserver.cli.remote.times import seconds_of
+from flowserver.client.results import Execution, Json
+
+FlowName = Annotated[str, typer.Argument(metavar="FLOW", help="The flow's name.")]
+Input = Annotated[
+    str | None,
+    typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="The input, a JSON object; - is standard input."),
+]
+Name = Annotated[
+    str | None, typer.Option("--name", help="The execution's name, which makes the start idempotent; else a new one.")
+]
+Wait = Annotated[bool, typer.Option("--wait", "-w", help="Show the steps live, then print the output.")]
+Timeout = Annotated[
+    str | None, typer.Option("--timeout", metavar="DURATION", help="How long to wait at most, such as 10m.")
+]
+
+
+@remote
+def start(
+    session: Session,
+    flow: FlowName,
+    input: Input = None,
+    name: Name = None,
+    wait: Wait = False,
+    timeout: Timeout = None,
+) -> None:
+    """Start an execution of a flow.
+
+    With --wait the steps are shown while they run, and then the output is printed. Exit code 0: it succeeded.
+    1: it failed, was stopped or timed out. Ctrl-c detaches; the execution runs on.
+
+    \b
+    Examples:
+      flowserver start order
+      flowserver start order --input '{"orderId": 4711}' --wait
+      flowserver start order --input @order.json --name order-4711 --wait --timeout 10m
+    """
+    if timeout is not None and not wait:
+        raise CommandFailed("--timeout is for --wait", ExitCode.USAGE)
+    seconds = None if timeout is None else seconds_of(timeout, "--timeout")
+    execution = session.client.start(session.flow(flow), input_of(input), name=name)
+    if wait:
+        show_ended(session, follow(session, execution, seconds))
+        return
+    show_one(session, execution, execution.path, execution.path)
+    session.note(f"Watch it: flowserver watch {execution.path}")
+
+
+def input_of(text: str | None, option: str = "--input") -> Json | None:
+    """The JSON object that is written, or that the file holds; raises CommandFailed if it is none."""
+    if text is None:
+        return None
+    content = read_text(text.removeprefix("@")) if text == "-" or text.startswith("@") else text
+    try:
+        return load_json_object(content)
+    except InvalidJson as error:
+        raise CommandFailed(f"{option} must be a JSON object: {error}", ExitCode.USAGE) from None
+
+
+def show_ended(session: Session, execution: Execution) -> None:
+    """Print the output, or the error on stderr; raises typer.Exit unless the execution has succeeded."""
+    if session.output == "name":
+        typer.echo(execution.path)
+    elif session.output in ("json", "yaml"):
+        show_document(session, execution.document)
+    elif execution.succeeded:
+        typer.echo(json.dumps(execution.output, ensure_ascii=False, indent=2))
+    if not execution.succeeded:
+        error = execution.error or "no error is named"
+        reason = f"{error}: {execution.cause}" if execution.cause else error
+        raise CommandFailed(f"{execution.path} ended as {execution.status}: {reason}")

@@ -1,0 +1,67 @@
+"""Instants and durations as people write and read them."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
+
+
+def seconds_of(text: str, option: str) -> float:
+    """Seconds of `90s`, `10m`, `1h30m`, `1d`; raises CommandFailed, which names the option."""
+    parts = _DURATION.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise CommandFailed(f"{option} takes a duration such as 90s, 10m, 1h30m or 1d, not {text!r}", ExitCode.USAGE)
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def instant_of(text: str, option: str, now: datetime) -> str:
+    """An instant in UTC: so long before now, or the given RFC 3339 text or date (local where it names no offset)."""
+    if _DURATION.match(text):
+        return _rfc3339(now - timedelta(seconds=seconds_of(text, option)))
+    if text == "today":
+        return _rfc3339(now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0))
+    try:
+        return _rfc3339(datetime.fromisoformat(text).astimezone(UTC))
+    except ValueError:
+        reason = f"{option} takes an age such as 1d, `today`, or an instant such as 2026-01-02T03:04:05, not {text!r}"
+        raise CommandFailed(reason, ExitCode.USAGE) from None
+
+
+def _rfc3339(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def shown_instant(text: str | None, now: datetime) -> str:
+    """Local time, short, with the date when it is not today's."""
+    if text is None:
+        return ""
+    local = datetime.fromisoformat(text).astimezone()
+    if local.date() == now.astimezone().date():
+        return f"today {local:%H:%M:%S}"
+    return f"{local:%Y-%m-%d %H:%M:%S}"
+
+
+def shown_span(start: str | None, end: str | None, now: datetime) -> str:
+    """The time between two instants, or until now: `0:31`, `1:04:02`."""
+    if start is None:
+        return ""
+    last = now if end is None else datetime.fromisoformat(end)
+    return shown_clock((last - datetime.fromisoformat(start)).total_seconds())
+
+
+def shown_clock(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are any."""
+    whole = max(0, int(seconds))
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def shown_seconds(seconds: float) -> str:
+    """How long a step took: `1.2 s`, and minutes from a hundred seconds on."""
+    return f"{max(0.0, seconds):.1f} s" if seconds < 100 else shown_clock(seconds)

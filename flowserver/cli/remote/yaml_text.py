@@ -1,0 +1,37 @@
+"""YAML, for `-o yaml` and for files that are applied."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from flowserver.base.yaml_files import YamlFileInvalid, read_yaml
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as blocks."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def yaml_text(document: Any) -> str:
+    """The document, in the order of its fields."""
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+def read_mapping(file: Path) -> dict[str, Any]:
+    """The mapping in a YAML file; raises CommandFailed if it holds none."""
+    try:
+        content = read_yaml(file).content
+    except YamlFileInvalid as error:
+        raise CommandFailed(str(error), ExitCode.USAGE) from None
+    if not isinstance(content, dict):
+        raise CommandFailed(f"{file} holds no mapping", ExitCode.USAGE)
+    return content

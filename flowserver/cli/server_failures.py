@@ -1,0 +1,48 @@
+"""Errors of the server's own modules that a user can cause, for the commands that run those."""
+
+from typing import Final
+
+from sqlalchemy.exc import DBAPIError
+
+from flowserver.api.guard import UnsafeBind
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.hosting.errors import (
+    HandlerFailed,
+    HostingConflict,
+    HostingMissing,
+    HostingMistake,
+    HostingUnreachable,
+)
+from flowserver.invokers.brokers import OutletInvalid
+from flowserver.server import DatabaseInUse
+from flowserver.store.schema.revision import SchemaOutdated, SchemaTooNew
+from flowserver.store.sql.database import DatabaseUrlInvalid
+from flowserver.store.sql.errors import reason_of
+from flowserver.store.sql.sqlite_files import LogOfAnotherFile
+
+_CODES: Final[dict[type[Exception], ExitCode]] = {
+    DatabaseInUse: ExitCode.CONFLICT,
+    DatabaseUrlInvalid: ExitCode.USAGE,
+    HandlerFailed: ExitCode.FAILED,
+    HostingConflict: ExitCode.CONFLICT,
+    HostingMissing: ExitCode.NOT_FOUND,
+    HostingMistake: ExitCode.USAGE,
+    HostingUnreachable: ExitCode.UNREACHABLE,
+    LogOfAnotherFile: ExitCode.CONFLICT,
+    OutletInvalid: ExitCode.USAGE,
+    SchemaOutdated: ExitCode.CONFLICT,
+    SchemaTooNew: ExitCode.CONFLICT,
+    UnsafeBind: ExitCode.UNREACHABLE,
+}
+"""Errors whose message is for the person who typed the command."""
+
+
+def failure_of(error: Exception) -> CommandFailed | None:
+    """How the command fails with this error; None if the error is a bug."""
+    code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), None)
+    if code is not None:
+        return CommandFailed(str(error), code)
+    if isinstance(error, DBAPIError):
+        return CommandFailed(f"the database refuses: {reason_of(error)}", ExitCode.UNREACHABLE)
+    return None

@@ -1,0 +1,49 @@
+"""A typed client of a flowserver, blocking and asynchronous, over its REST API.
+
+with Client("http://127.0.0.1:8080") as client:
+    execution = client.start("order", {"orderId": 4711})
+    print(client.wait("order", execution.name, timeout_seconds=60).output)
+
+`AsyncClient` has the same methods as coroutines. Errors are those of `flowserver.client.errors`, results those of
+`flowserver.client.results`. Nothing of the server is imported.
+"""
+
+from flowserver.client.asynchronous import AsyncClient
+from flowserver.client.blocking import Client
+from flowserver.client.errors import (
+    ClientError,
+    Conflict,
+    Invalid,
+    NotFound,
+    NotPermitted,
+    ServerFault,
+    Throttled,
+    Unreachable,
+    WaitedTooLong,
+)
+from flowserver.client.results import (
+    Event,
+    Execution,
+    Flow,
+    Function,
+    Invocation,
+)
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "ClientError",
+    "Conflict",
+    "Event",
+    "Execution",
+    "Flow",
+    "Function",
+    "Invalid",
+    "Invocation",
+    "NotFound",
+    "NotPermitted",
+    "ServerFault",
+    "Throttled",
+    "Unreachable",
+    "WaitedTooLong",
+]

@@ -1,0 +1,132 @@
+"""The client for asyncio: it does the I/O of conversations."""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+import httpx
+
+from flowserver.client import calls
+from flowserver.client.calls import Listing, page_of
+from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
+from flowserver.client.errors import ClientError
+from flowserver.client.exchanges import NO_CONTENT, Conversation, Pause, with_retries
+from flowserver.client.feeds import Feed
+from flowserver.client.results import Event, Result
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R", bound=Result)
+
+
+def _awaiting(call: Callable[P, Conversation[T]]) -> "Callable[Concatenate[AsyncClient, P], Awaitable[T]]":
+    @functools.wraps(call)
+    async def method(self: "AsyncClient", /, *arguments: P.args, **options: P.kwargs) -> T:
+        return await self.converse(call(*arguments, **options))
+
+    return method
+
+
+def _async_listing(listing: Callable[P, Listing[R]]) -> "Callable[Concatenate[AsyncClient, P], AsyncIterator[R]]":
+    @functools.wraps(listing)
+    def method(self: "AsyncClient", /, *arguments: P.args, **options: P.kwargs) -> AsyncIterator[R]:
+        return self.items(listing(*arguments, **options))
+
+    return method
+
+
+class AsyncClient:
+    """The same for asyncio: calls are coroutines, listings and `events` asynchronous iterators."""
+
+    def __init__(
+        self, url: str, token: str | None = None, *, ca_file: str | None = None, retries: int = RETRIES
+    ) -> None:
+        self._url = url
+        self._retries = retries
+        self._http = httpx.AsyncClient(**options_of(url, token, ca_file))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def converse(self, conversation: Conversation[T]) -> T:
+        """Have a conversation with the server."""
+        steps = with_retries(conversation, self._retries)
+        try:
+            wanted = next(steps)
+            while True:
+                if isinstance(wanted, Pause):
+                    await asyncio.sleep(wanted.seconds)
+                    wanted = next(steps)
+                    continue
+                try:
+                    response = await self._http.request(**arguments_of(wanted))
+                except (httpx.HTTPError, httpx.InvalidURL) as error:
+                    wanted = steps.throw(unreachable(self._url, error))
+                else:
+                    wanted = steps.send(answer_of(response))
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return] # what the conversation returns
+
+    async def items(self, listing: Listing[R]) -> AsyncIterator[R]:
+        """All items of a listing, page by page."""
+        token: str | None = None
+        while True:
+            page = await self.converse(page_of(listing, token))
+            for item in page.items:
+                yield item
+            token = page.next_token
+            if token is None:
+                return
+
+    async def events(self, flow: str, name: str, *, after: int = 0) -> AsyncIterator[Event]:
+        """The history of an execution, past and to come, until the execution has ended.
+
+        A connection that breaks is made again, and goes on where it broke.
+        """
+        feed = Feed(flow, name, after, self._retries)
+        while not feed.ended:
+            error: ClientError | None = None
+            try:
+                async with self._http.stream(**arguments_of(feed.request())) as response:
+                    if response.status_code == NO_CONTENT:
+                        return
+                    if response.is_success:
+                        async for line in response.aiter_lines():
+                            for event in feed.read(line):
+                                yield event
+                    else:
+                        await response.aread()
+                        error = refusal_of(response)
+            except httpx.HTTPError as broken:
+                error = unreachable(self._url, broken)
+            if not feed.ended:
+                await asyncio.sleep(feed.broken(error))
+
+    start = _awaiting(calls.start)
+    wait = _awaiting(calls.wait)
+    get_execution = _awaiting(calls.get_execution)
+    executions = _async_listing(calls.executions)
+    history = _async_listing(calls.history)
+    stop = _awaiting(calls.stop)
+    restart = _awaiting(calls.restart)
+    flows = _async_listing(calls.flows)
+    get_flow = _awaiting(calls.get_flow)
+    put_flow = _awaiting(calls.put_flow)
+    delete_flow = _awaiting(calls.delete_flow)
+    validate = _awaiting(calls.validate)
+    functions = _async_listing(calls.functions)
+    get_function = _awaiting(calls.get_function)
+    put_function = _awaiting(calls.put_function)
+    delete_function = _awaiting(calls.delete_function)
+    change_invocation = _awaiting(calls.change_invocation)
+    succeed_task = _awaiting(calls.succeed_task)
+    fail_task = _awaiting(calls.fail_task)

@@ -1,0 +1,134 @@
+"""The blocking client: it does the I/O of conversations."""
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+import httpx
+
+from flowserver.client import calls
+from flowserver.client.calls import Listing, page_of
+from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
+from flowserver.client.errors import ClientError
+from flowserver.client.exchanges import NO_CONTENT, Conversation, Pause, with_retries
+from flowserver.client.feeds import Feed
+from flowserver.client.results import Event, Result
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R", bound=Result)
+
+
+def _calling(call: Callable[P, Conversation[T]]) -> "Callable[Concatenate[Client, P], T]":
+    @functools.wraps(call)
+    def method(self: "Client", /, *arguments: P.args, **options: P.kwargs) -> T:
+        return self.converse(call(*arguments, **options))
+
+    return method
+
+
+def _listing(listing: Callable[P, Listing[R]]) -> "Callable[Concatenate[Client, P], Iterator[R]]":
+    @functools.wraps(listing)
+    def method(self: "Client", /, *arguments: P.args, **options: P.kwargs) -> Iterator[R]:
+        return self.items(listing(*arguments, **options))
+
+    return method
+
+
+class Client:
+    """A blocking client, for one thread at a time. Every method raises ClientError.
+
+    `token` is what `flowserver keys create` has shown; `ca_file` holds the certificates to trust, instead of those
+    that `SSL_CERT_FILE` names or the system has. A request that may be repeated is, up to `retries` times.
+    """
+
+    def __init__(
+        self, url: str, token: str | None = None, *, ca_file: str | None = None, retries: int = RETRIES
+    ) -> None:
+        self._url = url
+        self._retries = retries
+        self._http = httpx.Client(**options_of(url, token, ca_file))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def converse(self, conversation: Conversation[T]) -> T:
+        """Have a conversation with the server."""
+        steps = with_retries(conversation, self._retries)
+        try:
+            wanted = next(steps)
+            while True:
+                if isinstance(wanted, Pause):
+                    time.sleep(wanted.seconds)
+                    wanted = next(steps)
+                    continue
+                try:
+                    response = self._http.request(**arguments_of(wanted))
+                except (httpx.HTTPError, httpx.InvalidURL) as error:
+                    wanted = steps.throw(unreachable(self._url, error))
+                else:
+                    wanted = steps.send(answer_of(response))
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return] # what the conversation returns
+
+    def items(self, listing: Listing[R]) -> Iterator[R]:
+        """All items of a listing, page by page."""
+        token: str | None = None
+        while True:
+            page = self.converse(page_of(listing, token))
+            yield from page.items
+            token = page.next_token
+            if token is None:
+                return
+
+    def events(self, flow: str, name: str, *, after: int = 0) -> Iterator[Event]:
+        """The history of an execution, past and to come, until the execution has ended.
+
+        A connection that breaks is made again, and goes on where it broke.
+        """
+        feed = Feed(flow, name, after, self._retries)
+        while not feed.ended:
+            error: ClientError | None = None
+            try:
+                with self._http.stream(**arguments_of(feed.request())) as response:
+                    if response.status_code == NO_CONTENT:
+                        return
+                    if response.is_success:
+                        for line in response.iter_lines():
+                            yield from feed.read(line)
+                    else:
+                        response.read()
+                        error = refusal_of(response)
+            except httpx.HTTPError as broken:
+                error = unreachable(self._url, broken)
+            if not feed.ended:
+                time.sleep(feed.broken(error))
+
+    start = _calling(calls.start)
+    wait = _calling(calls.wait)
+    get_execution = _calling(calls.get_execution)
+    executions = _listing(calls.executions)
+    history = _listing(calls.history)
+    stop = _calling(calls.stop)
+    restart = _calling(calls.restart)
+    flows = _listing(calls.flows)
+    get_flow = _calling(calls.get_flow)
+    put_flow = _calling(calls.put_flow)
+    delete_flow = _calling(calls.delete_flow)
+    validate = _calling(calls.validate)
+    functions = _listing(calls.functions)
+    get_function = _calling(calls.get_function)
+    put_function = _calling(calls.put_function)
+    delete_function = _calling(calls.delete_function)
+    change_invocation = _calling(calls.change_invocation)
+    succeed_task = _calling(calls.succeed_task)
+    fail_task = _calling(calls.fail_task)

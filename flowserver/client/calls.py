@@ -1,0 +1,265 @@
+"""What can be asked of a server: each call is a conversation, each listing a description of its pages."""
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import quote
+
+from flowserver.client.errors import Conflict, WaitedTooLong
+from flowserver.client.exchanges import REPLY_SECONDS, Answer, Conversation, Request, json_content
+from flowserver.client.results import (
+    WITHOUT_SERVICE,
+    Event,
+    Execution,
+    Flow,
+    Function,
+    Invocation,
+    Json,
+    Nothing,
+    Result,
+    typed,
+)
+
+R = TypeVar("R", bound=Result)
+
+LONG_POLL_SECONDS: Final = 30
+"""How long one request of `wait` waits at the server."""
+
+Query = Mapping[str, str | int | bool | None]
+
+
+def path_of(*parts: str) -> str:
+    """A path of the API; every part may hold any character."""
+    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def function_path(name: str) -> str:
+    """The path of a function that is written SERVICE/FUNCTION, or FUNCTION if it has no service."""
+    service, slash, function = name.partition("/")
+    return path_of("functions", service, function) if slash else path_of("functions", WITHOUT_SERVICE, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[R]):
+    """A list that the server gives in pages."""
+
+    path: str
+    key: str
+    kind: type[R]
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[R]):
+    """One page; `next_token` is None on the last."""
+
+    items: Sequence[R]
+    next_token: str | None
+
+
+def page_of(listing: Listing[R], next_token: str | None) -> Conversation[Page[R]]:
+    """One page of a listing."""
+    query = _given(listing.query) | ({"nextToken": next_token} if next_token else {})
+    answer = yield Request(method="GET", path=listing.path, query=query, repeatable=True)
+    found = typed(Nothing, answer.document).document
+    items = [typed(listing.kind, each) for each in found.get(listing.key, ())]
+    return Page(items, found.get("nextToken"))
+
+
+def _get(kind: type[R], path: str, **query: str | int | bool | None) -> Conversation[R]:
+    patience = REPLY_SECONDS + int(query.get("wait") or 0)
+    wanted = Request(method="GET", path=path, query=_given(query), repeatable=True, patience_seconds=patience)
+    answer = yield wanted
+    return typed(kind, answer.document)
+
+
+def _send(
+    kind: type[R], method: str, path: str, body: object = None, *, repeatable: bool = False, wait: int = 0
+) -> Conversation[R]:
+    answer = yield _request(method, path, body, repeatable=repeatable, wait=wait)
+    return typed(kind, answer.document)
+
+
+def _request(method: str, path: str, body: object, *, repeatable: bool = False, wait: int = 0) -> Request:
+    return Request(
+        method=method,
+        path=path,
+        query={"wait": wait} if wait else {},
+        content=None if body is None else json_content(body),
+        headers={} if body is None else {"content-type": "application/json"},
+        repeatable=repeatable,
+        patience_seconds=REPLY_SECONDS + wait,
+    )
+
+
+def _given(query: Query) -> dict[str, str | int | bool]:
+    return {name: value for name, value in query.items() if value is not None}
+
+
+# Executions
+
+
+def start(
+    flow: str, input: Json | None = None, *, name: str | None = None, wait_seconds: int = 0
+) -> Conversation[Execution]:
+    """Start an execution; with `wait_seconds` the reply comes when it has ended or that time is over.
+
+    Without a name it gets a random one, made here, so that the request can be repeated when its answer is lost.
+    """
+    chosen = name or _random_name()
+    body = {"name": chosen} | ({} if input is None else {"input": input})
+    path = path_of("flows", flow, "executions")
+    try:
+        return (yield from _send(Execution, "POST", path, body, repeatable=True, wait=wait_seconds))
+    except Conflict as error:
+        if name is not None or not error.was_repeated:
+            raise
+    return (yield from get_execution(flow, chosen))  # the first try did start it, and it has ended since
+
+
+def _random_name() -> str:
+    """A name begins with a letter."""
+    digits = uuid.uuid4().hex
+    return "abcdef"[int(digits[0], 16) % 6] + digits[1:]
+
+
+def get_execution(flow: str, name: str, *, wait_seconds: int = 0) -> Conversation[Execution]:
+    """An execution with its documents, as it is when it has ended or after `wait_seconds` at most."""
+    return _get(Execution, path_of("flows", flow, "executions", name), wait=wait_seconds or None)
+
+
+def wait(flow: str, name: str, *, timeout_seconds: float | None = None) -> Conversation[Execution]:
+    """The execution when it has ended; raises WaitedTooLong if it has not within `timeout_seconds`."""
+    end = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+    while True:
+        rest = LONG_POLL_SECONDS if end is None else max(0, min(LONG_POLL_SECONDS, round(end - time.monotonic())))
+        execution = yield from get_execution(flow, name, wait_seconds=rest)
+        if execution.ended:
+            return execution
+        if end is not None and time.monotonic() >= end:
+            raise WaitedTooLong(f"{execution.path} still runs after {timeout_seconds} s")
+
+
+def stop(flow: str, name: str, *, error: str | None = None, cause: str | None = None) -> Conversation[Execution]:
+    """Stop a running execution for good."""
+    body = _given({"error": error, "cause": cause})
+    return _send(Execution, "POST", path_of("flows", flow, "executions", name, "stop"), body)
+
+
+def restart(flow: str, name: str) -> Conversation[Execution]:
+    """Let a parked execution go on; if what was wrong still is, it is parked again (`parked_error`)."""
+    return _send(Execution, "POST", path_of("flows", flow, "executions", name, "restart"))
+
+
+def executions(
+    flow: str,
+    *,
+    status: str | None = None,
+    started_from: str | None = None,
+    started_to: str | None = None,
+    name_prefix: str | None = None,
+    parked: bool | None = None,
+) -> Listing[Execution]:
+    """Executions of a flow, the newest first, without their documents. Instants are RFC 3339 with an offset."""
+    query = {
+        "status": status,
+        "startedFrom": started_from,
+        "startedTo": started_to,
+        "namePrefix": name_prefix,
+        "parked": parked,
+    }
+    return Listing(path_of("flows", flow, "executions"), "executions", Execution, query)
+
+
+def history(flow: str, name: str, *, after: int = 0) -> Listing[Event]:
+    """The events of an execution so far, in order, after the one with that id."""
+    return Listing(path_of("flows", flow, "executions", name, "events"), "events", Event, {"after": after or None})
+
+
+# Flows
+
+
+def flows() -> Listing[Flow]:
+    """All flows by name, without their definitions."""
+    return Listing(path_of("flows"), "flows", Flow, {})
+
+
+def get_flow(name: str) -> Conversation[Flow]:
+    """A flow with its definition, as it was sent."""
+    answer = yield Request(method="GET", path=path_of("flows", name), repeatable=True)
+    return _flow(answer)
+
+
+def put_flow(
+    name: str, definition: str, *, description: str | None = None, if_match: str | None = None
+) -> Conversation[Flow]:
+    """Give a flow this definition, whether it exists or not.
+
+    `if_match` is the `etag` of the state that may be replaced, or `*` for any; raises Conflict for another.
+    """
+    body = {"definition": definition} | ({} if description is None else {"description": description})
+    request = _request("PUT", path_of("flows", name), body, repeatable=True)
+    headers = {} if if_match is None else {"if-match": if_match}
+    answer = yield replace(request, headers={**request.headers, **headers})
+    return _flow(answer)
+
+
+def delete_flow(name: str) -> Conversation[Nothing]:
+    """Delete a flow and stop its executions."""
+    return _send(Nothing, "DELETE", path_of("flows", name))
+
+
+def validate(definition: str) -> Conversation[Nothing]:
+    """What the server finds in a definition."""
+    return _send(Nothing, "POST", path_of("definitions", "validate"), {"definition": definition}, repeatable=True)
+
+
+def _flow(answer: Answer) -> Flow:
+    return typed(Flow, answer.document, etag=answer.headers.get("etag"), isNew=answer.status == 201)
+
+
+# Functions and their invocations
+
+
+def functions() -> Listing[Function]:
+    """The registered functions."""
+    return Listing(path_of("functions"), "functions", Function, {})
+
+
+def get_function(name: str) -> Conversation[Function]:
+    """The registration of SERVICE/FUNCTION."""
+    return _get(Function, function_path(name))
+
+
+def put_function(name: str, registration: Json) -> Conversation[Function]:
+    """Register SERVICE/FUNCTION, with the fields of the API: `url`, `timeoutSeconds`, `headers` and so on."""
+    return _send(Function, "PUT", function_path(name), registration, repeatable=True)
+
+
+def delete_function(name: str) -> Conversation[Nothing]:
+    """Take SERVICE/FUNCTION out of the registry."""
+    return _send(Nothing, "DELETE", function_path(name))
+
+
+def change_invocation(name: str, invocation_id: str, action: str) -> Conversation[Invocation]:
+    """Let a parked asynchronous invocation of SERVICE/FUNCTION go on (`restart`), or `stop` any."""
+    service, slash, function = name.partition("/")
+    parts = (service, function) if slash else (WITHOUT_SERVICE, name)
+    return _send(Invocation, "POST", path_of("functions", *parts, "invocations", invocation_id, action))
+
+
+# Tasks
+
+
+def succeed_task(token: str, output: Any = None) -> Conversation[Nothing]:
+    """Report that a task which waits for its token has done its work."""
+    body = {"taskToken": token, "output": {} if output is None else output}
+    return _send(Nothing, "POST", path_of("tasks", "succeed"), body)
+
+
+def fail_task(token: str, error: str, cause: str | None = None) -> Conversation[Nothing]:
+    """Report that a task which waits for its token has failed."""
+    body = _given({"taskToken": token, "error": error, "cause": cause})
+    return _send(Nothing, "POST", path_of("tasks", "fail"), body)

@@ -1,0 +1,147 @@
+"""Requests and answers without I/O: what is sent, when it is repeated, and what an answer means.
+
+A conversation with the server is a generator: it yields a `Request` or a `Pause`, is sent the `Answer` (or has
+`Unreachable` thrown in), and returns the result. Both clients run the same conversations.
+"""
+
+import random
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from flowserver.base.json_values import DEPTH_MAX, InvalidJson, dump_json_bytes, load_json
+from flowserver.client.errors import ClientError, Refused, Unreachable, refusal
+
+REPLY_SECONDS: Final = 30.0
+"""How long an answer may take, beyond the time that the request itself asks the server to wait."""
+
+BACKOFF_SECONDS: Final = 0.2
+"""The first pause before a request is repeated; each further one is twice as long."""
+
+PAUSE_SECONDS_MAX: Final = 30.0
+
+ANSWER_DEPTH_MAX: Final = DEPTH_MAX + 8
+"""An answer holds documents, each as deep as a document may be."""
+
+THROTTLED: Final = 429
+UNAVAILABLE: Final = (502, 503, 504)
+NO_CONTENT: Final = 204
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request. `repeatable` if the same request twice has the effect of one."""
+
+    method: str
+    path: str
+    query: Mapping[str, str | int | bool] = field(default_factory=dict)
+    content: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    repeatable: bool = False
+    patience_seconds: float = REPLY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Nothing for so long."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back. Names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def document(self) -> Any:
+        """The JSON value; an empty object if there is no content. Raises Unreachable if it is no JSON."""
+        if not self.content:
+            return {}
+        try:
+            return load_json(self.content.decode(), ANSWER_DEPTH_MAX)
+        except (InvalidJson, UnicodeDecodeError):
+            raise Unreachable("what answers is not a flowserver") from None
+
+
+T = TypeVar("T")
+
+Conversation = Generator[Request | Pause, Answer, T]
+
+
+def with_retries(conversation: Conversation[T], retries: int) -> Conversation[T]:
+    """The same conversation, in which requests that may be repeated are repeated up to `retries` times each."""
+    try:
+        wanted = next(conversation)
+        while True:
+            if isinstance(wanted, Pause):
+                yield wanted
+                wanted = next(conversation)
+                continue
+            try:
+                answer = yield from _sent(wanted, retries)
+            except ClientError as error:
+                wanted = conversation.throw(error)
+            else:
+                wanted = conversation.send(answer)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return] # what the conversation returns
+
+
+def _sent(request: Request, retries: int) -> Conversation[Answer]:
+    """The answer to a request, if it is a success. Raises ClientError.
+
+    What failed is repeated up to `retries` times: if it never left, if the server was too busy to look at it, or if
+    it may safely happen twice. A `Retry-After` is waited for.
+    """
+    failures = 0
+    while True:
+        try:
+            answer = yield request
+        except Unreachable as error:
+            if failures == retries or (error.was_sent and not request.repeatable):
+                raise
+            wanted = 0.0
+        else:
+            if answer.status < 300:
+                return answer
+            if failures == retries or not _may_help(request, answer):
+                raise _refused(answer, failures)
+            wanted = _retry_after(answer)
+        yield Pause(min(max(wanted, backoff_seconds(failures)), PAUSE_SECONDS_MAX))
+        failures += 1
+
+
+def _may_help(request: Request, answer: Answer) -> bool:
+    return answer.status == THROTTLED or (answer.status in UNAVAILABLE and request.repeatable)
+
+
+def _refused(answer: Answer, failures: int) -> Refused:
+    try:
+        problem = answer.document
+    except Unreachable:
+        problem = None
+    error = refusal(answer.status, problem if isinstance(problem, dict) else {})
+    error.was_repeated = failures > 0
+    return error
+
+
+def _retry_after(answer: Answer) -> float:
+    text = answer.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() else 0.0
+
+
+def backoff_seconds(failures: int) -> float:
+    """The pause after so many failures before this one, with a random part, so that clients do not come back at
+    once.
+    """
+    longest = min(BACKOFF_SECONDS * 2.0**failures, PAUSE_SECONDS_MAX)
+    return longest * (0.5 + random.random() / 2)  # noqa: S311 - spreads requests, keeps no secret
+
+
+def json_content(value: object) -> bytes:
+    """The body of a request."""
+    return dump_json_bytes(value)

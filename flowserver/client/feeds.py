@@ -1,0 +1,75 @@
+"""Histories as they happen: server-sent events, read without I/O, and where to go on when the connection breaks."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from flowserver.base.json_values import InvalidJson, load_json
+from flowserver.client.calls import path_of
+from flowserver.client.errors import ClientError, Unreachable
+from flowserver.client.exchanges import ANSWER_DEPTH_MAX, PAUSE_SECONDS_MAX, Request, backoff_seconds
+from flowserver.client.results import Event, typed
+
+SILENCE_SECONDS: Final = 60.0
+"""The server sends a comment every few seconds; a connection that is silent for so long is broken."""
+
+LAST: Final = frozenset(("ExecutionSucceeded", "ExecutionFailed", "ExecutionStopped", "ExecutionTimedOut"))
+"""Types of events after which an execution has no further ones."""
+
+
+class Feed:
+    """The events of one execution after the one with the id `after`. Events come once each, in order.
+
+    The connection may break at any place: `request` then asks for what is missing. `give_up_after` is the number of
+    connections in a row without a single event that are tried.
+    """
+
+    def __init__(self, flow: str, name: str, after: int, give_up_after: int) -> None:
+        self._path = path_of("flows", flow, "executions", name, "events", "stream")
+        self._after = after
+        self._give_up_after = give_up_after
+        self._failures = 0
+        self._data: list[str] = []
+        self.ended = False
+        """Whether the execution's last event was read."""
+
+    def request(self) -> Request:
+        """What to ask next."""
+        self._data.clear()
+        return Request(
+            method="GET",
+            path=self._path,
+            headers={"accept": "text/event-stream", "last-event-id": str(self._after)},
+            repeatable=True,
+            patience_seconds=SILENCE_SECONDS,
+        )
+
+    def read(self, line: str) -> Iterator[Event]:
+        """The event that this line completes, if it does."""
+        if line.startswith("data:"):
+            self._data.append(line.removeprefix("data:").removeprefix(" "))
+        elif not line and self._data:
+            event = _event("\n".join(self._data))
+            self._data.clear()
+            if event.event_id > self._after:
+                self._after, self._failures = event.event_id, 0
+                self.ended = event.type in LAST
+                yield event
+
+    def broken(self, error: ClientError | None) -> float:
+        """The connection ended without the last event: how many seconds to pause before the next.
+
+        Raises the error if there is no point in a further one.
+        """
+        if not isinstance(error, Unreachable | None) and getattr(error, "status", 0) not in (429, 502, 503, 504):
+            raise error
+        self._failures += 1
+        if self._failures > self._give_up_after:
+            raise error or Unreachable("the server ends the connection again and again")
+        return min(backoff_seconds(self._failures), PAUSE_SECONDS_MAX)
+
+
+def _event(data: str) -> Event:
+    try:
+        return typed(Event, load_json(data, ANSWER_DEPTH_MAX))
+    except InvalidJson:
+        raise Unreachable("what answers is not a flowserver") from None

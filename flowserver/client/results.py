@@ -1,0 +1,120 @@
+"""What the server answers, as typed objects. Fields that this version does not know are in `document`."""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from flowserver.client.errors import Unreachable
+
+Json = dict[str, Any]
+
+
+class Result(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
+    """An object of an answer. Instants are texts, RFC 3339 in UTC."""
+
+    document: Json = {}
+    """All that the server sent, with its own names."""
+
+
+R = TypeVar("R", bound=Result)
+
+
+class Execution(Result, frozen=True):
+    """One run of a flow. Lists show it without input, output and definition."""
+
+    flow_name: str
+    name: str
+    status: str
+    started_time: str
+    stopped_time: str | None = None
+    error: str | None = None
+    cause: str | None = None
+    parked_error: str | None = None
+    failed_step: str | None = None
+    input: Json = {}
+    output: Json | None = None
+    definition: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self.status != "Running"
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it has ended well."""
+        return self.status == "Succeeded"
+
+    @property
+    def path(self) -> str:
+        """FLOW/NAME, as the command line writes it."""
+        return f"{self.flow_name}/{self.name}"
+
+
+class Event(Result, frozen=True):
+    """One event of an execution's history."""
+
+    event_id: int
+    type: str
+    time: str
+    schedule_event_id: int = 0
+    step_name: str = ""
+    detail: Json = {}
+
+
+class Flow(Result, frozen=True):
+    """A flow. Lists show it without its definition."""
+
+    name: str
+    description: str = ""
+    created_time: str = ""
+    last_modified_time: str = ""
+    retention_days: int | None = None
+    definition: str = ""
+    etag: str | None = None
+    """Names this state of the flow; give it to `put_flow` so that nothing newer is overwritten."""
+    is_new: bool = False
+    """Whether the request created it."""
+
+
+class Function(Result, frozen=True):
+    """A registered function."""
+
+    service: str
+    function: str
+    url: str
+    timeout_seconds: int = 0
+
+    @property
+    def path(self) -> str:
+        """SERVICE/FUNCTION; the function alone if it has no service."""
+        return self.function if self.service == WITHOUT_SERVICE else f"{self.service}/{self.function}"
+
+
+class Invocation(Result, frozen=True):
+    """An asynchronous invocation of a function."""
+
+    service: str
+    function: str
+    invocation_id: str
+    status: str
+    created_time: str = ""
+    parked_error: str | None = None
+
+
+class Nothing(Result, frozen=True):
+    """An answer of which nothing is read but its document."""
+
+
+WITHOUT_SERVICE = "-"
+"""How a path writes the service of a function that has none."""
+
+
+def typed(kind: type[R], document: object, **further: object) -> R:
+    """The object as that kind of result; raises Unreachable if it is none, since then no flowserver has answered."""
+    try:
+        if not isinstance(document, dict):
+            raise TypeError
+        return msgspec.convert({**document, **further, "document": document}, kind)
+    except (msgspec.ValidationError, TypeError):
+        raise Unreachable("what answers is not a flowserver, or one of another version") from None

@@ -1,0 +1,163 @@
+"""A day's work from the command line: apply, start, list, describe, stop; outputs and exit codes."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import one_line
+
+GREET = (
+    "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: greet, outputMappings: [{target: g, source: $input.n}]}\n"
+)
+BROKEN = "version: v1\ntype: flow\nsteps:\n  - {type: fail, name: f, error: Broken, cause: printer offline}\n"
+WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 3600}\n"
+
+
+@pytest.fixture
+def flowserver(run, server, monkeypatch):
+    monkeypatch.setenv("FLOWSERVER_URL", server.url)
+    return run
+
+
+@pytest.fixture
+def folder(flowserver, tmp_path):
+    """A folder of flows that the server has."""
+    place = tmp_path / "flows"
+    place.mkdir()
+    for name, text in {"greet": GREET, "broken": BROKEN, "waits": WAIT}.items():
+        (place / f"{name}.yaml").write_text(text)
+    assert flowserver("apply", place).exit_code == 0
+    return place
+
+
+def test_apply_says_what_it_does(flowserver, folder):
+    (folder / "greet.yaml").write_text(GREET.replace("target: g", "target: h"))
+    (folder / "new-one.yaml").write_text(GREET)
+    tried = flowserver("apply", folder, "--dry-run")
+    assert tried.exit_code == 0
+    lines = tried.stdout.splitlines()
+    assert [line for line in lines if line.startswith("flow/")] == [
+        "flow/broken unchanged", "flow/greet changed", "flow/new-one created", "flow/waits unchanged"
+    ]  # fmt: skip
+    assert any(line.startswith("-") and "target: g" in line for line in lines)
+    assert any(line.startswith("+") and "target: h" in line for line in lines)
+    assert flowserver("flows", "get", "new-one").exit_code == 3
+    done = flowserver("apply", folder, "-o", "json")
+    assert {each["name"]: each["change"] for each in json.loads(done.stdout)} == {
+        "broken": "unchanged", "greet": "changed", "new-one": "created", "waits": "unchanged"
+    }  # fmt: skip
+    assert flowserver("flows", "get", "greet", "-o", "yaml").stdout == (folder / "greet.yaml").read_text()
+    (folder / "new-one.yaml").unlink()
+    refused = flowserver("apply", folder, "--prune")
+    assert refused.exit_code == 2
+    assert "new-one" in refused.stderr
+    assert "flow/new-one deleted" in flowserver("apply", folder, "--prune", "--yes").stdout
+    assert flowserver("flows", "list", "-o", "name").stdout.split() == ["broken", "greet", "waits"]
+
+
+def test_one_wrong_file_prevents_all(flowserver, folder):
+    (folder / "another.yaml").write_text(GREET)
+    (folder / "wrong.yaml").write_text("version: v1\ntype: flow\nsteps: []\n")
+    refused = flowserver("apply", folder)
+    assert refused.exit_code == 1
+    assert "wrong.yaml:3:" in refused.stderr
+    assert flowserver("flows", "get", "another").exit_code == 3
+    assert flowserver("apply", folder / "none.yaml").exit_code == 3
+
+
+def test_functions_are_applied_without_showing_secrets(flowserver, tmp_path, monkeypatch):
+    monkeypatch.setenv("CHARGE_TOKEN", "Bearer 1")
+    file = tmp_path / "functions.yaml"
+    entry = "{url: 'http://127.0.0.1:9000/c', headersFromEnv: {Authorization: CHARGE_TOKEN}}"
+    file.write_text(f"functions: {{shop/charge: {entry}}}")
+    assert flowserver("apply", file).stdout == "function/shop/charge created\n"
+    assert flowserver("apply", file).stdout == "function/shop/charge unchanged\n"
+    monkeypatch.setenv("CHARGE_TOKEN", "Bearer 2")
+    changed = flowserver("apply", file)
+    assert changed.stdout.startswith("function/shop/charge changed\n")
+    assert "Bearer" not in changed.stdout
+    monkeypatch.delenv("CHARGE_TOKEN")
+    assert one_line(flowserver("apply", file)).endswith("the variable CHARGE_TOKEN is not set")
+    file.write_text("functions: {shop/charge: index.py:handler}")
+    assert flowserver("apply", file).exit_code == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_start_and_wait(flowserver, tmp_path):
+    done = flowserver("start", "greet", "--input", '{"n": 1}', "--wait")
+    assert (done.exit_code, json.loads(done.stdout)) == (0, {"g": 1})
+    assert "greet" in done.stderr
+    (tmp_path / "input.json").write_text('{"n": 2}')
+    document = json.loads(flowserver("start", "greet", "-i", f"@{tmp_path}/input.json", "-w", "-o", "json").stdout)
+    assert (document["status"], document["output"]) == ("Succeeded", {"g": 2})
+    quiet = flowserver("-q", "start", "greet", "--input", "-", "--wait", stdin='{"n": 3}')
+    assert (json.loads(quiet.stdout), quiet.stderr) == ({"g": 3}, "")
+    named = flowserver("start", "greet", "--name", "mine", "-q")
+    assert named.stdout == "greet/mine\n"
+    assert flowserver("watch", "greet/mine").exit_code == 0
+    assert flowserver("start", "greet", "--name", "mine").exit_code == 5
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_failure_is_exit_code_1(flowserver):
+    failed = flowserver("start", "broken", "--wait", "-q")
+    assert failed.exit_code == 1
+    assert one_line(failed).endswith("ended as Failed: Broken: printer offline")
+    waited = flowserver("start", "waits", "--wait", "--timeout", "0s")
+    assert waited.exit_code == 1
+    assert "still runs" in waited.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "words"),
+    [
+        (["start", "gret"], 3, "did you mean greet?"),
+        (["start", "greet", "--input", "[1]"], 2, "--input must be a JSON object"),
+        (["start", "greet", "--input", "@absent.json"], 3, "absent.json"),
+        (["start", "greet", "--timeout", "1m"], 2, "--timeout is for --wait"),
+        (["start", "greet", "--wait", "--timeout", "1 minute"], 2, "takes a duration"),
+        (["executions", "describe", "greet"], 2, "an execution is written FLOW/NAME"),
+        (["executions", "list", "--since", "yesterday"], 2, "--since takes an age"),
+        (["executions", "history", "greet/none"], 3, "does not exist"),
+        (["executions", "stop"], 2, "name executions"),
+        (["flows", "list", "--token", "fls_1"], 2, "--token takes a file"),
+        (["flows", "list", "--context", "none"], 3, "there is no context none"),
+        (["flows", "list", "--server", "http://127.0.0.1:1"], 4, "cannot be reached"),
+        (["flow", "list"], 2, "Did you mean 'flows'"),
+        (["flows", "lst"], 2, "Did you mean 'list'"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_mistakes(flowserver, arguments, exit_code, words):
+    result = flowserver(*arguments)
+    assert (result.exit_code, result.stdout) == (exit_code, "")
+    assert words in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("folder")
+def test_executions_listed_described_and_stopped(flowserver):
+    flowserver("start", "broken", "--name", "b1", "--wait")
+    path = flowserver("start", "waits", "--name", "w1").stdout.strip()
+    listed = flowserver("executions", "list", "--status", "failed", "--since", "1d", "--prefix", "b1")
+    assert listed.stdout.splitlines()[0].split() == ["EXECUTION", "STATUS", "STARTED", "TOOK", "ERROR"]
+    assert "broken/b1" in listed.stdout
+    assert "Broken: printer offline" in listed.stdout
+    assert [
+        each["name"] for each in json.loads(flowserver("executions", "list", "--prefix", "w1", "-o", "json").stdout)
+    ] == ["w1"]
+    assert flowserver("-o", "name", "executions", "list", "--prefix", "w1").stdout == f"{path}\n"
+    assert flowserver("executions", "-o", "json", "list", "--prefix", "w1", "-o", "name").stdout == f"{path}\n"
+    assert flowserver("executions", "list", "--prefix", "none", "-o", "json").stdout == "[]\n"
+    described = flowserver("executions", "describe", "broken/b1").stdout
+    assert "printer offline" in described
+    assert json.loads(flowserver("executions", "describe", path, "-o", "json").stdout)["status"] == "Running"
+    history = flowserver("executions", "history", "broken/b1", "--step", "f", "--reverse", "-o", "json")
+    numbers = [each["eventId"] for each in json.loads(history.stdout)]
+    assert numbers == sorted(numbers, reverse=True)
+    followed = flowserver("executions", "history", "broken/b1", "--follow", "-o", "json").stdout.splitlines()
+    assert json.loads(followed[-1])["type"] == "ExecutionFailed"
+    refused = flowserver("executions", "stop", "--flow", "waits", "--prefix", "w1")
+    assert refused.exit_code == 2
+    assert "Stop 1 running execution" in refused.stderr
+    assert flowserver("executions", "stop", "--flow", "waits", "--prefix", "w1", "--yes").stdout == f"stopped {path}\n"
+    assert flowserver("executions", "stop", path).exit_code == 5

@@ -1,0 +1,223 @@
+"""`flowserver.client` against a real server: both clients do the same, and repeat only what may be repeated."""
+
+import inspect
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from flowserver.client import (
+    AsyncClient,
+    Client,
+    Conflict,
+    Invalid,
+    NotFound,
+    NotPermitted,
+    ServerFault,
+    Throttled,
+    Unreachable,
+    WaitedTooLong,
+)
+from flowserver.client.errors import AddressInvalid
+from tests.support.server import ServerProcess
+
+GREET = (
+    "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: greet, outputMappings: [{target: g, source: $input.n}]}\n"
+)
+WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 3600}\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with ServerProcess(f"sqlite:///{tmp_path_factory.mktemp('client')}/flows.db") as running:
+        yield running
+
+
+@pytest.fixture
+def client(server):
+    with Client(server.url) as connected:
+        yield connected
+
+
+@pytest.fixture
+def answering():
+    """A server that gives these answers, one after the other, and keeps what it was asked."""
+    servers = []
+
+    def start(*answers):
+        asked = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                asked.append((self.command, self.path, dict(self.headers), body))
+                answer = answers[min(len(asked), len(answers)) - 1]
+                if answer is None:
+                    self.close_connection = True
+                    return
+                status, headers, content = answer
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_POST = do_PUT = do_DELETE = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        servers.append(HTTPServer(("127.0.0.1", 0), Handler))
+        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{servers[-1].server_port}", asked
+
+    yield start
+    for each in servers:
+        each.shutdown()
+        each.server_close()
+
+
+@pytest.fixture
+def no_pauses(monkeypatch):
+    """The pauses that are made, instead of making them."""
+    pauses = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    return pauses
+
+
+RUNNING = b'{"flowName": "f", "name": "e", "status": "Running", "startedTime": "2026-01-02T03:04:05Z"}'
+
+
+def test_started_waited_for_and_listed(client):
+    assert client.put_flow("greet", GREET).is_new
+    assert not client.put_flow("greet", GREET).is_new
+    assert client.get_flow("greet").definition == GREET
+    started = client.start("greet", {"n": 2**70})
+    ended = client.wait("greet", started.name)
+    assert (ended.succeeded, ended.output, ended.document["output"]) == (True, {"g": 2**70}, {"g": 2**70})
+    client.start("greet", name="second", wait_seconds=5)
+    assert [each.name for each in client.executions("greet")] == ["second", started.name]
+    assert [each.name for each in client.executions("greet", name_prefix="sec")] == ["second"]
+    assert "greet" in [each.name for each in client.flows()]
+    events = list(client.events("greet", "second"))
+    assert [each.event_id for each in events] == list(range(1, len(events) + 1))
+    assert events[-1].type == "ExecutionSucceeded"
+    assert list(client.history("greet", "second")) == events
+    assert list(client.events("greet", "second", after=len(events))) == []
+
+
+async def test_the_same_without_blocking(server):
+    async with AsyncClient(server.url) as client:
+        await client.put_flow("later", GREET)
+        started = await client.start("later", {"n": 1})
+        assert (await client.wait("later", started.name)).output == {"g": 1}
+        events = [event async for event in client.events("later", started.name)]
+        assert events[-1].type == "ExecutionSucceeded"
+        assert [each.name async for each in client.executions("later")] == [started.name]
+        with pytest.raises(NotFound):
+            await client.get_flow("none")
+
+
+def test_both_clients_have_the_same_methods():
+    def methods(kind):
+        return {name for name, _ in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
+
+    assert methods(Client) == methods(AsyncClient)
+
+
+def test_waiting_no_longer_than_wanted(client):
+    client.put_flow("waits", WAIT)
+    started = client.start("waits")
+    with pytest.raises(WaitedTooLong):
+        client.wait("waits", started.name, timeout_seconds=0)
+    assert client.stop("waits", started.name, error="E", cause="because").status == "Stopped"
+    with pytest.raises(Conflict) as refused:
+        client.stop("waits", started.name)
+    assert refused.value.code == "ExecutionAlreadyCompleted"
+
+
+def test_errors_say_what_is_wrong(client):
+    with pytest.raises(Invalid) as refused:
+        client.put_flow("wrong", "version: v1\ntype: flow\nsteps: []\n")
+    assert refused.value.diagnostics[0]["line"] == 3
+    with pytest.raises(NotFound) as missing:
+        client.get_execution("none", "e")
+    assert (missing.value.code, missing.value.status) == ("FlowNotExists", 404)
+    with pytest.raises(AddressInvalid):
+        Client("nonsense")
+    with Client("http://127.0.0.1:1", retries=0) as nowhere, pytest.raises(Unreachable):
+        nowhere.get_flow("f")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, NotPermitted), (403, NotPermitted), (412, Conflict), (500, ServerFault)]
+)
+def test_what_is_refused_is_not_repeated(answering, status, kind):
+    url, asked = answering((status, {}, b""))
+    with Client(url) as client, pytest.raises(kind):
+        client.get_flow("f")
+    assert len(asked) == 1
+
+
+def test_a_busy_server_is_asked_again_when_it_says(answering, no_pauses):
+    url, asked = answering((429, {"Retry-After": "7"}, b"{}"), (503, {}, b"{}"), (200, {}, RUNNING))
+    with Client(url) as client:
+        assert client.get_execution("f", "e").name == "e"
+    assert len(asked) == 3
+    assert no_pauses[0] == 7
+    assert no_pauses[1] <= 1
+
+
+def test_it_gives_up(answering, no_pauses):
+    url, asked = answering((429, {}, b"{}"))
+    with Client(url, retries=2) as client, pytest.raises(Throttled):
+        client.get_execution("f", "e")
+    assert len(asked) == 3
+
+
+def test_what_may_have_happened_is_not_repeated(answering, no_pauses):
+    url, asked = answering(None)
+    with Client(url) as client, pytest.raises(Unreachable):
+        client.stop("f", "e")
+    assert len(asked) == 1
+    url, asked = answering((503, {}, b"{}"))
+    with Client(url) as client, pytest.raises(ServerFault):
+        client.succeed_task("token")
+    assert len(asked) == 1
+
+
+def test_a_start_whose_answer_is_lost_is_repeated_under_the_same_name(answering, no_pauses):
+    taken = (409, {}, b'{"code": "ExecutionAlreadyExists", "detail": "it has ended"}')
+    url, asked = answering(None, taken, (200, {}, RUNNING))
+    with Client(url) as client:
+        assert client.start("f", {"n": 1}).name == "e"
+    assert asked[0][3] == asked[1][3]
+    assert [each[0] for each in asked] == ["POST", "POST", "GET"]
+    url, asked = answering(None, taken)
+    with Client(url) as client, pytest.raises(Conflict):
+        client.start("f", name="mine")  # whether the first try started it cannot be known
+
+
+def test_events_go_on_where_the_connection_broke(answering, no_pauses):
+    def event(number, type="StepEntered"):
+        return b'id: %d\ndata: {"eventId": %d, "type": "%s", "time": "t"}\n\n' % (number, number, type.encode())
+
+    url, asked = answering(
+        (200, {}, event(1) + event(2) + b'id: 3\ndata: {"eve'),
+        (503, {}, b""),
+        (200, {}, b": ping\n\n" + event(2) + event(3, "ExecutionFailed")),
+    )
+    with Client(url) as client:
+        assert [each.event_id for each in client.events("f", "e")] == [1, 2, 3]
+    assert [each[2]["last-event-id"] for each in asked] == ["0", "2", "2"]
+    url, asked = answering((200, {}, b""))
+    with Client(url, retries=2) as client, pytest.raises(Unreachable):
+        list(client.events("f", "e"))
+    assert len(asked) == 3
+
+
+def test_another_program_answers(answering):
+    for content in (b"<html>", b"[]", b'{"name": 1}'):
+        url, _ = answering((200, {}, content))
+        with Client(url) as client, pytest.raises(Unreachable):
+            client.get_execution("f", "e")
