@@ -1,4 +1,4 @@
-"""The calls on the account: its one attribute names a bucket for logs, of which this server writes none."""
+"""The calls on the account. Its one attribute names a bucket for logs, which this server does not write."""
 
 from flowserver.api.mns.answers import Answer, answered
 from flowserver.api.mns.calls import Call
@@ -8,7 +8,7 @@ from flowserver.operations.operations import Operations
 
 
 async def get_account(_operations: Operations, _call: Call) -> Answer:
-    """GetAccountAttributes; clients insist on the element, though it is empty."""
+    """GetAccountAttributes; clients require the element, even if it is empty."""
     return answered(200, "Account", {"LoggingBucket": ""})
 
 

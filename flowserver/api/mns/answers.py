@@ -1,4 +1,4 @@
-"""Answers: status, headers, and an XML document, flat or a list of flat ones; errors likewise."""
+"""Answers and errors: status, headers, and an XML document, which is flat or a list of flat documents."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ VERSION = b"2015-06-06"
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 
 Fields = Mapping[str, object]
-"""The elements of a flat document; those that are None are left out, for clients stumble over empty ones."""
+"""The elements of a flat document. None leaves an element out, because clients cannot read empty ones."""
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -34,7 +34,7 @@ def answered(status: int, name: str, fields: Fields) -> Answer:
 
 
 def fault_answer(error: FlowServerError, host: str, request_id: str) -> Answer:
-    """An error as its document; no element of it may be missing."""
+    """The answer for an error; clients require every element of its document."""
     code, status = spelled(error)
     fields = {"Code": code, "Message": error.message, "RequestId": request_id, "HostId": f"http://{host}"}
     return Answer(status, write_document("Error", fields))
@@ -68,7 +68,7 @@ def write_document(name: str, fields: Fields) -> bytes:
 
 
 def write_list(name: str, item_name: str, items: Iterable[Fields], more: Fields | None = None) -> bytes:
-    """A list of flat documents, and further elements."""
+    """A list of flat documents, followed by the elements of `more`."""
     texts = [f"<{item_name}>{_elements(item)}</{item_name}>" for item in items]
     return _document(name, "".join(texts) + _elements(more or {}))
 

@@ -1,4 +1,4 @@
-"""One call as the router hands it to the function that serves it, and the reading of its parameters."""
+"""A call, as the router passes it to the function that serves it, and readers of its parameters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,6 +6,9 @@ from urllib.parse import unquote
 
 from flowserver.api.mns.answers import Answer
 from flowserver.base.errors import InvalidArgument
+
+UNSUPPORTED = ("UserProperties", "SystemProperties", "MessageGroupId")
+"""Elements of newer SDKs, which are refused: to accept and drop them would lose data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,28 +22,57 @@ class Call:
 
     @property
     def host_url(self) -> str:
-        """Where the client believes this server to be."""
+        """This server's URL, as the client addressed it."""
         host = self.headers.get("host", "")
         return host if host.startswith(("http://", "https://")) else f"http://{host}"
 
 
 def located(call: Call, path: str, *, is_new: bool) -> Answer:
-    """What was made is at `path`, or was there already; clients insist on the header."""
+    """The answer to a creation of `path`, new or existing; clients require the header."""
     return Answer(201 if is_new else 204, headers=((b"location", f"{call.host_url}{path}".encode()),))
 
 
 def read_query(query: str) -> dict[str, str]:
-    """Parameters by lower-case name, for SDKs spell them differently. Values may hold `=` and need not be escaped."""
+    """Parameters by lower-case name, since SDKs differ in case. Values may contain `=` and need not be escaped."""
     pairs = (part.partition("=") for part in query.split("&") if part)
     return {unquote(name).lower(): unquote(value) for name, _, value in pairs}
 
 
+def is_true(value: str | None) -> bool:
+    """Whether a flag of the query or the headers is set: `true`, in any case."""
+    return value is not None and value.lower() == "true"
+
+
+def paging(call: Call) -> tuple[str, str, int | None]:
+    """The prefix of the names to list, the marker to start after, and how many to list at most."""
+    given = call.headers
+    limit = given.get("x-mns-ret-number")
+    number = None if limit is None else integer("x-mns-ret-number", limit)
+    return given.get("x-mns-prefix", ""), given.get("x-mns-marker", ""), number
+
+
 def integer(name: str, text: str) -> int:
-    """A whole number, not negative; raises InvalidArgument."""
+    """A non-negative integer; raises InvalidArgument."""
     text = text.strip()
     if text.isascii() and text.isdigit() and len(text) < 16:
         return int(text)
     raise InvalidArgument(f"{name} must be a whole number")
+
+
+def integer_in(fields: Mapping[str, str], name: str) -> int | None:
+    """The integer in an element, None without the element; raises InvalidArgument."""
+    return integer(name, fields[name]) if name in fields else None
+
+
+def boolean_in(fields: Mapping[str, str], name: str) -> bool | None:
+    """The boolean in an element, None without the element; raises InvalidArgument."""
+    return boolean(name, fields[name]) if name in fields else None
+
+
+def refuse_unsupported(fields: Mapping[str, str]) -> None:
+    """Raises InvalidArgument for an element of `UNSUPPORTED`."""
+    if unsupported := [name for name in UNSUPPORTED if name in fields]:
+        raise InvalidArgument(f"{', '.join(unsupported)}: not supported by this server")
 
 
 def boolean(name: str, text: str) -> bool:

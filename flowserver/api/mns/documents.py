@@ -1,6 +1,7 @@
-"""Reads XML documents of requests: no document types and so no entities, few elements. The caller bounds the size.
+"""Reads XML documents of requests, without document types (so no entities), and with few elements.
 
-All documents of this API are flat, or lists of flat ones. The namespace and the order of elements are ignored.
+The caller limits the size in bytes. All documents of this API are flat, or lists of flat ones. The namespace and the
+order of elements are ignored.
 """
 
 from typing import Final
@@ -12,7 +13,7 @@ from defusedxml.ElementTree import XMLParser
 from flowserver.api.mns.faults import MalformedXml
 
 ELEMENTS_MAX: Final = 1_000
-"""Elements of one document, so that none of it keeps others waiting. The largest call has some two hundred."""
+"""The most elements of one document, so that parsing delays no other request. The largest call has about 200."""
 
 
 class _Builder(TreeBuilder):
@@ -48,15 +49,15 @@ def local_name(element: Element) -> str:
 
 
 def children(element: Element, name: str) -> list[Element]:
-    """The elements of that name directly within."""
+    """The child elements of that name."""
     return [child for child in element if local_name(child) == name]
 
 
 def fields_of(element: Element, *nested: str) -> dict[str, str]:
-    """The texts of the elements directly within, by name.
+    """The texts of the child elements, by name.
 
-    Raises MalformedXml if one of them holds elements, unless it is among `nested`: then its text was not escaped, and
-    only the parts outside elements would be read.
+    Raises MalformedXml if a child has elements, unless `nested` names it: its text was not escaped, and reading it
+    would drop the part inside the elements.
     """
     for child in element:
         if len(child) and local_name(child) not in nested:

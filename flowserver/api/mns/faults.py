@@ -1,4 +1,4 @@
-"""Errors of this API, as XML documents: its own codes where they differ from those of the other APIs."""
+"""Errors of this API, and its codes for errors that the other APIs name differently."""
 
 from typing import Final
 
@@ -83,7 +83,7 @@ _SPELLED: Final[dict[type[FlowServerError], tuple[str, int]]] = {
     InternalServerError: ("InternalError", 500),
     EntityTooLarge: (InvalidArgument.code, 400),
 }
-"""Codes and statuses of errors that the other APIs know by other names."""
+"""Codes and statuses of errors that the other APIs name differently."""
 
 
 def spelled(error: FlowServerError) -> tuple[str, int]:

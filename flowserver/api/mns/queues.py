@@ -1,28 +1,34 @@
-"""The calls on queues and their messages: which elements and parameters each reads, and what it answers."""
+"""The calls on queues and their messages: the elements and parameters that each reads, and its answer."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from flowserver.api.mns.answers import Answer, Fields, answered, write_list
-from flowserver.api.mns.calls import Call, boolean, integer, located
+from flowserver.api.mns.calls import (
+    UNSUPPORTED,
+    Call,
+    boolean_in,
+    integer,
+    integer_in,
+    is_true,
+    located,
+    paging,
+    refuse_unsupported,
+)
 from flowserver.api.mns.documents import children, fields_of, local_name, read_document
 from flowserver.api.mns.faults import MissingReceiptHandle, MissingVisibilityTimeout, spelled
-from flowserver.base.errors import InvalidArgument
 from flowserver.operations.operations import Operations
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes, make_handle
 from flowserver.store.queues.messages import Counts, QueueMessage
 from flowserver.store.queues.queues import QueueRow
-
-UNSUPPORTED = ("UserProperties", "SystemProperties", "MessageGroupId")
-"""Elements of newer SDKs; to take them and lose them would be worse than to say so."""
 
 
 async def create_queue(operations: Operations, call: Call) -> Answer:
     """CreateQueue, or SetQueueAttributes with `metaoverride=true`."""
     (name,) = call.names
     fields = fields_of(read_document(call.body, "Queue")) if call.body else {}
-    if call.query.get("metaoverride", "").lower() == "true":
+    if is_true(call.query.get("metaoverride")):
         await operations.queues.set_attributes(name, _attributes(fields))
         return Answer(204)
     is_new = await operations.queues.create(name, _attributes(fields))
@@ -42,15 +48,10 @@ async def delete_queue(operations: Operations, call: Call) -> Answer:
 
 
 async def list_queues(operations: Operations, call: Call) -> Answer:
-    """ListQueue; with `x-mns-with-meta: true` each with its attributes, but not its counts, which cost."""
-    given = call.headers
-    limit = given.get("x-mns-ret-number")
-    page = await operations.queues.list(
-        prefix=given.get("x-mns-prefix", ""),
-        marker=given.get("x-mns-marker", ""),
-        limit=None if limit is None else integer("x-mns-ret-number", limit),
-    )
-    with_meta = given.get("x-mns-with-meta", "").lower() == "true"
+    """ListQueue; with `x-mns-with-meta: true` each with its attributes, but without its counts, which are expensive."""
+    prefix, marker, limit = paging(call)
+    page = await operations.queues.list(prefix=prefix, marker=marker, limit=limit)
+    with_meta = is_true(call.headers.get("x-mns-with-meta"))
     items = [
         {"QueueURL": f"{call.host_url}/queues/{row.name}", **(_queue_fields(row, None) if with_meta else {})}
         for row in page.items
@@ -71,8 +72,8 @@ async def send(operations: Operations, call: Call) -> Answer:
 
 
 def is_peek(call: Call) -> bool:
-    """Whether a receive only looks, and changes nothing."""
-    return call.query.get("peekonly", "").lower() == "true"
+    """Whether a receive is a peek, which changes nothing."""
+    return is_true(call.query.get("peekonly"))
 
 
 async def receive(operations: Operations, call: Call) -> Answer:
@@ -124,32 +125,26 @@ async def change_visibility(operations: Operations, call: Call) -> Answer:
 
 
 def _attributes(fields: dict[str, str]) -> QueueAttributes:
-    def number(name: str) -> int | None:
-        return integer(name, fields[name]) if name in fields else None
-
     return QueueAttributes(
-        delay_seconds=number("DelaySeconds"),
-        message_bytes_max=number("MaximumMessageSize"),
-        retention_seconds=number("MessageRetentionPeriod"),
-        visibility_seconds=number("VisibilityTimeout"),
-        polling_seconds=number("PollingWaitSeconds"),
-        is_logged=boolean("LoggingEnabled", fields["LoggingEnabled"]) if "LoggingEnabled" in fields else None,
+        delay_seconds=integer_in(fields, "DelaySeconds"),
+        message_bytes_max=integer_in(fields, "MaximumMessageSize"),
+        retention_seconds=integer_in(fields, "MessageRetentionPeriod"),
+        visibility_seconds=integer_in(fields, "VisibilityTimeout"),
+        polling_seconds=integer_in(fields, "PollingWaitSeconds"),
+        is_logged=boolean_in(fields, "LoggingEnabled"),
     )
 
 
 def _outgoing(element: Element) -> OutgoingMessage:
     fields = fields_of(element, *UNSUPPORTED)
-    if unsupported := [name for name in UNSUPPORTED if name in fields]:
-        raise InvalidArgument(f"{', '.join(unsupported)}: not supported by this server")
-    delay, priority = fields.get("DelaySeconds"), fields.get("Priority")
-    message = OutgoingMessage(
-        body=fields.get("MessageBody", ""), delay_seconds=None if delay is None else integer("DelaySeconds", delay)
-    )
-    return message if priority is None else replace(message, priority=integer("Priority", priority))
+    refuse_unsupported(fields)
+    message = OutgoingMessage(body=fields.get("MessageBody", ""), delay_seconds=integer_in(fields, "DelaySeconds"))
+    priority = integer_in(fields, "Priority")
+    return message if priority is None else replace(message, priority=priority)
 
 
 def _handles(root: Element) -> list[str]:
-    """Innermost elements: the Node SDK, given objects, writes each within another of the same name."""
+    """The receipt handles, in innermost elements: the Node SDK nests them if it is given objects."""
     return [each.text or "" for each in root.iter() if local_name(each) == "ReceiptHandle" and not len(each)]
 
 

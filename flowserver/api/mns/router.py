@@ -1,6 +1,6 @@
-"""The route of this API: find the call, check the caller, make it, answer in XML.
+"""The route of this API: find the call, check the caller, serve the call, answer in XML.
 
-A plain ASGI application: what a framework does around one route costs several times as much as the route.
+A plain ASGI application: a framework around the one route would cost several times as much as the route.
 """
 
 import asyncio
@@ -46,13 +46,13 @@ CALLS: Final[dict[tuple[str, str], Serve]] = {
     ("GET", "/topics/*/subscriptions/*"): topics.get_subscription,
     ("DELETE", "/topics/*/subscriptions/*"): topics.unsubscribe,
 }
-"""By method and path; a star matches a name."""
+"""The functions that serve calls, by method and path; `*` matches a name."""
 
 MAY_WAIT: Final = (queues.receive,)
 """Calls that end when their client disconnects, so that no message is handed to a client that has gone."""
 
 AT_ONCE_SECONDS = 0.2
-"""Only for what takes longer it is worth watching whether the client is still there."""
+"""The server watches for the client's disconnect only after this time, so that quick answers cost nothing more."""
 
 
 class MnsRoute:
@@ -89,7 +89,7 @@ class MnsRoute:
         await send_answer(send, answer, request_id)
 
     async def _check_caller(self, request: SignedRequest, changes_by_get: bool) -> Check:
-        """Raises a refusal, or returns how to ask once more whether the caller is allowed."""
+        """Check the caller; returns a function that repeats the check of its key. Raises a refusal."""
         access = self._operations.access
         headers = request.headers
         if await access.is_open():
@@ -111,7 +111,7 @@ class MnsRoute:
 
 
 def _call_of(method: str, path: str) -> tuple[Serve, tuple[str, ...]]:
-    """Who serves it, and the names in the path: every second part of it. Raises InvalidRequestUrl."""
+    """The function that serves the call, and the names in its path: every second part. Raises InvalidRequestUrl."""
     parts = path.removesuffix("/").split("/")[1:]
     pattern = "/".join(("", *("*" if index % 2 else part for index, part in enumerate(parts)))) or "/"
     serve = CALLS.get((method, pattern))
@@ -138,7 +138,7 @@ async def _body(receive: Receive) -> bytes:
 
 
 async def _unless_gone(serving: Awaitable[Answer], receive: Receive) -> Answer:
-    """The answer; raises ClientDisconnect when the client goes before there is one."""
+    """The answer; raises ClientDisconnect if the client disconnects before it is ready."""
     answering = asyncio.ensure_future(serving)
     try:
         await asyncio.wait([answering], timeout=AT_ONCE_SECONDS)

@@ -1,7 +1,7 @@
-"""Verifies signed requests: who signed it, when, and that nothing was changed since.
+"""Verifies signed requests: the signer, the time, and that nothing was changed since.
 
-Pure: the caller looks up the secret. The scheme has no nonce, so a request that was overheard can be repeated within
-the window of its date. TLS prevents that.
+Pure: the caller looks up the secret. The scheme has no nonce, so an intercepted request can be replayed within the
+window of its date. TLS prevents that.
 """
 
 import base64
@@ -22,7 +22,7 @@ from flowserver.base.clock import parse_http_date
 from flowserver.base.errors import RequestTimeTooSkewed, SignatureNotMatch
 
 TIME_WINDOW_MS = 15 * 60 * 1000
-"""How far a request's date may be from the server's, either way."""
+"""The largest difference between a request's date and the server's clock, in either direction."""
 
 SCHEME = "MNS"
 
@@ -39,7 +39,7 @@ class SignedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who a request says it is from, and when it was signed; proven by `verify` alone."""
+    """The signer and the time that a request claims; only `verify` proves them."""
 
     access_key_id: str
     signature: str
@@ -47,7 +47,7 @@ class Claim:
 
 
 def read_claim(headers: Mapping[str, str]) -> Claim:
-    """What a signed request says of itself.
+    """The claim of a signed request.
 
     Raises MissingAuthorizationHeader, InvalidAuthorizationHeader, MissingDateHeader, InvalidDateHeader.
     """
@@ -86,24 +86,24 @@ def string_to_sign(request: SignedRequest) -> str:
 
 
 def sign(secret: str, text: str) -> str:
-    """Base64 of the HMAC-SHA1 of a text, whose characters are bytes as they came."""
+    """Base64 of the HMAC-SHA1 of a text, each character of which is one byte of the request (Latin-1)."""
     return base64.b64encode(hmac.digest(secret.encode(), text.encode("latin-1", "replace"), "sha1")).decode()
 
 
 def check_digest(request: SignedRequest) -> None:
-    """Raises InvalidDigest unless Content-MD5, if there is one, is that of the body.
+    """Raises InvalidDigest if there is a Content-MD5 that is not the body's.
 
-    It is the Base64 of the digest, as HTTP has it, or of the digest in hexadecimal, as the SDKs write it.
+    The header is the Base64 of the digest, as in HTTP, or of the digest in hexadecimal, as the SDKs write it.
     """
     given = request.headers.get("content-md5")
     if not given:
         return
     digest = hashlib.md5(request.body, usedforsecurity=False)
     try:
-        told = base64.b64decode(given, validate=True)
+        given_digest = base64.b64decode(given, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidDigest from None
-    if told.lower() != digest.hexdigest().encode() and told != digest.digest():
+    if given_digest.lower() != digest.hexdigest().encode() and given_digest != digest.digest():
         raise InvalidDigest
 
 

@@ -1,10 +1,19 @@
-"""The calls on topics, their subscriptions and messages: which elements each reads, and what it answers."""
+"""The calls on topics, their subscriptions and messages: the elements that each reads, and its answer."""
 
 from enum import StrEnum
 from typing import TypeVar
 
 from flowserver.api.mns.answers import Answer, Fields, answered, write_list
-from flowserver.api.mns.calls import Call, boolean, integer, located
+from flowserver.api.mns.calls import (
+    UNSUPPORTED,
+    Call,
+    boolean_in,
+    integer_in,
+    is_true,
+    located,
+    paging,
+    refuse_unsupported,
+)
 from flowserver.api.mns.documents import fields_of, read_document
 from flowserver.base.errors import InvalidArgument
 from flowserver.machine.deliveries.notifications import OWNER
@@ -15,10 +24,7 @@ from flowserver.operations.topics import TopicAttributes
 from flowserver.store.queues.topics import SubscriptionRow, TopicRow
 
 RETENTION_SECONDS = 86_400
-"""How long the service says that it tries to bring a message; about what the longest strategy takes."""
-
-UNSUPPORTED = ("UserProperties", "SystemProperties", "MessageGroupId")
-"""Elements of newer SDKs; to take them and lose them would be worse than to say so."""
+"""The time for deliveries that the service documents; about as long as the longest retry strategy."""
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -28,10 +34,10 @@ async def create_topic(operations: Operations, call: Call) -> Answer:
     (name,) = call.names
     fields = fields_of(read_document(call.body, "Topic")) if call.body else {}
     attributes = TopicAttributes(
-        message_bytes_max=_number(fields, "MaximumMessageSize"),
-        is_logged=boolean("LoggingEnabled", fields["LoggingEnabled"]) if "LoggingEnabled" in fields else None,
+        message_bytes_max=integer_in(fields, "MaximumMessageSize"),
+        is_logged=boolean_in(fields, "LoggingEnabled"),
     )
-    if call.query.get("metaoverride", "").lower() == "true":
+    if is_true(call.query.get("metaoverride")):
         await operations.topics.set_attributes(name, attributes)
         return Answer(204)
     return located(call, f"/topics/{name}", is_new=await operations.topics.create(name, attributes))
@@ -50,10 +56,10 @@ async def delete_topic(operations: Operations, call: Call) -> Answer:
 
 
 async def list_topics(operations: Operations, call: Call) -> Answer:
-    """ListTopic; with `x-mns-with-meta: true` each with its attributes, but not its count, which costs."""
-    prefix, marker, limit = _paging(call)
+    """ListTopic; with `x-mns-with-meta: true` each with its attributes, but without its count, which is expensive."""
+    prefix, marker, limit = paging(call)
     page = await operations.topics.list(prefix=prefix, marker=marker, limit=limit)
-    with_meta = call.headers.get("x-mns-with-meta", "").lower() == "true"
+    with_meta = is_true(call.headers.get("x-mns-with-meta"))
     items = [
         {"TopicURL": f"{call.host_url}/topics/{row.name}", **(_topic_fields(row) if with_meta else {})}
         for row in page.items
@@ -64,8 +70,7 @@ async def list_topics(operations: Operations, call: Call) -> Answer:
 async def publish(operations: Operations, call: Call) -> Answer:
     """PublishMessage. `MessageAttributes` is ignored: no subscribers by mail or telephone exist here."""
     fields = fields_of(read_document(call.body, "Message"), "MessageAttributes", *UNSUPPORTED)
-    if unsupported := [name for name in UNSUPPORTED if name in fields]:
-        raise InvalidArgument(f"{', '.join(unsupported)}: not supported by this server")
+    refuse_unsupported(fields)
     message = await operations.topics.publish(
         call.names[0], fields.get("MessageBody", ""), fields.get("MessageTag") or None
     )
@@ -73,11 +78,11 @@ async def publish(operations: Operations, call: Call) -> Answer:
 
 
 async def subscribe(operations: Operations, call: Call) -> Answer:
-    """Subscribe, or SetSubscriptionAttributes with `metaoverride=true`, which changes the strategy alone."""
+    """Subscribe, or SetSubscriptionAttributes with `metaoverride=true`, which changes only the strategy."""
     topic, name = call.names
     fields = fields_of(read_document(call.body, "Subscription"))
     strategy = _one_of(Strategy, "NotifyStrategy", fields)
-    if call.query.get("metaoverride", "").lower() == "true":
+    if is_true(call.query.get("metaoverride")):
         if strategy is None:
             raise InvalidArgument("NotifyStrategy is missing")
         await operations.subscriptions.set_strategy(topic, name, strategy)
@@ -107,26 +112,14 @@ async def unsubscribe(operations: Operations, call: Call) -> Answer:
 async def list_subscriptions(operations: Operations, call: Call) -> Answer:
     """ListSubscriptionByTopic."""
     (topic,) = call.names
-    prefix, marker, limit = _paging(call)
+    prefix, marker, limit = paging(call)
     page = await operations.subscriptions.list(topic, prefix=prefix, marker=marker, limit=limit)
     items = [{"SubscriptionURL": f"{call.host_url}/topics/{topic}/subscriptions/{row.name}"} for row in page.items]
     return Answer(200, write_list("Subscriptions", "Subscription", items, {"NextMarker": page.next_token}))
 
 
-def _paging(call: Call) -> tuple[str, str, int | None]:
-    """The prefix of names to list, where to go on, and how many to list."""
-    given = call.headers
-    limit = given.get("x-mns-ret-number")
-    number = None if limit is None else integer("x-mns-ret-number", limit)
-    return given.get("x-mns-prefix", ""), given.get("x-mns-marker", ""), number
-
-
-def _number(fields: dict[str, str], name: str) -> int | None:
-    return integer(name, fields[name]) if name in fields else None
-
-
 def _one_of(kind: type[E], name: str, fields: dict[str, str]) -> E | None:
-    """The element's value, None if there is none; raises InvalidArgument."""
+    """The value of an element, None without the element; raises InvalidArgument."""
     given = fields.get(name, "").strip()
     if given and given not in list(kind):
         raise InvalidArgument(f"{name} must be {' or '.join(kind)}")
