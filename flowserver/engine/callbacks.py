@@ -5,7 +5,7 @@ A sub-flow is a task: a `sync` step starts its child with a task token of its ow
 same child.
 """
 
-from sqlalchemy import Connection
+from functools import partial
 
 from flowserver.engine.commit.items import Envelope
 from flowserver.engine.context import EngineContext
@@ -25,22 +25,22 @@ class Callbacks:
         """Report to the waiting task. It counts as told even if it timed out long ago; only between two attempts, when
         nothing can take a report, recovery tells it again.
         """
-        claim = self._tokens.read(token)
-        if claim is None:
-            await self._committer.write(lambda connection: _clear(connection, ended_execution_id))
-            return
-        message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
-        await self._committer.submit(Envelope(claim.execution_id, message, settles=ended_execution_id))
+        if not await self._report(token, result, settles=ended_execution_id):
+            await self._committer.write(partial(clear_callback, execution_ids=[ended_execution_id]))
 
     async def deliver_invocation(self, invocation_key: str, token: str, result: Result) -> None:
         """The like for an asynchronous invocation that has ended."""
+        if not await self._report(token, result, settles_invocation=invocation_key):
+            await self._committer.write(partial(clear_invocation_callbacks, keys=[invocation_key]))
+
+    async def _report(
+        self, token: str, result: Result, *, settles: str | None = None, settles_invocation: str | None = None
+    ) -> bool:
+        """Returns False for a token that this server cannot read."""
         claim = self._tokens.read(token)
         if claim is None:
-            await self._committer.write(lambda connection: clear_invocation_callbacks(connection, [invocation_key]))
-            return
+            return False
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
-        await self._committer.submit(Envelope(claim.execution_id, message, settles_invocation=invocation_key))
-
-
-def _clear(connection: Connection, execution_id: str) -> None:
-    clear_callback(connection, [execution_id])
+        envelope = Envelope(claim.execution_id, message, settles=settles, settles_invocation=settles_invocation)
+        await self._committer.submit(envelope)
+        return True

@@ -52,18 +52,18 @@ from flowserver.engine.options import DEFAULTS, EngineOptions
 from flowserver.engine.queues.expiry import Expiry
 from flowserver.engine.queues.service import Queues
 from flowserver.engine.recovery import Recovery
-from flowserver.engine.shutdown import Cutting
+from flowserver.engine.shutdown import Cutting, drain
 from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.invokers.invocation import Invoker
 from flowserver.invokers.outlets import Outlets
 from flowserver.machine.commands import CancelInvocation, Command, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
-from flowserver.machine.messages import Continue, Result
+from flowserver.machine.messages import Continue
 from flowserver.machine.state import Execution
 from flowserver.store.cluster.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import Changes
-from flowserver.store.invocations.leases import release_all_but, set_destination_status
+from flowserver.store.invocations.leases import release_all_but
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import reason_of
 
@@ -123,7 +123,6 @@ class Engine:
         is_encoding = options.queue_bodies == "base64"
         self.deliveries.open(QueueAddress, QueueReceiver(self.queues, clock, is_encoding=is_encoding))
         self.deliveries.open(FunctionAddress, FunctionReceiver(self.invocations))
-        self.deliveries.report_results(set_destination_status)
         self.timers = StepTimers(context, self.metrics.woke)
         self.retries = RetryTimer(context, self.invocations.take_over)
         self.due_loops = {loop.name: loop for loop in (self.timers, self.retries, self.deliveries)}
@@ -145,7 +144,8 @@ class Engine:
             leaving.push_async_callback(self.reader.close)
             leaving.push_async_callback(self.invoker.close)
             leaving.push_async_callback(self.outlets.close)
-            leaving.push_async_callback(self._abandon_messages)
+            # Messages that came too late to be committed: recovery finds their reasons.
+            leaving.push_async_callback(drain, self._following, 0)
             await run_aside(self._register)
             if not self.database.is_sqlite:
                 log.info("this is node %s", self.lease.node_id)
@@ -206,13 +206,6 @@ class Engine:
         clear_at_work_of(connection, self.lease.node_id)
         remove_node(connection, self.lease.node_id)
 
-    async def _abandon_messages(self) -> None:
-        """Let go of messages that came too late to be committed; recovery finds their reasons."""
-        for task in self._following:
-            task.cancel()
-        if self._following:
-            await asyncio.wait(self._following)
-
     def committed(self, result: BatchResult) -> None:
         """Act on a durable batch: make its calls, note its timers, wake who waits for its executions."""
         if result.seconds is not None:
@@ -220,7 +213,7 @@ class Engine:
         for changes in result.changes:
             self._act(changes)
         for execution_id in result.continuing:
-            self._follow(Envelope(execution_id, Continue()))
+            self.follow(self.committer.submit(Envelope(execution_id, Continue())))
         for execution_id in result.parked:
             self.watchers.tell_news(execution_id, ended=True)
             self._tell_nodes(execution_id, ended=True)
@@ -257,15 +250,13 @@ class Engine:
     def lease_is_lost(self) -> None:
         """Let the writer find out, who takes a new lease."""
         if not self.lease.is_leaving:
-            self._keep(asyncio.create_task(self.committer.write(lambda _: None)))
+            self.follow(self.committer.write(lambda _: None))
 
     async def execution_unparked(self, execution_id: str) -> None:
         """Continue an execution that was unparked: its ready scopes now, then what fell due or was lost meanwhile."""
         await self.committer.submit(Envelope(execution_id, Continue()))
         self.timers.note_due()
-        self.recovery.sweep_soon()
-        if not self.membership.is_alone:
-            self.membership.announce().sweep = True
+        self.left_to_others()
 
     def functions_changed(self) -> None:
         """A function was registered or taken out, or its asynchronous invocations are to go differently."""
@@ -290,7 +281,9 @@ class Engine:
 
     def follow(self, work: Coroutine[Any, Any, object]) -> None:
         """Do something that recovery finds again if it fails."""
-        self._keep(asyncio.create_task(work))
+        task = asyncio.create_task(work)
+        self._following.add(task)  # asyncio itself keeps no task alive
+        task.add_done_callback(self._let_go)
 
     def _act(self, changes: Changes) -> None:
         execution = changes.stored.execution
@@ -324,24 +317,13 @@ class Engine:
             case InvokeTask() | StopInvocation():
                 pass  # a call whose wait a later commit has ended; `_act` stops the invocations that were found
             case ReportCallback(token, result):
-                self._report(execution.execution_id, token, result)
+                self.follow(self.callbacks.deliver(execution.execution_id, token, result))
             case _:
                 assert_never(command)
 
     def _tell_nodes(self, execution_id: str, *, ended: bool) -> None:
         if not self.membership.is_alone:
             self.membership.announce().changed[execution_id] = ended
-
-    def _report(self, execution_id: str, token: str, result: Result) -> None:
-        self._keep(asyncio.create_task(self.callbacks.deliver(execution_id, token, result)))
-
-    def _follow(self, envelope: Envelope) -> None:
-        self._keep(asyncio.create_task(self.committer.submit(envelope)))
-
-    def _keep(self, task: asyncio.Task[object]) -> None:
-        """Hold on to a message on its way; if it is lost, recovery finds its reason in the rows."""
-        self._following.add(task)
-        task.add_done_callback(self._let_go)
 
     def _let_go(self, task: asyncio.Task[object]) -> None:
         self._following.discard(task)

@@ -22,7 +22,7 @@ from flowserver.base.json_values import load_json_object
 from flowserver.engine.commit.items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.starting import StartRequest, check_execution_name
-from flowserver.engine.executions.watchers import EndWatch
+from flowserver.engine.executions.watchers import Watch
 from flowserver.machine.events import Event
 from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status
@@ -252,7 +252,7 @@ class ExecutionOperations:
                     row = await self._find(flow_name, name)  # other nodes' notifications carry no names
                 return await self._await_watch(watch, row, seconds)
 
-    async def _await_watch(self, watch: EndWatch, row: ExecutionRow, seconds: float) -> ExecutionRow:
+    async def _await_watch(self, watch: Watch, row: ExecutionRow, seconds: float) -> ExecutionRow:
         """The execution once it has ended; `row` was read after `watch` began."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds

@@ -53,12 +53,6 @@ class Topics:
         self._deliveries.note_due()
         return digest
 
-    def publish_in(self, connection: Connection, topic: str, message: NewTopicMessage) -> None:
-        """The same as part of another change; call `deliveries.note_due` once that is durable."""
-        (digest,) = self._publish(connection, [(topic, message)])
-        if isinstance(digest, Exception):
-            raise digest
-
     def _publish(self, connection: Connection, publications: Sequence[Publication]) -> list[str | Exception]:
         """Publish all; returns for each the digest or its error. A topic and its subscribers are read once."""
         hold, subscriptions = cache(partial(hold_topic, connection)), cache(partial(subscriptions_for, connection))
@@ -77,7 +71,9 @@ class Topics:
     def take_in(self, connection: Connection, address: TopicAddress, delivery: Delivery) -> Callable[[], None]:
         """Publish what a delivery brings; a receiver of `deliveries`."""
         message = NewTopicMessage(message_id=delivery.message_id, body=delivery.body, tag=delivery.tag)
-        self.publish_in(connection, address.topic, message)
+        (digest,) = self._publish(connection, [(address.topic, message)])
+        if isinstance(digest, Exception):
+            raise digest
         return self._deliveries.note_due
 
 

@@ -25,6 +25,7 @@ from flowserver.engine.due_loop import AT_ONCE, DueLoop
 from flowserver.engine.shutdown import drain
 from flowserver.machine.deliveries.destinations import Destination, read_destination
 from flowserver.machine.deliveries.retry_strategies import next_attempt_at
+from flowserver.store.invocations.leases import set_destination_status
 from flowserver.store.queues.deliveries import (
     Delivery,
     NewDelivery,
@@ -50,9 +51,6 @@ Afterwards = Callable[[], None]
 Receiver = Callable[[Connection, Any, Delivery], Afterwards]
 """Passes a delivery to a destination inside this server, in a commit. Raises FlowServerError if it cannot."""
 
-OnResultEnd = Callable[[Connection, str, str], None]
-"""Is called with the key of an invocation and `ARRIVED` or `GIVEN_UP`, in a commit."""
-
 ARRIVED: Final = "Succeeded"
 GIVEN_UP: Final = "Failed"
 
@@ -70,7 +68,6 @@ class Deliveries(DueLoop):
         self._slots = context.limits.deliveries_in_flight_max
         self._chance = chance
         self._receivers: dict[type[Any], Receiver] = {}
-        self._on_result_end: OnResultEnd = _ignore_result
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._targets = TargetLimits(self._slots)
         self._is_due = False
@@ -79,10 +76,6 @@ class Deliveries(DueLoop):
     def open(self, kind: type[Any], receiver: Receiver) -> None:
         """Pass deliveries to destinations of this kind to `receiver`."""
         self._receivers[kind] = receiver
-
-    def report_results(self, on_result_end: OnResultEnd) -> None:
-        """Call `on_result_end` in the commit that ends the delivery of an invocation's result."""
-        self._on_result_end = on_result_end
 
     @property
     def under_way(self) -> int:
@@ -123,8 +116,14 @@ class Deliveries(DueLoop):
     def _claiming(self, limit: int) -> Callable[[Connection], list[Delivery]]:
         """The change that claims up to `limit` deliveries, by what is under way to each target now."""
         targets = self._targets
-        bounded = partial(claim_deliveries, limit=limit, under_way=targets.under_way, each_max=targets.each_max)
-        claiming = partial(bounded, failing=targets.failing, failing_room=targets.failing_room)
+        claiming = partial(
+            claim_deliveries,
+            limit=limit,
+            under_way=targets.under_way,
+            each_max=targets.each_max,
+            failing=targets.failing,
+            failing_room=targets.failing_room,
+        )
 
         def claim(connection: Connection) -> list[Delivery]:
             now = self._clock.now_ms()
@@ -188,10 +187,10 @@ class Deliveries(DueLoop):
         return receiver(connection, destination, delivery)
 
     def _end_in(self, connection: Connection, delivery: Delivery, status: str) -> bool:
-        """Delete the row; returns False if it was gone."""
+        """Delete the row, and note the status with the invocation whose result it was; returns False if it was gone."""
         is_new = delete_delivery(connection, delivery.delivery_id)
         if is_new and delivery.invocation_key is not None:
-            self._on_result_end(connection, delivery.invocation_key, status)
+            set_destination_status(connection, delivery.invocation_key, status)
         return is_new
 
     async def _put_back(self, delivery: Delivery, reason: str) -> None:
@@ -214,10 +213,6 @@ class Deliveries(DueLoop):
 
 
 def _nothing() -> None:
-    pass
-
-
-def _ignore_result(_connection: Connection, _invocation_key: str, _status: str) -> None:
     pass
 
 

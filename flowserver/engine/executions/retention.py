@@ -132,8 +132,9 @@ class Retention(PeriodicLoop):
 
     async def _delete_before(self, flow_id: str, until_ms: int) -> int:
         """Delete the flow's executions that ended before the instant: this node's, or, if it has none, any."""
+        find = partial(ended_before, flow_id=flow_id, before_ms=until_ms, limit=FOUND_AT_ONCE)
         count = 0
-        while found := await self._read(partial(_ended_before, flow_id=flow_id, before_ms=until_ms)):
+        while found := await self._read(find):
             mine = [each for each in found if self._membership.share.owns(each.execution_id)] or found
             gone = 0
             for some in self._in_portions(mine):
@@ -158,29 +159,26 @@ class Retention(PeriodicLoop):
     async def _delete(self, portion: list[Ended]) -> int:
         if len(portion) == 1 and portion[0].events > self._pace.rows:
             await self._delete_history(portion[0].execution_id)
-        count = await self._change(partial(delete_ended, execution_ids=[each.execution_id for each in portion]))
+        count = await self._pace.change(partial(delete_ended, execution_ids=[each.execution_id for each in portion]))
         self._deleted(count)
         return count
 
     async def _delete_history(self, execution_id: str) -> None:
         """Hide the execution and delete its history piece by piece."""
-        if await self._write(partial(hide_ended, execution_id=execution_id)):
-            while await self._change(partial(trim_history, execution_id=execution_id, limit=self._pace.rows)):
+        if await self._committer.write(partial(hide_ended, execution_id=execution_id)):
+            while await self._pace.change(partial(trim_history, execution_id=execution_id, limit=self._pace.rows)):
                 pass
-
-    async def _change(self, change: Callable[[Connection], int]) -> int:
-        return await self._pace.change(change)
 
     async def _tidy(self, now: int) -> None:
         """Drop what nothing refers to: deleted flows, and once an hour definitions, whose search reads much."""
         before = now - SETTLED_MS
-        while await self._change(partial(forget_flows, before_ms=before, limit=FOUND_AT_ONCE)) == FOUND_AT_ONCE:
+        while await self._pace.change(partial(forget_flows, before_ms=before, limit=FOUND_AT_ONCE)) == FOUND_AT_ONCE:
             pass
         if self._tidied_at > before:
             return
         self._tidied_at = now
         for unused in await self._read(partial(unused_definitions, before_ms=before)):
-            await self._change(partial(delete_definitions, unused=unused))
+            await self._pace.change(partial(delete_definitions, unused=unused))
 
     async def _shorten_file(self) -> None:
         """Give the disk back what is free, but for some; the next commits would use it otherwise."""
@@ -189,7 +187,7 @@ class Retention(PeriodicLoop):
             return
         while free * SPARE_PART > pages:
             before = pages
-            await self._change(partial(_give_back, pages=PAGES_AT_ONCE))
+            await self._pace.change(partial(_give_back, pages=PAGES_AT_ONCE))
             free, pages = await self._read(free_pages)
             if pages >= before:  # a file that was not made by flowserver may be unable to
                 return
@@ -197,13 +195,6 @@ class Retention(PeriodicLoop):
 
     async def _read(self, query: Callable[[Connection], T]) -> T:
         return await self._aside(partial(self._database.run_read, query))
-
-    async def _write(self, change: Callable[[Connection], T]) -> T:
-        return await self._committer.write(change)
-
-
-def _ended_before(connection: Connection, flow_id: str, before_ms: int) -> list[Ended]:
-    return ended_before(connection, flow_id, before_ms, FOUND_AT_ONCE)
 
 
 def _give_back(connection: Connection, pages: int) -> int:

@@ -3,9 +3,9 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -49,61 +49,42 @@ class End:
         )
 
 
-class Watch(Protocol):
-    """Whoever waits."""
-
-    @property
-    def happened(self) -> asyncio.Event:
-        """Set when it is time to look."""
-        ...
-
-
 @dataclass(slots=True, eq=False)
-class ChangeWatch:
-    """Waits for any change."""
+class Watch:
+    """One request that waits."""
 
     happened: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-@dataclass(slots=True, eq=False)
-class EndWatch:
-    """Waits for the end."""
-
-    happened: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it is time to read the execution."""
     end: End | None = None
-    """What there is to see, unless it has to be read."""
+    """The end that set it, unless that has to be read."""
 
 
 K = TypeVar("K")
-W = TypeVar("W", bound=Watch)
 
 
 class Watchers:
-    """Wakes waiters after a commit of this node; those who also wait for other nodes look again now and then."""
+    """Wakes requests after a commit of this node. Notices of other nodes may be lost, so read again now and then.
+
+    A watch is a context: enter it, read the execution, then wait. So no change between the two is missed.
+    """
 
     def __init__(self) -> None:
-        self._for_changes: dict[str, set[ChangeWatch]] = defaultdict(set)
-        self._for_ends: dict[str, set[EndWatch]] = defaultdict(set)
-        self._for_names: dict[tuple[str, str], set[EndWatch]] = defaultdict(set)
+        self._for_changes: dict[str, set[Watch]] = defaultdict(set)
+        self._for_ends: dict[str, set[Watch]] = defaultdict(set)
+        self._for_names: dict[tuple[str, str], set[Watch]] = defaultdict(set)
         self.released = False
 
-    @contextmanager
-    def watch_changes(self, execution_id: str) -> Iterator[ChangeWatch]:
-        """Told whenever the execution changes; read the state after entering, then wait."""
-        with _waiting(self._for_changes, execution_id, ChangeWatch()) as watch:
-            yield watch
+    def watch_changes(self, execution_id: str) -> AbstractContextManager[Watch]:
+        """Woken by each change of the execution."""
+        return _waiting(self._for_changes, execution_id, Watch())
 
-    @contextmanager
-    def watch_end(self, execution_id: str, watch: EndWatch | None = None) -> Iterator[EndWatch]:
-        """Told when the execution ends, here or on another node; read the state after entering, then wait."""
-        with _waiting(self._for_ends, execution_id, watch or EndWatch()) as entered:
-            yield entered
+    def watch_end(self, execution_id: str, watch: Watch | None = None) -> AbstractContextManager[Watch]:
+        """Woken when the execution ends, here or on another node."""
+        return _waiting(self._for_ends, execution_id, watch or Watch())
 
-    @contextmanager
-    def watch_name(self, flow_name: str, name: str) -> Iterator[EndWatch]:
-        """Told when this node ends an execution of that name, for whoever has still to find out which one it is."""
-        with _waiting(self._for_names, (flow_name, name), EndWatch()) as watch:
-            yield watch
+    def watch_name(self, flow_name: str, name: str) -> AbstractContextManager[Watch]:
+        """Woken when this node ends an execution of that name, for a request that does not know its id yet."""
+        return _waiting(self._for_names, (flow_name, name), Watch())
 
     def tell_change(self, execution: Execution) -> None:
         """This node has committed a change of the execution, perhaps its end."""
@@ -135,13 +116,13 @@ class Watchers:
             _wake(self._for_names, names)
 
 
-def _wake(waiting: dict[K, set[W]], key: K) -> None:
+def _wake(waiting: dict[K, set[Watch]], key: K) -> None:
     for watch in waiting.get(key, ()):
         watch.happened.set()
 
 
 @contextmanager
-def _waiting(waiting: dict[K, set[W]], key: K, watch: W) -> Iterator[W]:
+def _waiting(waiting: dict[K, set[Watch]], key: K, watch: Watch) -> Iterator[Watch]:
     waiting[key].add(watch)
     try:
         yield watch

@@ -11,7 +11,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.cluster.membership import SILENT_LOOKS, Share, Silence
 from flowserver.engine.cluster.notices import DROPPED_PER_NOTICE, IDS_PER_NOTICE, Notice, read_notice
 from flowserver.engine.engine import Engine
-from flowserver.engine.executions.watchers import EndWatch
+from flowserver.engine.executions.watchers import Watch
 from flowserver.engine.invocations.service import NewInvocation
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import NodeRow, list_nodes
@@ -225,7 +225,7 @@ async def test_a_waiter_hears_of_an_end_on_another_node_at_once(
         call = await functions.next_call("shop/pay")
         watching, watch_end = asyncio.Event(), two.engine.watchers.watch_end
 
-        def watch_and_say(execution_id: str, watch: EndWatch) -> AbstractContextManager[EndWatch]:
+        def watch_and_say(execution_id: str, watch: Watch) -> AbstractContextManager[Watch]:
             watching.set()
             return watch_end(execution_id, watch)
 

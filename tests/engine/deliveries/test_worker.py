@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, select, update
 
 from flowserver.base.errors import FlowNotExists, FlowServerError
 from flowserver.base.limits import Limits
-from flowserver.engine.deliveries import senders
+from flowserver.engine.deliveries import senders, worker
 from flowserver.engine.deliveries.worker import CLAIM_MS
 from flowserver.invokers.invocation import Failed
 from flowserver.invokers.web_requests import WebRequest
@@ -268,9 +268,11 @@ async def test_a_destination_that_refuses_is_asked_again(node: Node, clock: Manu
     assert rows_in(node) == 1
 
 
-async def test_it_is_told_what_became_of_results(node: Node, subscriber: Subscriber, clock: ManualClock) -> None:
-    told: list[tuple[str, str]] = []
-    node.engine.deliveries.report_results(lambda _, key, status: told.append((key, status)))
+async def test_the_end_of_a_delivery_is_noted_with_its_invocation(
+    node: Node, subscriber: Subscriber, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[tuple[str, str]] = []
+    monkeypatch.setattr(worker, "set_destination_status", lambda _, key, status: noted.append((key, status)))
     node.engine.deliveries.open(QueueAddress, Receiver())
     subscriber.status["bad"] = 500
     bad = deliver(node, subscriber.url("bad"), "1", invocation_key="bad", strategy=Strategy.BACKOFF)
@@ -281,7 +283,7 @@ async def test_it_is_told_what_became_of_results(node: Node, subscriber: Subscri
     good = deliver(node, subscriber.url("good"), "2", invocation_key="good")
     here = deliver(node, QUEUE, "3", invocation_key="here")
     await asyncio.gather(attempted(node, 3), good, here, deliver(node, QUEUE, "4", topic="news"))
-    assert sorted(told) == [("bad", "Failed"), ("good", "Succeeded"), ("here", "Succeeded")]
+    assert sorted(noted) == [("bad", "Failed"), ("good", "Succeeded"), ("here", "Succeeded")]
 
 
 async def test_a_row_that_makes_no_sense_holds_up_nothing(node: Node, subscriber: Subscriber) -> None:
