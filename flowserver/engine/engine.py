@@ -32,8 +32,8 @@ from flowserver.engine.deliveries.senders import Senders
 from flowserver.engine.deliveries.topics import Topics
 from flowserver.engine.deliveries.worker import Deliveries
 from flowserver.engine.executions.dispatcher import Dispatcher
-from flowserver.engine.executions.invocation_submitter import Submitter
-from flowserver.engine.executions.message_sender import Sender
+from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
+from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.recovery import TaskRecovery
 from flowserver.engine.executions.retention import Retention
 from flowserver.engine.executions.starting import Starter
@@ -116,8 +116,8 @@ class Engine:
         self.hooks = hooks = Hooks(self.invoker)
         self.slots = slots = CallSlots(limits, lambda: self.membership.share.nodes)
         self.invocations = Invocations(context, registry, self.invoker, hooks, slots, self.callbacks, self)
-        submitter = Submitter(self.invocations, limits)
-        sender = Sender(self.queues, self.topics, self.outlets, options.queue_bodies)
+        submitter = InvocationSubmitter(self.invocations, limits)
+        sender = MessageSender(self.queues, self.topics, self.outlets, options.queue_bodies)
         self.dispatcher = Dispatcher(context, self.invoker, registry, self.starter, sender, submitter, slots, hooks)
         self.deliveries.open(TopicAddress, self.topics.take_in)
         is_encoding = options.queue_bodies == "base64"
@@ -215,7 +215,7 @@ class Engine:
         for execution_id in result.continuing:
             self.follow(self.committer.submit(Envelope(execution_id, Continue())))
         for execution_id in result.parked:
-            self.watchers.tell_news(execution_id, ended=True)
+            self.watchers.wake(execution_id, ended=True)
             self._tell_nodes(execution_id, ended=True)
 
     def lease_lost(self) -> None:
@@ -233,7 +233,7 @@ class Engine:
     def heard(self, notice: Notice) -> None:
         """Act on another node's news."""
         for execution_id, over in notice.changed.items():
-            self.watchers.tell_news(execution_id, ended=over)
+            self.watchers.wake(execution_id, ended=over)
         for source, instant_ms in notice.due.items():
             if source in self.due_loops:
                 self.due_loops[source].notice(instant_ms)
@@ -301,7 +301,7 @@ class Engine:
         if not execution.is_running:
             self.metrics.ended(execution.status)
         self.starter.note_change(is_new=changes.is_new, is_running=execution.is_running)
-        self.watchers.tell_change(execution)
+        self.watchers.notify_change(execution)
         self._tell_nodes(execution.execution_id, ended=not execution.is_running)
         if self.lease.is_leaving and changes.commands:
             self.membership.announce().sweep = True

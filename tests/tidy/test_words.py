@@ -41,6 +41,7 @@ CLEAN = (
     "cli",
     "client",
     "engine/deliveries",
+    "engine/executions",
     "engine/functions",
     "engine/invocations",
     "engine/queues",

@@ -1,6 +1,6 @@
-"""Makes the calls that committed turns order, and brings their results back as messages.
+"""Makes the calls that committed turns order, and submits their results as messages.
 
-A call is made at least once: if this process dies, another orders it again under the same idempotency key.
+A call is made at least once: if this process dies, another node makes it again under the same idempotency key.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ from flowserver.base.names import child_execution_id
 from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.retry import persist
 from flowserver.engine.context import EngineContext
-from flowserver.engine.executions.invocation_submitter import Submitter
-from flowserver.engine.executions.message_sender import Sender
+from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
+from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.starting import Started, Starter, StartRequest, as_failure, check_execution_name
-from flowserver.engine.executions.waiting_calls import OrderedCall, OrderedCalls
+from flowserver.engine.executions.waiting_calls import OrderedCall, WaitingCalls
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.caller import Caller
 from flowserver.engine.functions.hooks import Hooks
@@ -44,11 +44,11 @@ CallKey = tuple[str, int, int]
 
 KEPT_MAX = 512
 KEPT_BYTES_MAX = 16_384
-"""Calls that wait and are kept as they were ordered, and the largest documents of one: it spares reading them."""
+"""Waiting calls whose commands stay in memory, and the most bytes of documents of one. The others are read again."""
 
 
 class Dispatcher:
-    """One coroutine per call under way; so many of them at once as there are `slots`. Of those that wait, keys."""
+    """Runs one coroutine per call under way, at most as many as there are `slots`. Of calls that wait it holds keys."""
 
     def __init__(
         self,
@@ -56,8 +56,8 @@ class Dispatcher:
         invoker: Invoker,
         registry: FunctionRegistry,
         starter: Starter,
-        sender: Sender,
-        submitter: Submitter,
+        sender: MessageSender,
+        submitter: InvocationSubmitter,
         slots: CallSlots,
         hooks: Hooks,
     ) -> None:
@@ -71,7 +71,7 @@ class Dispatcher:
         self._sender = sender
         self._submitter = submitter
         self._hooks = hooks
-        self._orders = OrderedCalls(context)
+        self._orders = WaitingCalls(context)
         self._queues: CallQueues[CallKey] = CallQueues(registry, slots, self._turn_came, self._refuse)
         self._calls: dict[CallKey, asyncio.Task[None]] = {}
         self._waiting: dict[CallKey, QueueKey] = {}
@@ -79,9 +79,9 @@ class Dispatcher:
         self._draining = False
 
     def dispatch(self, caller: Caller, command: InvokeTask, size: int = 0) -> None:
-        """Make a task's call; a call of the same attempt that is under way or waits goes on alone.
+        """Make a task's call, unless a call of the same attempt is under way or waits already.
 
-        `size` is that of the step's documents in bytes: large ones are not held while the call waits for a slot.
+        `size` is that of the step's documents in bytes: large ones are not kept while the call waits for a slot.
         """
         key = (caller.execution_id, command.scope_id, command.wait_id)
         if self._draining or key in self._calls or key in self._waiting:
@@ -97,7 +97,7 @@ class Dispatcher:
         self._queues.join(queue, key)
 
     def cancel(self, key: CallKey) -> bool:
-        """Drop the call, since no step waits for it any more; False if this node is not making it."""
+        """Drop a call that no step waits for any more; returns False if this node is not making it."""
         call = self._calls.get(key)
         if call is not None:
             call.cancel()
@@ -109,7 +109,7 @@ class Dispatcher:
         return True
 
     def abandon(self) -> None:
-        """The lease was lost: whatever is under way here is made again by others, and its replies count no more."""
+        """Drop all calls after the lease was lost: other nodes make them again, and replies to this node are stale."""
         for call in self._calls.values():
             call.cancel()
         self._calls.clear()
@@ -118,44 +118,42 @@ class Dispatcher:
         self._kept.clear()
 
     def leave(self) -> None:
-        """Begin no more calls; those that wait for a slot are left to others."""
+        """Begin no more calls; those that wait for a slot are left to other nodes."""
         self._draining = True
         self._queues.close()
         self._waiting.clear()
         self._kept.clear()
 
-    def give_up_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[CallKey]:
-        """Drop up to `limit` calls that wait for a slot, of executions (by id) that this node need not keep."""
-        given_up = self._queues.send_away(lambda key: keeps(key[0]), limit)
-        for key in given_up:
+    def release_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[CallKey]:
+        """Drop up to `limit` calls that wait for a slot, none of an execution whose id `keeps` is true for."""
+        released = self._queues.send_away(lambda key: keeps(key[0]), limit)
+        for key in released:
             self._forget_waiting(key)
-        return given_up
+        return released
 
     def has_begun(self, key: CallKey) -> bool:
-        """Whether the attempt's call has left this node and its answer is still to come."""
+        """Whether the attempt's call is under way, so that it no longer waits for a slot."""
         return key in self._calls
 
     @property
     def held(self) -> list[CallKey]:
-        """The calls that are under way here, or wait as they were ordered; of the others this node holds keys only,
-        and looks whether a step still waits for one when its turn comes.
+        """Calls that are under way, or wait with their commands in memory.
+
+        The other calls that wait are read again when they get a slot, and dropped if no step waits for them by then.
         """
         return [*self._calls, *self._kept]
 
     @property
     def waiting(self) -> int:
-        """How many calls wait for a slot."""
+        """Number of calls that wait for a slot."""
         return len(self._waiting)
 
     def is_calling(self, key: CallKey) -> bool:
-        """Whether the attempt's call is under way here, or left to whoever comes after this node."""
+        """Whether the attempt's call is under way or waits here, or is left to other nodes because this one leaves."""
         return self._draining or key in self._calls or key in self._waiting
 
     async def drain(self, seconds: float) -> None:
-        """Begin no more calls, wait for those under way, then drop the rest.
-
-        What is not made or dropped is made by whoever takes it over.
-        """
+        """Begin no more calls, wait `seconds` for those under way, and drop the rest. Other nodes make them."""
         self.leave()
         await drain(list(self._calls.values()), seconds)
 
@@ -170,7 +168,7 @@ class Dispatcher:
         self._begin(key, slot, order)
 
     def _refuse(self, key: CallKey, cause: str) -> None:
-        """As many calls of the function wait as may."""
+        """Fail a call because its function has the most waiting calls that it may have."""
         self._forget_waiting(key)
         call = asyncio.create_task(self._report(key, Failure("FC.ResourceExhausted", cause), self._lease.node_id))
         self._calls[key] = call
@@ -181,9 +179,9 @@ class Dispatcher:
         return self._waiting.pop(key, None)
 
     def _forget(self, key: CallKey, call: asyncio.Task[None], slot: CallSlot | None = None) -> None:
-        """The call is over; the same attempt may have been ordered again meanwhile."""
+        """Forget a call that is over, unless the same attempt has been ordered again."""
         if slot is not None:
-            slot.release()  # of a call that was cancelled before it ran
+            slot.release()  # it still holds the slot if it was cancelled before it ran
         if self._calls.get(key) is call:
             del self._calls[key]
 
@@ -192,7 +190,7 @@ class Dispatcher:
         try:
             order = order or await self._orders.read(key)
             if order is None:
-                return  # no step waits for it, or recovery finds what is wrong
+                return  # no step waits for it, or its rows are damaged, which recovery finds
             result = await self._make(*order)
         finally:
             slot.release()
@@ -205,7 +203,7 @@ class Dispatcher:
     async def _make(self, caller: Caller, command: InvokeTask) -> Result:
         try:
             return await self._result(caller, command)
-        except Exception as error:  # a call must not end without a word: the step would wait for ever
+        except Exception as error:  # without a result the step would wait for ever
             log.exception("the call %s failed inside the server", command.idempotency_key)
             return Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
 
@@ -258,7 +256,7 @@ class Dispatcher:
         return await persist(lambda: self._registry.find(service, qualifier, function))
 
     async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> Result:
-        """Another product's API: whoever runs this server registers a function that stands for it."""
+        """Call another product's API: the function that the operator has registered in its place."""
         result = await self._invoke(caller, command, service, "", api, command.params or {})
         if isinstance(result, Success) or result.error.startswith(("FC.", "FnF.", f"{service}.")):
             return result

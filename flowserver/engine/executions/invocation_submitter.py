@@ -1,8 +1,8 @@
-"""Submits the asynchronous invocations that task steps order, as long as their steps still wait for that.
+"""Submits the asynchronous invocations that task steps order, as long as their steps wait for them.
 
 The key of an invocation follows from the attempt that submits it, so ordering the attempt again finds the same one. A
-turn that no longer wants it says so in its own commit (`StopInvocation`). The submission looks for the waiting step in
-its transaction; so whichever of the two comes first, no invocation is left that nobody wants.
+turn that no longer wants the invocation stops it in its own commit (`StopInvocation`), and the submission looks for the
+waiting step in its transaction. So whichever of the two commits first, no unwanted invocation is left.
 """
 
 from uuid import NAMESPACE_OID, uuid5
@@ -23,11 +23,11 @@ from flowserver.machine.messages import Failure, Result, Success
 from flowserver.store.executions.due import waits_for_call
 
 
-class NobodyWaits(Exception):
-    """The step does not wait for this any more, so there is nothing to submit and nobody to be told."""
+class NotAwaited(Exception):
+    """The step does not wait for this invocation any more, so it must not be submitted."""
 
 
-class Submitter:
+class InvocationSubmitter:
     """Submits on behalf of steps."""
 
     def __init__(self, invocations: Invocations, limits: Limits) -> None:
@@ -65,13 +65,13 @@ class Submitter:
     async def _submit(self, execution_id: str, command: InvokeTask, new: NewInvocation) -> Result:
         def check(connection: Connection) -> None:
             if not waits_for_call(connection, execution_id, command.scope_id, command.wait_id):
-                raise NobodyWaits
+                raise NotAwaited
 
         try:
             row = await persist(lambda: self._invocations.submit(new, check=check))
         except FlowServerError as error:
             return Failure(*as_failure(error, "FC"))
-        except NobodyWaits:
+        except NotAwaited:
             return Failure("FnF.RuntimeError", "the step no longer waits for its submission")
         if command.pattern is Pattern.REQUEST_RESPONSE:
             return Success({})

@@ -1,7 +1,7 @@
-"""Brings what task steps send to queues and topics. Knows nothing of executions or of when a step goes on.
+"""Sends the messages of task steps to queues and topics. Knows no executions.
 
-A message's id follows from the attempt that sends it, so that sending it again after a crash leaves one message, for as
-long as nobody has deleted it.
+A message's id follows from the attempt that sends it, so sending it again after a crash leaves one message, until the
+message is deleted.
 """
 
 from base64 import b64encode
@@ -26,10 +26,10 @@ from flowserver.machine.parameters import message_body
 _OWNER = "MNS"
 
 QueueBodies = Literal["base64", "plain"]
-"""How the bodies of messages to queues are written. The service's SDKs decode Base64 unless they are told not to."""
+"""How the bodies of messages to queues are encoded. The service's SDKs decode Base64 by default."""
 
 
-class Sender:
+class MessageSender:
     """Sends to queues and topics of this server, and to queues that brokers keep: there, bodies are always plain."""
 
     def __init__(self, queues: Queues, topics: Topics, outlets: Outlets, queue_bodies: QueueBodies) -> None:
@@ -47,14 +47,14 @@ class Sender:
                 digest = await self._publish(target.topic, command)
         except FlowServerError as error:
             return Failure(*as_failure(error, _OWNER))
-        return Success(_answer(command, digest))
+        return Success(_reply(command, digest))
 
     async def _send(self, queue: str, command: InvokeTask) -> str:
         params = command.params or {}
         priority = params.get(PRIORITY)
         message = NewQueueMessage(
             message_id=_message_id(command),
-            body=self._written(queue, message_body(params)),
+            body=self._encoded(queue, message_body(params)),
             delay_seconds=params.get(DELAY_SECONDS),
             priority=PRIORITY_DEFAULT if priority is None else priority,
             receipt=new_receipt(),
@@ -63,37 +63,37 @@ class Sender:
         return sent.body_md5
 
     async def _publish(self, topic: str, command: InvokeTask) -> str:
-        """Attributes of the message would be for kinds of subscribers that there are none of here."""
+        """Attributes of the message are left out: they are for kinds of subscribers that this server does not have."""
         params = command.params or {}
-        body = _legible(message_body(params))
-        message = NewTopicMessage(message_id=_message_id(command), body=body, tag=_printable(params.get(MESSAGE_TAG)))
+        body = _checked_body(message_body(params))
+        message = NewTopicMessage(message_id=_message_id(command), body=body, tag=_checked_tag(params.get(MESSAGE_TAG)))
         return await persist(lambda: self._topics.publish(topic, message))
 
-    def _written(self, queue: str, body: str) -> str:
+    def _encoded(self, queue: str, body: str) -> str:
         if queue in self._outlets:
             return body
-        return b64encode(body.encode()).decode() if self._queue_bodies == "base64" else _legible(body)
+        return b64encode(body.encode()).decode() if self._queue_bodies == "base64" else _checked_body(body)
 
 
 def _message_id(command: InvokeTask) -> str:
     return uuid5(NAMESPACE_OID, command.submission_key).hex.upper()
 
 
-def _answer(command: InvokeTask, body_md5: str) -> JsonObject:
-    """What the service answers. Nothing is known under the request id; it is there for who logs it."""
+def _reply(command: InvokeTask, body_md5: str) -> JsonObject:
+    """The reply of the service. Its request id is for logs only."""
     request_id = str(uuid5(NAMESPACE_OID, f"{command.submission_key}#request")).upper()
     return {"MessageId": _message_id(command), "RequestId": request_id, "MessageBodyMD5": body_md5}
 
 
-def _legible(body: str) -> str:
-    """The body; raises InvalidArgument for one that no answer to whoever receives the message could hold."""
+def _checked_body(body: str) -> str:
+    """The body; raises InvalidArgument for a character that the XML of a receive cannot hold."""
     if found := NOT_IN_XML.search(body):
         raise InvalidArgument(f"MessageBody holds the character U+{ord(found[0]):04X}, which no message can")
     return body
 
 
-def _printable(tag: str | None) -> str | None:
-    """The tag; raises InvalidArgument for one that no header, and perhaps no database, could hold."""
+def _checked_tag(tag: str | None) -> str | None:
+    """The tag; raises InvalidArgument for a character that an HTTP header cannot hold."""
     if tag is not None and not tag.isprintable():
         raise InvalidArgument("MessageTag must be printable")
     return tag

@@ -1,6 +1,6 @@
-"""Which executions stand still although a server should have set them going: 0 while all servers do their work.
+"""Finds stuck executions: those whose work is due and not done. There are none while all servers work.
 
-Looks from outside, by the rows alone, and shares nothing with recovery and the timers whose failure it shows.
+It reads only rows, and shares no state with recovery and the timers whose failure it reports.
 """
 
 from collections.abc import Hashable, Iterator
@@ -18,17 +18,17 @@ from flowserver.store.integrity.counts import (
 )
 
 OVERDUE_MS = 10_000
-"""So late is nothing that a server at work sets going, even after a crash of another."""
+"""A working server does all work sooner after it is due, even after another server has crashed."""
 
 FOUND_MAX = 10_000
-"""Executions counted for each reason; beyond, the exact number matters to nobody."""
+"""Most executions counted for each reason."""
 
 
 class Overdue:
-    """One look after the other, by one thread at a time.
+    """Counts overdue work. Use it from one thread at a time.
 
-    Ready scopes and calls that nobody has taken carry no instant, so they are overdue when looks that are `OVERDUE_MS`
-    apart have seen them alike.
+    Ready scopes and calls without a node have no instant. They are overdue when two counts that are `OVERDUE_MS` apart
+    have found them unchanged.
     """
 
     def __init__(self, tokens: TaskTokens) -> None:
@@ -41,11 +41,11 @@ class Overdue:
         stuck = set(executions_in_breach(connection, FOUND_MAX))
         stuck.update(timer.execution_id for timer in due_timers(connection, before, FOUND_MAX))
         stuck.update(deadline.execution_id for deadline in due_deadlines(connection, before, FOUND_MAX))
-        stuck.update(self._untold(connection, before))
-        stuck.update(self._standing_still(connection, now_ms))
+        stuck.update(self._overdue_callbacks(connection, before))
+        stuck.update(self._stalled(connection, now_ms))
         return stuck
 
-    def _untold(self, connection: Connection, before_ms: int) -> Iterator[str]:
+    def _overdue_callbacks(self, connection: Connection, before_ms: int) -> Iterator[str]:
         """Executions whose callback waits, although the task it is for could take it."""
         claims = [
             (execution_id, self._tokens.read(token))
@@ -57,7 +57,7 @@ class Overdue:
             if claim is None or not (claim.execution_id in parked or (claim.execution_id, claim.scope_id) in pausing):
                 yield execution_id
 
-    def _standing_still(self, connection: Connection, now_ms: int) -> Iterator[str]:
+    def _stalled(self, connection: Connection, now_ms: int) -> Iterator[str]:
         found: dict[Hashable, str] = {call: call.execution_id for call in orphaned_tasks(connection, FOUND_MAX)}
         found.update(((each, version), each) for each, version in ready_versions(connection, FOUND_MAX))
         self._first_seen = {key: min(self._first_seen.get(key, now_ms), now_ms) for key in found}

@@ -98,7 +98,7 @@ class TaskRecovery:
         )
 
     def own_share(self, found: FoundTasks) -> FoundTasks:
-        """What falls to this node, so that nodes that sweep at once divide the work."""
+        """This node's share of it: nodes that sweep at the same time divide the work."""
         owns = self._membership.share.owns
         return replace(
             found,
@@ -109,7 +109,7 @@ class TaskRecovery:
         )
 
     def messages(self, found: FoundTasks, lost: list[ScopeRef]) -> Iterator[Envelope]:
-        """What to tell the executions, except callbacks."""
+        """The messages for executions, except callbacks."""
         for ref in (*found.orphans, *lost):
             yield Envelope(ref.execution_id, RetryLostCall(ref.scope_id, ref.wait_id, ref.attempt))
         for execution_id in found.ready:
@@ -118,7 +118,7 @@ class TaskRecovery:
             yield Envelope(execution_id, Stop("FnF.FlowDeleted", "the flow was deleted"))
 
     async def _submit(self, envelopes: list[Envelope]) -> Counter[type]:
-        """Submit them all; returns by type of message how many had an effect."""
+        """Submit all; returns how many had an effect, by type of message."""
         receipts = await all_of(self._committer.submit(envelope) for envelope in envelopes)
         return Counter(
             type(envelope.message)
@@ -128,7 +128,7 @@ class TaskRecovery:
 
     async def release(self, keeps: Callable[[str], bool], limit: int) -> int:
         """Release calls that wait here and fall to other nodes."""
-        calls = self._dispatcher.give_up_waiting(keeps, limit)
+        calls = self._dispatcher.release_waiting(keeps, limit)
         if calls:
             await self._committer.write(lambda connection: release_tasks(connection, calls, self._lease.node_id))
         return len(calls)
@@ -156,6 +156,6 @@ def result_of(due: DueCallback) -> Result:
     """The message to the waiting task about the end of its sub-flow."""
     try:
         output = None if due.output is None else load_json_object(due.output)
-    except InvalidJson as error:  # a damaged row; the task that waits for it must end all the same
+    except InvalidJson as error:  # a damaged row must not keep the waiting task from ending
         return Failure("FnF.RuntimeError", f"the output of execution {due.execution_id} cannot be read: {error}")
     return result_of_end(due.status, output, due.error, due.cause)

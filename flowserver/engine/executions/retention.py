@@ -1,8 +1,8 @@
-"""Deletes ended executions that have been kept for long enough, and whatever nothing refers to any more.
+"""Deletes ended executions after their retention, and flows and definitions that nothing refers to any more.
 
-A loop of rounds; every deletion is a small change that shares a commit with whatever else waits, and takes as many rows
-as keep it short. Each node deletes its share, and what others leave when it has none. Nothing here is urgent: what a
-round leaves undone, or a crash interrupts, the next finds again.
+A loop of rounds. Every deletion is a small change that shares a commit with other work, and takes as many rows as keep
+it short. Each node deletes its share, and what other nodes have left when its share is empty. The next round finds what
+a round or a crash has left.
 """
 
 import asyncio
@@ -38,19 +38,19 @@ log = logging.getLogger(__name__)
 ROUND_SECONDS = 60.0
 DAY_MS = 86_400_000
 KEPT_MS_MIN = 300_000
-"""Whatever the rules: a start that is repeated because its answer was lost must still find its execution."""
+"""Shortest retention under any rules: a start that is repeated because its reply was lost must find its execution."""
 
 SETTLED_MS = 3_600_000
-"""So long ago no start under way has read how a flow was."""
+"""No start under way uses a flow or a definition that it read longer ago."""
 
 EXECUTIONS_AT_ONCE = 50
 FOUND_AT_ONCE = 500
 STEPS = 100
-"""When there is too much, what goes next is this part of the time from the first end until now."""
+"""Above `bytes_max`, one step deletes this part of the time from the first end until now."""
 
 PAGES_AT_ONCE = 128
 SPARE_PART = 20
-"""This part of a file's pages may be free, for the executions to come."""
+"""This part of a file's pages stays free for new executions."""
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ FOR_EVER: Final = Rules(days=0, bytes_max=0)
 
 
 class Retention(PeriodicLoop):
-    """One node's part in deleting. `deleted` is called with the number of deleted executions, `sleep` with seconds."""
+    """One node's part. `on_deleted` is called with the number of deleted executions, `sleep` waits for seconds."""
 
     name = "retention"
     interval_seconds = ROUND_SECONDS
@@ -83,7 +83,7 @@ class Retention(PeriodicLoop):
         self,
         context: EngineContext,
         rules: Rules,
-        deleted: Callable[[int], None],
+        on_deleted: Callable[[int], None],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         super().__init__(sleep)
@@ -92,14 +92,14 @@ class Retention(PeriodicLoop):
         self._clock = context.clock
         self._membership = context.membership
         self._rules = rules
-        self._deleted = deleted
+        self._on_deleted = on_deleted
         self._pace = DeletionPace(context.committer, self._sleep)
         self._tidied_at = 0
 
     async def run_once(self) -> int:
-        """Delete all that may go now; returns how many executions this node has deleted."""
+        """Delete all that the rules allow now; returns how many executions this node has deleted."""
         now = self._clock.now_ms()
-        count = await self._delete_before(HIDDEN, INSTANT_MS_MAX)  # what a crash has left of long ones
+        count = await self._delete_before(HIDDEN, INSTANT_MS_MAX)  # long ones whose deletion a crash interrupted
         for flow in await self._read(kept_flows):
             until = self._rules.keeps_until(flow, now)
             if flow.oldest_ms < until:
@@ -109,13 +109,13 @@ class Retention(PeriodicLoop):
         if self._database.is_sqlite:
             await self._shorten_file()
         if count:
-            log.info("deleted %d ended executions that had been kept for long enough", count)
+            log.info("deleted %d ended executions after their retention", count)
         if early:
-            log.info("deleted %d ended executions early, because there is more data than there should be", early)
+            log.info("deleted %d ended executions early, because the data exceeds its limit", early)
         return count + early
 
     async def _make_room(self, now: int) -> int:
-        """While there is too much data, delete what ended first, but nothing of flows that are kept for ever."""
+        """While the data exceeds `bytes_max`, delete what ended first, except of flows that keep executions for ever."""
         count = 0
         while self._rules.bytes_max and (used := await self._read(used_bytes)) > self._rules.bytes_max:
             kept = [flow for flow in await self._read(kept_flows) if flow.retention_days != 0]
@@ -125,13 +125,13 @@ class Retention(PeriodicLoop):
             for flow in kept:
                 gone += await self._delete_before(flow.flow_id, until) if flow.oldest_ms < until else 0
             if not gone:
-                log.warning("the data takes %d bytes, more than it should, but no more may be deleted now", used)
+                log.warning("the data exceeds its limit with %d bytes, but no more may be deleted now", used)
                 break
             count += gone
         return count
 
     async def _delete_before(self, flow_id: str, until_ms: int) -> int:
-        """Delete the flow's executions that ended before the instant: this node's, or, if it has none, any."""
+        """Delete the flow's executions that ended before the instant: this node's share, or any if that is empty."""
         find = partial(ended_before, flow_id=flow_id, before_ms=until_ms, limit=FOUND_AT_ONCE)
         count = 0
         while found := await self._read(find):
@@ -139,13 +139,13 @@ class Retention(PeriodicLoop):
             gone = 0
             for some in self._in_portions(mine):
                 gone += await self._delete(some)
-            if not gone:  # others are at it
+            if not gone:  # other nodes are deleting them
                 break
             count += gone
         return count
 
     def _in_portions(self, found: list[Ended]) -> Iterator[list[Ended]]:
-        """What one transaction can take: one that is too long for it stands alone."""
+        """Divide them so that each portion fits into one transaction. A longer execution is a portion of its own."""
         portion: list[Ended] = []
         rows = 0
         for each in found:
@@ -160,7 +160,7 @@ class Retention(PeriodicLoop):
         if len(portion) == 1 and portion[0].events > self._pace.rows:
             await self._delete_history(portion[0].execution_id)
         count = await self._pace.change(partial(delete_ended, execution_ids=[each.execution_id for each in portion]))
-        self._deleted(count)
+        self._on_deleted(count)
         return count
 
     async def _delete_history(self, execution_id: str) -> None:
@@ -181,7 +181,7 @@ class Retention(PeriodicLoop):
             await self._pace.change(partial(delete_definitions, unused=unused))
 
     async def _shorten_file(self) -> None:
-        """Give the disk back what is free, but for some; the next commits would use it otherwise."""
+        """Return free pages to the file system, except one part in `SPARE_PART`."""
         free, pages = await self._read(free_pages)
         if free * SPARE_PART <= pages:
             return
@@ -189,7 +189,7 @@ class Retention(PeriodicLoop):
             before = pages
             await self._pace.change(partial(_give_back, pages=PAGES_AT_ONCE))
             free, pages = await self._read(free_pages)
-            if pages >= before:  # a file that was not made by flowserver may be unable to
+            if pages >= before:  # a file that another program made may not be able to shrink
                 return
         await self._aside(self._database.checkpoint)
 

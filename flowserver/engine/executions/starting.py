@@ -1,4 +1,4 @@
-"""Starting an execution: by the API, by a sub-flow step, later by a schedule. The same rules for all."""
+"""Starts executions, for the API and for sub-flow steps, by the same rules."""
 
 import asyncio
 import math
@@ -27,7 +27,7 @@ from flowserver.store.executions.reading import ExecutionRow, count_running, fin
 from flowserver.store.flows import FlowRow
 
 COUNT_SECONDS = 5.0
-"""How long a count of running executions is taken as right; counting a million rows for each start would not do."""
+"""How long a count of running executions is used; counting a million rows for each start would be too slow."""
 
 FULL_COUNT_SECONDS = 1.0
 """The same before a start is refused: other nodes may have ended executions that were started here."""
@@ -38,12 +38,12 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     flow_name: str
     execution_id: str
-    """Given by the caller so that asking twice starts once."""
+    """The caller chooses it, so that a repeated request starts one execution."""
     execution_name: str
     input_text: str = ""
     callback_token: str | None = None
     name_is_unique: bool = False
-    """The name was made for this request and holds a fresh UUID, so that nobody can have taken it."""
+    """The name was made for this request and holds a new UUID, so no other execution has it."""
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class Started(msgspec.Struct, frozen=True):
     flow: FlowRow
     execution_id: str
     execution: ExecutionRow | None
-    """A new execution as its first turn left it; None if that has to be read."""
+    """The new execution after its first turn; None if it has to be read."""
     is_new: bool
     """Whether this start, or an earlier try of it, made the execution."""
 
@@ -71,22 +71,22 @@ class Starter:
         self._counting: asyncio.Task[None] | None = None
 
     def close(self) -> None:
-        """End the thread that counts; no start may follow."""
+        """End the thread that counts. Do not start executions afterwards."""
         self._thread.close()
 
     def note_change(self, *, is_new: bool, is_running: bool) -> None:
-        """This node has committed a change of an execution that was new or ran before."""
+        """Note that this node has committed a change of an execution that is new or was running."""
         self._running += is_new - (not is_running)
 
     async def start(self, request: StartRequest, *, by_step: bool = False) -> Started:
-        """Start an execution, or find the one that runs under its name.
+        """Start an execution, or find the running execution of that name.
 
-        A step's start is never refused because of much that waits for the writer, nor if it has been made before.
+        A step's start is refused neither because many messages wait for the writer, nor when it is repeated.
 
-        Raises InvalidArgument (input), FlowNotExists, ExecutionAlreadyExists (a finished one holds the name),
-        ResourceThrottled (too many run, or too much waits for the writer).
+        Raises InvalidArgument (input), FlowNotExists, ExecutionAlreadyExists (an ended execution has the name),
+        ResourceThrottled (too many executions run, or too many messages wait for the writer).
         """
-        if not is_name(request.flow_name):  # which may have been computed, and hold what no database can look for
+        if not is_name(request.flow_name):  # a flow may have computed it, and PostgreSQL cannot look for NUL
             raise FlowNotExists(f"flow {request.flow_name} does not exist")
         given = parse_input(request.input_text, self._limits)
         if not (await self._has_room() or (by_step and await self._exists(request.execution_id))):
@@ -119,9 +119,9 @@ class Starter:
         return Started(receipt.flow, execution_id, None, is_new=False)
 
     async def _has_room(self) -> bool:
-        """Counts before the first start; then beside the starts, and before one is refused.
+        """Count before the first start and before a refusal; otherwise starts do not wait for a count.
 
-        Between two counts this node's own starts and ends are known.
+        Between two counts this node adds its own starts and ends.
         """
         age = asyncio.get_running_loop().time() - self._counted_at
         is_full = self._running >= self._limits.running_executions_max
@@ -132,7 +132,7 @@ class Starter:
         return self._running < self._limits.running_executions_max
 
     async def _exists(self, execution_id: str) -> bool:
-        """Whether an earlier try of this start was committed."""
+        """Whether this start was committed before."""
         return bool(await self._reader.ask(partial(find_statuses, execution_ids=[execution_id])))
 
     async def _count(self) -> None:
@@ -144,7 +144,7 @@ class Starter:
 
 
 def check_execution_name(name: str) -> None:
-    """Raises InvalidArgument unless a name that a user gave follows the rule for names, or was made by a server."""
+    """Raises InvalidArgument unless the name follows the rule for names, or was made by a server."""
     if not is_execution_name(name):
         raise InvalidArgument(f"ExecutionName {NAME_RULE}")
 
@@ -166,5 +166,5 @@ def parse_input(text: str, limits: Limits, name: str = "Input") -> JsonObject:
 
 
 def as_failure(error: FlowServerError, prefix: str) -> tuple[str, str]:
-    """How a step sees a refused start: `{prefix}.{code}` and the message."""
+    """The error of a step whose start was refused: `{prefix}.{code}` and the message."""
     return f"{prefix}.{error.code}", error.message

@@ -1,7 +1,7 @@
 """Fires the waits of scopes and the deadlines of executions when they are due.
 
-Every node sees everything that is due. It fires its own share at once, and what other nodes have left if its share has
-nothing due. Two nodes may fire the same wait: the second message finds the wait over and has no effect.
+Every node reads all rows that are due. It fires its own share at once, and the rows that other nodes have left if
+nothing of its share is due. Two nodes may fire the same wait: the second message finds the wait over and has no effect.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,14 +25,14 @@ class StepTimers(DueLoop):
     name = "timers"
 
     def __init__(self, context: EngineContext, on_fired: Callable[[float], None]) -> None:
-        """`on_fired` is called for each that was fired, with its lateness in seconds."""
+        """`on_fired` is called for each wait or deadline that fired, with its lateness in seconds."""
         super().__init__(context.clock, context.membership)
         self._database = context.database
         self._committer = context.committer
         self._on_fired = on_fired
 
     async def handle_due(self) -> int | None:
-        """Submit the messages of what is due; one that has no effect is not worth looking again at once."""
+        """Submit a message for each due row. Look again at once only if a message had an effect."""
         due, next_at = await self._aside(self._look)
         receipts = await all_of(self._committer.submit(envelope) for envelope, _ in due)
         fired = [at for (_, at), receipt in zip(due, receipts, strict=True) if _has_fired(receipt)]
@@ -45,7 +45,7 @@ class StepTimers(DueLoop):
         return next_at
 
     def _look(self) -> tuple[list[tuple[Envelope, int]], int | None]:
-        """What to fire now, with its instant, and when to look again."""
+        """The messages to submit now, with their instants, and when to look again."""
         now = self._clock.now_ms()
         with self._database.read() as connection:
             due = list(self._due(connection, now))
@@ -57,7 +57,7 @@ class StepTimers(DueLoop):
         return mine or [(envelope, at) for envelope, at in due if at <= now - LEFT_MS], next_at
 
     def _due(self, connection: Connection, now: int) -> Iterator[tuple[Envelope, int]]:
-        """What is due, with its instant, for all nodes: enough that this node's share fills an iteration."""
+        """The due rows of all nodes, with their instants: enough that this node's share fills an iteration."""
         limit = FIRED_AT_ONCE * self._membership.share.nodes
         for timer in due_timers(connection, now, limit):
             yield Envelope(timer.execution_id, TimerFired(timer.scope_id, timer.wait_id)), timer.wake_at

@@ -1,6 +1,6 @@
-"""Calls that have waited for a slot, read again from the rows when their turn comes.
+"""Reads calls that have waited for a slot from their rows again.
 
-A turn's commit stores all that its calls are made from, so while one waits nothing of it need be in memory but its key.
+A turn's commit stores all that its calls are made from, so a waiting call needs no memory except its key.
 """
 
 import logging
@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 OrderedCall = tuple[Caller, InvokeTask]
 
 
-class OrderedCalls:
-    """What steps have ordered of this node."""
+class WaitingCalls:
+    """The calls that steps have ordered and that are leased to this node."""
 
     def __init__(self, context: EngineContext) -> None:
         self._reader = context.reader
@@ -33,9 +33,10 @@ class OrderedCalls:
         self._definitions = DefinitionCache()
 
     async def read(self, key: TaskKey) -> OrderedCall | None:
-        """The call as it was ordered; None if no step waits for it, or this node is not the one to make it.
+        """The call as it was ordered; None if no step waits for it, or it is not leased to this node.
 
-        Also None if its rows are damaged: recovery misses the call and orders it again, which finds the damage.
+        Also None if its rows are damaged: recovery finds that the call is lost and orders it again, which reports the
+        damage.
         """
         try:
             return await persist(lambda: self._reader.ask(partial(self._find, key=key)), gives_up=True)

@@ -1,4 +1,4 @@
-"""Who waits for an execution to change: long polls, synchronous starts, live histories."""
+"""Wakes the requests that wait for an execution: long polls, synchronous starts, live histories."""
 
 import asyncio
 from collections import defaultdict
@@ -16,7 +16,7 @@ from flowserver.store.executions.reading import ExecutionRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How an execution has ended; `output` is JSON text, `stopped_at` in ms."""
+    """The end of an execution; `output` is JSON text, `stopped_at` in ms."""
 
     execution_id: str
     status: Status
@@ -38,7 +38,7 @@ class End:
         )
 
     def on(self, row: ExecutionRow) -> ExecutionRow:
-        """The execution as it is now, from what was read of it before."""
+        """The ended execution, from a row that was read before its end."""
         return replace(
             row,
             status=self.status,
@@ -86,8 +86,8 @@ class Watchers:
         """Woken when this node ends an execution of that name, for a request that does not know its id yet."""
         return _waiting(self._for_names, (flow_name, name), Watch())
 
-    def tell_change(self, execution: Execution) -> None:
-        """This node has committed a change of the execution, perhaps its end."""
+    def notify_change(self, execution: Execution) -> None:
+        """Wake the requests after this node has committed a change of the execution, perhaps its end."""
         _wake(self._for_changes, execution.execution_id)
         if execution.is_running:
             return
@@ -99,14 +99,14 @@ class Watchers:
                 watch.end = end
                 watch.happened.set()
 
-    def tell_news(self, execution_id: str, *, ended: bool) -> None:
-        """The execution has changed somewhere, and perhaps does not go on: look."""
+    def wake(self, execution_id: str, *, ended: bool) -> None:
+        """Wake the requests to read the execution: another node has changed it, or it has ended or is parked (`ended`)."""
         _wake(self._for_changes, execution_id)
         if ended:
             _wake(self._for_ends, execution_id)
 
     def release(self) -> None:
-        """The server stops: wake everybody, for good; whoever sees `released` waits no longer."""
+        """Wake all requests because the server stops. A request that sees `released` waits no longer."""
         self.released = True
         for execution_id in self._for_changes:
             _wake(self._for_changes, execution_id)

@@ -31,10 +31,10 @@ def test_changes_and_ends_wake_whom_they_concern() -> None:
         watchers.watch_end("a") as end,
         watchers.watch_changes("b") as other,
     ):
-        watchers.tell_change(running("a"))
+        watchers.notify_change(running("a"))
         assert [each.happened.is_set() for each in (one, two, end, other)] == [True, True, False, False]
         one.happened.clear()
-        watchers.tell_change(ended("a"))
+        watchers.notify_change(ended("a"))
         assert [each.happened.is_set() for each in (one, end, other)] == [True, True, False]
         assert end.end == End(
             execution_id="a", status=Status.SUCCEEDED, stopped_at=5, output='{"n":1}', error=None, cause=None
@@ -44,9 +44,9 @@ def test_changes_and_ends_wake_whom_they_concern() -> None:
 def test_an_end_is_told_by_name_to_whoever_knows_no_id() -> None:
     watchers = Watchers()
     with watchers.watch_name("f", "e") as watch, watchers.watch_name("f", "other") as other:
-        watchers.tell_change(running("a"))
+        watchers.notify_change(running("a"))
         assert not watch.happened.is_set()
-        watchers.tell_change(ended("a"))
+        watchers.notify_change(ended("a"))
         assert (watch.happened.is_set(), other.happened.is_set()) == (True, False)
         assert watch.end is not None
         assert watch.end.execution_id == "a"
@@ -55,9 +55,9 @@ def test_an_end_is_told_by_name_to_whoever_knows_no_id() -> None:
 def test_what_others_have_done_has_to_be_read() -> None:
     watchers = Watchers()
     with watchers.watch_changes("a") as change, watchers.watch_end("a") as end:
-        watchers.tell_news("a", ended=False)
+        watchers.wake("a", ended=False)
         assert (change.happened.is_set(), end.happened.is_set()) == (True, False)
-        watchers.tell_news("a", ended=True)
+        watchers.wake("a", ended=True)
         assert (end.happened.is_set(), end.end) == (True, None)
 
 
@@ -66,9 +66,9 @@ def test_whoever_left_is_forgotten() -> None:
     with watchers.watch_changes("a") as stays:
         with watchers.watch_changes("a") as gone:
             pass
-        watchers.tell_news("a", ended=True)
+        watchers.wake("a", ended=True)
     assert (stays.happened.is_set(), gone.happened.is_set()) == (True, False)
-    watchers.tell_change(ended("a"))
+    watchers.notify_change(ended("a"))
 
 
 def test_everybody_is_released_when_the_server_stops() -> None:
@@ -102,7 +102,7 @@ async def test_a_long_poll_reads_once_when_another_execution_of_its_name_has_end
     poll = asyncio.create_task(node.operations.executions.describe("f", "e", wait_seconds=60))
     while not reads:
         await node.engine.reader.ask(lambda _: None)
-    node.engine.watchers.tell_change(ended("the old one"))
+    node.engine.watchers.notify_change(ended("the old one"))
     for _ in range(20):
         await node.engine.reader.ask(lambda _: None)
     assert len(reads) <= 2
