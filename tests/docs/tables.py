@@ -145,16 +145,18 @@ def refused_addresses() -> str:
 
 def invocation_states() -> str:
     """The ways of an asynchronous invocation, as a diagram; `[*]` is where they begin and end."""
-    lines = [f"{each.source or '[*]'} --> {each.target}: {each.when}" for each in INVOCATION_TRANSITIONS]
-    lines += [f"{status} --> [*]" for status in InvocationStatus if status in ENDED]
-    return _state_diagram(lines)
+    return _status_diagram(INVOCATION_TRANSITIONS, [status for status in InvocationStatus if status in ENDED])
 
 
 def execution_statuses() -> str:
     """The statuses of an execution, as a diagram."""
-    lines = [f"{each.source or '[*]'} --> {each.target}: {each.when}" for each in STATUS_TRANSITIONS]
-    lines += [f"{status} --> [*]" for status in Status if status is not Status.RUNNING]
-    return _state_diagram(lines)
+    return _status_diagram(STATUS_TRANSITIONS, [status for status in Status if status is not Status.RUNNING])
+
+
+def _status_diagram(transitions: Iterable[tuple[str | None, str, str]], ends: Iterable[str]) -> str:
+    """Each transition is (source, target, when), each end a status that no transition leaves."""
+    lines = [f"{source or '[*]'} --> {target}: {when}" for source, target, when in transitions]
+    return _state_diagram([*lines, *(f"{status} --> [*]" for status in ends)])
 
 
 def waits() -> str:

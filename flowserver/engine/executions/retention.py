@@ -115,7 +115,7 @@ class Retention(PeriodicLoop):
         return count + early
 
     async def _make_room(self, now: int) -> int:
-        """While the data exceeds `bytes_max`, delete what ended first, except of flows that keep executions for ever."""
+        """While the data exceeds `bytes_max`, delete what ended first, except of flows that keep everything."""
         count = 0
         while self._rules.bytes_max and (used := await self._read(used_bytes)) > self._rules.bytes_max:
             kept = [flow for flow in await self._read(kept_flows) if flow.retention_days != 0]

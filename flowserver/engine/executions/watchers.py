@@ -100,7 +100,7 @@ class Watchers:
                 watch.happened.set()
 
     def wake(self, execution_id: str, *, ended: bool) -> None:
-        """Wake the requests to read the execution: another node has changed it, or it has ended or is parked (`ended`)."""
+        """Wake the requests to read the execution: another node changed it, or it ended or is parked (`ended`)."""
         _wake(self._for_changes, execution_id)
         if ended:
             _wake(self._for_ends, execution_id)

@@ -117,22 +117,32 @@ def test_a_notice_comes_out_as_it_went_in() -> None:
     assert [*Notice(sweep=True).texts("one")] != []
 
 
-def test_long_notices_are_sent_in_pieces() -> None:
-    changed = {f"{number:036}": number % 2 == 0 for number in range(2 * IDS_PER_NOTICE + 1)}
-    texts = [*Notice(changed=changed, due=dict.fromkeys(("timers", "retries", "deliveries"), 10**14)).texts("0" * 36)]
-    assert len(texts) == 3
+@pytest.mark.parametrize(
+    ("notice", "pieces"),
+    [
+        (
+            Notice(
+                changed={f"{number:036}": number % 2 == 0 for number in range(2 * IDS_PER_NOTICE + 1)},
+                due=dict.fromkeys(("timers", "retries", "deliveries"), 10**14),
+            ),
+            3,
+        ),
+        (
+            Notice(
+                dropped=[(f"{number:036}", 10**9 + number, 2 * 10**9) for number in range(2 * DROPPED_PER_NOTICE + 1)]
+            ),
+            3 + 1,  # the last piece has the rest of the notice
+        ),
+    ],
+    ids=["changed", "dropped"],
+)
+def test_long_notices_are_sent_in_pieces(notice: Notice, pieces: int) -> None:
+    texts = [*notice.texts("0" * 36)]
+    assert len(texts) == pieces
     assert max(len(text.encode()) for text in texts) <= NOTICE_BYTES_MAX
-    heard = [notice for text in texts if (notice := read_notice(text, "two")) is not None]
-    assert {name: over for notice in heard for name, over in notice.changed.items()} == changed
-
-
-def test_dropped_calls_are_told_in_pieces() -> None:
-    dropped = [(f"{number:036}", 10**9 + number, 2 * 10**9) for number in range(2 * DROPPED_PER_NOTICE + 1)]
-    texts = [*Notice(dropped=dropped).texts("0" * 36)]
-    assert len(texts) == 3 + 1  # which tells the rest
-    assert max(len(text.encode()) for text in texts) <= NOTICE_BYTES_MAX
-    heard = [notice for text in texts if (notice := read_notice(text, "two")) is not None]
-    assert [key for notice in heard for key in notice.dropped] == dropped
+    heard = [piece for text in texts if (piece := read_notice(text, "two")) is not None]
+    assert {name: over for piece in heard for name, over in piece.changed.items()} == notice.changed
+    assert [key for piece in heard for key in piece.dropped] == notice.dropped
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,8 @@ async def test_several_nodes_divide_the_work(node: Node, clock: ManualClock) -> 
     share = Share(0, 2)
     node.engine.membership.share = share
     with node.database.read() as connection:
-        found = module._ended_before(connection, (await node.operations.flows.describe("f")).flow_id, clock.now_ms())
+        flow_id = (await node.operations.flows.describe("f")).flow_id
+        found = module.ended_before(connection, flow_id, clock.now_ms(), module.FOUND_AT_ONCE)
     mine = sum(share.owns(each.execution_id) for each in found)
     assert 0 < mine < 40
     portions = list(one.retention._in_portions([each for each in found if share.owns(each.execution_id)]))
