@@ -45,7 +45,7 @@ class Cutting:
             task.cancel()
 
 
-async def drain(tasks: Collection[asyncio.Task[None]], seconds: float) -> None:
+async def drain(tasks: Collection[asyncio.Task[Any]], seconds: float) -> None:
     """Wait for tasks for so many seconds, then cancel the rest and wait for their end."""
     if tasks:
         _, pending = await asyncio.wait(tasks, timeout=seconds)
