@@ -7,6 +7,7 @@ import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from filelock import FileLock, Timeout
@@ -36,7 +37,7 @@ from flowserver.operations.operations import Operations
 from flowserver.settings import Settings
 from flowserver.store.keys import keep_secret, remember_keys
 from flowserver.store.schema.revision import check_schema
-from flowserver.store.sql.database import Database
+from flowserver.store.sql.database import Database, parse_url
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,10 @@ TASK_TOKEN_KEY = "task-tokens"  # noqa: S105 - the name of a secret, not one
 
 class DatabaseInUse(Exception):
     """Another server process has this SQLite database open."""
+
+
+class DatabaseFolderMissing(Exception):
+    """The SQLite file's folder does not exist, and it is not the default one, which a start creates."""
 
 
 def create_app(settings: Settings, clock: Clock | None = None) -> "Application":
@@ -195,11 +200,14 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
 
 @contextmanager
 def sole_use(database: Database) -> Iterator[None]:
-    """SQLite has one writer: this process. The lock goes with the process, however it ends. Raises DatabaseInUse."""
+    """SQLite has one writer: this process. The lock goes with the process, however it ends.
+
+    Raises DatabaseInUse, DatabaseFolderMissing.
+    """
     if database.sqlite_file is None:
         yield
         return
-    database.make_folder()
+    _require_folder(database, database.sqlite_file.parent)
     # By its real path: under another name of the same file a second server would believe itself alone.
     lock = FileLock(f"{database.sqlite_file.resolve()}.lock", timeout=0, mode=0o600)
     try:
@@ -210,6 +218,17 @@ def sole_use(database: Database) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _require_folder(database: Database, folder: Path) -> None:
+    """Only the default database's folder is created: another one that is missing is a misspelt or unmounted one."""
+    if folder == Path(parse_url(str(Settings.model_fields["database_url"].default)).database or "").parent:
+        database.make_folder()
+    elif not folder.is_dir():
+        raise DatabaseFolderMissing(
+            f"there is no folder {folder.absolute()} for the database; "
+            "create it, or correct --database-url (FLOWSERVER_DATABASE_URL)"
+        )
 
 
 def _engine_options(settings: Settings, outlets: Mapping[str, Outlet]) -> EngineOptions:

@@ -5,22 +5,34 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from sqlalchemy.exc import DBAPIError
+
 from flowserver.base.loading import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import flag_of, read_settings, variable_of
 from flowserver.server import sole_use
 from flowserver.settings import Settings
+from flowserver.store.schema.foreign import require_own_file
 from flowserver.store.schema.revision import is_up_to_date, revision_of
 from flowserver.store.sql.database import Database, parse_url
+from flowserver.store.sql.errors import reason_of
 
 
 @contextmanager
 def open_database(url: str) -> Iterator[Database]:
-    """The database for the length of a command; raises DatabaseUrlInvalid."""
+    """The database for the length of a command.
+
+    Raises DatabaseUrlInvalid, ForeignDatabase, and CommandFailed with the database's name if the database refuses.
+    """
     database = Database(url)
     try:
+        if database.sqlite_file is not None:
+            require_own_file(database.sqlite_file)
         yield database
+    except DBAPIError as error:
+        reason = f"the database {place_of(database)} refuses: {reason_of(error)}"
+        raise CommandFailed(reason, ExitCode.UNREACHABLE) from None
     finally:
         database.close()
 

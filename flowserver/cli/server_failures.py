@@ -15,15 +15,18 @@ from flowserver.hosting.errors import (
     HostingUnreachable,
 )
 from flowserver.invokers.brokers import OutletInvalid
-from flowserver.server import DatabaseInUse
+from flowserver.server import DatabaseFolderMissing, DatabaseInUse
+from flowserver.store.schema.foreign import ForeignDatabase
 from flowserver.store.schema.revision import SchemaOutdated, SchemaTooNew
 from flowserver.store.sql.database import DatabaseUrlInvalid
 from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.sqlite_files import LogOfAnotherFile
 
 _CODES: Final[dict[type[Exception], ExitCode]] = {
+    DatabaseFolderMissing: ExitCode.NOT_FOUND,
     DatabaseInUse: ExitCode.CONFLICT,
     DatabaseUrlInvalid: ExitCode.USAGE,
+    ForeignDatabase: ExitCode.CONFLICT,
     HandlerFailed: ExitCode.FAILED,
     HostingConflict: ExitCode.CONFLICT,
     HostingMissing: ExitCode.NOT_FOUND,

@@ -55,7 +55,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def new_url(tmp_path: Path) -> str:
-    """The URL of a database that does not exist yet, in a folder that does not either."""
+    """The URL of a database that does not exist yet, in a folder that does."""
+    (tmp_path / "data").mkdir()
     return f"sqlite:///{tmp_path}/data/flowserver.db"
 
 

@@ -132,7 +132,7 @@ def test_without_a_database(run, new_url, tmp_path):
     result = run("doctor", "--database-url", new_url)
     assert result.exit_code == 3
     assert "there is no database" in one_line(result)
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "data").iterdir()) == []
     assert run("doctor", "--database-url", "mysql://x").exit_code == 2
     assert run("doctor", "--bogus").exit_code == 2
     assert run("doctor", "--database-url", "postgresql://127.0.0.1:1/x").exit_code == 4

@@ -93,7 +93,7 @@ def test_without_a_database_nothing_is_created(run, new_url, tmp_path, command):
     result = run("keys", *command, "--database-url", new_url)
     assert result.exit_code == 3
     assert one_line(result).endswith(f"create it: flowserver migrate --database-url {new_url}")
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "data").iterdir()) == []
 
 
 def test_postgresql(run, migrated_postgres_url):

@@ -1,12 +1,15 @@
 """`flowserver migrate`: what was applied, and every way it can refuse."""
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from flowserver.server import sole_use
+from flowserver.store.schema.migrating import migrate
 from flowserver.store.schema.revision import check_schema
 from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line
@@ -55,7 +58,11 @@ def test_database_of_a_newer_version(run, sqlite_url, sqlite_database):
         ("mysql://localhost/flows", "must be sqlite:///FILE or postgresql://", 2),
         ("sqlite://", "must be sqlite:///FILE or postgresql://", 2),
         ("nonsense", "must be sqlite:///FILE or postgresql://", 2),
-        ("postgresql://user:verysecret@127.0.0.1:1/flows", "the database refuses: ", 4),
+        (
+            "postgresql://user:verysecret@127.0.0.1:1/flows",
+            "database postgresql://user:***@127.0.0.1:1/flows refuses",
+            4,
+        ),
         ("sqlite:////proc/no/flows.db", "/proc/no", 3),
     ],
 )
@@ -70,15 +77,85 @@ def test_file_that_is_no_database(run, tmp_path):
     (tmp_path / "notes.txt").write_text("These are not the bytes of an SQLite database." * 10)
     result = run("migrate", "--database-url", f"sqlite:///{tmp_path}/notes.txt")
     assert result.exit_code == 4
-    assert one_line(result) == "flowserver: the database refuses: file is not a database"
+    assert one_line(result) == f"flowserver: the database {tmp_path}/notes.txt refuses: file is not a database"
+
+
+@pytest.mark.parametrize("command", [["serve"], ["migrate"], ["restore", "backup.db"]])
+def test_only_the_default_folder_is_created(run, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "backup.db").touch()
+    result = run(*command, "--database-url", f"sqlite:///{tmp_path}/srv/flows/flows.db")
+    assert result.exit_code == 3
+    assert one_line(result) == (
+        f"flowserver: there is no folder {tmp_path}/srv/flows for the database; "
+        "create it, or correct --database-url (FLOWSERVER_DATABASE_URL)"
+    )
+    assert not (tmp_path / "srv").exists()
+    assert run("migrate").exit_code == 0
+    assert (tmp_path / "data" / "flowserver.db").exists()
+
+
+FOREIGN = "CREATE TABLE songs (id INTEGER); CREATE TABLE albums (id INTEGER)"
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate", "doctor"])
+def test_a_file_of_another_program_is_refused_and_not_touched(run, tmp_path, command):
+    file = tmp_path / "music.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(FOREIGN)
+    before = file.read_bytes()
+    result = run(command, "--database-url", f"sqlite:///{file}")
+    assert result.exit_code == 5
+    assert one_line(result) == (
+        f"flowserver: {file} is another program's: it has the tables albums, songs, and none of flowserver's; "
+        "name a file for flowserver alone with --database-url (FLOWSERVER_DATABASE_URL)"
+    )
+    assert file.read_bytes() == before
+    assert {each.name for each in tmp_path.iterdir()} == {"music.db"}
+
+
+def test_a_file_of_another_program_whose_tables_are_in_its_log(run, tmp_path):
+    file = tmp_path / "music.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(FOREIGN)
+        result = run("migrate", "--database-url", f"sqlite:///{file}")
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    assert (result.exit_code, tables) == (5, (2,))
+    assert f"{file} is another program's: it has the tables albums, songs, and none" in one_line(result)
+
+
+def test_an_own_database_whose_tables_are_in_its_log_is_opened(run, tmp_path):
+    url = f"sqlite:///{tmp_path}/flows.db"
+    database = Database(url)
+    migrate(database)
+    try:
+        assert run("doctor", "--database-url", url).exit_code == 0
+    finally:
+        database.close()
+
+
+def test_a_postgresql_schema_of_another_program(run, postgres_url):
+    database = Database(postgres_url)
+    with database.write() as connection:
+        connection.execute(text("CREATE TABLE songs (id INTEGER)"))
+        connection.execute(text("CREATE TABLE executions (id INTEGER)"))
+    result = run("migrate", "--database-url", postgres_url)
+    assert result.exit_code == 5
+    assert "is another program's: it has the tables executions, but no alembic_version" in one_line(result)
+    with database.write() as connection:
+        connection.execute(text("DROP TABLE executions"))
+    database.close()
+    assert run("migrate", "--database-url", postgres_url).exit_code == 0
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_what_it_creates_is_for_its_owner_only(run, tmp_path, umask):
-    file = tmp_path / "data" / "flows.db"
+def test_what_it_creates_is_for_its_owner_only(run, tmp_path, monkeypatch, umask):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "data" / "flowserver.db"
     before = os.umask(umask)
     try:
-        assert run("migrate", "--database-url", f"sqlite:///{file}").exit_code == 0
+        assert run("migrate").exit_code == 0
         database = Database(f"sqlite:///{file}")
         with database.write() as connection:
             connection.execute(text("SELECT 1"))
@@ -87,7 +164,7 @@ def test_what_it_creates_is_for_its_owner_only(run, tmp_path, umask):
     finally:
         os.umask(before)
     assert file.parent.stat().st_mode & 0o777 == 0o700
-    assert {"flows.db", "flows.db-wal", "flows.db-shm"} <= modes.keys()
+    assert {"flowserver.db", "flowserver.db-wal", "flowserver.db-shm"} <= modes.keys()
     assert set(modes.values()) == {0o600}
 
 

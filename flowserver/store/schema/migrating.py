@@ -6,6 +6,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import text
 
+from flowserver.store.schema.foreign import require_room
 from flowserver.store.schema.revision import REVISIONS, revision_of
 from flowserver.store.sql.database import Database
 
@@ -17,7 +18,8 @@ MIGRATIONS_LOCK = 7_162_530_801
 def migrate(database: Database) -> list[str]:
     """Apply the missing migrations in one transaction and return their revisions, oldest first.
 
-    Raises SchemaTooNew when the database holds a revision that this version does not know.
+    Raises SchemaTooNew when the database holds a revision that this version does not know, ForeignDatabase when the
+    first migration would put its tables beside another program's.
     """
     database.make_folder()
     config = _config()
@@ -25,6 +27,8 @@ def migrate(database: Database) -> list[str]:
         if not database.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATIONS_LOCK})
         before = revision_of(connection)
+        if before is None:
+            require_room(connection, database.sqlite_file)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
     return list(REVISIONS if before is None else REVISIONS[REVISIONS.index(before) + 1 :])

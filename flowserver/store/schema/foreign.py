@@ -1,0 +1,71 @@
+"""Databases of other programs: their tables are found before flowserver writes anything beside them.
+
+On SQLite a file is flowserver's alone. In PostgreSQL other programs may have tables beside ours, but not of our names.
+"""
+
+import sqlite3
+from collections.abc import Collection
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import Connection, inspect
+
+from flowserver.store.schema import invocation_tables, queue_tables, tables  # noqa: F401 - for the metadata
+from flowserver.store.schema.metadata import metadata
+from flowserver.store.sql.sqlite_files import log_of
+
+NAMES_SHOWN = 5
+"""How many of the tables that were found a message names."""
+
+VERSION_TABLE = "alembic_version"
+
+
+class ForeignDatabase(Exception):
+    """The database has tables of another program where flowserver would put its own; the message names them."""
+
+
+def require_own_file(file: Path) -> None:
+    """Raises ForeignDatabase for a SQLite file with tables but without a revision, before a connection changes it.
+
+    Raises nothing where that cannot be seen without the file's log, or at all: `require_room` looks again.
+    """
+    if not file.is_file() or log_of(file).exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro&immutable=1", uri=True)) as connection:
+            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    except sqlite3.Error:
+        return
+    _refuse_file(str(file.resolve()), {str(name) for (name,) in found})
+
+
+def require_room(connection: Connection, file: Path | None) -> None:
+    """Before the first migration of a database without a revision: raises ForeignDatabase for another program's tables.
+
+    `file` is the SQLite file; on PostgreSQL it is None, and the tables are those of the schema that is in use.
+    """
+    inspector = inspect(connection)
+    found = set(inspector.get_table_names())
+    if file is not None:
+        _refuse_file(str(file.resolve()), found)
+    elif ours := found & metadata.tables.keys():
+        raise ForeignDatabase(
+            f"the PostgreSQL schema {inspector.default_schema_name} is another program's: "
+            f"it has the tables {_shown(ours)}, but no {VERSION_TABLE} with a revision; "
+            "name a database or a schema for flowserver with --database-url (FLOWSERVER_DATABASE_URL)"
+        )
+
+
+def _refuse_file(place: str, found: set[str]) -> None:
+    own = {name for name in found if not name.startswith("sqlite_")}
+    if own and VERSION_TABLE not in own:
+        raise ForeignDatabase(
+            f"{place} is another program's: it has the tables {_shown(own)}, and none of flowserver's; "
+            "name a file for flowserver alone with --database-url (FLOWSERVER_DATABASE_URL)"
+        )
+
+
+def _shown(names: Collection[str]) -> str:
+    first = ", ".join(sorted(names)[:NAMES_SHOWN])
+    return first if len(names) <= NAMES_SHOWN else f"{first} and {len(names) - NAMES_SHOWN} more"
