@@ -148,7 +148,7 @@ STEPS: Final = MappingProxyType(
         ),
     }
 )
-"""The eight step kinds by their `type`."""
+"""The step kinds by their `type`."""
 
 MAPPING: Final = _kind(
     "a mapping entry",

@@ -20,6 +20,7 @@ from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
 from flowserver.language.reachability import check_reachability
 from flowserver.language.source import read_source
 from flowserver.language.steps import StepsReader
+from flowserver.language.task_tokens import check_task_tokens
 from flowserver.language.work import Work
 
 VERSIONS = ("v1", "v1beta1")
@@ -98,6 +99,7 @@ def _flow(root: Node, reader: AttributeReader) -> Flow | None:
     if not reader.report.has_errors:  # a missing step would look like a missing edge
         check_reachability(flow, steps.outlines, reader.report)
         check_discarded_outputs(flow, steps.outlines, reader.report)
+        check_task_tokens(flow, steps.outlines, reader.report)
     return flow
 
 
