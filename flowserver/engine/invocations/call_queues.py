@@ -167,9 +167,8 @@ class CallQueues(Generic[K]):
         if not queue.is_function:
             return None
         service, qualifier, function = queue.called
-        found = self._registry.remembered(service, qualifier, function)
         try:
-            return found or await persist(lambda: self._registry.find(service, qualifier, function), gives_up=True)
+            return await persist(lambda: self._registry.find(service, qualifier, function), gives_up=True)
         except Exception:  # an unreadable name or registration: each call fails by it when it reaches a slot
             log.exception("cannot look up function %s of waiting calls", "/".join(queue.called))
             return None

@@ -171,7 +171,7 @@ class Runs:
         """Make the next commit, with the call before it if there is one; returns the row after it."""
         if run.is_stopping and row.state.status is not InvocationStatus.STOPPING:
             return await self._change(row, StopAsked())  # the stop may not be committed yet
-        endpoint = await self._endpoint(row)
+        endpoint = await persist(lambda: self._registry.find(*row.called), gives_up=True)
         if row.state.status is InvocationStatus.STOPPING:
             if isinstance(endpoint, Endpoint):
                 await self._hooks.pre_stop(endpoint, row.request_id)
@@ -186,12 +186,6 @@ class Runs:
         if outcome is None:
             return await self._load(run.key)
         return await self._change(begun, outcome)
-
-    async def _endpoint(self, row: InvocationRow) -> Lookup:
-        known = self._registry.remembered(*row.called)
-        if known is not None:
-            return known
-        return await persist(lambda: self._registry.find(*row.called), gives_up=True)
 
     async def _begin_attempt(self, row: InvocationRow, endpoint: Lookup) -> InvocationRow | None:
         """Begin the next attempt, or end the invocation: one commit if the function is initialized."""

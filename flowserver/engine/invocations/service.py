@@ -137,7 +137,7 @@ class Invocations:
         FunctionNotFound, InvocationExists if its id is taken, and ResourceThrottled if too many invocations of the
         function wait.
         """
-        endpoint = self._registry.remembered(*new.called) or await self._registry.find(*new.called)
+        endpoint = await self._registry.find(*new.called)
         try:
             self._check_room(new, _found(endpoint))
         except FlowServerError:
