@@ -29,7 +29,7 @@ class Callbacks:
             await self._committer.write(partial(clear_callback, execution_ids=[ended_execution_id]))
 
     async def deliver_invocation(self, invocation_key: str, token: str, result: Result) -> None:
-        """The like for an asynchronous invocation that has ended."""
+        """The same for an asynchronous invocation that has ended."""
         if not await self._report(token, result, settles_invocation=invocation_key):
             await self._committer.write(partial(clear_invocation_callbacks, keys=[invocation_key]))
 

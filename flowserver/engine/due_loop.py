@@ -74,7 +74,7 @@ class DueLoop(BackgroundLoop):
         await self._sleep()
 
     async def _sleep(self) -> None:
-        """Return at the noticed instant; an earlier one that is noticed meanwhile shortens the sleep."""
+        """Return at the noticed instant; an earlier instant noticed meanwhile shortens the sleep."""
         until = asyncio.get_running_loop().time() + LOOK_AGAIN_SECONDS
         while True:
             seconds = until - asyncio.get_running_loop().time()

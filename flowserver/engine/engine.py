@@ -1,4 +1,4 @@
-"""Engine: one node's loops, wired together, started and stopped in order."""
+"""The engine of one node: wires its parts together, starts and stops them in order, and acts on commits."""
 
 import asyncio
 import contextlib
@@ -137,7 +137,7 @@ class Engine:
 
     @contextlib.asynccontextmanager
     async def running(self, drain_seconds: float) -> AsyncIterator[None]:
-        """The engine at work; on leaving it finishes calls under way for `drain_seconds` and gives the rest away."""
+        """Run the engine. On leaving, calls under way have `drain_seconds` to end; other nodes make the rest again."""
         async with contextlib.AsyncExitStack() as leaving:
             for threads in (self.lists, self.checks, self.starter, self.membership):
                 leaving.callback(threads.close)
@@ -161,11 +161,11 @@ class Engine:
             yield
 
     async def leave(self) -> None:
-        """Take no more work and hand over what has not been begun; calls under way still come to their end."""
+        """Take no more work and hand over calls that have not begun; calls under way continue."""
         if self.lease.is_leaving:
             return
         self.lease.is_leaving = True
-        self.dispatcher.leave()  # at once: what is committed from now on is nobody's, and others may make its calls
+        self.dispatcher.leave()  # first, so that calls committed from now on have no node, and other nodes make them
         self.invocations.leave()
         for loop in self._loops:
             await loop.stop()
@@ -207,7 +207,7 @@ class Engine:
         remove_node(connection, self.lease.node_id)
 
     def committed(self, result: BatchResult) -> None:
-        """Act on a durable batch: make its calls, note its timers, wake who waits for its executions."""
+        """Act on a durable batch: make its calls, note its timers, wake requests that wait for its executions."""
         if result.seconds is not None:
             self.metrics.committed(len(result.answers), result.seconds)
         for changes in result.changes:
@@ -219,19 +219,19 @@ class Engine:
             self._tell_nodes(execution_id, ended=True)
 
     def lease_lost(self) -> None:
-        """Come back as another node: what was under way here is others' now."""
+        """Drop what is under way, which other nodes take over, and go on as a new node."""
         self.dispatcher.abandon()
         self.invocations.abandon()
         self.recovery.sweep_soon()
 
     def nodes_changed(self) -> None:
-        """Look for whatever was left behind, or not heard of."""
+        """Look for work that another node left, or whose notice was lost."""
         self.recovery.sweep_soon()
         for loop in self.due_loops.values():
             loop.notice()
 
     def heard(self, notice: Notice) -> None:
-        """Act on another node's news."""
+        """Act on another node's notice."""
         for execution_id, over in notice.changed.items():
             self.watchers.wake(execution_id, ended=over)
         for source, instant_ms in notice.due.items():
@@ -248,7 +248,7 @@ class Engine:
             self.dispatcher.cancel(key)
 
     def lease_is_lost(self) -> None:
-        """Let the writer find out, who takes a new lease."""
+        """Commit an empty change: the writer finds that the lease is lost and takes a new one."""
         if not self.lease.is_leaving:
             self.follow(self.committer.write(lambda _: None))
 
@@ -259,28 +259,28 @@ class Engine:
         self.left_to_others()
 
     def functions_changed(self) -> None:
-        """A function was registered or taken out, or its asynchronous invocations are to go differently."""
+        """Forget what is cached of functions, here and on other nodes, after a registration or its settings changed."""
         self.registry.forget()
         self.invocations.settings.forget()
         if not self.membership.is_alone:
             self.membership.announce().functions = True
 
     def left_to_others(self) -> None:
-        """Another node is to look after its invocations, or whoever takes those of nobody."""
+        """Have all nodes sweep: there is work that this node does not do."""
         self.recovery.sweep_soon()
         if not self.membership.is_alone:
             self.membership.announce().sweep = True
 
     def pauses_until(self, instant_ms: int) -> None:
-        """An invocation goes on then."""
+        """Take the invocation up again at that instant (ms)."""
         self.retries.note_due(instant_ms)
 
     def is_to_be_delivered(self) -> None:
-        """An invocation has ended that has a destination."""
+        """Deliver the result of an invocation that has ended."""
         self.deliveries.note_due()
 
     def follow(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something that recovery finds again if it fails."""
+        """Run work in the background that recovery repeats if it fails."""
         task = asyncio.create_task(work)
         self._following.add(task)  # asyncio itself keeps no task alive
         task.add_done_callback(self._let_go)

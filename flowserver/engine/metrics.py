@@ -1,6 +1,6 @@
 """What one server process counts about itself, as Prometheus metrics. Knows names and buckets, and no engine.
 
-Every application has a registry of its own. Gauges have no state: whoever writes the metrics brings their values, and
+Every application has a registry of its own. Gauges have no state: each call of `text` brings their values, and
 what is not known at the moment is left out.
 """
 

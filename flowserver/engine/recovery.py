@@ -9,7 +9,7 @@ it. A call is
 - *orphaned* if no node of that name is registered: its node died, or released it. Any node may resume it.
 - *lost* if the row names this node, and the call neither waits nor is under way here.
   A call may be between its commit and its dispatch: it is lost only if the next sweep misses it too.
-  A node may hold very many calls. A sweep reads one page of them; the next sweep is the next one that reads that page.
+  A node may hold very many calls. A sweep reads one page of them; "the next sweep" is the next that reads that page.
 - *parked* if the server could not go on with it. It waits for an operator, and recovery leaves it alone.
 
 Several nodes may find the same call. That does no harm: a step's call is retried by a message that names the attempt,
