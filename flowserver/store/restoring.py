@@ -95,7 +95,7 @@ def restore_file(backup: Path, file: Path, *, accepts_damage: bool = False) -> R
         if findings and not accepts_damage:
             raise BackupUnusable("\n  ".join([f"{backup} is damaged, and nothing was changed:", *findings]))
         old = _settle(file)
-        with _told(backup):
+        with _errors_naming(backup):
             _mark(fresh, keys_seen=old.admission in (Admission.KEYED, Admission.LOST))
         _keep_owner(file, fresh)
         _synchronize(fresh)
@@ -216,7 +216,7 @@ def _copy(backup: Path, file: Path, fresh: Path) -> None:
             shutil.copyfileobj(source, target)
         return
     with (
-        _told(backup),
+        _errors_naming(backup),
         closing(sqlite3.connect(f"file:{quote(str(backup))}?mode=ro", uri=True)) as source_db,
         closing(sqlite3.connect(fresh)) as target_db,
     ):
@@ -225,13 +225,13 @@ def _copy(backup: Path, file: Path, fresh: Path) -> None:
 
 def _check(file: Path, name: Path) -> list[str]:
     """What is wrong with the file. Raises BackupUnusable if it is not a database of flowserver; errors use `name`."""
-    with _told(name), closing(sqlite3.connect(file)) as connection:
+    with _errors_naming(name), closing(sqlite3.connect(file)) as connection:
         rows = connection.execute(f"PRAGMA integrity_check({FINDINGS_MAX})").fetchall()
         is_ours = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
     if not is_ours:
         raise BackupUnusable(f"{name} is not a database of flowserver")
     findings = [str(row[0]) for row in rows if row != ("ok",)]
-    with _told(name), _opened(file) as database:
+    with _errors_naming(name), _opened(file) as database:
         if database.run_read(revision_of) != REVISIONS[-1]:
             return findings  # rows can only be checked after the migration
         with database.read() as connection:
@@ -243,7 +243,7 @@ def _check(file: Path, name: Path) -> list[str]:
 
 
 @contextmanager
-def _told(name: Path) -> Iterator[None]:
+def _errors_naming(name: Path) -> Iterator[None]:
     """Raise errors with the name of the user's file instead of the copy's."""
     try:
         yield

@@ -30,7 +30,7 @@ from flowserver.store.sql.in_list import among, among_pairs, pairs, texts
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import is_text, legible
 
-GOING_ON = and_(NOT_ENDED, executions.c.parked_error.is_(None))
+CAN_CONTINUE = and_(NOT_ENDED, executions.c.parked_error.is_(None))
 """Executions that can continue: neither parked nor ended.
 
 An execution with a damaged status is included: the turn that loads it finds the damage and parks it.
@@ -86,11 +86,11 @@ def due_timers(connection: Connection, until_ms: int, limit: int) -> list[DueTim
     query = (
         select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.wake_at)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
-        .where(WAKES, scopes.c.wake_at <= until_ms, GOING_ON)
+        .where(WAKES, scopes.c.wake_at <= until_ms, CAN_CONTINUE)
         .order_by(scopes.c.wake_at)
         .limit(limit)
     )
-    return [DueTimer(*row) for row in _nameable(connection, query)]
+    return [DueTimer(*row) for row in _with_valid_id(connection, query)]
 
 
 def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[DueDeadline]:
@@ -101,7 +101,7 @@ def due_deadlines(connection: Connection, until_ms: int, limit: int) -> list[Due
         .order_by(executions.c.deadline_at)
         .limit(limit)
     )
-    return [DueDeadline(*row) for row in _nameable(connection, query)]
+    return [DueDeadline(*row) for row in _with_valid_id(connection, query)]
 
 
 def next_due(connection: Connection, after_ms: int) -> int | None:
@@ -109,7 +109,7 @@ def next_due(connection: Connection, after_ms: int) -> int | None:
     timer = (
         select(scopes.c.wake_at)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
-        .where(WAKES, scopes.c.wake_at > after_ms, GOING_ON)
+        .where(WAKES, scopes.c.wake_at > after_ms, CAN_CONTINUE)
         .order_by(scopes.c.wake_at)
         .limit(1)
     )
@@ -131,11 +131,11 @@ def ready_executions(connection: Connection, limit: int) -> list[str]:
     query = (
         select(scopes.c.execution_id)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
-        .where(READY, GOING_ON)
+        .where(READY, CAN_CONTINUE)
         .distinct()
         .limit(limit)
     )
-    found = [row.execution_id for row in _nameable(connection, query)]
+    found = [row.execution_id for row in _with_valid_id(connection, query)]
     return list(dict.fromkeys([*found, *_without_instant(connection, limit)]))
 
 
@@ -144,17 +144,17 @@ def _without_instant(connection: Connection, limit: int) -> Iterator[str]:
     waits = (
         select(scopes.c.execution_id)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
-        .where(WAKES, scopes.c.wake_at > INSTANT_MS_MAX, GOING_ON)
+        .where(WAKES, scopes.c.wake_at > INSTANT_MS_MAX, CAN_CONTINUE)
     )
     ends = select(executions.c.execution_id).where(
         RUNNING, executions.c.deadline_at > INSTANT_MS_MAX, executions.c.parked_error.is_(None)
     )
     for query in (waits, ends):
-        for row in _nameable(connection, query.limit(limit)):
+        for row in _with_valid_id(connection, query.limit(limit)):
             yield row.execution_id
 
 
-def _nameable(connection: Connection, query: Select[Any]) -> Iterator[Any]:
+def _with_valid_id(connection: Connection, query: Select[Any]) -> Iterator[Any]:
     """The rows whose first column, the execution id, is valid text: a message can only be sent to such an id."""
     return (row for row in connection.execute(query) if is_text(row[0]))
 
@@ -164,10 +164,10 @@ def orphaned_tasks(connection: Connection, limit: int) -> list[ScopeRef]:
     query = (
         select(scopes.c.execution_id, scopes.c.scope_id, scopes.c.wait_id, scopes.c.attempt)
         .join(executions, executions.c.execution_id == scopes.c.execution_id)
-        .where(TASK, scopes.c.node_id.not_in(select(nodes.c.node_id)), GOING_ON)
+        .where(TASK, scopes.c.node_id.not_in(select(nodes.c.node_id)), CAN_CONTINUE)
         .limit(limit)
     )
-    return [ScopeRef(*row) for row in _nameable(connection, query)]
+    return [ScopeRef(*row) for row in _with_valid_id(connection, query)]
 
 
 TaskPlace = tuple[str, int]
@@ -257,7 +257,7 @@ def due_callbacks(connection: Connection, limit: int, *, skip: int = 0) -> list[
             legible(row.error),
             legible(row.cause),
         )
-        for row in _nameable(connection, query)
+        for row in _with_valid_id(connection, query)
     ]
 
 
@@ -265,4 +265,4 @@ def running_of_deleted_flows(connection: Connection, limit: int) -> list[str]:
     """Running executions whose flow has been deleted; parked ones too."""
     deleted = select(flows.c.flow_id).where(flows.c.deleted_at.is_not(None))
     query = select(executions.c.execution_id).where(RUNNING, executions.c.flow_id.in_(deleted)).limit(limit)
-    return [row.execution_id for row in _nameable(connection, query)]
+    return [row.execution_id for row in _with_valid_id(connection, query)]

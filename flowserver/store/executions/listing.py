@@ -18,7 +18,7 @@ from flowserver.machine.state import Status
 from flowserver.store.executions.reading import ExecutionRow, as_shown, readable
 from flowserver.store.schema.tables import PARKED, executions
 from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
-from flowserver.store.sql.unreadable import addressable, is_text
+from flowserver.store.sql.unreadable import is_text, rows_with_texts
 
 SCANNED_MAX = 20_000
 """Executions of one status that a page reads: index entries only, which takes some milliseconds."""
@@ -87,7 +87,7 @@ def list_executions(
     searches = _searches(connection, flow_id, wanted)
     horizon = _horizon(connection, [_ordered(each, wanted, begins) for each in searches if each.slow])
     queries = [_ordered(each, wanted, begins, horizon).where(*each.slow) for each in searches]
-    found = [PageCursor(*row) for query in queries for row in addressable(connection, query, limit + 1, "name")]
+    found = [PageCursor(*row) for query in queries for row in rows_with_texts(connection, query, limit + 1, "name")]
     found.sort(key=_order)
     following = _place(found[limit]) if len(found) > limit else horizon
     rows, rest = _rows(connection, flow_id, [place.name for place in found[:limit]], bytes_max, bytes_beside, documents)

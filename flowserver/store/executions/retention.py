@@ -13,7 +13,7 @@ from sqlalchemy import Connection, and_, delete, func, not_, select, update
 
 from flowserver.machine.state import Status
 from flowserver.store.schema.tables import (
-    FORGETTABLE,
+    DELETABLE,
     definitions,
     execution_documents,
     executions,
@@ -29,7 +29,7 @@ HIDDEN: Final = ""
 """The flow id of executions that are being deleted; no flow has it."""
 
 header = executions.c
-ENDED = and_(FORGETTABLE, header.status.in_([str(status) for status in Status if status is not Status.RUNNING]))
+ENDED = and_(DELETABLE, header.status.in_([str(status) for status in Status if status is not Status.RUNNING]))
 """Ended, and no callback is due. An execution with a damaged status is never deleted."""
 
 
@@ -53,7 +53,7 @@ class Ended:
 
 def kept_flows(connection: Connection) -> list[KeptFlow]:
     """Flows with ended executions, including deleted flows; one index search for each flow."""
-    first = select(header.stopped_at).where(header.flow_id == flows.c.flow_id, FORGETTABLE)
+    first = select(header.stopped_at).where(header.flow_id == flows.c.flow_id, DELETABLE)
     oldest = first.order_by(header.stopped_at).limit(1).scalar_subquery()
     query = select(flows.c.flow_id, flows.c.retention_days, flows.c.deleted_at, oldest.label("oldest"))
     return [

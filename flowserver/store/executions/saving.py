@@ -64,7 +64,7 @@ class Changes:
 
     def _add(self, turn: Turn) -> None:
         self.events += turn.events
-        self.commands = [each for each in (*self.commands, *turn.commands) if self._stands(each)]
+        self.commands = [each for each in (*self.commands, *turn.commands) if self._is_needed(each)]
         self.removed |= turn.removed
         self.touched = (self.touched | turn.touched) - self.removed
         for scope_id in turn.joined:
@@ -73,7 +73,7 @@ class Changes:
         for scope_id, items in turn.finished.items():
             self.finished.setdefault(scope_id, []).extend(items)
 
-    def _stands(self, command: Command) -> bool:
+    def _is_needed(self, command: Command) -> bool:
         """Whether the command is still needed: a call is needed while its attempt waits for it."""
         if not isinstance(command, InvokeTask):
             return True

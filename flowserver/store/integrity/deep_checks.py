@@ -113,7 +113,7 @@ def _gaps(connection: Connection) -> Iterator[Damage]:
     for row in _rows(connection, query.where(executions.c.flow_id != HIDDEN)):
         following = row.next_event_id
         if not isinstance(following, int):
-            continue  # told with its row
+            continue  # reported with its row
         if (row.number, row.first, row.last) != (following - 1, 1, following - 1):
             span = f"{row.number} events from {row.first} to {row.last}; the next is to be {following}"
             yield Damage(f"history of execution {legible(row.execution_id)}", span)
@@ -132,14 +132,14 @@ def _missing_documents(connection: Connection) -> Iterator[Damage]:
 
 def _unsound(connection: Connection, sound: Sound) -> Iterator[Damage]:
     """The damaged rows of a table. If the database cannot read it in one go, every row is read by itself."""
-    told: set[Damage] = set()
+    found: set[Damage] = set()
     everything = _problems(connection, select(sound.table), sound)
     for damage in _surviving(connection, f"table {sound.table.name}", everything):
-        told.add(damage)
+        found.add(damage)
         yield damage
-    if any(damage.place.startswith("table ") for damage in told):
+    if any(damage.place.startswith("table ") for damage in found):
         alone = _surviving(connection, f"keys of table {sound.table.name}", _one_by_one(connection, sound))
-        yield from (damage for damage in alone if damage not in told)
+        yield from (damage for damage in alone if damage not in found)
 
 
 def _one_by_one(connection: Connection, sound: Sound) -> Iterator[Damage]:

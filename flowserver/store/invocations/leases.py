@@ -13,7 +13,15 @@ from sqlalchemy import Connection, and_, bindparam, delete, false, func, select,
 
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.store.cluster.nodes import NO_NODE, PARKED
-from flowserver.store.schema.invocation_tables import HAS_NODE, NOT_OVER, OVER, PAUSING, UNTOLD, UNWANTED, invocations
+from flowserver.store.schema.invocation_tables import (
+    CALLBACK_DUE,
+    HAS_NODE,
+    NOT_OVER,
+    OVER,
+    PAUSING,
+    UNWANTED,
+    invocations,
+)
 from flowserver.store.schema.tables import nodes
 from flowserver.store.sql.in_list import among, texts
 from flowserver.store.sql.prepared import execute_many
@@ -184,7 +192,7 @@ def unwanted_invocations(connection: Connection, limit: int) -> list[str]:
 
 def untold_invocations(connection: Connection, limit: int, *, skip: int = 0) -> list[str]:
     """Keys of ended invocations whose result has not reached the waiting task, after the first `skip` of them."""
-    query = select(invocations.c.invocation_key).where(UNTOLD).limit(limit).offset(skip)
+    query = select(invocations.c.invocation_key).where(CALLBACK_DUE).limit(limit).offset(skip)
     return list(filter(is_text, connection.execute(query).scalars()))
 
 

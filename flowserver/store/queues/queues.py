@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 from flowserver.store.schema.queue_tables import queues
 from flowserver.store.sql.in_list import among, texts
 from flowserver.store.sql.prepared import fetch_rows
-from flowserver.store.sql.unreadable import addressable
+from flowserver.store.sql.unreadable import rows_with_texts
 from flowserver.store.sql.upserts import insert_of
 
 
@@ -55,7 +55,7 @@ def list_queues(connection: Connection, *, prefix: str, from_name: str, limit: i
     # Not LIKE, which ignores case on SQLite. Both the prefix and `from_name` are searched by the key.
     named_so = func.substr(queues.c.name, 1, len(prefix)) == prefix
     page = select(queues).where(queues.c.name >= max(prefix, from_name), named_so).order_by(queues.c.name)
-    return [_queue(row) for row in addressable(connection, page, limit, "name")]
+    return [_queue(row) for row in rows_with_texts(connection, page, limit, "name")]
 
 
 def update_queue(connection: Connection, name: str, changed: dict[str, Any], now_ms: int) -> bool:

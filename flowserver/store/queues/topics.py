@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, func, or_, select, update
 from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
 from flowserver.store.schema.queue_tables import subscriptions, topics
 from flowserver.store.sql.prepared import fetch_rows
-from flowserver.store.sql.unreadable import addressable
+from flowserver.store.sql.unreadable import rows_with_texts
 from flowserver.store.sql.upserts import insert_of
 
 
@@ -62,7 +62,7 @@ def list_topics(connection: Connection, *, prefix: str, from_name: str, limit: i
     # Not LIKE, which ignores case on SQLite.
     named_so = func.substr(topics.c.name, 1, len(prefix)) == prefix
     page = select(topics).where(topics.c.name >= max(prefix, from_name), named_so).order_by(topics.c.name)
-    return [_topic(row) for row in addressable(connection, page, limit, "name")]
+    return [_topic(row) for row in rows_with_texts(connection, page, limit, "name")]
 
 
 def update_topic(connection: Connection, name: str, changed: dict[str, Any], now_ms: int) -> bool:
@@ -102,7 +102,7 @@ def list_subscriptions(
     ours = subscriptions.c
     named_so = func.substr(ours.name, 1, len(prefix)) == prefix
     page = select(subscriptions).where(ours.topic == topic, ours.name >= max(prefix, from_name), named_so)
-    return [_subscription(row) for row in addressable(connection, page.order_by(ours.name), limit, "name")]
+    return [_subscription(row) for row in rows_with_texts(connection, page.order_by(ours.name), limit, "name")]
 
 
 def count_subscriptions(connection: Connection, topic: str) -> int:

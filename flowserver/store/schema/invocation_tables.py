@@ -12,7 +12,7 @@ PAUSING = text("wake_at IS NOT NULL")
 NOT_OVER = text("ended_at IS NULL")
 OVER = text("ended_at IS NOT NULL")
 UNWANTED = text("is_unwanted")
-UNTOLD = text("callback_due")
+CALLBACK_DUE = text("callback_due")
 
 invocations = Table(
     "invocations",
@@ -77,4 +77,4 @@ partial_index("ix_invocations_wake_at", invocations.c.wake_at, where=PAUSING)
 partial_index("ix_invocations_execution_id", invocations.c.execution_id, where=NOT_OVER)
 partial_index("ix_invocations_ended_at", invocations.c.ended_at, where=OVER)
 partial_index("ix_invocations_unwanted", invocations.c.is_unwanted, where=UNWANTED)
-partial_index("ix_invocations_callback_due", invocations.c.callback_due, where=UNTOLD)
+partial_index("ix_invocations_callback_due", invocations.c.callback_due, where=CALLBACK_DUE)

@@ -45,7 +45,7 @@ NOT_ENDED = text("status NOT IN ('Succeeded', 'Failed', 'Stopped', 'TimedOut')")
 """Running, or with a damaged status."""
 
 CALLBACK_DUE = text("callback_due")
-FORGETTABLE = text("stopped_at IS NOT NULL AND NOT callback_due")
+DELETABLE = text("stopped_at IS NOT NULL AND NOT callback_due")
 """Ended, and no callback is due: retention may delete it."""
 
 PARKED = text("parked_error IS NOT NULL AND stopped_at IS NULL")
@@ -87,7 +87,7 @@ Index(
     executions.c.started_at.desc(),
     executions.c.name,
 )
-partial_index("ix_executions_ended", executions.c.flow_id, executions.c.stopped_at, where=FORGETTABLE)
+partial_index("ix_executions_ended", executions.c.flow_id, executions.c.stopped_at, where=DELETABLE)
 partial_index("ix_executions_deadline_at", executions.c.deadline_at, where=RUNNING)
 partial_index("ix_executions_callback_due", executions.c.callback_due, where=CALLBACK_DUE)
 partial_index(

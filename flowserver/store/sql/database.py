@@ -23,7 +23,7 @@ READERS_MAX = 8
 """One connection for each reading thread, so that none waits for another: three for lists, one each for timers,
 recovery, retention, the count before starts, and the counts of the metrics."""
 
-LOOKERS_MAX = 1
+SHORT_READERS_MAX = 1
 """A connection for short queries only: slow lists may hold all the readers."""
 
 SQLITE_WRITERS_MAX = 2
@@ -86,12 +86,12 @@ class Database:
         if self.is_sqlite:
             self._writer = self._sqlite_engine("BEGIN IMMEDIATE", SQLITE_WRITERS_MAX, WRITER_CACHE_KIB)
             self._reader = self._sqlite_engine("BEGIN", READERS_MAX, READER_CACHE_KIB)
-            self._looker = self._sqlite_engine("BEGIN", LOOKERS_MAX, READER_CACHE_KIB)
+            self._looker = self._sqlite_engine("BEGIN", SHORT_READERS_MAX, READER_CACHE_KIB)
         else:
             self._writer = self._postgres_engine(POSTGRES_WRITERS_MAX)
             event.listen(self._writer, "connect", _prepare_writer)
             self._reader = self._postgres_engine(READERS_MAX)
-            self._looker = self._postgres_engine(LOOKERS_MAX)
+            self._looker = self._postgres_engine(SHORT_READERS_MAX)
             self._sessions = self._postgres_engine(SESSIONS_MAX).execution_options(isolation_level="AUTOCOMMIT")
             event.listen(self._sessions, "connect", _prepare_session)
         self._spare_writer = ConnectionCache(self._writer, may_die=not self.is_sqlite)

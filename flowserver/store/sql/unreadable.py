@@ -89,7 +89,7 @@ def is_damage(error: BaseException | None) -> bool:
     return code is not None and (code & 0xFF in DAMAGE_CODES or code in READ_FAILURES)
 
 
-def addressable(connection: Connection, page: Select[Any], limit: int, *names: str) -> list[Row[Any]]:
+def rows_with_texts(connection: Connection, page: Select[Any], limit: int, *names: str) -> list[Row[Any]]:
     """The first `limit` rows of an ordered query in which the columns `names` are valid text.
 
     Other rows are left out and logged: no request and no cursor could name them.
