@@ -87,7 +87,11 @@ def list_keys(database_url: DatabaseUrl = None, output_format: OutputFormat = "t
     elif admission is Admission.LOST:
         typer.echo("There were keys, and all are gone: the server lets no caller in until one is created.", err=True)
     else:
-        typer.echo("There are no keys: the server is open to every program on its machine.", err=True)
+        typer.echo(
+            "There are no keys: a server that starts now is open to every program on its machine. "
+            "One that ran during `keys open` stays closed until it is restarted.",
+            err=True,
+        )
 
 
 @keys.command()

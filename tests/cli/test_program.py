@@ -28,6 +28,13 @@ def test_module_is_the_program():
     assert subprocess.run(command, capture_output=True, text=True).stdout == f"flowserver {__version__}\n"
 
 
+@pytest.mark.parametrize("variable", ["FLOWSERVER_TOKEN", "FLOWSERVER_TOEKN"])
+def test_the_version_is_shown_with_any_variable(run, monkeypatch, variable):
+    monkeypatch.setenv(variable, "x")
+    shown = run("--version")
+    assert (shown.exit_code, shown.stdout, shown.stderr) == (0, f"flowserver {__version__}\n", "")
+
+
 def test_commands_are_those_that_are_documented():
     assert {" ".join(names) for names in COMMANDS} == {
         "serve", "migrate", "restore", "validate", "doctor", "start", "watch", "apply",
