@@ -1,15 +1,24 @@
-"""Attaches to an execution until it ends: its steps on stderr, as they happen."""
+"""Attaches to an execution until it ends: its steps on stderr, drawn on a terminal, else as lines."""
 
+import signal
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from typing import Any, Final, NoReturn
 
 import typer
 
+from flowserver.base.loading import load
 from flowserver.cli.exit_codes import ExitCode
-from flowserver.cli.remote.histories import shown_event
+from flowserver.cli.remote.progress import Progress
 from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, step_line
+from flowserver.client.errors import WaitedTooLong
 from flowserver.client.results import Execution
+
+_DRAWN: Final = "flowserver.cli.remote.drawing:drawn"
+"""Loaded where there is a terminal to draw on."""
 
 
 def follow(session: Session, execution: Execution, timeout_seconds: float | None) -> Execution:
@@ -17,12 +26,24 @@ def follow(session: Session, execution: Execution, timeout_seconds: float | None
 
     Raises WaitedTooLong after `timeout_seconds`. Ctrl-c detaches: it says how to come back, and raises typer.Exit.
     """
-    flow, name = execution.flow_name, execution.name
-    with _detaching(execution):
-        if not session.quiet and timeout_seconds is None:
-            for event in session.client.events(flow, name):
-                session.note(shown_event(event, datetime.now(UTC)))
-        return session.client.wait(flow, name, timeout_seconds=timeout_seconds)
+    with _detaching(execution), _limited(execution, timeout_seconds):
+        if not session.quiet:
+            _show_steps(session, execution)
+        return session.client.wait(execution.flow_name, execution.name)
+
+
+def _show_steps(session: Session, execution: Execution) -> None:
+    progress = Progress()
+    draws = sys.stderr.isatty()
+    marks = MARKS if (sys.stderr.encoding or "").lower().startswith("utf") else PLAIN_MARKS
+    drawing: AbstractContextManager[Any] = nullcontext()
+    if draws:
+        drawing = load(_DRAWN)(execution, progress, session.is_colourful)
+    with drawing:
+        for event in session.client.events(execution.flow_name, execution.name):
+            for step in progress.add(event):
+                if not draws:
+                    session.note(step_line(step, datetime.now(UTC), marks))
 
 
 @contextmanager
@@ -30,5 +51,28 @@ def _detaching(execution: Execution) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"\nDetached; {execution.path} runs on. Come back: flowserver watch {execution.path}", err=True)
+        typer.echo(f"\nDetached; {execution.path} continues. Come back: {_way_back(execution)}", err=True)
         raise typer.Exit(ExitCode.DETACHED) from None
+
+
+@contextmanager
+def _limited(execution: Execution, seconds: float | None) -> Iterator[None]:
+    """Raises WaitedTooLong inside when so many seconds have passed."""
+
+    def stop(*_: object) -> NoReturn:
+        raise WaitedTooLong(f"{execution.path} still runs. Come back: {_way_back(execution)}")
+
+    if seconds is None:
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))  # 0 would mean never
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _way_back(execution: Execution) -> str:
+    return f"flowserver watch {execution.path}"

@@ -50,8 +50,13 @@ def shown_span(start: str | None, end: str | None, now: datetime) -> str:
     """The time between two instants, or until now: `0:31`, `1:04:02`."""
     if start is None:
         return ""
+    return shown_clock(seconds_between(start, end, now))
+
+
+def seconds_between(start: str, end: str | None, now: datetime) -> float:
+    """The seconds between two instants, or until now."""
     last = now if end is None else datetime.fromisoformat(end)
-    return shown_clock((last - datetime.fromisoformat(start)).total_seconds())
+    return (last - datetime.fromisoformat(start)).total_seconds()
 
 
 def shown_clock(seconds: float) -> str:

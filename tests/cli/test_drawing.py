@@ -1,0 +1,118 @@
+"""What `start --wait` and `watch` draw on a terminal, and what ctrl-c does there; lines where there is no terminal."""
+
+import json
+import re
+
+import pytest
+
+from flowserver.client import Client
+from tests.support.server import clean_environment
+from tests.support.terminal import CTRL_C, Terminal
+
+PACK = """\
+version: v1
+type: flow
+steps:
+  - {type: pass, name: reserve}
+  - type: foreach
+    name: pack
+    inputMappings: [{target: items, source: $input.items}]
+    iterationMapping: {collection: $.items, item: item}
+    steps: [{type: pass, name: label}]
+  - type: parallel
+    name: both
+    branches:
+      - steps: [{type: pass, name: left}]
+      - steps: [{type: pass, name: right}]
+  - {type: wait, name: rest, duration: 1}
+  - {type: pass, name: ship}
+"""
+CALL = """\
+version: v1
+type: flow
+steps:
+  - type: task
+    name: charge
+    resourceArn: acs:fc:::services/no/functions/such
+    retry: [{errors: [FnF.ALL], intervalSeconds: 1, maxAttempts: 1}]
+"""
+WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 3600}\n"
+
+
+@pytest.fixture(scope="module")
+def flows(server):
+    with Client(server.url) as client:
+        for name, text in {"pack": PACK, "call": CALL, "waits": WAIT}.items():
+            client.put_flow(name, text)
+        yield client
+
+
+@pytest.fixture
+def terminal(server, flows):
+    opened = []
+
+    def start(*arguments):
+        opened.append(Terminal(arguments, clean_environment() | {"FLOWSERVER_URL": server.url}))
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.__exit__(None, None, None)
+
+
+def test_steps_are_drawn_while_they_run(terminal):
+    screen = terminal("start", "pack", "--input", json.dumps({"items": list(range(50))}), "--wait")
+    screen.read_until("▸ rest")
+    screen.read_until("· ship")  # which is still to come
+    assert screen.read_to_the_end() == 0
+    last = screen.text[screen.text.rindex("Succeeded") :]
+    assert re.search(r"✔ pack +\d+\.\d s +━+ +50 of 50", last)
+    assert re.search(r"\n  ✔ both.*\n    ✔ left.*\n    ✔ right", last)
+    assert re.search(r"✔ ship +0\.\d s", last)
+    assert last.rstrip().endswith("{}")
+
+
+def test_attempts_and_errors_are_drawn(terminal):
+    screen = terminal("start", "call", "--wait", "--name", "c1")
+    assert screen.read_to_the_end() == 1
+    last = screen.text[screen.text.rindex("call/c1  Failed") :]
+    assert re.search(r"✘ charge +\d\.\d s +attempt 2 \(FC.ServiceNotFound\)", last)
+    assert "call/c1 ended as Failed: FC.ServiceNotFound: service 'no' does not exist" in last
+
+
+def test_ctrl_c_detaches(terminal, flows):
+    screen = terminal("start", "waits", "--name", "w1", "--wait")
+    screen.read_until("▸ w ")
+    screen.press(CTRL_C)
+    assert screen.read_to_the_end() == 130
+    assert "Detached; waits/w1 continues. Come back: flowserver watch waits/w1" in screen.text
+    assert flows.get_execution("waits", "w1").status == "Running"
+    back = terminal("watch", "waits/w1")
+    back.read_until("▸ w ")
+    flows.stop("waits", "w1", error="Cancelled")
+    assert back.read_to_the_end() == 1
+    assert "waits/w1  Stopped" in back.text
+
+
+def test_no_colours_when_they_are_not_wanted(terminal):
+    for flags, has_colours in (((), True), (("--no-color",), False)):
+        screen = terminal("start", "pack", "--wait", "--input", '{"items": []}', *flags)
+        assert screen.read_to_the_end() == 0
+        assert "✔ ship" in screen.text
+        assert bool(screen.colours) is has_colours
+
+
+@pytest.mark.usefixtures("flows")
+def test_lines_where_there_is_no_terminal(run, server):
+    said = run("start", "pack", "--input", '{"items": [1, 2]}', "--wait", "--server", server.url).stderr.splitlines()
+    assert [re.sub(r"  \d+\.\d s", "", line) for line in said] == [
+        "▸ reserve", "✔ reserve", "▸ pack", "✔ pack  2 of 2", "▸ both", "  ▸ left", "  ✔ left", "  ▸ right",
+        "  ✔ right", "✔ both", "▸ rest", "✔ rest", "▸ ship", "✔ ship",
+    ]  # fmt: skip
+    failed = run("start", "call", "--wait", "--server", server.url)
+    assert failed.exit_code == 1
+    lines = [re.sub(r"  \d+\.\d s", "", line) for line in failed.stderr.splitlines()]
+    assert lines[1:3] == [
+        "▸ charge  attempt 1 (FC.ServiceNotFound)",
+        "✘ charge  attempt 2 (FC.ServiceNotFound)  FC.ServiceNotFound: service 'no' does not exist",
+    ]
