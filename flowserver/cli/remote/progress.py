@@ -1,4 +1,4 @@
-"""How an execution stands, made from its events: the steps in the order in which they were entered, and iterations."""
+"""The state of an execution, made from its events: the steps in the order in which they were entered, and iterations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ ERRORS_MAX: Final = 5
 
 
 class State(StrEnum):
-    """How a step stands."""
+    """The state of a step."""
 
     WAITING = "waiting"
     RUNNING = "running"
