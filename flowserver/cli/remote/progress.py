@@ -1,4 +1,4 @@
-"""The state of an execution, made from its events: the steps in the order in which they were entered, and iterations."""
+"""The state of an execution, made from its events: its steps in the order in which they were entered."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
