@@ -1,4 +1,4 @@
-"""Asyncio around the machine: it brings messages to executions, commits what came of them, then acts.
+"""Asyncio around the machine: it delivers messages to executions, commits the results, then acts on them.
 
-Owns time and concurrency. Nothing leaves (no call, no timer, no answer) before the commit it rests on.
+Owns time and concurrency. No call, timer or reply is made before the commit that it depends on.
 """

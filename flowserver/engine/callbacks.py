@@ -22,8 +22,8 @@ class Callbacks:
         self._tokens = context.tokens
 
     async def deliver(self, ended_execution_id: str, token: str, result: Result) -> None:
-        """Report to the waiting task. It counts as told even if it timed out long ago; only between two attempts, when
-        nothing can take a report, recovery tells it again.
+        """Report to the waiting task. It is settled even if the task has timed out. Between two attempts the
+        task accepts no report, and recovery delivers it again.
         """
         if not await self._report(token, result, settles=ended_execution_id):
             await self._committer.write(partial(clear_callback, execution_ids=[ended_execution_id]))

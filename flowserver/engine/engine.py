@@ -93,9 +93,9 @@ class Engine:
         self.tokens = tokens
         self.lease = Lease(node_id)
         self.cutting = Cutting()
-        warm = ExecutionCache(limits.cached_executions_bytes_max)
-        workshop = BatchContext(clock, limits, options.missing_source, tokens, self.lease, DefinitionCache(), warm)
-        self.committer = Committer(database, workshop, self)
+        cache = ExecutionCache(limits.cached_executions_bytes_max)
+        batches = BatchContext(clock, limits, options.missing_source, tokens, self.lease, DefinitionCache(), cache)
+        self.committer = Committer(database, batches, self)
         self.reader = Reader(database, limits)
         self.membership = Membership(database, self.lease, clock, self)
         self.context = context = EngineContext(
@@ -173,7 +173,7 @@ class Engine:
             await self.committer.write(self._hand_over)
             await self.task_recovery.release_all()
         except SQLAlchemyError as error:
-            log.warning("the others find out by themselves that this node leaves: %s", reason_of(error))
+            log.warning("other nodes will find out later that this node leaves: %s", reason_of(error))
         self.membership.announce().sweep = True
 
     def _hand_over(self, connection: Connection) -> None:
@@ -195,7 +195,7 @@ class Engine:
 
     async def _unregister(self) -> None:
         try:
-            # The id as it is then: this node may have been taken for dead, and come back for this very transaction.
+            # The id at that moment: this node may have been declared dead and have a new id for this transaction.
             await self.committer.write(self._remove)
         except SQLAlchemyError as error:
             log.warning("this node stays registered until it has been silent for a while: %s", reason_of(error))
@@ -315,7 +315,7 @@ class Engine:
                 if not self.dispatcher.cancel(key) and not self.membership.is_alone:
                     self.membership.announce().dropped.append(key)
             case InvokeTask() | StopInvocation():
-                pass  # a call whose wait a later commit has ended; `_act` stops the invocations that were found
+                pass  # the wait has ended already; `_act` stops the invocations that were found
             case ReportCallback(token, result):
                 self.follow(self.callbacks.deliver(execution.execution_id, token, result))
             case _:

@@ -1,4 +1,4 @@
-"""What one server process counts about itself, as Prometheus metrics. Knows names and buckets, and no engine.
+"""Prometheus metrics of one server process: names and buckets. Knows no engine.
 
 Every application has a registry of its own. Gauges have no state: each call of `text` brings their values, and
 what is not known at the moment is left out.
@@ -84,7 +84,7 @@ class Metrics:
         build.info({"version": __version__, "python": platform.python_version()})
 
     def committed(self, items: int, seconds: float) -> None:
-        """A transaction of so many items took so long."""
+        """A transaction with this number of items took `seconds`."""
         self._commits.inc()
         self._batch_items.observe(items)
         self._commit_seconds.observe(seconds)
@@ -94,15 +94,15 @@ class Metrics:
         self._ended.labels(status).inc()
 
     def deleted(self, executions: int) -> None:
-        """So many executions have been deleted."""
+        """A number of executions have been deleted."""
         self._deleted.inc(executions)
 
     def woke(self, late_seconds: float) -> None:
-        """A wait was over so long after its instant."""
+        """A wait ended `late_seconds` after its instant."""
         self._lateness.observe(late_seconds)
 
     def text(self, gauges: Mapping[str, float]) -> bytes:
-        """Everything in Prometheus text format; of the gauges those that are given."""
+        """All metrics in Prometheus text format, with the given gauges."""
         self._gauges.values = gauges
         return generate_latest(self.registry)
 

@@ -55,7 +55,7 @@ node may just have released.
 
 @dataclass(frozen=True, kw_only=True)
 class Found(Generic[C, K, U]):
-    """What a sweep read about one kind: calls `C`, their keys `K`, and ends `U` that waiting tasks were not told."""
+    """What a sweep read about one kind: calls `C`, their keys `K`, and ends `U` not yet reported to their tasks."""
 
     held: list[C]
     """A page of the calls whose rows name this node: under way, waiting, or lost."""

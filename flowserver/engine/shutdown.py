@@ -12,16 +12,16 @@ STOPPING = "the server is being stopped; try again shortly"
 
 
 class Cutting:
-    """Work under way that `cut` gives up."""
+    """Work in progress that `cut` interrupts."""
 
     def __init__(self) -> None:
         self.is_cut = False
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do the work. Once it is cut off, what it makes of its cancellation counts.
+        """Do the work. If it is interrupted, it may still return a result when it is cancelled.
 
-        Raises ServiceUnavailable if that is nothing, or if all has been cut off already.
+        Raises ServiceUnavailable if it returns none, or if `cut` was called before.
         """
         if self.is_cut:
             work.close()
@@ -39,7 +39,7 @@ class Cutting:
             self._under_way.discard(task)
 
     def cut(self) -> None:
-        """Give up all that is under way, and all that comes."""
+        """Interrupt all work in progress, and refuse new work."""
         self.is_cut = True
         for task in self._under_way:
             task.cancel()

@@ -94,7 +94,7 @@ def test_a_node_frozen_past_its_lease_writes_nothing(
         assert gate.arrived[second].wait(PATIENCE_SECONDS)  # the other makes the call again
         gate.opened[first].set()  # the old answer reaches the frozen one's socket ...
         frozen.process.send_signal(signal.SIGCONT)
-        frozen.wait_for_log("was taken for dead; it comes back as another")
+        frozen.wait_for_log("was taken for dead; it continues under the new id")
         gate.opened[second].set()
         assert end_of(frozen, "e") == {"by": "shop/two#1"}
         with client(frozen) as http:

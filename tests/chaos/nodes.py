@@ -31,7 +31,7 @@ LEAVE_SECONDS = DRAIN_SECONDS + 40
 LOOK_SECONDS = 0.03
 METRICS_SECONDS = 10
 LOG_LINES = 40
-LAPSE = r"^(\S+Z) .* it comes back as another, \S+$"
+LAPSE = r"^(\S+Z) .* it continues under the new id \S+$"
 PORTS = range(20_000, 32_000)
 
 

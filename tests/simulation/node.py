@@ -92,7 +92,7 @@ class EarlyBatch(Batch):
     early: Early
 
     def _load(self, execution_ids: list[str]) -> None:
-        self._workshop.warm.take(self._connection, execution_ids)
+        self._context.cache.take(self._connection, execution_ids)
         self._stored, _ = self.early
 
 
@@ -106,9 +106,9 @@ class Writer(Committer):
     def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
         disk = cast(Disk, self._database)
         with disk.write() as connection:
-            batch = Batch(connection, self._workshop, headers_only=headers_only)
+            batch = Batch(connection, self._context, headers_only=headers_only)
             if self.early is not None:
-                batch = EarlyBatch(connection, self._workshop, headers_only=headers_only)
+                batch = EarlyBatch(connection, self._context, headers_only=headers_only)
                 batch.early, self.early = self.early, None
             try:
                 result = batch.run(items)

@@ -40,6 +40,8 @@ CLEAN = (
     "base",
     "cli",
     "client",
+    "engine/cluster",
+    "engine/commit",
     "engine/deliveries",
     "engine/executions",
     "engine/functions",

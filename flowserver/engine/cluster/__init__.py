@@ -1,1 +1,1 @@
-"""Which nodes there are, what this one holds, and what they tell each other."""
+"""Which nodes are alive, the lease of this one, and the notices that nodes send each other."""

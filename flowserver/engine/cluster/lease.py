@@ -1,4 +1,4 @@
-"""This process's claim to be a node. Written by the writer's thread and on leaving, read everywhere."""
+"""The id under which this process is a node. The writer's thread and leaving set it; all threads read it."""
 
 import os
 import socket
@@ -10,12 +10,12 @@ HOST_NAME_CHARACTERS = 40
 
 
 def new_node_id() -> str:
-    """An id that was never used before and tells people where the process runs."""
+    """A new unique id that shows operators where the process runs."""
     return f"{socket.gethostname()[:HOST_NAME_CHARACTERS]}-{os.getpid()}-{uuid4().hex[:12]}"
 
 
 class Lease:
-    """The id under which this process writes and makes calls; a new one each time it was taken for dead."""
+    """The id under which this process writes and makes calls. It gets a new one each time it was declared dead."""
 
     def __init__(self, node_id: str) -> None:
         self.node_id = node_id
@@ -27,6 +27,6 @@ class Lease:
         return NO_NODE if self.is_leaving else self.node_id
 
     def renew(self) -> str:
-        """Come back as another node; returns its id."""
+        """Take a new id and return it."""
         self.node_id = new_node_id()
         return self.node_id

@@ -1,14 +1,14 @@
 """Which nodes are alive: writes this node's beats, counts those of others, sends and receives notices. PostgreSQL only.
 
 One thread and one connection of its own, so that neither a long commit nor a busy event loop delays a beat. Liveness
-does not depend on clocks: a node is dead when its count has not changed during `SILENT_LOOKS` looks of this node.
+does not depend on clocks: a node is dead when its count has not changed during `SILENT_LOOKS` reads by this node.
 
 A lease is a row. Every transaction of a node holds a share lock on its row in `nodes`. A node that declares another
 dead deletes that row: it waits for the other's transaction or ends its session. Afterwards the dead node cannot commit,
 even if it was only frozen. SQLite has one process and needs no beats.
 
-There is no leader. Work that is due or left over belongs to one node by a hash of its id. A node that has no work of
-its own also takes what others left undone, because doing it twice has no second effect.
+There is no leader. A hash of its id assigns due or orphaned work to one node. An idle node also takes what others have
+not done, because doing work twice has no second effect.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ RECONNECT_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Which executions this node looks after when nobody is at work on them; all nodes divide them alike."""
+    """Which executions without a working node fall to this one; all nodes compute the same division."""
 
     rank: int = 0
     nodes: int = 1
@@ -54,19 +54,19 @@ class Share:
 
     @staticmethod
     def of(node_id: str, rows: list[NodeRow]) -> "Share":
-        """The share of a node among those that stay."""
+        """The share of a node among those that are not leaving."""
         staying = sorted({row.node_id for row in rows if not row.is_leaving} | {node_id})
         return Share(staying.index(node_id), len(staying))
 
 
 class Silence:
-    """Counts for how many looks the beats of each node have stood still."""
+    """Counts the reads since the beats of each node last changed."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[int, int]] = {}
 
     def look(self, rows: list[NodeRow]) -> list[NodeRow]:
-        """Take in how the nodes are now; returns those that have been silent for too long."""
+        """Compare with the last read; returns the nodes that have been silent for too long."""
         before, self._seen = self._seen, {}
         for row in rows:
             beats, looks = before.get(row.node_id, (-1, 0))
@@ -75,23 +75,23 @@ class Silence:
 
 
 class MembershipListener(Protocol):
-    """Who acts on what is found out; called in the event loop."""
+    """Acts on changes; called in the event loop."""
 
     def nodes_changed(self) -> None:
-        """A node has come or gone, or was deaf for a while: anything may have happened."""
+        """A node has joined or left, or this one may have missed notices: anything may have happened."""
         ...
 
     def heard(self, notice: Notice) -> None:
-        """Another node says something."""
+        """Another node sent a notice."""
         ...
 
     def lease_is_lost(self) -> None:
-        """Others took this node for dead."""
+        """Another node declared this one dead."""
         ...
 
 
 class Membership:
-    """One node's part in the company of nodes. On SQLite there is only this one."""
+    """One node's membership in the cluster. With SQLite it is the only node."""
 
     def __init__(self, database: Database, lease: Lease, clock: Clock, listener: MembershipListener) -> None:
         self.share = Share()
@@ -110,33 +110,33 @@ class Membership:
 
     @property
     def is_alone(self) -> bool:
-        """Whether nobody would hear."""
+        """Whether no other node would receive a notice."""
         return self.share.nodes == 1 and not self._lease.is_leaving
 
     def start(self) -> None:
-        """Begin to beat."""
+        """Start the beats."""
         if not self._database.is_sqlite:
             arguments = (asyncio.get_running_loop(),)
             self._thread = threading.Thread(target=self._run, args=arguments, name="membership", daemon=True)
             self._thread.start()
 
     async def stop(self) -> None:
-        """Stop beating; notices can still be sent."""
+        """Stop the beats; notices can still be sent."""
         self._stopping.set()
         if self._thread is not None:
             await self._ended.wait()
 
     def close(self) -> None:
-        """End the thread that sends notices; nothing may be announced any more."""
+        """End the thread that sends notices; announce nothing afterwards."""
         self._notices.close()
 
     async def sent(self) -> None:
-        """Return when all that was announced has been sent, or could not be."""
+        """Return when all announced notices have been sent, or have failed."""
         if self._sender is not None:
             await self._sender
 
     def announce(self) -> Notice:
-        """What is to be told to the others; whatever the caller adds before it lets the event loop go on is sent."""
+        """The notice that is sent next. Add to it before you yield to the event loop."""
         if self._sender is None and not self._database.is_sqlite:
             self._sender = asyncio.create_task(self._send(), name="notices")
         return self._unsent
@@ -147,7 +147,7 @@ class Membership:
                 notice, self._unsent = self._unsent, Notice()
                 await self._notices.run(partial(self._notify, list(notice.texts(self._lease.node_id))))
         except Exception as error:
-            log.warning("other nodes were not told, and find out by themselves: %s", reason_of(error))
+            log.warning("a notice was not sent; other nodes read the rows periodically: %s", reason_of(error))
         finally:
             self._sender = None
 
@@ -169,14 +169,14 @@ class Membership:
                 with self._database.session() as connection:
                     self._attend(connection, loop)
             except (SQLAlchemyError, NoticesLost) as error:
-                log.warning("the other nodes cannot be reached, which is tried again: %s", reason_of(error))
+                log.warning("the other nodes cannot be reached; retrying: %s", reason_of(error))
             except Exception:
-                log.exception("the membership failed and goes on")
+                log.exception("an iteration of the membership failed; retrying")
             self._stopping.wait(RECONNECT_SECONDS)
 
     def _attend(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
         listen(connection)
-        self._known = set()  # so that the first look counts as a change: notices may have been missed
+        self._known = set()  # so that the first read counts as a change: notices may have been missed
         self._silence = Silence()  # others could not beat either while the database was away
         while not self._stopping.is_set():
             if not beat(connection, self._lease.node_id, self._clock.now_ms()):
@@ -197,16 +197,16 @@ class Membership:
             loop.call_soon_threadsafe(self._listener.nodes_changed)
 
     def _declare_dead(self, connection: Connection, silent: NodeRow) -> bool:
-        """Take a node's lease; False if it has come back, or one of its transactions still stands in the way."""
+        """Take a node's lease; False if it beats again, or one of its transactions still holds its row."""
         try:
             return declare_dead(connection, silent)
         except OperationalError as error:
             if sqlstate_of(error) != LOCK_NOT_AVAILABLE:
                 raise
-            return False  # the next look tries again, and this node has to go on beating meanwhile
+            return False  # the next read tries again; meanwhile this node must beat
 
     def _listen(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
-        """Hear what others say until it is time for the next beat."""
+        """Receive notices until it is time for the next beat."""
         until = time.monotonic() + BEAT_SECONDS
         while (left := until - time.monotonic()) > 0 and not self._stopping.is_set():
             for text in receive(connection, left):

@@ -1,5 +1,5 @@
-"""What nodes tell each other so that work starts before the next periodic look. Sent after the commit, outside its
-transaction; nothing depends on a notice arriving.
+"""Notices between nodes, so that work starts before the next periodic read. They are sent after the commit, outside its
+transaction, and no promise depends on their arrival.
 """
 
 from collections.abc import Iterator
@@ -21,20 +21,20 @@ QUEUES_PER_NOTICE = 60
 
 @dataclass(slots=True)
 class Notice:
-    """News of one node's commits, until they are sent."""
+    """One node's news, collected until it is sent."""
 
     changed: dict[str, bool] = field(default_factory=dict)
     """Executions that changed; True for those that have ended or were parked."""
     due: dict[str, int] = field(default_factory=dict)
     """By the name of a source of due rows, the earliest instant (ms) that one was set to be due at."""
     sweep: bool = False
-    """There is work that no node has."""
+    """There is work that no node holds."""
     functions: bool = False
-    """A function was registered or taken out."""
+    """A function was registered or removed."""
     queues: set[str] = field(default_factory=set)
-    """Queues into which something has come, or comes sooner."""
+    """Queues with new messages, or with messages that become visible sooner."""
     dropped: list[tuple[str, int, int]] = field(default_factory=list)
-    """Calls, by (execution_id, scope_id, wait_id), whose steps wait no longer: the node that makes one drops it."""
+    """Calls, by (execution_id, scope_id, wait_id), that no step waits for: the node that makes one drops it."""
 
     def note_due(self, source: str, instant_ms: int) -> None:
         """A row of the source is due at that instant (ms)."""
@@ -60,7 +60,7 @@ class Notice:
 
 
 def read_notice(text: str, receiver: str) -> Notice | None:
-    """A notice of another node; None for the receiver's own and for what nobody of ours has sent."""
+    """The notice of another node; None for the receiver's own, and for text that is no notice."""
     try:
         value = load_json_object(text)
         if value.get("from") == receiver:

@@ -1,1 +1,1 @@
-"""Messages to executions become batches, and batches become commits: the one writer, and what it needs."""
+"""The single writer: messages to executions become batches, and each batch is one transaction."""

@@ -1,7 +1,15 @@
 """One batch: many messages, one transaction. Synchronous; runs in the writer's thread.
 
-Loads the executions concerned, lets the machine advance each, saves what changed. An execution that cannot continue
-(unreadable rows, an unusable definition, a bug) is parked and the others go on. See also `execution_cache`.
+Loads the executions, advances each with the machine, saves the changes. An execution that cannot continue (unreadable
+rows, an unusable definition, a bug) is parked, and the others continue. `execution_cache` says why a cached execution
+is safe to use.
+
+A transaction is bounded twice. If the documents that it holds in memory exceed `execution_data_bytes_max`, it raises
+TooMuchAtOnce, and the committer tries a part of the items. Once it has made MADE_BYTES of documents and events, it
+leaves the rest of the items to a later batch, and their executions unchanged. So `run` may answer only the first items.
+
+An execution whose first message is a stop is loaded without its scopes: a stop ends also what is too large or too
+damaged to load. `fair_queue` puts stops first.
 """
 
 import logging
@@ -35,42 +43,43 @@ log = logging.getLogger(__name__)
 
 EMPTY_FLOW = Flow(version="v1", lists=())
 
-TOLD_LATER = (ReceiptKind.NOT_NOW, ReceiptKind.PARKED)
-"""What a callback meets that its task may still take another time."""
+RETRIED_LATER = (ReceiptKind.NOT_NOW, ReceiptKind.PARKED)
+"""Receipts of a callback that its task may still accept later."""
 
 
 @dataclass(slots=True)
 class BatchResult:
-    """Per item its receipt, the write's return value, or the write's exception; and what executions changed."""
+    """For each answered item its receipt, or the write's return value or exception; and which executions changed."""
 
     answers: list[Any] = field(default_factory=list)
     changes: list[Changes] = field(default_factory=list)
     continuing: list[str] = field(default_factory=list)
     parked: list[str] = field(default_factory=list)
     seconds: float | None = None
-    """How long the transaction took; None if there was none that was committed."""
+    """How long the transaction took; None if none was committed."""
     held_bytes: int = 0
-    """Of documents that were read, and of documents and events that were made."""
+    """Documents that were read, and documents and events that were made."""
     steps_gone_on: int = 0
-    """Steps of executions that only went on with what was ready."""
+    """Steps made for `Continue` messages."""
 
 
 class Batch:
     """One transaction's worth of work over an open connection."""
 
     def __init__(
-        self, connection: Connection, workshop: BatchContext, *, headers_only: bool = False, is_shared: bool = False
+        self, connection: Connection, context: BatchContext, *, headers_only: bool = False, is_shared: bool = False
     ) -> None:
-        """With `headers_only` executions are loaded without what only a message that does not end them needs.
+        """With `headers_only` executions are loaded without their scopes; all items must end them.
 
-        If others share the writer, executions that go on make short turns, and each execution has less of the batch.
+        `is_shared` says that other executions wait for the writer: then each `Continue` makes a short turn, and one
+        execution may make less of the batch.
         """
         self._connection = connection
         self._headers_only = headers_only
-        self._workshop = workshop
-        self._environment = workshop.environment()
-        self._environment_to_go_on = workshop.environment_to_go_on() if is_shared else self._environment
-        self._made_max = workshop.made_bytes_max
+        self._context = context
+        self._environment = context.environment()
+        self._environment_to_go_on = context.environment_to_go_on() if is_shared else self._environment
+        self._made_max = context.made_bytes_max
         self._again_max = min(SHARED_BYTES, self._made_max) if is_shared else self._made_max
         self._stored: dict[str, StoredExecution] = {}
         self._broken: dict[str, str] = {}
@@ -90,12 +99,12 @@ class Batch:
         self._may_divide = False
 
     def run(self, items: Sequence[Item]) -> BatchResult:
-        """Do all items in order and save; the caller commits, and only then acts on the result.
+        """Process the items in order and save; the caller commits, and only then acts on the result.
 
-        Raises LeaseLost before anything is done if this node was taken for dead; NotMarked and TooMuchAtOnce, having
-        the caller roll back.
+        Raises LeaseLost before any work if this node was declared dead. Raises NotMarked and TooMuchAtOnce; the caller
+        must roll back.
         """
-        hold_lease(self._connection, self._workshop.lease.node_id)
+        hold_lease(self._connection, self._context.lease.node_id)
         self._may_divide = len(items) > 1
         envelopes = [item for item in items if isinstance(item, Envelope)]
         news = [envelope.new for envelope in envelopes if envelope.new is not None]
@@ -108,53 +117,55 @@ class Batch:
         self._left.difference_update(self._changes)
         answers = [self._revise(item, answer) for item, answer in zip(items, answers, strict=True)]
         changes = [each for each in self._changes.values() if each.is_saved]
-        save_changes(self._connection, changes, self._workshop.lease.holder)
-        told = _told(items, answers)
-        clear_callback(self._connection, [each.settles for each in told if each.settles is not None])
+        save_changes(self._connection, changes, self._context.lease.holder)
+        settled = _settled(items, answers)
+        clear_callback(self._connection, [each.settles for each in settled if each.settles is not None])
         clear_invocation_callbacks(
-            self._connection, [each.settles_invocation for each in told if each.settles_invocation is not None]
+            self._connection, [each.settles_invocation for each in settled if each.settles_invocation is not None]
         )
-        self._workshop.at_work.clear(self._connection, self._workshop.lease.node_id, self._stored.keys() - self._left)
+        self._context.crash_loop_guard.clear(
+            self._connection, self._context.lease.node_id, self._stored.keys() - self._left
+        )
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
         return BatchResult(
             answers, changes, continuing, self._parked, held_bytes=self._held, steps_gone_on=self._steps_gone_on
         )
 
     def settle(self) -> None:
-        """The transaction is durable. What goes on at once, or is to be loaded often or at much cost, is kept."""
-        self._workshop.at_work.cleared(self._stored.keys() - self._left)
+        """The transaction is durable: cache the executions that will be needed soon, or are expensive to load."""
+        self._context.crash_loop_guard.cleared(self._stored.keys() - self._left)
         for changes in self._changes.values():
             changes.stored.version += changes.is_saved
         for execution_id, stored in self._stored.items():
             if stored.parked_error is not None or not stored.execution.is_running:
                 continue
-            has_calls = self._workshop.lease.node_id in stored.leases.values()
+            has_calls = self._context.lease.node_id in stored.leases.values()
             was_kept = execution_id in self._left and execution_id in self._kept
             if has_calls or was_kept or execution_id in self._more or stored.is_worth_keeping:
-                self._workshop.warm.keep(stored)
+                self._context.cache.keep(stored)
 
     def _load(self, execution_ids: list[str]) -> None:
         if not execution_ids:
             return
-        warm = self._workshop.warm.take(self._connection, set(execution_ids))
+        warm = self._context.cache.take(self._connection, set(execution_ids))
         cold = [execution_id for execution_id in execution_ids if execution_id not in warm]
         self._stored, broken = load_headers(self._connection, cold, bare=self._headers_only)
         if not self._headers_only:
-            limits, at_work = self._workshop.limits, self._workshop.at_work
-            self._held = load_lists(self._connection, self._stored, broken, self._ending, at_work, limits)
+            limits, guard = self._context.limits, self._context.crash_loop_guard
+            self._held = load_lists(self._connection, self._stored, broken, self._ending, guard, limits)
         self._stored |= warm
         self._kept = warm.keys()
         for execution_id, error in broken.items():
             stored = self._stored[execution_id]
             if not stored.execution.is_running or stored.parked_error is not None:
-                continue  # nothing goes on with it in any case
+                continue  # it makes no progress anyway
             log.error("execution %s is parked: %s", execution_id, error)
             stored.parked_error = error
             self._parked.append(execution_id)
             park_execution(self._connection, execution_id, error)
 
     def _do_all(self, items: Sequence[Item]) -> list[Any]:
-        """Answers to the first items, as many as there is room for."""
+        """Answers to the first items, up to the bound of what a batch makes."""
         return [self._do(item) for item in takewhile(self._has_room, items)]
 
     def _has_room(self, item: Item) -> bool:
@@ -167,7 +178,7 @@ class Batch:
         return self._write(item)
 
     def _look_up_starts(self, news: list[NewExecution]) -> None:
-        """The flows to start and the executions that hold the names already, in one statement each."""
+        """The flows to start, and the executions that have the names already, in one statement each."""
         if not news:
             return
         self._flows = find_flows(self._connection, {new.flow_name for new in news})
@@ -184,7 +195,7 @@ class Batch:
         if flow is None:
             return Receipt(ReceiptKind.NO_FLOW)
         key = (flow.flow_id, new.name)
-        if new.execution_id in self._begun:  # the same start again: its first commit came through after all
+        if new.execution_id in self._begun:  # a repeated start whose first commit succeeded
             return Receipt(ReceiptKind.EXISTS, existing=(new.execution_id, self._begun[new.execution_id]), flow=flow)
         if key in self._taken:
             return Receipt(ReceiptKind.EXISTS, existing=self._taken[key], flow=flow)
@@ -196,14 +207,14 @@ class Batch:
         return msgspec.structs.replace(receipt, flow=flow, started=row_of_new(stored, flow))
 
     def _write(self, write: Write) -> Any:
-        execute_plain(self._connection, "SAVEPOINT item")  # SQLAlchemy's own take forty times as long
+        execute_plain(self._connection, "SAVEPOINT item")  # SQLAlchemy's savepoints take 40 times as long
         try:
             answer = write.change(self._connection)
             execute_plain(self._connection, "RELEASE SAVEPOINT item")
             return answer
-        except OperationalError:  # the transaction itself may be gone, and all that came before it in this batch
+        except OperationalError:  # the transaction may be lost, with all earlier items
             raise
-        except Exception as error:  # it fails alone: the answer carries it to whoever asked
+        except Exception as error:  # it fails alone: its caller gets the exception
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
             execute_plain(self._connection, "ROLLBACK TO SAVEPOINT item")
@@ -222,24 +233,24 @@ class Batch:
             return Receipt(ReceiptKind.STALE)
         try:
             return self._advance(stored, envelope.message)
-        except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, and what came before in it
+        except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, with all earlier items
             raise
-        except Exception as error:  # our bug or a damaged record: this execution stops here, the others go on
+        except Exception as error:  # a bug or a damaged record: only this execution stops
             log.exception("execution %s is parked", envelope.execution_id)
             self._park(stored.execution, f"{type(error).__name__}: {error}")
             return Receipt(ReceiptKind.PARKED)
 
     def _is_leased(self, envelope: Envelope, stored: StoredExecution) -> bool:
-        """Whether a reply comes from the node that the call is leased to, and from this life of it."""
+        """Whether this node holds the call of the reply, under the same lease as when it made the call."""
         if envelope.lease is None or not isinstance(envelope.message, TaskReplied):
             return True
         holder = stored.leases.get(envelope.message.scope_id, envelope.lease)
-        return envelope.lease == holder == self._workshop.lease.node_id
+        return envelope.lease == holder == self._context.lease.node_id
 
     def _advance(self, stored: StoredExecution, message: Message) -> Receipt:
-        flow = EMPTY_FLOW  # ending and being over need none, and must work where the definition is what is broken
+        flow = EMPTY_FLOW  # not needed to end an execution, and may be what is broken
         if stored.execution.is_running and not isinstance(message, ENDING):
-            flow = self._workshop.definitions.get(self._connection, stored.definition_id)
+            flow = self._context.definitions.get(self._connection, stored.definition_id)
         execution_id, bytes_before = stored.execution.execution_id, stored.execution.document_bytes
         environment = self._environment_to_go_on if isinstance(message, Continue) else self._environment
         turns = make_turns(self._connection, flow, stored, message, environment)
@@ -251,23 +262,23 @@ class Batch:
         if turns[-1].more:
             self._more.add(execution_id)
         elif len(turns) > 1 or isinstance(message, Continue) or not stored.execution.is_running:
-            self._more.discard(execution_id)  # it went on with all that was ready
+            self._more.discard(execution_id)  # no scope is ready any more
         return Receipt(_KINDS[turns[0].outcome.kind], turns[0].outcome.event_id)
 
     def _grow(self, execution_id: str, document_bytes: int, history_bytes: int, *, is_made: bool) -> None:
-        """Count what the batch holds and what it made. Bytes that an execution lets go make no room for other items:
-        something had to be written for them. What a stop makes is small and takes no room from other items.
+        """Count what the batch holds and what it made. An execution that shrinks makes no room for other items, because
+        its change has to be written too. What a stop makes is small and takes no room from other items.
         """
         self._held += document_bytes + history_bytes
         if is_made:
             made = max(document_bytes, 0) + history_bytes
             self._made += made
             self._made_by[execution_id] = self._made_by.get(execution_id, 0) + made
-        if self._held > self._workshop.limits.execution_data_bytes_max and self._may_divide:
+        if self._held > self._context.limits.execution_data_bytes_max and self._may_divide:
             raise TooMuchAtOnce
 
     def _park(self, execution: Execution, error: str) -> None:
-        """Forget everything this batch did to the execution and keep what the database has."""
+        """Discard everything that this batch did to the execution; its rows stay as they were."""
         execution_id = execution.execution_id
         stored = self._stored.pop(execution_id)
         self._changes.pop(execution_id, None)
@@ -277,7 +288,7 @@ class Batch:
             park_execution(self._connection, execution_id, error)
 
     def _revise(self, item: Item, answer: Any) -> Any:
-        """An execution parked late in the batch takes the receipts of its earlier messages with it."""
+        """If an execution was parked late in the batch, the receipts of its earlier messages change as well."""
         if isinstance(item, Envelope) and item.execution_id in self._broken:
             return Receipt(ReceiptKind.PARKED)
         return answer
@@ -296,14 +307,14 @@ def _ending(envelopes: Sequence[Envelope]) -> set[str]:
     return stopped | (ending - going_on)
 
 
-def _told(items: Sequence[Item], answers: Sequence[Any]) -> list[Envelope]:
-    """The callbacks that were taken, or never will be; one that could not be taken now is told again later."""
+def _settled(items: Sequence[Item], answers: Sequence[Any]) -> list[Envelope]:
+    """The callbacks that are done: accepted, or refused for good. The others are delivered again later."""
     return [
         item
         for item, answer in zip(items, answers, strict=True)
         if isinstance(item, Envelope)
         and (item.settles is not None or item.settles_invocation is not None)
-        and answer.kind not in TOLD_LATER
+        and answer.kind not in RETRIED_LATER
     ]
 
 

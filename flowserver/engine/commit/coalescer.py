@@ -12,9 +12,9 @@ lock:
   meanwhile belong to the next write.
 
 So each change is in exactly one write, changes are made in the order in which they were added, and a transaction holds
-one group of `GROUP_MAX` at most: what a full group leaves is requested when its answers are there. A write that fails
-before it has taken anything is the only one that is queued, so its error is the answer to all that wait. A group that
-fails is made again change by change, unless the error says that no change could be made now.
+one group of `GROUP_MAX` at most: what a full group leaves is requested when its answers are there. If a write fails
+before it took any change, no other write is queued, so all waiting changes fail with its error. If a group fails, each
+of its changes is tried alone, unless the error shows that no change could be made now.
 
 The reader (`engine/commit/reader.py`) begins its transactions itself and takes its questions in the event loop: it has
 neither this race nor a committer, so it does not use this class.
@@ -50,9 +50,9 @@ class Coalescer(Generic[K, A]):
         pending_max: int,
         weigh: Callable[[K], int] = lambda _: 1,
     ) -> None:
-        """`apply` makes changes in the writer's thread and returns for each its result, or the exception for it alone.
+        """`apply` makes changes in the writer's thread and returns for each its result, or its exception.
 
-        It may get the same changes again, after a try that was perhaps committed.
+        It may get the same changes again, after a try that may have been committed.
         """
         self._committer = committer
         self._apply = apply

@@ -1,7 +1,12 @@
-"""The one writer: whatever arrives while a commit runs becomes the next batch.
+"""The single writer: items that arrive while a commit runs become the next batch.
 
-Answers are given only after the commit. What callers ask for is bounded: they can be told to come back. The engine's
-own messages always fit, because they are bounded by what is running. `fair_queue.py` has the order of all of them.
+Callers get their answers only after the commit. Requests of callers are bounded; a full queue refuses them with
+ResourceThrottled. The engine's own messages are always accepted, because what runs bounds them. `fair_queue` has the
+order of the items.
+
+A batch that fails is taken apart, and each item is tried alone, so only an item at fault fails. An execution that the
+database cannot read or save is parked. If the database is away, all items fail. After an error that no item explains
+(a bug in the writer itself) nothing can be committed: all items fail with WriterCrashed, and the process ends.
 """
 
 import asyncio
@@ -22,7 +27,7 @@ from flowserver.base.sharing import give
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce
-from flowserver.engine.commit.fair_queue import Asked, FairQueue
+from flowserver.engine.commit.fair_queue import FairQueue, Pending
 from flowserver.engine.commit.items import ENDING, Envelope, Item, Receipt, ReceiptKind, Write
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.executions.crash_marks import clear_at_work_of
@@ -34,43 +39,42 @@ from flowserver.store.sql.unreadable import is_damage
 log = logging.getLogger(__name__)
 
 CONFLICT_TRIES_MAX = 5
-"""How often an item that met another node's commit is tried again, alone."""
+"""How often an item that conflicted with another node's commit is tried alone."""
 
-IN_THE_WAY = ("40P01", "40001")
-"""PostgreSQL's codes for a deadlock, which it has resolved by ending this transaction, and a failed serialization."""
+CONFLICT_CODES = ("40P01", "40001")
+"""PostgreSQL's codes for a deadlock that ended this transaction, and for a serialization failure."""
 
 GIVE_BACK_BYTES = 8_388_608
-"""After a batch that held more, memory is given back when there is nothing to do: freed memory would stay with the
-process otherwise."""
+"""After a batch that held more, the idle writer returns freed memory to the system; the allocator would keep it."""
 
 T = TypeVar("T")
 
 
 class WriterCrashed(InterfaceError):
-    """The writer ended by an error that no item is to blame for; this process commits nothing any more."""
+    """The writer ended with an error that no item caused; this process commits nothing any more."""
 
     def __init__(self) -> None:
         super().__init__("COMMIT", None, Exception("the writer has crashed, and this process commits nothing any more"))
 
 
 class CommitListener(Protocol):
-    """Who acts on what was committed; called in the event loop, in commit order."""
+    """Acts on what was committed; called in the event loop, in commit order."""
 
     def committed(self, result: BatchResult) -> None:
         """The batch is durable: carry out its commands."""
         ...
 
     def lease_lost(self) -> None:
-        """This node was taken for dead and has come back as another: its calls are others' now."""
+        """This node was declared dead and has a new id: other nodes own its calls now."""
         ...
 
 
 class Committer:
-    """Takes items from the event loop, commits them in batches in a thread of its own."""
+    """Takes items from the event loop and commits them in batches, in its own thread."""
 
-    def __init__(self, database: Database, workshop: BatchContext, listener: CommitListener) -> None:
+    def __init__(self, database: Database, context: BatchContext, listener: CommitListener) -> None:
         self._database = database
-        self._workshop = workshop
+        self._context = context
         self._listener = listener
         self._queue = FairQueue()
         self._was_too_much = False
@@ -80,19 +84,19 @@ class Committer:
         self._stopping = False
         self._stopped = False
         self.has_crashed = False
-        """Whether the writer ended by an error; everything that is asked of it fails with WriterCrashed."""
+        """Whether the writer ended with an error; every submission now raises WriterCrashed."""
         self.on_crash: Callable[[], object] = lambda: None
         """Called once the writer has crashed: the process must end, so that a supervisor starts it again."""
         self._has_rejoined = False
         self._held_bytes = 0
-        """The most that a batch has held since memory was given back."""
+        """The most that a batch has held since freed memory was returned."""
 
     def start(self) -> None:
-        """Begin to commit."""
+        """Start committing."""
         self._loop_task = asyncio.create_task(self._run(), name="committer")
 
     async def stop(self) -> None:
-        """Commit what is queued, then end."""
+        """Commit what is queued, then stop."""
         self._stopping = True
         self._wake.set()
         if self._loop_task is not None:
@@ -103,9 +107,8 @@ class Committer:
     async def submit(self, envelope: Envelope, *, bounded: bool = False) -> Receipt:
         """Commit a message and return its receipt.
 
-        Raises ResourceThrottled at once when `bounded` and the queue is full, or when this has stopped;
-        SQLAlchemyError when the database could not commit, in which case it is unknown whether it did. One of these is
-        WriterCrashed.
+        Raises ResourceThrottled at once if `bounded` and the queue is full, or if the committer has stopped. Raises
+        SQLAlchemyError, of which WriterCrashed is one, if the commit failed: it may have been made all the same.
         """
         receipt: Receipt = await self._put(envelope, bounded=bounded)
         return receipt
@@ -123,7 +126,7 @@ class Committer:
     def _put(self, item: Item, *, bounded: bool) -> asyncio.Future[Any]:
         if self.has_crashed:
             raise WriterCrashed
-        if self._stopped or (bounded and self._queue.asked >= self._workshop.limits.pending_messages_max):
+        if self._stopped or (bounded and self._queue.requested >= self._context.limits.pending_messages_max):
             raise ResourceThrottled
         future = asyncio.get_running_loop().create_future()
         self._queue.put((item, future), by_caller=bounded)
@@ -133,7 +136,7 @@ class Committer:
     async def _run(self) -> None:
         try:
             await self._commit_all()
-        except BaseException as error:  # our bug, or this task is cancelled: no caller may be left waiting
+        except BaseException as error:  # a bug, or this task was cancelled: no caller may wait for ever
             self.has_crashed = True
             for _, future in self._queue.unanswered():
                 give(future, WriterCrashed())
@@ -152,10 +155,10 @@ class Committer:
             if self._held_bytes > GIVE_BACK_BYTES:
                 self._held_bytes = 0
                 await loop.run_in_executor(self._thread, give_back_memory)
-        self._stopped = True  # before anything else can be put in
+        self._stopped = True  # before another item is added
 
-    async def _commit_some(self, taken: Sequence[Asked]) -> None:
-        """Commit these, or the first of them if all are too much at once; the others wait again."""
+    async def _commit_some(self, taken: Sequence[Pending]) -> None:
+        """Commit these, or only the first if all are too much at once; the queue takes back the rest."""
         items = [item for item, _ in taken]
         self._was_too_much = False
         results = await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, items)
@@ -175,20 +178,20 @@ class Committer:
     def _deliver(self, result: BatchResult, futures: Any) -> None:
         try:
             self._listener.committed(result)
-        except Exception:  # the commit stands; recovery finds again what was not carried out
+        except Exception:  # it is committed, and recovery finds what was not done
             log.exception("acting on a commit failed")
         for answer in result.answers:
             give(next(futures), answer)
 
     def _commit(self, items: Sequence[Item]) -> list[BatchResult]:
-        """The items' results in order; if they cannot be committed together, each is tried alone.
+        """Results in order. If the items cannot be committed together, each is tried alone.
 
-        If they are too much at once, only the first of them are committed and have results.
+        If they are too much at once, only the first are committed and have results.
         """
         try:
             with BACKGROUND.held_up():
                 return [self._transact(items)]
-        except TooMuchAtOnce:  # nothing was done: it is no failure of any of them
+        except TooMuchAtOnce:  # nothing was done, and no item failed
             self._was_too_much = True
             return self._commit(items[: len(items) // 2])
         except Exception as error:
@@ -198,7 +201,7 @@ class Committer:
             return self._commit_apart([_once_more(item) for item in items])
 
     def _commit_apart(self, items: Sequence[Item]) -> list[BatchResult]:
-        """Each item alone, until the database proves to be away: the rest would only wait for it one after another."""
+        """Each item alone. Once the database proves to be away, the rest fail at once."""
         results: list[BatchResult] = []
         for item in items:
             results.append(self._commit_alone(item, None))
@@ -208,10 +211,10 @@ class Committer:
         return results
 
     def _answers(self) -> bool:
-        """Whether the database takes part, so that the item that has just failed is at fault alone."""
+        """Whether the database works, so that only the item that has just failed is at fault."""
         try:
             with self._database.write() as connection:
-                hold_lease(connection, self._workshop.lease.node_id)
+                hold_lease(connection, self._context.lease.node_id)
         except LeaseLost:
             return True
         except Exception:
@@ -231,7 +234,7 @@ class Committer:
         return self._give_up(item, error)
 
     def _give_up(self, envelope: Envelope, error: Exception) -> BatchResult:
-        """The database is well, but this execution cannot be read or saved: trying again would not help."""
+        """The database works, but this execution cannot be read or saved: another try would fail as well."""
         log.error("execution %s is parked", envelope.execution_id, exc_info=error)
         if envelope.new is not None:
             return BatchResult(answers=[Receipt(ReceiptKind.PARKED)])
@@ -243,13 +246,13 @@ class Committer:
         return self._park(envelope, error)
 
     def _park(self, envelope: Envelope, error: Exception) -> BatchResult:
-        """Touches nothing but the header. That it can be committed proves once more that the database is well."""
+        """Change only the header. If that can be committed, the database works."""
         reason = f"{type(error).__name__}: {reason_of(error)}"
         try:
             with self._database.write() as connection:
-                hold_lease(connection, self._workshop.lease.node_id)
+                hold_lease(connection, self._context.lease.node_id)
                 park_execution(connection, envelope.execution_id, reason)
-        except Exception as failed:  # whatever it is, the writer must go on
+        except Exception as failed:  # the writer must continue
             return BatchResult(answers=[failed])
         return BatchResult(answers=[Receipt(ReceiptKind.PARKED)], parked=[envelope.execution_id])
 
@@ -258,11 +261,11 @@ class Committer:
             return self._attempt_marked(items, headers_only)
         except LeaseLost as lost:
             self._rejoin()
-            log.warning("%s; it comes back as another, %s", lost, self._workshop.lease.node_id)
+            log.warning("%s; it continues under the new id %s", lost, self._context.lease.node_id)
             return self._attempt_marked(items, headers_only)
 
     def _attempt_marked(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
-        """Try, and mark large executions first when they are met."""
+        """Try; if large executions are not marked yet, mark them and try again."""
         while True:
             try:
                 return self._attempt(items, headers_only)
@@ -270,62 +273,62 @@ class Committer:
                 self._mark(unmarked.execution_ids)
 
     def _mark(self, execution_ids: Collection[str]) -> None:
-        at_work, node_id = self._workshop.at_work, self._workshop.lease.node_id
+        guard, node_id = self._context.crash_loop_guard, self._context.lease.node_id
         with self._database.write() as connection:
             hold_lease(connection, node_id)
-            ends = at_work.mark(connection, node_id, execution_ids)
-        at_work.marked(ends)
+            ends = guard.mark(connection, node_id, execution_ids)
+        guard.marked(ends)
 
     def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
         began = time.perf_counter()
         with self._database.write() as connection:
-            batch = Batch(connection, self._workshop, headers_only=headers_only, is_shared=self._queue.is_shared)
+            batch = Batch(connection, self._context, headers_only=headers_only, is_shared=self._queue.is_shared)
             result = batch.run(items)
         batch.settle()
         result.seconds = time.perf_counter() - began
         return result
 
     def _rejoin(self) -> None:
-        """Take a new lease. Replies under the old one will be stale; whatever callers asked for is still good."""
-        workshop = self._workshop
-        lost = workshop.lease.node_id
-        node_id = workshop.lease.renew()
-        workshop.warm.clear()
+        """Take a new lease. Replies under the old one will be stale; requests of callers remain valid."""
+        context = self._context
+        lost = context.lease.node_id
+        node_id = context.lease.renew()
+        context.cache.clear()
         self._has_rejoined = True
         with self._database.write() as connection:
             clear_at_work_of(connection, lost)
-            register_node(connection, node_id, self._database.session_name, workshop.clock.now_ms())
-        workshop.at_work.forget()
+            register_node(connection, node_id, self._database.session_name, context.clock.now_ms())
+        context.crash_loop_guard.forget()
 
 
 async def all_of(submissions: Iterable[Awaitable[T]]) -> list[T | None]:
-    """What each came to, None for those that failed: one that cannot be committed does not keep the others from it."""
+    """The results in order, None for those that failed. One failure does not affect the others."""
     results = await asyncio.gather(*submissions, return_exceptions=True)
     for error in results:
         if isinstance(error, Exception):
-            log.warning("something could not be committed and is left for later: %s", reason_of(error))
+            log.warning("a submission failed and is left to recovery: %s", reason_of(error))
     return [None if isinstance(result, BaseException) else result for result in results]
 
 
 def _once_more(item: Item) -> Item:
-    """The item for another try: the first may have been committed after all, so even a start of a unique name looks."""
+    """The item for another try. The first may have been committed, so even a start with a unique name is looked up."""
     if isinstance(item, Envelope) and item.new is not None:
         return replace(item, new=replace(item.new, name_is_unique=False))
     return item
 
 
 def _is_conflict(error: Exception) -> bool:
-    """Whether another node's commit was in the way: the same, tried again, meets another state of affairs."""
-    return isinstance(error, (VersionConflict, IntegrityError)) or sqlstate_of(error) in IN_THE_WAY
+    """Whether another node's commit conflicted: another try sees the new state."""
+    return isinstance(error, (VersionConflict, IntegrityError)) or sqlstate_of(error) in CONFLICT_CODES
 
 
 def _may_pass(error: Exception, tries: int) -> bool:
-    """Whether the same may work at once: somebody was faster, a session was cut, or a mishap looks like damage."""
+    """Whether another try may succeed at once: after a conflict, a lost session, or what looked like damage once."""
     return _is_conflict(error) or (tries == 0 and (is_damage(error) or was_cut(error)))
 
 
 def _is_at_fault(error: Exception) -> bool:
-    """Whether the item is to blame: our own code fails, or the database does but for these rows, or refuses them."""
+    """Whether the item is at fault: our code failed on it, or the database cannot read or store its rows."""
     if not isinstance(error, SQLAlchemyError):
         return not isinstance(error, (VersionConflict, LeaseLost))
     return isinstance(error, (DataError, IntegrityError)) or is_damage(error)

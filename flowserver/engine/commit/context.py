@@ -1,4 +1,4 @@
-"""What every batch needs: the node's clock, limits, lease and memory, and how much one batch does for one execution."""
+"""What every batch needs: the node's clock, limits, lease and caches; and how much a batch may do for one execution."""
 
 from dataclasses import dataclass, field, replace
 
@@ -12,15 +12,15 @@ from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.machine.mappings import Environment, MissingSource
 
 SHARED_TURN_STEPS = 50
-"""Steps of a turn in which an execution goes on while others have messages, which wait for it."""
+"""Steps of a `Continue` turn while messages of other executions wait."""
 
 MADE_BYTES = 524_288
-"""Of documents and events that a batch makes, before what is left of its items waits for another: large results of
-one execution take so long that others come between."""
+"""Documents and events that a batch makes before it leaves the rest of its items to another batch: writing large
+results takes so long that other executions must come in between."""
 
 SHARED_BYTES = 131_072
-"""Of those that one execution makes in a batch while others have messages, before its next items wait for another
-batch: to write 50 KB takes a millisecond, and each step of the others waits for what is written before it."""
+"""The same for one execution while messages of others wait: writing 50 KB takes 1 ms, and each step of the other
+executions waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +33,20 @@ class BatchContext:
     tokens: TaskTokens
     lease: Lease
     definitions: DefinitionCache
-    warm: ExecutionCache
-    at_work: CrashLoopGuard = field(default_factory=CrashLoopGuard)
+    cache: ExecutionCache
+    crash_loop_guard: CrashLoopGuard = field(default_factory=CrashLoopGuard)
     made_bytes_max: int = MADE_BYTES
     _shared_limits: Limits = field(init=False)
 
     def __post_init__(self) -> None:
-        """What is the same for all batches."""
+        """Derive what is the same for all batches."""
         steps_max = min(self.limits.turn_steps_max, SHARED_TURN_STEPS)
         object.__setattr__(self, "_shared_limits", replace(self.limits, turn_steps_max=steps_max))
 
     def environment_to_go_on(self) -> Environment:
-        """The same for executions that go on while others share the writer."""
+        """The same for `Continue` messages while other executions share the writer."""
         return replace(self.environment(), limits=self._shared_limits)
 
     def environment(self) -> Environment:
-        """The machine's view of this moment."""
+        """The machine's environment at this instant."""
         return Environment(self.clock.now_ms(), self.limits, self.missing_source, self.tokens.make)

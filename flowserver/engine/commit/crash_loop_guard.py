@@ -1,9 +1,10 @@
-"""What keeps one large execution from ending the process again and again.
+"""Prevents a crash loop: one large execution must not end the process again and again.
 
-Reading an execution may take more memory than there is, and then the process is killed, restarted, and reads the same
-execution first. So a large one is marked in the database before its step lists are read, in a transaction of its own;
-the transaction that saves what came of it deletes the mark. A mark whose node is gone tells of an unclean end, and an
-execution that was at work at several in a row is parked. Small executions are never marked and cost nothing.
+Loading an execution may need more memory than there is. Then the system kills the process, and after the restart it
+loads the same execution first. So a large execution is marked in the database before its scopes are loaded, in a
+transaction of its own; the transaction that saves the result deletes the mark. A mark whose node is gone means that
+the node ended uncleanly during this work. An execution with several such ends in a row is parked. Small executions are
+never marked and cost nothing.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,18 +15,18 @@ from sqlalchemy import Connection
 from flowserver.store.executions.crash_marks import any_was_at_work, clear_at_work, mark_at_work
 
 LARGE_BYTES: Final = 1_048_576
-"""Documents of so many bytes make an execution large: reading them takes longer than a mark."""
+"""An execution with more bytes of documents is large: loading them takes longer than a mark."""
 
 UNCLEAN_ENDS_MAX: Final = 3
-"""An execution that was at work at so many unclean ends in a row is parked."""
+"""An execution is parked after so many unclean ends in a row during work on it."""
 
 
 class TooMuchAtOnce(Exception):
-    """The batch would hold too much in memory, or work on a suspect beside others: it must be divided."""
+    """The batch would hold too much in memory, or process a suspect with others: it must be divided."""
 
 
 class NotMarked(Exception):
-    """Large executions are to be read that are not marked yet."""
+    """Large executions must be marked before they are loaded."""
 
     def __init__(self, execution_ids: Collection[str]) -> None:
         super().__init__(execution_ids)
@@ -33,16 +34,16 @@ class NotMarked(Exception):
 
 
 class CrashLoopGuard:
-    """The marks of this process. For one thread: the writer's."""
+    """The marks of this process. Used only by the writer's thread."""
 
     def __init__(self) -> None:
         self._ends: dict[str, int] = {}
 
     def admit(self, sizes: Mapping[str, int]) -> dict[str, str]:
-        """Which of these executions must not be read, and why; `sizes` are the bytes of their documents.
+        """Which of these executions must not be loaded, and why; `sizes` are the bytes of their documents.
 
-        Raises NotMarked, TooMuchAtOnce. An execution that was at work at an unclean end is worked on alone, so that no
-        other is suspected with it.
+        Raises NotMarked, TooMuchAtOnce. An execution with an unclean end is processed alone, so that no other one
+        becomes a suspect with it.
         """
         large = [execution_id for execution_id, size in sizes.items() if size > LARGE_BYTES]
         unmarked = [execution_id for execution_id in large if execution_id not in self._ends]
@@ -53,9 +54,9 @@ class CrashLoopGuard:
         return {key: _refusal(self._ends[key], sizes[key]) for key in large if self._ends[key] >= UNCLEAN_ENDS_MAX}
 
     def mark(self, connection: Connection, node_id: str, execution_ids: Collection[str]) -> dict[str, int]:
-        """Mark them in a transaction of its own; after its commit `marked` takes what this returns.
+        """Mark them in a transaction of its own; pass the result to `marked` after its commit.
 
-        Raises TooMuchAtOnce if one of several was at work at an unclean end: only what is read next may be marked.
+        Raises TooMuchAtOnce if one of several had an unclean end: only what is loaded next may be marked.
         """
         if len(execution_ids) > 1 and any_was_at_work(connection, execution_ids):
             raise TooMuchAtOnce
@@ -66,22 +67,22 @@ class CrashLoopGuard:
         self._ends |= ends
 
     def clear(self, connection: Connection, node_id: str, execution_ids: Collection[str]) -> None:
-        """Delete the marks of the executions that a batch has read, with what it saves.
+        """Delete the marks of the executions that a batch has loaded, in its transaction.
 
-        After its commit `cleared` must follow. A batch that failed leaves its marks to the next one that reads them.
+        Call `cleared` after its commit. A batch that failed leaves its marks to the next batch that loads them.
         """
         marked = [execution_id for execution_id in execution_ids if execution_id in self._ends] if self._ends else []
         if marked:
             clear_at_work(connection, node_id, marked)
 
     def cleared(self, execution_ids: Collection[str]) -> None:
-        """Their marks are gone for good."""
+        """Their marks are durably deleted."""
         if self._ends:
             for execution_id in execution_ids:
                 self._ends.pop(execution_id, None)
 
     def forget(self) -> None:
-        """This process goes on as another node."""
+        """This process continues under another node id."""
         self._ends.clear()
 
 

@@ -1,4 +1,4 @@
-"""Compiled flows by definition id. Definitions are immutable, so a compiled one is right for ever."""
+"""Compiled flows by definition id. Definitions are immutable, so a cached flow is never stale."""
 
 from cachetools import LRUCache
 from sqlalchemy import Connection
@@ -16,7 +16,7 @@ class DefinitionUnusable(Exception):
 
 
 class DefinitionCache:
-    """A cache of compiled flows, least recently used out first. For one thread: the writer's."""
+    """An LRU cache of compiled flows. For one thread."""
 
     def __init__(self) -> None:
         self._flows: LRUCache[str, Flow] = LRUCache(CACHED_FLOWS_MAX)

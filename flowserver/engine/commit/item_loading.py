@@ -1,4 +1,4 @@
-"""Which step lists a batch reads: none that it does not need, and not too much at once."""
+"""Which scopes a batch loads: only those that it needs, and not too many bytes at once."""
 
 from collections.abc import Mapping
 
@@ -14,13 +14,13 @@ def load_lists(
     headers: Mapping[str, StoredExecution],
     broken: dict[str, str],
     ending: set[str],
-    at_work: CrashLoopGuard,
+    guard: CrashLoopGuard,
     limits: Limits,
 ) -> int:
-    """Add the step lists of executions that go on, and of those that are `ending` only the names of their calls.
+    """Load the scopes of the executions; of those that are `ending` only the names of their calls.
 
-    Returns how many bytes of documents that are. Notes in `broken` which cannot or must not be read. Raises NotMarked,
-    TooMuchAtOnce.
+    Returns the bytes of their documents. Adds to `broken` those that cannot or must not be read, with the reason.
+    Raises NotMarked, TooMuchAtOnce.
     """
     running = {key: stored for key, stored in headers.items() if stored.execution.is_running and key not in broken}
     load_calls(connection, [running[key] for key in ending & running.keys()])
@@ -28,7 +28,7 @@ def load_lists(
     sizes = {key: stored.execution.document_bytes for key, stored in whole.items()}
     if len(sizes) > 1 and sum(sizes.values()) > limits.execution_data_bytes_max:
         raise TooMuchAtOnce
-    refused = at_work.admit(sizes)
+    refused = guard.admit(sizes)
     broken |= refused
     load_scopes(connection, [stored for key, stored in whole.items() if key not in refused], broken)
     return sum(sizes.values())

@@ -1,4 +1,4 @@
-"""What the writer is asked for, and its answers: messages for executions, other changes, and receipts."""
+"""Items of a batch and their results: messages to executions, other changes, and receipts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,30 +17,31 @@ from flowserver.store.flows import FlowRow
 
 
 class ReceiptKind(Enum):
-    """What became of an envelope."""
+    """How an envelope ended."""
 
     APPLIED = auto()
     STALE = auto()
     ENDED = auto()
     NOT_NOW = auto()
     EXISTS = auto()
-    """A start under a name that is taken."""
+    """A start with a name that is taken."""
     UNKNOWN = auto()
     """No such execution."""
     PARKED = auto()
-    """The execution is set aside and takes no messages."""
+    """The execution is parked and accepts no messages."""
     NO_FLOW = auto()
     """A start of a flow that does not exist."""
 
 
 ENDING = (Stop, DeadlineReached)
-"""Messages that end an execution from its header and the names of its calls, so that one ends that cannot be read."""
+"""Messages that need only an execution's header and the names of its calls, so they end one with unreadable scopes."""
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """What became of an envelope: the event that records a report, the execution that holds a taken name.
+    """The result of an envelope.
 
-    For a start also the flow, and the execution as its first turn left it.
+    `event_id` is the event that records a report, `existing` the execution that has the taken name. A start also has
+    the flow, and the execution after its first turn.
     """
 
     kind: ReceiptKind
@@ -51,10 +52,10 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 class NewExecution(msgspec.Struct, frozen=True):
-    """What a start brings along; `input` is `input_text` parsed (`""` stands for no input).
+    """The execution that a start creates; `input` is `input_text` parsed (`""` means no input).
 
-    The flow is looked up in the batch's own transaction, so a start never meets a definition that was replaced or a
-    flow that was deleted before it.
+    The batch looks up the flow in its own transaction, so a start never uses a definition that was replaced or a flow
+    that was deleted before it.
     """
 
     execution_id: str
@@ -64,10 +65,10 @@ class NewExecution(msgspec.Struct, frozen=True):
     input: JsonObject
     callback_token: str | None = None
     name_is_unique: bool = False
-    """The name holds a fresh UUID, so nobody can have taken it."""
+    """The name contains a new UUID, so it cannot be taken."""
 
     def stored(self, flow: FlowRow) -> StoredExecution:
-        """A fresh execution that has no row yet; the machine sets its instants when it starts it."""
+        """A new execution without a row; the machine sets its instants when it starts."""
         execution = Execution(
             execution_id=self.execution_id,
             flow_name=self.flow_name,
@@ -81,7 +82,7 @@ class NewExecution(msgspec.Struct, frozen=True):
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """A message and the execution it is for; a start brings the execution along."""
+    """A message and the execution that it is for; a start includes the execution."""
 
     execution_id: str
     message: Message
@@ -89,14 +90,14 @@ class Envelope(msgspec.Struct, frozen=True):
     settles: str | None = None
     """The ended execution whose callback this message delivers."""
     settles_invocation: str | None = None
-    """The like, for an asynchronous invocation."""
+    """The ended asynchronous invocation whose callback this message delivers."""
     lease: str | None = None
-    """For the reply of a call: the node that made it. It counts only while the call is still that node's."""
+    """For the reply of a call: the node that made it. The reply is stale once another node holds the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Any other change, made in the batch's transaction but failing alone."""
+    """Any other change, made in the batch's transaction. If it fails, it fails alone."""
 
     change: Callable[[Connection], Any]
 

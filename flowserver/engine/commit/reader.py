@@ -1,8 +1,8 @@
-"""The one reader of small questions: whatever is asked while it reads becomes its next transaction.
+"""The reader of look-ups by key: questions that arrive while it reads become its next transaction.
 
-A thread, a connection and a transaction for each question would cost several times what a look by key does. Questions
-that may take long, such as lists and histories, are asked elsewhere, so that they keep no others waiting: neither here
-nor, since the reader's connection is its own, for a connection.
+A thread, a connection and a transaction for each question would cost several times as much as the look-up. Lists,
+histories and other slow reads use `slow_reads`, so they delay no look-up. The reader has a connection of its own, so
+look-ups do not wait for a connection either.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from flowserver.store.sql.errors import is_away, was_cut
 log = logging.getLogger(__name__)
 
 QUESTIONS_MAX = 100
-"""Questions in one transaction; more would hold its snapshot for longer than it saves."""
+"""Questions in one transaction; more would hold its snapshot too long."""
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ Question = Callable[[Connection], Any]
 
 
 class Reader:
-    """Answers questions in batches, in a thread of its own. Make and use it inside one event loop."""
+    """Answers questions in batches, in its own thread. Make and use it inside one event loop."""
 
     def __init__(self, database: Database, limits: Limits) -> None:
         self._database = database
@@ -41,13 +41,13 @@ class Reader:
         self._reading: asyncio.Task[None] | None = None
         self._is_closed = False
         self.begun = 0
-        """Counts the transactions. While it stands, whatever waits will see all that is committed by now."""
+        """Counts the transactions. Until it changes, waiting questions will see all that is committed now."""
 
     async def ask(self, question: Callable[[Connection], T], *, bounded: bool = False) -> T:
         """Run a query function of a few look-ups; returns what it returns, or raises what it raises.
 
-        What no future can hold, such as StopIteration, is raised as a RuntimeError. Raises ResourceThrottled at once
-        when `bounded` and `pending_messages_max` questions wait, or when this has been closed.
+        An exception that a future cannot hold, such as StopIteration, is raised as RuntimeError. Raises
+        ResourceThrottled at once if `bounded` and `pending_messages_max` questions wait, or if the reader is closed.
         """
         if self._is_closed or (bounded and len(self._asked) >= self._limits.pending_messages_max):
             raise ResourceThrottled
@@ -58,7 +58,7 @@ class Reader:
         return await future
 
     async def close(self) -> None:
-        """Answer what has been asked, and nothing more; then give the thread back."""
+        """Answer the waiting questions, accept no more, and end the thread."""
         self._is_closed = True
         if self._reading is not None:
             await asyncio.wait([self._reading])
@@ -72,7 +72,7 @@ class Reader:
                 answers = await loop.run_in_executor(self._thread, self._answer, [question for question, _ in taken])
                 for (_, future), answer in zip(taken, answers, strict=True):
                     give(future, answer)
-        except BaseException as error:  # this task is ended, or our bug: nobody may be left waiting
+        except BaseException as error:  # a bug, or this task was cancelled: no caller may wait for ever
             for _, future in taken + self._asked:
                 give(future, RuntimeError(f"the reader was ended by {error!r}"))
             self._asked = []
@@ -83,14 +83,14 @@ class Reader:
             self._reading = None
 
     def _take(self) -> list[tuple[Question, asyncio.Future[Any]]]:
-        """The next batch, without those whose askers have gone."""
+        """The next batch, without questions whose callers were cancelled."""
         waiting = [(question, future) for question, future in self._asked if not future.done()]
         self._asked = waiting[QUESTIONS_MAX:]
         self.begun += 1
         return waiting[:QUESTIONS_MAX]
 
     def _answer(self, questions: Sequence[Question]) -> list[Any]:
-        """The answers in order; if the questions cannot be answered together, each is asked alone."""
+        """Answers in order. If the questions cannot be answered together, each is asked alone."""
         try:
             return self._transact(questions)
         except Exception as error:
@@ -100,7 +100,7 @@ class Reader:
             return self._answer_apart(questions)
 
     def _answer_apart(self, questions: Sequence[Question]) -> list[Any]:
-        """Each alone, until the database proves to be away: the rest would only wait for it one after another."""
+        """Each alone. Once the database proves to be away, the rest fail at once."""
         answers: list[Any] = []
         for question in questions:
             try:
@@ -112,7 +112,7 @@ class Reader:
         return answers
 
     def _is_there(self) -> bool:
-        """Whether the database answers, so that the question that has just failed is at fault alone."""
+        """Whether the database works, so that only the question that has just failed is at fault."""
         try:
             self._transact([lambda connection: connection.execute(select(1)).scalar()])
         except Exception:
@@ -129,9 +129,9 @@ def _answer_one(connection: Connection, question: Question) -> Any:
         return question(connection)
     except SQLAlchemyError:  # the transaction may be lost
         raise
-    except Exception as error:  # what it found out, or a mistake of its own
+    except Exception as error:  # its result, or a bug in it
         return error
-    except BaseException as error:  # such as SystemExit, which would end the loop and leave the others waiting
+    except BaseException as error:  # such as SystemExit, which would end the event loop
         mistake = RuntimeError(f"a question raised {error!r}")
         mistake.__cause__ = error
         return mistake

@@ -1,4 +1,4 @@
-"""Trying again what a database that is away could not do. Nothing may be lost because it was."""
+"""Retries with backoff while the database is away, so that nothing is lost by an outage."""
 
 import asyncio
 import logging
@@ -15,10 +15,10 @@ from flowserver.store.sql.errors import holds_nul, is_away, reason_of, was_cut
 log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = (0.05, 0.2, 1.0, 2.0, 5.0)
-"""Pauses before what the database could not do is tried again; the last one repeats."""
+"""Backoff between tries; the last pause repeats."""
 
 FAULTS_MAX = 3
-"""So often the same fails although the database is there, before that is given up."""
+"""Failures of the same work while the database works, before it is given up."""
 
 NUL_IN_TEXT = "a text holds the character NUL, which the database cannot store"
 
@@ -26,10 +26,10 @@ T = TypeVar("T")
 
 
 async def persist(attempt: Callable[[], Awaitable[T]], *, gives_up: bool = False) -> T:
-    """Try until the database takes part; what is tried must do no harm when it has been done already.
+    """Retry until the database works; `attempt` must be idempotent, because an earlier try may have been committed.
 
-    With `gives_up`, it raises the error of what fails again and again although the database is not away.
-    Otherwise it raises InvalidArgument for a text that the database can never store.
+    With `gives_up`, raises the error after FAULTS_MAX failures that are not an outage. Without it, raises
+    InvalidArgument for a text that the database cannot store.
     """
     faults = 0
     for pause in chain(AGAIN_SECONDS, repeat(AGAIN_SECONDS[-1])):
@@ -41,6 +41,6 @@ async def persist(attempt: Callable[[], Awaitable[T]], *, gives_up: bool = False
                 raise
             if holds_nul(error) and not gives_up:
                 raise InvalidArgument(NUL_IN_TEXT) from None
-            log.warning("the database failed, which is tried again: %s", reason_of(error))
+            log.warning("the database failed and the work is retried: %s", reason_of(error))
         await asyncio.sleep(pause)
     raise AssertionError("the pauses never end")

@@ -1,6 +1,6 @@
-"""Questions that may take long: lists, histories, counts. They have threads of their own and delay only each other.
+"""Reads that may take long: lists, histories, counts. They have threads of their own and delay only each other.
 
-What is found by its key asks `Reader`, which answers many such questions in one transaction.
+Look-ups by key use `Reader`, which answers many of them in one transaction.
 """
 
 from collections.abc import Callable
@@ -14,22 +14,22 @@ from flowserver.base.threads import Threads
 from flowserver.store.sql.database import Database
 
 LIST_THREADS = 3
-"""Lists that are read at once; each takes one of the database's `READERS_MAX` connections."""
+"""Slow reads that run at once; each takes one of the database's `READERS_MAX` connections."""
 
 T = TypeVar("T")
 
 
 class Lists:
-    """Answers questions, each in a transaction of its own."""
+    """Runs slow reads, each in a transaction of its own."""
 
     def __init__(self, database: Database, limits: Limits) -> None:
         self._database = database
         self._threads = Threads("lists", LIST_THREADS, waiting_max=limits.pending_messages_max)
 
     async def ask(self, query: Callable[[Connection], T]) -> T:
-        """What the query returns or raises. Raises ResourceThrottled if `pending_messages_max` questions wait."""
+        """Run a query; returns or raises what it does. Raises ResourceThrottled if `pending_messages_max` wait."""
         return await self._threads.run(partial(self._database.run_read, query))
 
     def close(self) -> None:
-        """Take no more questions."""
+        """Accept no more queries."""
         self._threads.close()

@@ -1,4 +1,4 @@
-"""Task tokens: which wait of which execution, authenticated. Opaque to clients, at most 1,024 characters.
+"""Task tokens: authenticated names of waits. Opaque to clients, at most 1,024 characters.
 
 A token is a keyed hash over what it names, so it needs no storage and cannot be forged without the server's key;
 it is used up when the wait it names is over.
@@ -16,7 +16,7 @@ TOKEN_CHARACTERS_MAX = 1_024
 
 @dataclass(frozen=True, slots=True)
 class TokenClaim:
-    """What a token stands for: one entry of a step, or (with a wait id) one attempt of it."""
+    """What a token names: one entry of a step, or (with a wait id) one attempt of it."""
 
     execution_id: str
     scope_id: int

@@ -1,4 +1,4 @@
-"""The turns of one message, and what they write. What a turn wants that is not in memory is loaded for the next one."""
+"""The turns of one message, and how much they write. Rows that a turn needs are loaded before the next turn."""
 
 from collections.abc import Iterable
 
@@ -21,8 +21,9 @@ def make_turns(
     message: Message,
     environment: Environment,
 ) -> list[Turn]:
-    """Tell an execution what happened; the first turn has the outcome, each further one makes a join that was next.
-    Raises VersionConflict if somebody else has changed the execution since it was loaded.
+    """Deliver a message to an execution. The first turn has the outcome; each further one makes the next join.
+
+    Raises VersionConflict if another node has changed the execution since it was loaded.
     """
     turns = [advance(flow, stored.execution, message, environment)]
     while turns[-1].wanted:
@@ -38,7 +39,7 @@ def make_turns(
 
 
 def history_bytes(turns: Iterable[Turn], known: KnownParts) -> int:
-    """How much the turns add to the history: their events, and the large values that are not stored yet."""
+    """Bytes that the turns add to the history: their events, and large values that are not stored yet."""
     size = 0
     for turn in turns:
         size += sum(len(event.detail) for event in turn.events)

@@ -307,8 +307,8 @@ def test_a_large_execution_that_has_to_wait_keeps_its_mark(bench: Bench) -> None
     bench.change(update(executions).where(executions.c.execution_id == "ask-b").values(document_bytes=2_000_000))
     bench.workshop = replace(bench.workshop, made_bytes_max=1)
     with bench.database.write() as connection:
-        marks = bench.workshop.at_work.mark(connection, "node-1", ["ask-b"])
-    bench.workshop.at_work.marked(marks)
+        marks = bench.workshop.crash_loop_guard.mark(connection, "node-1", ["ask-b"])
+    bench.workshop.crash_loop_guard.marked(marks)
     bench.run(*(tell(f"ask-{name}", TaskReported(1, 2, None, Success({}))) for name in "ab"))
     marked = select(at_work.c.execution_id)
     assert bench.database.run_read(lambda c: c.execute(marked).scalars().all()) == ["ask-b"]

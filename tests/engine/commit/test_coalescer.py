@@ -119,7 +119,7 @@ async def test_a_caller_that_is_gone_disturbs_no_other(coalescer: Coalescer[Any,
 
 
 async def test_after_the_committer_has_stopped_all_are_refused(node: Node, doubling: Doubling) -> None:
-    committer = Committer(node.database, node.engine.committer._workshop, node.engine)
+    committer = Committer(node.database, node.engine.committer._context, node.engine)
     await committer.stop()
     coalescer: Coalescer[Any, Any] = Coalescer(committer, doubling, pending_max=5)
     for _ in range(2):  # the first refusal leaves nothing behind that a second change would wait for

@@ -130,7 +130,7 @@ class Polling:
 
     def __init__(self, database: Database, clock: ManualClock, kept: ExecutionCache) -> None:
         self._database = database
-        self._workshop = BatchContext(clock, Limits(), "null", TOKENS, Lease("node-1"), DefinitionCache(), kept)
+        self._context = BatchContext(clock, Limits(), "null", TOKENS, Lease("node-1"), DefinitionCache(), kept)
         with database.write() as connection:
             register_node(connection, "node-1", "session", 0)
             insert_flow(connection, flow_row("polling", definition=definition(POLLING)))
@@ -144,7 +144,7 @@ class Polling:
     def _commit(self, envelope: Envelope) -> Message:
         """Commit it, and return the reply of the call that it orders, whose text is another each time."""
         with self._database.write() as connection:
-            batch = Batch(connection, self._workshop)
+            batch = Batch(connection, self._context)
             result = batch.run([envelope])
         batch.settle()
         (call,) = (command for command in result.changes[0].commands if isinstance(command, InvokeTask))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowserver.engine.commit.fair_queue import BATCH_MAX, DIVIDED_MIN, GOING_ON_STEPS, SHARED_BATCHES, FairQueue
+from flowserver.engine.commit.fair_queue import BATCH_MAX, CONTINUING_STEPS, DIVIDED_MIN, SHARED_BATCHES, FairQueue
 from flowserver.engine.commit.items import Envelope, Item, NewExecution, Write
 from flowserver.machine.messages import Continue, Start, Stop, TimerFired
 
@@ -58,7 +58,7 @@ def test_what_runs_goes_before_what_is_asked_for_which_has_its_share() -> None:
     queue = FairQueue(4)
     put(queue, *asked, by_caller=True)
     put(queue, *own)
-    assert queue.asked == 3
+    assert queue.requested == 3
     assert batch(queue) == [*own[:3], asked[0]]
     assert batch(queue) == [*own[3:], *asked[1:]]
     assert not batch(queue)
@@ -81,19 +81,19 @@ def test_of_two_batches_only_one_has_executions_that_go_on_while_others_wait(que
 
 def test_the_more_steps_they_make_the_fewer_go_on_at_once(queue: FairQueue) -> None:
     put(queue, *(going_on(str(number)) for number in range(3 * BATCH_MAX)))
-    steps = (GOING_ON_STEPS + 1,) * 9 + (GOING_ON_STEPS,) * 3
+    steps = (CONTINUING_STEPS + 1,) * 9 + (CONTINUING_STEPS,) * 3
     counts = [len(batch(queue, steps=each)) for each in steps]
     assert counts == [200, 100, 50, 25, 12, 6, 3, 1, 1, 1, 2, 4]
 
 
 def test_the_writer_is_shared_until_executions_that_go_on_were_alone_for_a_while(queue: FairQueue) -> None:
     put(queue, *(going_on(str(number)) for number in range(3 * BATCH_MAX)))
-    while len(batch(queue, steps=GOING_ON_STEPS + 1)) > 1:
+    while len(batch(queue, steps=CONTINUING_STEPS + 1)) > 1:
         assert not queue.is_shared
     put(queue, tell("outside"))
     seen = []
     for _ in range(SHARED_BATCHES + 2):
-        batch(queue, steps=GOING_ON_STEPS + 1)
+        batch(queue, steps=CONTINUING_STEPS + 1)
         seen.append(queue.is_shared)
     assert seen == [True] * SHARED_BATCHES + [False, False]
 

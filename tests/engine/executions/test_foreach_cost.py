@@ -62,7 +62,7 @@ class Calls:
         self._keeps = keeps
         self._database = database
         self._warm = ExecutionCache(limits.cached_executions_bytes_max)
-        self._workshop = BatchContext(clock, limits, "null", TOKENS, Lease("node-1"), DefinitionCache(), self._warm)
+        self._context = BatchContext(clock, limits, "null", TOKENS, Lease("node-1"), DefinitionCache(), self._warm)
         self._chance = random.Random(0)
         with database.write() as connection:
             register_node(connection, "node-1", "session", 0)
@@ -87,7 +87,7 @@ class Calls:
 
     def _commit(self, batch: list[Envelope]) -> BatchResult:
         with self._database.write() as connection:
-            working = Batch(connection, self._workshop)
+            working = Batch(connection, self._context)
             result = working.run(batch)
         working.settle()
         if not self._keeps:

@@ -1,5 +1,6 @@
 """Executions that hold much: ended without being read, kept apart in memory, and parked if they end the process."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import UNCLEAN_ENDS_MAX
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
+from flowserver.engine.commit.fair_queue import FairQueue
 from flowserver.engine.commit.items import Envelope, Item, NewExecution, ReceiptKind, Write
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.messages import DeadlineReached, Message, Start, Stop, Success, TaskReplied, TimerFired
@@ -126,11 +128,14 @@ def test_a_stop_reads_no_documents_and_drops_the_calls(process: Process) -> None
     assert left == []
 
 
-def test_a_stop_goes_before_what_else_is_in_its_batch(process: Process) -> None:
+async def test_a_stop_goes_before_what_else_is_in_its_batch(process: Process) -> None:
     process.commit(start("calls"))
     spoil(process.database)
-    reply = tell(TaskReplied(2, 2, Success({})))
-    assert process.kinds(reply, tell(Stop()), reply) == [ReceiptKind.ENDED, ReceiptKind.APPLIED, ReceiptKind.ENDED]
+    reply, queue = tell(TaskReplied(2, 2, Success({}))), FairQueue()
+    for item in (reply, tell(Stop()), reply):
+        queue.put((item, asyncio.get_running_loop().create_future()), by_caller=False)
+    batch = [item for item, _ in queue.take()]
+    assert process.kinds(*batch) == [ReceiptKind.APPLIED, ReceiptKind.ENDED, ReceiptKind.ENDED]
     assert parked(process.database) is None
 
 
@@ -265,7 +270,7 @@ def test_what_ends_the_process_again_and_again_is_parked(
         "the server ended uncleanly 3 times in a row while it worked on this execution, which holds 1029 bytes of data"
     )
     assert marks(process.database) == []
-    assert survivor.kinds(tell(WOKEN, "bad"), tell(Stop(), "bad")) == [ReceiptKind.ENDED, ReceiptKind.APPLIED]
+    assert survivor.kinds(tell(Stop(), "bad"), tell(WOKEN, "bad")) == [ReceiptKind.APPLIED, ReceiptKind.ENDED]
 
 
 def test_others_are_not_suspected_with_it(
