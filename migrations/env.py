@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection
 
-from flowserver.store.schema import invocation_tables, queue_tables, tables  # noqa: F401 - for the metadata
+from flowserver.store.schema import invocation_tables, queue_tables, schedule_tables, tables  # noqa: F401 - metadata
 from flowserver.store.schema.metadata import metadata
 from flowserver.store.sql.database import Database
 

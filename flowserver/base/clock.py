@@ -32,6 +32,12 @@ def format_instant(instant_ms: int) -> str:
     return f"{_format_second(seconds)}.{ms:03d}Z"
 
 
+def compact_instant(instant_ms: int, *, with_ms: bool = False) -> str:
+    """UTC without separators, as names may hold it: `20190101T010101Z`, with milliseconds `20190101T010101001Z`."""
+    seconds, ms = divmod(instant_ms, 1000)
+    return time.strftime("%Y%m%dT%H%M%S", time.gmtime(seconds)) + (f"{ms:03d}Z" if with_ms else "Z")
+
+
 @lru_cache(maxsize=1_000)
 def _format_second(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

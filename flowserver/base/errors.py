@@ -21,6 +21,7 @@ FlowServerError
 ├── SignatureNonceUsed         400
 ├── FlowNotExists              404
 ├── ExecutionNotExists         404
+├── ScheduleNotExists          404
 ├── FunctionNotExists          404
 ├── ServiceNotFound            404
 ├── FunctionNotFound           404
@@ -34,6 +35,7 @@ FlowServerError
 ├── TopicAlreadyExist          409
 ├── SubscriptionAlreadyExist   409
 ├── FlowAlreadyExists          409
+├── ScheduleAlreadyExists      409
 ├── InvocationExists           409  (code StatefulAsyncInvocationAlreadyExists)
 ├── ExecutionInputDiffers      409  (REST only, code ExecutionAlreadyExists)
 ├── ExecutionNotParked         409  (REST only)
@@ -202,6 +204,13 @@ class ExecutionNotExists(FlowServerError):
     status = 404
 
 
+class ScheduleNotExists(FlowServerError):
+    """The flow has no schedule of this name."""
+
+    code = "ScheduleNotExists"
+    status = 404
+
+
 class FunctionNotExists(FlowServerError):
     """The function is not registered."""
 
@@ -326,6 +335,13 @@ class PreconditionFailed(FlowServerError):
 
     code = "PreconditionFailed"
     status = 412
+
+
+class ScheduleAlreadyExists(FlowServerError):
+    """The flow has a schedule of this name already."""
+
+    code = "ScheduleAlreadyExists"
+    status = 409
 
 
 class ExecutionNotParked(FlowServerError):

@@ -102,6 +102,30 @@ class Limits:
         reason="branches of one parallel step; the service's documented bound",
         error="400 InvalidArgument (too-many-branches)",
     )
+    schedules_per_flow_max: int = _limit(
+        1_000,
+        unit="schedules",
+        reason="schedules of one flow; more than that is data, which belongs in one schedule's flow",
+        error="429 ResourceThrottled",
+    )
+    schedule_payload_bytes_max: int = _limit(
+        65_536,
+        unit="bytes",
+        reason="a schedule's payload is read with every tick",
+        error="400 InvalidArgument",
+    )
+    schedule_buffer_max: int = _limit(
+        100,
+        unit="starts",
+        reason="starts that wait for what a schedule runs (`BufferAll`), and its triggers; they are part of its row",
+        error="ticks: none, they count as skipped; triggers: 429 ResourceThrottled",
+    )
+    schedule_backfill_ticks_max: int = _limit(
+        1_000,
+        unit="ticks",
+        reason="ticks of one backfill, which are counted before it is accepted",
+        error="400 InvalidArgument",
+    )
     flows_max: int = _limit(
         10_000,
         unit="flows",

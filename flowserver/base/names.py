@@ -31,3 +31,8 @@ def is_execution_name(text: str) -> bool:
 def child_execution_id(execution_id: str, scope_id: int, wait_id: int) -> str:
     """The id of the execution that an attempt of a sub-flow step starts. The same attempt always gives the same id."""
     return str(uuid5(NAMESPACE_OID, f"{execution_id}#{scope_id}#{wait_id}"))
+
+
+def scheduled_execution_id(schedule_id: str, at_ms: int, *, is_trigger: bool) -> str:
+    """The id of the execution that a schedule starts for an instant (ms). The same instant always gives the same id."""
+    return str(uuid5(NAMESPACE_OID, f"{schedule_id}@{at_ms}{'!' if is_trigger else ''}"))

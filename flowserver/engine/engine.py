@@ -52,6 +52,7 @@ from flowserver.engine.options import DEFAULTS, EngineOptions
 from flowserver.engine.queues.expiry import Expiry
 from flowserver.engine.queues.service import Queues
 from flowserver.engine.recovery import Recovery
+from flowserver.engine.schedules.loop import ScheduleLoop
 from flowserver.engine.shutdown import Cutting, drain
 from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.invokers.invocation import Invoker
@@ -125,7 +126,8 @@ class Engine:
         self.deliveries.open(FunctionAddress, FunctionReceiver(self.invocations))
         self.timers = StepTimers(context, self.metrics.woke)
         self.retries = RetryTimer(context, self.invocations.take_over)
-        self.due_loops = {loop.name: loop for loop in (self.timers, self.retries, self.deliveries)}
+        self.schedules = ScheduleLoop(context, self.starter)
+        self.due_loops = {loop.name: loop for loop in (self.timers, self.schedules, self.retries, self.deliveries)}
         self.task_recovery = TaskRecovery(context, self.dispatcher, self.callbacks)
         self.recovery = Recovery(context, (self.task_recovery, InvocationRecovery(context, self.invocations)))
         self.retention = Retention(context, options.rules, self.metrics.deleted)
@@ -234,6 +236,8 @@ class Engine:
         """Act on another node's notice."""
         for execution_id, over in notice.changed.items():
             self.watchers.wake(execution_id, ended=over)
+            if over:
+                self.schedules.execution_ended(execution_id)
         for source, instant_ms in notice.due.items():
             if source in self.due_loops:
                 self.due_loops[source].notice(instant_ms)
@@ -300,6 +304,7 @@ class Engine:
             self.timers.note_due(execution.deadline_at)
         if not execution.is_running:
             self.metrics.ended(execution.status)
+            self.schedules.execution_ended(execution.execution_id)
         self.starter.note_change(is_new=changes.is_new, is_running=execution.is_running)
         self.watchers.notify_change(execution)
         self._tell_nodes(execution.execution_id, ended=not execution.is_running)

@@ -30,6 +30,7 @@ from flowserver.store.flows import (
     update_flow,
     was_created,
 )
+from flowserver.store.schedules.rows import delete_schedules_of
 
 FLOW_TYPE = "FDL"
 EXECUTION_MODES = ("", "Standard", "Express")
@@ -182,7 +183,7 @@ class FlowOperations:
             return await self.update(name, change, precondition=precondition, strict=strict)
 
     async def delete(self, name: str, *, precondition: FlowPrecondition = ANY_FLOW) -> None:
-        """Delete a flow; its running executions are stopped, and none of them can be read any more.
+        """Delete a flow and its schedules; its running executions are stopped, and none can be read any more.
 
         Raises FlowNotExists, PreconditionFailed.
         """
@@ -197,6 +198,7 @@ class FlowOperations:
                 precondition.check(flow)
                 flow_id = flow.flow_id
             delete_flow(connection, flow_id, now)
+            delete_schedules_of(connection, name, flow_id)
 
         await self._engine.committer.write(write, bounded=True)
         self._engine.recovery.sweep_soon()

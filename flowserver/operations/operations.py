@@ -14,6 +14,7 @@ from flowserver.operations.invocations import InvocationOperations
 from flowserver.operations.keys import EngineKeys
 from flowserver.operations.monitoring import MonitoringOperations
 from flowserver.operations.queues import QueueOperations
+from flowserver.operations.schedules import ScheduleOperations
 from flowserver.operations.subscriptions import SubscriptionOperations
 from flowserver.operations.tasks import TaskOperations
 from flowserver.operations.topics import TopicOperations
@@ -25,6 +26,7 @@ class Operations:
 
     flows: FlowOperations
     executions: ExecutionOperations
+    schedules: ScheduleOperations
     tasks: TaskOperations
     functions: FunctionOperations
     invocations: InvocationOperations
@@ -46,6 +48,7 @@ class Operations:
         return Operations(
             FlowOperations(engine, lenient=lenient),
             ExecutionOperations(engine),
+            ScheduleOperations(engine),
             TaskOperations(engine),
             FunctionOperations(engine),
             InvocationOperations(engine),

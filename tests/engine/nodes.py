@@ -148,6 +148,7 @@ class Node:
         clock.advance(seconds=seconds)
         self.engine.timers.notice(0)
         self.engine.retries.notice(0)
+        self.engine.schedules.notice(0)
 
     async def reached(self, flow: str, name: str, type: EventType, step: str = "") -> Event:
         """The first event of that type (and step), once it has happened."""

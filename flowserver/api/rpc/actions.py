@@ -3,12 +3,20 @@
 from collections.abc import Awaitable, Callable
 
 from flowserver.api.rpc.parameters import Parameters
-from flowserver.api.rpc.views import event_view, execution_view, flow_view, sync_execution_view, with_environment
+from flowserver.api.rpc.views import (
+    event_view,
+    execution_view,
+    flow_view,
+    schedule_view,
+    sync_execution_view,
+    with_environment,
+)
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import InvalidJson, Json, JsonObject, load_json_object
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.operations import Operations
+from flowserver.operations.schedule_fields import ScheduleChange
 from flowserver.store.executions.listing import ExecutionFilter
 
 Action = Callable[[Operations, Parameters], Awaitable[JsonObject]]
@@ -150,6 +158,51 @@ async def report_task_failed(operations: Operations, given: Parameters) -> JsonO
     return {"EventId": await operations.tasks.report_failed(token, error, given.text("Cause"))}
 
 
+async def create_schedule(operations: Operations, given: Parameters) -> JsonObject:
+    """CreateSchedule. The API knows neither overlap nor catch-up: schedules have the defaults, AllowAll and 60 s."""
+    flow_name, name = given.required("FlowName"), given.required("ScheduleName")
+    fields = ScheduleChange(
+        expression=given.required("CronExpression"),
+        description=given.text("Description"),
+        payload=given.text("Payload"),
+        is_enabled=_enable(given),
+    )
+    return schedule_view(await operations.schedules.create(flow_name, name, fields))
+
+
+async def update_schedule(operations: Operations, given: Parameters) -> JsonObject:
+    """UpdateSchedule: what is absent stays as it is; an empty description or payload is cleared."""
+    change = ScheduleChange(
+        expression=given.text("CronExpression"),
+        description=given.given("Description"),
+        payload=given.given("Payload"),
+        is_enabled=_enable(given),
+    )
+    flow_name, name = given.required("FlowName"), given.required("ScheduleName")
+    return schedule_view(await operations.schedules.update(flow_name, name, change))
+
+
+async def delete_schedule(operations: Operations, given: Parameters) -> JsonObject:
+    """DeleteSchedule."""
+    await operations.schedules.delete(given.required("FlowName"), given.required("ScheduleName"))
+    return {}
+
+
+async def describe_schedule(operations: Operations, given: Parameters) -> JsonObject:
+    """DescribeSchedule."""
+    return schedule_view(
+        await operations.schedules.describe(given.required("FlowName"), given.required("ScheduleName"))
+    )
+
+
+async def list_schedules(operations: Operations, given: Parameters) -> JsonObject:
+    """ListSchedules."""
+    page = await operations.schedules.list(
+        given.required("FlowName"), next_token=given.text("NextToken"), limit=given.integer("Limit")
+    )
+    return _with_token({"Schedules": [schedule_view(each) for each in page.items]}, page.next_token)
+
+
 ACTIONS: dict[str, Action] = {
     "CreateFlow": create_flow,
     "UpdateFlow": update_flow,
@@ -164,16 +217,25 @@ ACTIONS: dict[str, Action] = {
     "GetExecutionHistory": get_execution_history,
     "ReportTaskSucceeded": report_task_succeeded,
     "ReportTaskFailed": report_task_failed,
+    "CreateSchedule": create_schedule,
+    "UpdateSchedule": update_schedule,
+    "DeleteSchedule": delete_schedule,
+    "DescribeSchedule": describe_schedule,
+    "ListSchedules": list_schedules,
 }
 
 
-LISTS = ("ListFlows", "ListExecutions", "GetExecutionHistory")
+LISTS = ("ListFlows", "ListExecutions", "GetExecutionHistory", "ListSchedules")
 """Those whose answers may be large."""
 
 
 def _with_token(body: JsonObject, next_token: str | None) -> JsonObject:
     """Clients page on until the token is absent."""
     return body if next_token is None else {**body, "NextToken": next_token}
+
+
+def _enable(given: Parameters) -> bool | None:
+    return None if given.text("Enable") is None else given.boolean("Enable")
 
 
 def _environment(given: Parameters) -> str | None:

@@ -5,6 +5,7 @@ import contextlib
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import InvalidJson, Json, JsonObject, load_json, load_json_object
 from flowserver.machine.events import Event
+from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.state import Status
 from flowserver.store.executions.reading import ExecutionRow
 from flowserver.store.flows import FlowRow
@@ -29,6 +30,20 @@ def flow_view(flow: FlowRow) -> JsonObject:
         with contextlib.suppress(InvalidJson):  # a damaged row; the others of a list must be shown all the same
             view["Environment"] = load_json(flow.environment)
     return view
+
+
+def schedule_view(schedule: Schedule) -> JsonObject:
+    """A schedule as its actions show it."""
+    return {
+        "ScheduleId": schedule.schedule_id,
+        "ScheduleName": schedule.name,
+        "Description": schedule.description,
+        "CronExpression": schedule.expression,
+        "Payload": schedule.payload,
+        "Enable": schedule.is_enabled,
+        "CreatedTime": format_instant(schedule.created_at),
+        "LastModifiedTime": format_instant(schedule.modified_at),
+    }
 
 
 def execution_view(row: ExecutionRow, *, metadata_only: bool = False) -> JsonObject:

@@ -29,6 +29,7 @@ from flowserver.engine.commit.items import ENDING, Envelope, Item, NewExecution,
 from flowserver.engine.commit.turns import history_bytes, make_turns
 from flowserver.language.graph import Flow
 from flowserver.machine.messages import Continue, Message, Stop, TaskReplied
+from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.state import Execution, Status
 from flowserver.machine.turn import OutcomeKind
 from flowserver.store.cluster.nodes import hold_lease
@@ -37,6 +38,7 @@ from flowserver.store.executions.reading import find_names, find_statuses, row_o
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback, park_execution, save_changes
 from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.invocations.leases import clear_invocation_callbacks
+from flowserver.store.schedules.turns import hold_versions, save_turns
 from flowserver.store.sql.prepared import execute_plain
 
 log = logging.getLogger(__name__)
@@ -90,6 +92,9 @@ class Batch:
         self._flows: dict[str, FlowRow] = {}
         self._taken: dict[tuple[str, str], tuple[str, Status]] = {}
         self._begun: dict[str, Status] = {}
+        self._schedule_versions: dict[str, int] = {}
+        self._schedules: dict[str, Schedule] = {}
+        """Changed by the starts of executions, by the execution's id."""
         self._ending: set[str] = set()
         self._held = 0
         self._made = 0
@@ -118,6 +123,7 @@ class Batch:
         answers = [self._revise(item, answer) for item, answer in zip(items, answers, strict=True)]
         changes = [each for each in self._changes.values() if each.is_saved]
         save_changes(self._connection, changes, self._context.lease.holder)
+        self._save_schedules()
         settled = _settled(items, answers)
         clear_callback(self._connection, [each.settles for each in settled if each.settles is not None])
         clear_invocation_callbacks(
@@ -189,11 +195,16 @@ class Batch:
         ]
         self._taken = find_names(self._connection, asked) if asked else {}
         self._begun = find_statuses(self._connection, [new.execution_id for new in news if not new.name_is_unique])
+        turns = [new.turn.before.schedule_id for new in news if new.turn is not None]
+        if turns:
+            self._schedule_versions = hold_versions(self._connection, turns)
 
     def _start(self, envelope: Envelope, new: NewExecution) -> Receipt:
         flow = self._flows.get(new.flow_name)
         if flow is None:
             return Receipt(ReceiptKind.NO_FLOW)
+        if new.turn is not None and not self._takes_turn(new.execution_id, new.turn.before, new.turn.if_taken):
+            return Receipt(ReceiptKind.STALE)
         key = (flow.flow_id, new.name)
         if new.execution_id in self._begun:  # a repeated start whose first commit succeeded
             return Receipt(ReceiptKind.EXISTS, existing=(new.execution_id, self._begun[new.execution_id]), flow=flow)
@@ -204,7 +215,23 @@ class Batch:
         receipt = self._tell(envelope)
         if receipt.kind is ReceiptKind.APPLIED:
             self._taken[key] = (new.execution_id, stored.execution.status)
+            if new.turn is not None:
+                self._schedules[new.execution_id] = new.turn.after
         return msgspec.structs.replace(receipt, flow=flow, started=row_of_new(stored, flow))
+
+    def _takes_turn(self, execution_id: str, before: Schedule, changed: Schedule) -> bool:
+        """Whether the schedule is as the turn found it; if so, no other start of the batch takes that turn."""
+        if self._schedule_versions.get(before.schedule_id) != before.version:
+            return False
+        self._schedule_versions[before.schedule_id] += 1
+        self._schedules[execution_id] = changed
+        return True
+
+    def _save_schedules(self) -> None:
+        """With the starts that were made; the schedule of one that is parked stays as it was, and tries again."""
+        changed = [each for execution_id, each in self._schedules.items() if execution_id not in self._broken]
+        if changed and save_turns(self._connection, changed) < len(changed):
+            raise VersionConflict
 
     def _write(self, write: Write) -> Any:
         execute_plain(self._connection, "SAVEPOINT item")  # SQLAlchemy's savepoints take 40 times as long

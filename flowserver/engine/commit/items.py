@@ -14,6 +14,7 @@ from flowserver.machine.state import Execution, Status
 from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.reading import ExecutionRow
 from flowserver.store.flows import FlowRow
+from flowserver.store.schedules.turns import ScheduleTurn
 
 
 class ReceiptKind(Enum):
@@ -66,6 +67,8 @@ class NewExecution(msgspec.Struct, frozen=True):
     callback_token: str | None = None
     name_is_unique: bool = False
     """The name contains a new UUID, so it cannot be taken."""
+    turn: ScheduleTurn | None = None
+    """The turn of the schedule that makes this start: if another node has taken it, the start is stale."""
 
     def stored(self, flow: FlowRow) -> StoredExecution:
         """A new execution without a row; the machine sets its instants when it starts."""

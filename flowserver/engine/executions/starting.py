@@ -1,4 +1,4 @@
-"""Starts executions, for the API and for sub-flow steps, by the same rules."""
+"""Starts executions, for the API, sub-flow steps and schedules, by the same rules."""
 
 import asyncio
 import math
@@ -25,6 +25,7 @@ from flowserver.machine.messages import Start
 from flowserver.machine.state import Status
 from flowserver.store.executions.reading import ExecutionRow, count_running, find_statuses
 from flowserver.store.flows import FlowRow
+from flowserver.store.schedules.turns import ScheduleTurn
 
 COUNT_SECONDS = 5.0
 """How long a count of running executions is used; counting a million rows for each start would be too slow."""
@@ -44,6 +45,12 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     callback_token: str | None = None
     name_is_unique: bool = False
     """The name was made for this request and holds a new UUID, so no other execution has it."""
+    turn: ScheduleTurn | None = None
+    """The turn of the schedule that makes this start; its row changes in the start's transaction."""
+
+
+class TurnTaken(Exception):
+    """The schedule has changed since its turn was decided on: another node took the turn, or a user changed it."""
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -84,7 +91,7 @@ class Starter:
         A step's start is refused neither because many messages wait for the writer, nor when it is repeated.
 
         Raises InvalidArgument (input), FlowNotExists, ExecutionAlreadyExists (an ended execution has the name),
-        ResourceThrottled (too many executions run, or too many messages wait for the writer).
+        ResourceThrottled (too many executions run, or too many messages wait for the writer), TurnTaken.
         """
         if not is_name(request.flow_name):  # a flow may have computed it, and PostgreSQL cannot look for NUL
             raise FlowNotExists(f"flow {request.flow_name} does not exist")
@@ -99,6 +106,7 @@ class Starter:
             input=given,
             callback_token=request.callback_token,
             name_is_unique=request.name_is_unique,
+            turn=request.turn,
         )
         receipt = await self._committer.submit(Envelope(request.execution_id, Start(), new=new), bounded=not by_step)
         return self._started(request, receipt)
@@ -106,6 +114,8 @@ class Starter:
     def _started(self, request: StartRequest, receipt: Receipt) -> Started:
         if receipt.kind is ReceiptKind.NO_FLOW:
             raise FlowNotExists(f"flow {request.flow_name} does not exist")
+        if request.turn is not None and receipt.kind is ReceiptKind.STALE:
+            raise TurnTaken
         if receipt.flow is not None and receipt.kind is ReceiptKind.APPLIED:
             return Started(receipt.flow, request.execution_id, receipt.started, is_new=True)
         if receipt.flow is None or receipt.existing is None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, literal, select, tablesample
 
-from flowserver.store.schema import invocation_tables, queue_tables, tables  # noqa: F401 - for the metadata
+from flowserver.store.schema import invocation_tables, queue_tables, schedule_tables, tables  # noqa: F401 - metadata
 from flowserver.store.schema.metadata import metadata
 
 SAMPLED_PAGES = 500

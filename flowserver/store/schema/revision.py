@@ -26,6 +26,7 @@ REVISIONS: Final = (
     "0014",
     "0015",
     "0016",
+    "0017",
 )
 """The revision of every migration, oldest first."""
 

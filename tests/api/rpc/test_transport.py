@@ -64,7 +64,7 @@ async def test_the_parameter_names_the_action_before_the_header(described: Rpc) 
         ({}, {}, 400, "MissingRequiredParams"),
         ({"Action": ""}, {}, 400, "MissingRequiredParams"),
         ({"Action": "describeflow"}, {}, 400, "ActionNotSupported"),
-        ({"Action": "CreateSchedule"}, {}, 400, "ActionNotSupported"),
+        ({"Action": "CreateSchedule"}, {}, 400, "MissingRequiredParams"),
         ({"Action": "DescribeRegions"}, {}, 400, "ActionNotSupported"),
         ({"Action": "PublishFlowVersion", "FlowName": "f"}, {}, 400, "ActionNotSupported"),
         ({"Action": "A" * 5_000}, {}, 400, "ActionNotSupported"),

@@ -1,0 +1,1 @@
+"""Starts executions when their schedules are due."""

@@ -1,0 +1,175 @@
+"""Takes the turns of schedules that are due.
+
+Every node sees every schedule that is due. It decides on its own share at once, and on what other nodes have left if
+its share has nothing due. Two nodes may decide on the same tick: the transaction of the start changes the schedule's
+row, so that one of the two commits and the other finds its turn taken. A turn without a start changes the row alone.
+
+A start that is refused changes nothing but its own schedule, which tries again later (`machine/schedules/refusals.py`).
+The ends of executions that a schedule waits for wake it: by memory on this node, by notices on others, and after
+`LOOK_AGAIN_MS` by the row, should both be lost.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from flowserver.base.clock import format_instant
+from flowserver.base.errors import ExecutionAlreadyExists, FlowServerError
+from flowserver.base.json_values import dump_json, load_json_object
+from flowserver.engine.commit.committer import all_of
+from flowserver.engine.commit.items import Envelope
+from flowserver.engine.context import EngineContext
+from flowserver.engine.due_loop import AT_ONCE, LEFT_MS, DueLoop
+from flowserver.engine.executions.starting import Starter, StartRequest, TurnTaken
+from flowserver.engine.schedules.timings import TimingCache
+from flowserver.machine.messages import Stop
+from flowserver.machine.schedules.refusals import refused
+from flowserver.machine.schedules.rejection import ExpressionRejected
+from flowserver.machine.schedules.state import Refusal, Schedule
+from flowserver.machine.schedules.timing import Timing
+from flowserver.machine.schedules.turns import Start, Turn, take_turn
+from flowserver.machine.state import Status
+from flowserver.store.executions.reading import find_statuses
+from flowserver.store.schedules.turns import (
+    DAMAGED_MS,
+    ScheduleTurn,
+    due_schedules,
+    next_turn_at,
+    put_off_damaged,
+    save_turns,
+)
+
+log = logging.getLogger(__name__)
+
+TURNS_AT_ONCE = 500
+"""Schedules in one iteration."""
+
+AWAITED_MAX = 100_000
+"""Executions whose ends are to wake schedules; others are found by the rows."""
+
+REFUSAL_CHARACTERS_MAX = 1_000
+STOP_ERROR = "Schedule.Overlap"
+"""The error of executions that an overlap policy stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """A schedule as it was read, its timing, and its turn."""
+
+    before: Schedule
+    timing: Timing
+    turn: Turn
+
+
+class ScheduleLoop(DueLoop):
+    """The source of due schedules, found by the partial index of `wake_at`."""
+
+    name = "schedules"
+
+    def __init__(self, context: EngineContext, starter: Starter) -> None:
+        super().__init__(context.clock, context.membership)
+        self._context = context
+        self._starter = starter
+        self._timings = TimingCache()
+        self._awaited: dict[str, str] = {}
+        self._ended: set[str] = set()
+
+    def execution_ended(self, execution_id: str) -> None:
+        """An execution has ended, on this node or another; if a schedule waits for it, its turn is due."""
+        schedule_id = self._awaited.pop(execution_id, None)
+        if schedule_id is not None:
+            self._ended.add(schedule_id)
+            self.notice()
+
+    async def handle_due(self) -> int | None:
+        """Take the turns that are due now, each in the transaction of its start."""
+        ended, self._ended = self._ended, set()
+        decided, damaged, next_at = await self._aside(lambda: self._look(ended))
+        starting = [each for each in decided if each.turn.start is not None]
+        quiet = [each for each in decided if each.turn.start is None]
+        if damaged:
+            until = self._clock.now_ms() + DAMAGED_MS
+            await self._context.committer.write(lambda connection: put_off_damaged(connection, damaged, until))
+        await self._save(each.turn.schedule for each in quiet)
+        await all_of(self._start(each) for each in starting)
+        await all_of(self._stop(execution_id) for each in decided for execution_id in each.turn.stops)
+        return AT_ONCE if decided else next_at
+
+    def _look(self, ended: set[str]) -> tuple[list[_Decided], list[str], int | None]:
+        """The turns of this node's share, the ids of damaged schedules, and when to look again."""
+        now = self._clock.now_ms()
+        share = self._membership.share
+        with self._context.database.read() as connection:
+            due, damaged = due_schedules(connection, now, TURNS_AT_ONCE * share.nodes, ended)
+            next_at = next_turn_at(connection, now)
+            mine = [each for each in due if each.schedule_id in ended or share.owns(each.schedule_id)]
+            if len(mine) < len(due):
+                next_at = min(now + LEFT_MS, next_at or now + LEFT_MS)
+            left = [each for each in due if each.wake_at is not None and each.wake_at <= now - LEFT_MS]
+            return self._decide(connection, mine or left, now), damaged, next_at
+
+    def _decide(self, connection: Connection, schedules: list[Schedule], now: int) -> list[_Decided]:
+        runs = [run.execution_id for each in schedules for run in each.memory.recent if not run.is_judged]
+        statuses = find_statuses(connection, runs)
+        return [self._turn_of(each, statuses, now) for each in schedules]
+
+    def _turn_of(self, schedule: Schedule, statuses: dict[str, Status], now: int) -> _Decided:
+        try:
+            timing = self._timings.of(schedule)
+        except ExpressionRejected as error:
+            log.error("schedule %s of flow %s waits to be changed: %s", schedule.name, schedule.flow_name, error)
+            later = replace(schedule, wake_at=now + DAMAGED_MS)
+            return _Decided(schedule, self._timings.never, Turn(later, later))
+        turn = take_turn(schedule, timing, statuses, now, self._context.limits.schedule_buffer_max)
+        self._await_ends(turn.schedule)
+        return _Decided(schedule, timing, turn)
+
+    def _await_ends(self, schedule: Schedule) -> None:
+        memory = schedule.memory
+        if not (memory.buffered or memory.backfills or schedule.pauses_on_failure):
+            return
+        for run in memory.recent:
+            if not run.is_judged and len(self._awaited) < AWAITED_MAX:
+                self._awaited[run.execution_id] = schedule.schedule_id
+
+    async def _save(self, changed: Iterable[Schedule]) -> None:
+        rows = list(changed)
+        if rows:
+            await self._context.committer.write(lambda connection: save_turns(connection, rows))
+
+    async def _start(self, decided: _Decided) -> None:
+        schedule, turn = decided.before, decided.turn
+        assert turn.start is not None
+        request = StartRequest(
+            flow_name=schedule.flow_name,
+            execution_id=turn.start.execution_id,
+            execution_name=turn.start.name,
+            input_text=_input_of(schedule, turn.start),
+            turn=ScheduleTurn(schedule, turn.schedule, turn.start.if_taken),
+        )
+        try:
+            await self._starter.start(request)
+        except (TurnTaken, ExecutionAlreadyExists):
+            pass  # the turn is over: another node took it, or the tick has run before
+        except FlowServerError as error:
+            await self._refuse(decided, error)
+
+    async def _refuse(self, decided: _Decided, error: FlowServerError) -> None:
+        schedule, start = decided.turn.undecided, decided.turn.start
+        assert start is not None
+        log.warning("schedule %s of flow %s could not start: %s", schedule.name, schedule.flow_name, error.message)
+        message = error.message[:REFUSAL_CHARACTERS_MAX]
+        refusal = Refusal(self._clock.now_ms(), start.action.at, error.code, message)
+        await self._save([refused(schedule, start.action, decided.timing, refusal)])
+
+    async def _stop(self, execution_id: str) -> None:
+        stop = Stop(STOP_ERROR, "the schedule's overlap policy stops it for the next execution")
+        await self._context.committer.submit(Envelope(execution_id, stop))
+
+
+def _input_of(schedule: Schedule, start: Start) -> str:
+    payload = load_json_object(schedule.payload) if schedule.payload else {}
+    return dump_json({"payload": payload, "triggerTime": format_instant(start.action.at), "triggerName": schedule.name})

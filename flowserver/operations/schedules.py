@@ -1,0 +1,273 @@
+"""Schedules: creating, changing, pausing, triggering and backfilling them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from uuid import uuid4
+
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from flowserver.base.errors import InvalidArgument, ResourceThrottled, ScheduleAlreadyExists, ScheduleNotExists
+from flowserver.base.names import NAME_RULE, is_name
+from flowserver.engine.engine import Engine
+from flowserver.engine.schedules.timings import timing_of
+from flowserver.machine.schedules.names import execution_name
+from flowserver.machine.schedules.state import RECENT_MAX, Action, Backfill, Kind, Memory, Overlap, Schedule
+from flowserver.machine.schedules.timing import count_instants, next_instants
+from flowserver.machine.state import Status
+from flowserver.operations.flows import require_flow
+from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.schedule_fields import ScheduleChange, changed, check_fields, checked_timing
+from flowserver.store.executions.reading import find_statuses
+from flowserver.store.schedules.rows import (
+    count_schedules,
+    delete_schedule,
+    find_schedule,
+    insert_schedule,
+    list_schedules,
+    update_schedule,
+)
+
+BACKFILLS_MAX = 10
+"""Ranges that wait in one schedule."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSchedule:
+    """A schedule with its next instants (ms), and the statuses of its recent executions that still exist, by id."""
+
+    schedule: Schedule
+    next_instants: list[int]
+    statuses: Mapping[str, Status]
+
+
+class ScheduleOperations:
+    """Operations on schedules."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def create(self, flow_name: str, name: str, fields: ScheduleChange) -> Schedule:
+        """Create a schedule; what `fields` leaves out has its default.
+
+        Raises InvalidArgument, FlowNotExists, ScheduleAlreadyExists, ResourceThrottled.
+        """
+        if not is_name(name):
+            raise InvalidArgument(f"ScheduleName {NAME_RULE}")
+        check_fields(fields, self._engine.limits)
+        now = self._engine.clock.now_ms()
+        schedule_id = str(uuid4())
+
+        def write(connection: Connection) -> Schedule:
+            flow = require_flow(connection, flow_name, lock=True)  # which is not deleted before this commits
+            found = find_schedule(connection, flow_name, name)
+            if found is not None and found.schedule_id == schedule_id:
+                return found  # by a first try that was committed although its answer was lost
+            most = self._engine.limits.schedules_per_flow_max
+            if found is None and count_schedules(connection, flow_name) >= most:
+                raise ResourceThrottled(f"flow {flow_name} has {most} schedules already; delete some first")
+            blank = _blank(schedule_id, flow.flow_id, flow_name, name, now)
+            schedule = changed(blank, fields, now)
+            if found is not None or not insert_schedule(connection, schedule):
+                raise ScheduleAlreadyExists(f"flow {flow_name} has a schedule {name} already")
+            return schedule
+
+        return self._noted(await self._engine.committer.write(write, bounded=True))
+
+    async def update(self, flow_name: str, name: str, change: ScheduleChange) -> Schedule:
+        """Change a schedule; another expression or time zone, or enabling it, starts `@every` anew from now.
+
+        Raises InvalidArgument, FlowNotExists, ScheduleNotExists.
+        """
+        check_fields(change, self._engine.limits)
+        now = self._engine.clock.now_ms()
+        return await self._change(flow_name, name, lambda schedule: changed(schedule, change, now))
+
+    async def put(self, flow_name: str, name: str, fields: ScheduleChange) -> tuple[Schedule, bool]:
+        """Give a schedule these fields, creating it if need be; returns it and whether it is new.
+
+        What `fields` leaves out of an existing schedule stays as it is. Raises as `create`.
+        """
+        try:
+            return await self.update(flow_name, name, fields), False
+        except ScheduleNotExists:
+            pass
+        try:
+            return await self.create(flow_name, name, fields), True
+        except ScheduleAlreadyExists:  # a concurrent request created it first
+            return await self.update(flow_name, name, fields), False
+
+    async def pause(self, flow_name: str, name: str, note: str) -> Schedule:
+        """Start nothing at further ticks. Raises InvalidArgument (note), FlowNotExists, ScheduleNotExists."""
+        return await self.update(flow_name, name, ScheduleChange(is_enabled=False, note=note))
+
+    async def resume(self, flow_name: str, name: str, note: str) -> Schedule:
+        """Start at further ticks again, not at those that have passed. Raises as `pause`."""
+        return await self.update(flow_name, name, ScheduleChange(is_enabled=True, note=note))
+
+    async def trigger(self, flow_name: str, name: str, overlap: Overlap | None) -> tuple[Schedule, str]:
+        """Start an execution now, under the schedule's overlap policy or another.
+
+        Returns the schedule and the execution's name, under which it exists once it has started. Raises FlowNotExists,
+        ScheduleNotExists, ResourceThrottled (too many triggers wait).
+        """
+        action: Action | None = None
+
+        def add(schedule: Schedule) -> Schedule:
+            nonlocal action
+            memory = schedule.memory
+            if action is None:
+                action = Action(self._free_instant(memory), Kind.TRIGGER, overlap or schedule.overlap)
+            if action in memory.triggers:
+                return schedule  # a first try was committed although its answer was lost
+            if len(memory.triggers) + len(memory.buffered) >= self._engine.limits.schedule_buffer_max:
+                raise ResourceThrottled(f"schedule {name} has too many starts that wait")
+            return _with_work(schedule, replace(memory, triggers=(*memory.triggers, action)), action.at)
+
+        schedule = await self._change(flow_name, name, add)
+        assert action is not None
+        return schedule, execution_name(name, action.at, with_ms=True)
+
+    async def backfill(self, flow_name: str, name: str, begin_ms: int, end_ms: int, overlap: Overlap | None) -> int:
+        """Run the ticks of a range, both ends included, as if they were due now; returns how many there are.
+
+        A tick that has an execution already is not run again. The overlap policy is BufferAll if it is None. Raises
+        InvalidArgument (an empty or too long range), FlowNotExists, ScheduleNotExists, ResourceThrottled.
+        """
+        if begin_ms > end_ms:
+            raise InvalidArgument("the backfill must end after it begins")
+        if end_ms > self._engine.clock.now_ms():
+            raise InvalidArgument("the backfill must end in the past; later ticks start by themselves")
+        most, count = self._engine.limits.schedule_backfill_ticks_max, 0
+        now = self._engine.clock.now_ms()
+
+        def add(schedule: Schedule) -> Schedule:
+            nonlocal count
+            timing = checked_timing(schedule)
+            count = count_instants(timing, begin_ms, end_ms, most + 1)
+            first = timing.next_after(begin_ms - 1)
+            if first is None or not 1 <= count <= most:
+                raise InvalidArgument(f"a backfill has 1 to {most} ticks; this range has {'more' if count else 'none'}")
+            memory = schedule.memory
+            backfill = Backfill(first, end_ms, overlap or Overlap.BUFFER_ALL)
+            if backfill in memory.backfills:
+                return schedule
+            if len(memory.backfills) >= BACKFILLS_MAX:
+                raise ResourceThrottled(f"schedule {name} has {BACKFILLS_MAX} backfills that wait")
+            return _with_work(schedule, replace(memory, backfills=(*memory.backfills, backfill)), now)
+
+        await self._change(flow_name, name, add)
+        return count
+
+    async def delete(self, flow_name: str, name: str) -> None:
+        """Delete a schedule; its executions go on. Raises FlowNotExists, ScheduleNotExists."""
+        tried = False
+
+        def write(connection: Connection) -> None:
+            nonlocal tried
+            was_tried, tried = tried, True
+            if not delete_schedule(connection, flow_name, name) and not was_tried:
+                raise _missing(connection, flow_name, name)
+
+        await self._engine.committer.write(write, bounded=True)
+
+    async def describe(self, flow_name: str, name: str) -> Schedule:
+        """The schedule; raises FlowNotExists, ScheduleNotExists."""
+        return await self._engine.reader.ask(partial(_require, flow_name=flow_name, name=name), bounded=True)
+
+    async def show(self, flow_name: str, name: str) -> ShownSchedule:
+        """The schedule with its next ten instants and its last ten executions; raises as `describe`."""
+
+        def read(connection: Connection) -> ShownSchedule:
+            return self._shown(connection, _require(connection, flow_name=flow_name, name=name))
+
+        return await self._engine.lists.ask(read)
+
+    async def list(self, flow_name: str | None, *, next_token: str | None, limit: int | None) -> Page[Schedule]:
+        """Schedules of a flow by name, or of all flows by flow and name.
+
+        The token is the name that the next page begins with, `flow/name` for all flows. Raises FlowNotExists.
+        """
+        limits = self._engine.limits
+        size = check_limit(limit, limits.page_max)
+        begin_flow, _, begin = (next_token or "").rpartition("/")
+
+        def read(connection: Connection) -> Page[Schedule]:
+            if flow_name is not None:
+                require_flow(connection, flow_name)
+            found, following = list_schedules(
+                connection,
+                flow_name=flow_name,
+                begin=(begin_flow, begin),
+                limit=size,
+                bytes_max=limits.page_bytes_max,
+            )
+            token = None if following is None else "/".join(following) if flow_name is None else following[1]
+            return Page(found, token)
+
+        return await self._engine.lists.ask(read)
+
+    async def _change(self, flow_name: str, name: str, change: Callable[[Schedule], Schedule]) -> Schedule:
+        def write(connection: Connection) -> Schedule:
+            before = _require(connection, flow_name=flow_name, name=name, lock=True)
+            after = change(before)
+            if after != before:
+                update_schedule(connection, after)
+            return after
+
+        return self._noted(await self._engine.committer.write(write, bounded=True))
+
+    def _noted(self, schedule: Schedule) -> Schedule:
+        if schedule.wake_at is not None:
+            self._engine.schedules.note_due(schedule.wake_at)
+        return schedule
+
+    def _free_instant(self, memory: Memory) -> int:
+        """Now, or the next millisecond that no start of the schedule is for."""
+        at = self._engine.clock.now_ms()
+        waiting = {action.at for action in (*memory.triggers, *memory.buffered)}
+        taken = waiting | {run.at for run in memory.recent}
+        while at in taken:
+            at += 1
+        return at
+
+    def _shown(self, connection: Connection, schedule: Schedule) -> ShownSchedule:
+        statuses = find_statuses(connection, [run.execution_id for run in schedule.memory.recent])
+        if schedule.next_at is None:
+            return ShownSchedule(schedule, [], statuses)
+        instants = next_instants(timing_of(schedule), schedule.next_at - 1, RECENT_MAX)
+        left = schedule.actions_left
+        return ShownSchedule(schedule, instants if left is None else instants[:left], statuses)
+
+
+def _blank(schedule_id: str, flow_id: str, flow_name: str, name: str, now_ms: int) -> Schedule:
+    return Schedule(
+        schedule_id=schedule_id,
+        flow_id=flow_id,
+        flow_name=flow_name,
+        name=name,
+        expression="",
+        is_enabled=True,
+        anchor_at=now_ms,
+        next_at=None,
+        wake_at=None,
+        created_at=now_ms,
+        modified_at=now_ms,
+    )
+
+
+def _with_work(schedule: Schedule, memory: Memory, now_ms: int) -> Schedule:
+    return replace(schedule, memory=memory, wake_at=now_ms)
+
+
+def _require(connection: Connection, *, flow_name: str, name: str, lock: bool = False) -> Schedule:
+    schedule = find_schedule(connection, flow_name, name, lock=lock)
+    if schedule is None:
+        raise _missing(connection, flow_name, name)
+    return schedule
+
+
+def _missing(connection: Connection, flow_name: str, name: str) -> ScheduleNotExists:
+    require_flow(connection, flow_name)
+    return ScheduleNotExists(f"flow {flow_name} has no schedule {name}")

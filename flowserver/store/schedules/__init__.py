@@ -1,0 +1,1 @@
+"""Schedules: their rows, and the turns that the engine commits."""

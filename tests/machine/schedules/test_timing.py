@@ -1,0 +1,122 @@
+"""When schedules are due: the documented fields, errors that point at them, time zones, and `@every`."""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from flowserver.base.clock import format_instant, parse_instant
+from flowserver.machine.schedules.cron import read_cron
+from flowserver.machine.schedules.rejection import ExpressionRejected
+from flowserver.machine.schedules.timing import count_instants, next_instants, read_timing
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NEW_YEAR = parse_instant("2026-01-01T00:00:00Z")
+
+
+def after(expression: str, instant: str, zone: ZoneInfo | None = None, count: int = 1) -> list[str]:
+    timing = read_timing(expression, zone or UTC, NEW_YEAR)
+    return [format_instant(at)[:19] for at in next_instants(timing, parse_instant(instant), count)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "first"),
+    [
+        ("0 * * * * *", "2026-01-01T00:01:00"),
+        ("30 * * * * ?", "2026-01-01T00:00:30"),
+        ("0 0 10 1 * ?", "2026-01-01T10:00:00"),
+        ("0 0 0 ? * MON-SUN", "2026-01-02T00:00:00"),
+        ("0 0 0 ? * 7", "2026-01-04T00:00:00"),
+        ("0 0 0 ? * 1", "2026-01-05T00:00:00"),
+        ("0 0 0 1 JAN-JAN *", "2027-01-01T00:00:00"),
+        ("0 0 0 1 mar,NOV-dec *", "2026-03-01T00:00:00"),
+        ("0 5/20 * * * *", "2026-01-01T00:05:00"),
+        ("0 0 8-18/2 ? * FRI", "2026-01-02T08:00:00"),
+        ("0 0 0 29 2 ?", "2028-02-29T00:00:00"),
+        ("  0 */15 * * * * ", "2026-01-01T00:15:00"),
+    ],
+)
+def test_the_first_instant(expression: str, first: str) -> None:
+    assert after(expression, "2026-01-01T00:00:00Z") == [first]
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("30 2 * * *", "this one has 5; it begins with the seconds"),
+        ("", "this one has 0"),
+        ("0 0 0 1 1 ? 2026", "this one has 7"),
+        ("* * * * * *", "seconds (field 1, column 1): '*' is not one of 0 to 59, a single number"),
+        ("0,30 * * * * *", "seconds (field 1, column 1)"),
+        ("0/10 * * * * *", "seconds (field 1, column 1): '0/10' is not one of"),
+        ("0-9 * * * * *", "seconds (field 1, column 1): '0-9' is not one of"),
+        ("0 60 * * * *", "minutes (field 2, column 3): '60' is not one of 0 to 59"),
+        ("0  0 24 * * *", "hours (field 3, column 6): '24' is not one of 0 to 23"),
+        ("0 */0 * * * *", "the step '0' is not a number from 1 to 59"),
+        ("0 */x * * * *", "the step 'x'"),
+        ("0 0 0 L * ?", "day of month (field 4, column 7): 'L' is not one of 1 to 31"),
+        ("0 0 0 ? 13 *", "month (field 5, column 9): '13' is not one of 1 to 12 or JAN to DEC"),
+        ("0 0 0 ? * 0", "day of week (field 6, column 11): '0' is not one of 1 to 7 or MON to SUN"),
+        ("0 0 0 ? * FRI-MON", "the range 'FRI-MON' ends before it begins"),
+        ("0 0 0 ? * MON#1", "'MON#1' is not one of"),
+        ("0 0 0 ? * MON/2", "'MON/2' is not one of"),
+        ("0 0 0 1 * MON", "day of week (field 6, column 11): 'MON' restricts the days as day of month does"),
+        ("0 0 0 30 2 ?", "day of month (field 4, column 7): none of the months has a day '30'"),
+        ("0 0 ,1 * * *", "hours (field 3, column 5): '' is not one of"),
+        ("@every 0m", "is not @every <n>m"),
+        ("@every 1h", "is not @every <n>m"),
+        ("@every 525601m", "is not @every <n>m"),
+        ("@daily", "is not @every <n>m"),
+        ("0 " * 200, "longer than 256 characters"),
+    ],
+)
+def test_errors_point_at_the_field(expression: str, message: str) -> None:
+    with pytest.raises(ExpressionRejected) as rejected:
+        read_timing(expression, UTC, 0)
+    assert message in str(rejected.value)
+
+
+def test_an_hour_that_is_left_out_runs_when_it_would_have_ended() -> None:
+    assert after("15 30 2 * * ?", "2026-03-28T12:00:00Z", BERLIN, 2) == ["2026-03-29T01:00:15", "2026-03-30T00:30:15"]
+
+
+def test_an_hour_that_comes_twice_runs_once() -> None:
+    assert after("0 30 2 * * ?", "2026-10-24T12:00:00Z", BERLIN, 2) == ["2026-10-25T00:30:00", "2026-10-26T01:30:00"]
+    assert after("0 30 2 * * ?", "2026-10-25T01:15:00Z", BERLIN) == ["2026-10-26T01:30:00"]
+
+
+def test_every_minute_runs_in_both_hours() -> None:
+    timing = read_timing("0 * * * * *", BERLIN, 0)
+    begin, end = parse_instant("2026-10-25T00:00:00Z"), parse_instant("2026-10-25T01:59:59Z")
+    assert count_instants(timing, begin, end, 1_000) == 120
+
+
+def test_every_counts_from_its_anchor() -> None:
+    assert after("@every 90m", "2026-01-01T00:00:00Z", count=2) == ["2026-01-01T01:30:00", "2026-01-01T03:00:00"]
+    assert after("@every  90m", "2026-01-01T01:30:00Z") == ["2026-01-01T03:00:00"]
+    assert after("@every 7m", "2025-12-31T23:50:00Z") == ["2025-12-31T23:53:00"]
+
+
+def test_counting_is_bounded() -> None:
+    timing = read_timing("@every 1m", UTC, 0)
+    assert count_instants(timing, 60_000, 180_000, 10) == 3
+    assert count_instants(timing, 60_000, 10**12, 10) == 10
+
+
+class Last:
+    """A timing that has no instants left after its only one."""
+
+    def next_after(self, instant_ms: int) -> int | None:
+        return 5 if instant_ms < 5 else None
+
+
+def test_a_timing_may_end() -> None:
+    assert next_instants(Last(), 0, 3) == [5]
+    assert count_instants(Last(), 0, 10, 3) == 1
+
+
+def test_cron_gives_up_after_fifty_years() -> None:
+    timing = read_timing("0 0 0 1 1 ?", UTC, 0)
+    assert timing.next_after(parse_instant("2026-01-01T00:00:00Z")) == parse_instant("2027-01-01T00:00:00Z")
+    assert read_cron("5 0 0 1 1 ?").second == 5
+    assert datetime(2027, 1, 1, tzinfo=UTC)
