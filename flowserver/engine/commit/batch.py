@@ -228,7 +228,7 @@ class Batch:
         return True
 
     def _save_schedules(self) -> None:
-        """With the starts that were made; the schedule of one that is parked stays as it was, and tries again."""
+        """Save them with the starts that were made; the schedule of a start that is parked does not change."""
         changed = [each for execution_id, each in self._schedules.items() if execution_id not in self._broken]
         if changed and save_turns(self._connection, changed) < len(changed):
             raise VersionConflict
