@@ -47,6 +47,7 @@ CLEAN = (
     "engine/functions",
     "engine/invocations",
     "engine/queues",
+    "engine/schedules",
     "expressions",
     "front",
     "hosting",

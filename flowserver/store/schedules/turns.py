@@ -1,7 +1,7 @@
 """Turns of schedules: which are due, and the transaction that commits one.
 
 A node reads a schedule, decides, and commits the start and the changed row together. The transaction locks the row and
-compares its version with the one that was decided on, so of two nodes that decide on the same tick one commits, and
+compares its version with the version it was decided at, so of two nodes that decide on one tick the first commits, and
 the other finds its turn stale.
 """
 
