@@ -3,7 +3,7 @@ what is nearer to the end wins.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -22,6 +22,11 @@ def _parameter(name: str, kind: Any, option: Any) -> inspect.Parameter:
     )
 
 
+_OUTPUT: Final = _parameter(
+    "output",
+    OutputName,
+    typer.Option("-o", "--format", help="Form of what is printed on stdout: table, json, yaml or name."),
+)
 _OPTIONS: Final = (
     _parameter(
         "server",
@@ -45,11 +50,10 @@ _OPTIONS: Final = (
         str,
         typer.Option("--context", metavar="NAME", help=f"Named server: flowserver context. [env: {CONTEXT_VARIABLE}]"),
     ),
-    _parameter("output", OutputName, typer.Option("--output", "-o", help="Form of what is printed on stdout.")),
+    _OUTPUT,
     _parameter("no_color", bool, typer.Option("--no-color", help="Print without colours. [env: NO_COLOR]")),
     _parameter("quiet", bool, typer.Option("--quiet", "-q", help="Print no notes and no progress.")),
 )
-_NAMES: Final = tuple(each.name for each in _OPTIONS)
 
 
 _CONTEXT: Final = inspect.Parameter("typer_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
@@ -61,13 +65,25 @@ def takes_choices(callback: Callable[..., None]) -> Callable[..., None]:
     def keep(_: Mapping[str, Any], **own: Any) -> None:
         callback(**own)
 
-    return with_choices(keep, callback, list(inspect.signature(callback).parameters.values()))
+    return with_choices(keep, callback, _parameters_of(callback))
+
+
+def formatted(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn `command(output, …)` into a command with the option `-o`; `output` is a name of `OutputName`."""
+
+    def run(chosen: Mapping[str, Any], **own: Any) -> None:
+        command(chosen.get("output", "table"), **own)
+
+    return with_choices(run, command, _parameters_of(command)[1:], (_OUTPUT,))
 
 
 def with_choices(
-    command: Callable[..., None], described: Callable[..., None], own: list[inspect.Parameter]
+    command: Callable[..., None],
+    described: Callable[..., None],
+    own: list[inspect.Parameter],
+    options: Sequence[inspect.Parameter] = _OPTIONS,
 ) -> Callable[..., None]:
-    """A command that has these parameters and the common options, of which it is given those that were chosen.
+    """A command that has these parameters and common options, of which it is given those that were chosen.
 
     `described` has its documentation.
     """
@@ -75,10 +91,14 @@ def with_choices(
     @wraps(described)
     def with_options(**values: Any) -> None:
         context: typer.Context = values.pop("typer_context")
-        given = {name: values.pop(name) for name in _NAMES}
+        given = {each.name: values.pop(each.name) for each in options}
         context.obj = dict(context.obj or {}) | {name: value for name, value in given.items() if value is not None}
         command(context.obj, **values)
 
     keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
-    with_options.__signature__ = inspect.Signature([_CONTEXT, *keyword_only, *_OPTIONS])  # type: ignore[attr-defined]
+    with_options.__signature__ = inspect.Signature([_CONTEXT, *keyword_only, *options])  # type: ignore[attr-defined]
     return with_options
+
+
+def _parameters_of(command: Callable[..., None]) -> list[inspect.Parameter]:
+    return list(inspect.signature(command).parameters.values())

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from flowserver.base.clock import SystemClock, format_instant
-from flowserver.base.json_values import dump_json
+from flowserver.cli.choices import formatted
 from flowserver.cli.databases import open_ready_database
+from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.options import DatabaseUrl, OutputFormat
+from flowserver.cli.options import DatabaseUrl
 from flowserver.cli.tables import aligned
 from flowserver.operations.access import NewAccessKey, make_access_key
 from flowserver.store.keys import (
@@ -44,7 +45,8 @@ def _keys() -> None:
 
 
 @keys.command()
-def create(label: Label = "", database_url: DatabaseUrl = None, output_format: OutputFormat = "text") -> None:
+@formatted
+def create(output: str, label: Label = "", database_url: DatabaseUrl = None) -> None:
     """Create an access key and show it, this once.
 
     SDKs sign with its id and secret; REST takes the bearer token: `Authorization: Bearer TOKEN`.
@@ -52,7 +54,7 @@ def create(label: Label = "", database_url: DatabaseUrl = None, output_format: O
     \b
     Examples:
       flowserver keys create --label laptop
-      flowserver keys create --format json
+      flowserver keys create -o json
     """
     if len(label) > LABEL_CHARACTERS_MAX or not label.isprintable():
         raise typer.BadParameter(f"not at most {LABEL_CHARACTERS_MAX} printable characters", param_hint="--label")
@@ -60,14 +62,15 @@ def create(label: Label = "", database_url: DatabaseUrl = None, output_format: O
     with open_ready_database(database_url) as database, database.write() as connection:
         is_first = read_admission(connection) is Admission.OPEN
         insert_access_key(connection, new.key)
-    _show_new(new, output_format)
+    _show_new(new, output)
     typer.echo("Keep them safe: neither the secret nor the token is shown again.", err=True)
     if is_first:
         typer.echo("This is the first key: from now on every caller needs one.", err=True)
 
 
 @keys.command("list")
-def list_keys(database_url: DatabaseUrl = None, output_format: OutputFormat = "text") -> None:
+@formatted
+def list_keys(output: str, database_url: DatabaseUrl = None) -> None:
     """List the access keys.
 
     Oldest first, and without their secrets.
@@ -79,8 +82,11 @@ def list_keys(database_url: DatabaseUrl = None, output_format: OutputFormat = "t
     with open_ready_database(database_url) as database:
         rows = [_shown(key) for key in database.run_read(list_access_keys)]
         admission = database.run_read(read_admission)
-    if output_format == "json":
-        typer.echo(dump_json(rows))
+    if output == "name":
+        for row in rows:
+            typer.echo(row["accessKeyId"])
+    elif output != "table":
+        show_document(output, rows)
     elif rows:
         heading = ["ID", "CREATED", "DISABLED", "LABEL"]
         typer.echo(aligned([heading, *([text or "-" for text in row.values()] for row in rows)]))
@@ -131,10 +137,10 @@ def open_again(yes: Yes = False, database_url: DatabaseUrl = None) -> None:
     typer.echo(f"deleted {deleted} access keys; from its next start the server is open to programs on its machine")
 
 
-def _show_new(new: NewAccessKey, output_format: str) -> None:
+def _show_new(new: NewAccessKey, output: str) -> None:
     shown = {"accessKeyId": new.key.access_key_id, "accessKeySecret": new.key.secret, "bearerToken": new.token}
-    if output_format == "json":
-        typer.echo(dump_json(shown))
+    if output != "table":
+        show_document(output, shown)
     else:
         typer.echo(
             aligned(

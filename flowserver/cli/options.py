@@ -157,5 +157,3 @@ DatabaseUrl = Annotated[str | None, _option("database_url")]
 LenientFlag = Annotated[bool | None, _option("lenient")]
 
 LimitsFlag = Annotated[Literal["default", "cloud"] | None, _option("limits")]
-
-OutputFormat = Annotated[Literal["text", "json"], typer.Option("--format", help="Text for people, JSON for programs.")]

@@ -1,6 +1,5 @@
 """The command `flowserver validate`: what a server would say to a definition, without a server."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,10 @@ from rich.text import Text
 
 from flowserver.api.rest.models.definitions import DefinitionReport
 from flowserver.base.limits import Limits
+from flowserver.cli.choices import formatted
+from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
-from flowserver.cli.options import LenientFlag, LimitsFlag, OutputFormat, read_settings
+from flowserver.cli.options import LenientFlag, LimitsFlag, read_settings
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic, Severity, render
 from flowserver.language.parser import parse
 
@@ -39,12 +40,13 @@ class CheckedFile:
         return sum(each.severity is severity for each in self.found)
 
 
+@formatted
 def validate(
+    output: str,
     files: Files,
     limits: LimitsFlag = None,
     lenient: LenientFlag = None,
     strict: Strict = False,
-    output_format: OutputFormat = "text",
 ) -> None:
     """Check definitions, without a server.
 
@@ -56,7 +58,7 @@ def validate(
     \b
     Examples:
       flowserver validate flow.yaml
-      flowserver validate --strict --format json flows/*.yaml
+      flowserver validate --strict -o json flows/*.yaml
       generate-flow | flowserver validate -
     """
     settings = read_settings({"limits": limits, "lenient": lenient})
@@ -64,8 +66,12 @@ def validate(
     texts = {name: _read(name) for name in dict.fromkeys(files)}
     given = [(name, text) for name, text in texts.items() if text is not None]
     checked = [check(name, text, in_force, lenient=settings.lenient) for name, text in given]
-    if output_format == "json":
-        typer.echo(json.dumps([_as_json(each) for each in checked], ensure_ascii=False, indent=2))
+    if output == "name":
+        for each in checked:
+            if each.count(Severity.ERROR):
+                typer.echo(each.name)
+    elif output != "table":
+        show_document(output, [_as_json(each) for each in checked])
     else:
         _show(checked)
     if len(checked) < len(texts):

@@ -130,3 +130,6 @@ class AsyncClient:
     change_invocation = _awaiting(calls.change_invocation)
     succeed_task = _awaiting(calls.succeed_task)
     fail_task = _awaiting(calls.fail_task)
+    parked_invocations = _async_listing(calls.parked_invocations)
+    ready = _awaiting(calls.ready)
+    metrics = _awaiting(calls.metrics)

@@ -132,3 +132,6 @@ class Client:
     change_invocation = _calling(calls.change_invocation)
     succeed_task = _calling(calls.succeed_task)
     fail_task = _calling(calls.fail_task)
+    parked_invocations = _listing(calls.parked_invocations)
+    ready = _calling(calls.ready)
+    metrics = _calling(calls.metrics)

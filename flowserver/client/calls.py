@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
-from flowserver.client.errors import Conflict, WaitedTooLong
+from flowserver.client.errors import Conflict, ServerFault, WaitedTooLong
 from flowserver.client.exchanges import REPLY_SECONDS, Answer, Conversation, Request, json_content
 from flowserver.client.results import (
     WITHOUT_SERVICE,
@@ -193,16 +193,30 @@ def get_flow(name: str) -> Conversation[Flow]:
 
 
 def put_flow(
-    name: str, definition: str, *, description: str | None = None, if_match: str | None = None
+    name: str,
+    definition: str,
+    *,
+    description: str | None = None,
+    if_match: str | None = None,
+    only_new: bool = False,
+    strict: bool = False,
 ) -> Conversation[Flow]:
-    """Give a flow this definition, whether it exists or not.
+    """Give a flow this definition, whether it exists or not; what the server warns of is in `warnings`.
 
-    `if_match` is the `etag` of the state that may be replaced, or `*` for any; raises Conflict for another.
+    `if_match` is the `etag` of the state that may be replaced; raises Conflict for another, and with `only_new` if
+    there is a flow of that name. `strict` refuses a definition with warnings.
     """
     body = {"definition": definition} | ({} if description is None else {"description": description})
     request = _request("PUT", path_of("flows", name), body, repeatable=True)
-    headers = {} if if_match is None else {"if-match": if_match}
-    answer = yield replace(request, headers={**request.headers, **headers})
+    conditions = {"if-match": if_match, "if-none-match": "*" if only_new else None}
+    headers = {**request.headers, **{key: value for key, value in conditions.items() if value is not None}}
+    try:
+        answer = yield replace(request, headers=headers, query={"strict": True} if strict else {})
+    except Conflict as error:
+        found = yield from get_flow(name)
+        if not error.was_repeated or found.definition != definition:
+            raise
+        return found  # the first try, whose answer was lost, has done it
     return _flow(answer)
 
 
@@ -243,6 +257,11 @@ def delete_function(name: str) -> Conversation[Nothing]:
     return _send(Nothing, "DELETE", function_path(name))
 
 
+def parked_invocations() -> Listing[Invocation]:
+    """Asynchronous invocations that the server has set aside."""
+    return Listing(path_of("invocations", "parked"), "invocations", Invocation, {})
+
+
 def change_invocation(name: str, invocation_id: str, action: str) -> Conversation[Invocation]:
     """Let a parked asynchronous invocation of SERVICE/FUNCTION go on (`restart`), or `stop` any."""
     service, slash, function = name.partition("/")
@@ -263,3 +282,23 @@ def fail_task(token: str, error: str, cause: str | None = None) -> Conversation[
     """Report that a task which waits for its token has failed."""
     body = _given({"taskToken": token, "error": error, "cause": cause})
     return _send(Nothing, "POST", path_of("tasks", "fail"), body)
+
+
+# The server
+
+
+def ready() -> Conversation[bool]:
+    """Whether the server serves requests."""
+    try:
+        yield Request(method="GET", path="/readyz")
+    except ServerFault:
+        return False
+    return True
+
+
+def metrics() -> Conversation[dict[str, float]]:
+    """What the server measures, by name, without what has labels. docs/reference/metrics.md says what they mean."""
+    answer = yield Request(method="GET", path="/metrics", repeatable=True)
+    lines = answer.content.decode(errors="replace").splitlines()
+    pairs = (line.rpartition(" ") for line in lines if not line.startswith("#") and "{" not in line)
+    return {name: float(value) for name, _, value in pairs}

@@ -73,6 +73,8 @@ class Flow(Result, frozen=True):
     definition: str = ""
     etag: str | None = None
     """Names this state of the flow; give it to `put_flow` so that nothing newer is overwritten."""
+    warnings: list[Json] = []
+    """What the server warned of when it was deployed: findings with `id`, `message`, `line` and `column`."""
     is_new: bool = False
     """Whether the request created it."""
 

@@ -37,8 +37,9 @@ def test_the_version_is_shown_with_any_variable(run, monkeypatch, variable):
 
 def test_commands_are_those_that_are_documented():
     assert {" ".join(names) for names in COMMANDS} == {
-        "serve", "migrate", "restore", "validate", "doctor", "start", "watch", "apply",
-        "flows list", "flows get", "flows delete",
+        "serve", "migrate", "restore", "validate", "doctor", "start", "watch", "apply", "status",
+        "flows list", "flows get", "flows diff", "flows delete", "tasks succeed", "tasks fail",
+        "context list", "context set", "context use", "context delete", "invocations list",
         "executions list", "executions describe", "executions history", "executions stop", "executions restart",
         "invocations restart", "invocations stop",
         "keys create", "keys list", "keys disable", "keys open",
@@ -53,7 +54,9 @@ def test_every_command_has_help_with_an_example(run, names):
     assert f"  flowserver {' '.join(names)}" in result.stdout.partition("Example")[2]
 
 
-@pytest.mark.parametrize("names", [(), ("keys",), ("functions",), ("executions",), ("flows",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "names", [(), ("keys",), ("functions",), ("executions",), ("flows",), ("tasks",), ("context",)], ids=" ".join
+)
 def test_overviews_say_every_command_in_a_full_sentence(run, names):
     result = run(*names, "--help")
     assert result.exit_code == 0

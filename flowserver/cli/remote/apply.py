@@ -1,6 +1,5 @@
 """The command `flowserver apply`."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +7,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from flowserver.cli.documents import show_document
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.diffs import diff_of, show_diff
 from flowserver.cli.remote.flows import Yes, confirm
-from flowserver.cli.remote.output import show_document, show_names
+from flowserver.cli.remote.output import show_names
 from flowserver.cli.remote.resources import FlowFile, Resource, resources_in
 from flowserver.cli.remote.session import Session
 
@@ -79,7 +80,7 @@ def apply(
     if session.output == "name":
         show_names(f"{each.kind}/{each.name}" for each in planned)
     elif session.output != "table":
-        show_document(session, [each.document for each in planned])
+        show_document(session.output, [each.document for each in planned])
     if dry_run:
         session.note("That was a dry run: nothing has changed.")
 
@@ -108,12 +109,6 @@ def _plan(session: Session, resource: Resource) -> Planned:
     return Planned(resource.kind, resource.name, "changed", diff, resource)
 
 
-def diff_of(before: str, after: str, before_name: str, after_name: str) -> list[str]:
-    """The lines of a unified diff; none if only the end of the last line differs."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), before_name, after_name, lineterm="")
-    return list(lines)
-
-
 def _carry_out(session: Session, planned: Planned) -> None:
     if planned.change == "deleted":
         session.client.delete_flow(planned.name)
@@ -123,8 +118,4 @@ def _carry_out(session: Session, planned: Planned) -> None:
 
 def _show(session: Session, planned: Planned) -> None:
     typer.echo(f"{planned.kind}/{planned.name} {planned.change}")
-    for line in planned.diff:
-        typer.echo(session.coloured(line, _COLOURS.get(line[:1], "")))
-
-
-_COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
+    show_diff(session, planned.diff)

@@ -1,21 +1,21 @@
 """The commands `flowserver executions …`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from heapq import merge
 from itertools import islice
 from typing import Annotated, Any, Final, Literal
 
 import typer
 
 from flowserver.cli.choices import takes_choices
+from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.description import described
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.histories import event_line, shown_event
-from flowserver.cli.remote.output import one_line, show_document, show_list, show_one
+from flowserver.cli.remote.output import one_line, show_list, show_one
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import instant_of, shown_instant, shown_span
 from flowserver.client.results import Event, Execution
@@ -80,7 +80,7 @@ def list_executions(
       flowserver executions list --flow order --prefix customer-17 -o json
     """
     now = datetime.now(UTC)
-    found = list(islice(_matching(session, flow, _filter(status, since, until, prefix, parked, now)), limit + 1))
+    found = list(islice(session.executions(flow, **_filter(status, since, until, prefix, parked, now)), limit + 1))
     columns = {
         "EXECUTION": lambda one: one.path,
         "STATUS": lambda one: one.status if one.parked_error is None else "Parked",
@@ -106,7 +106,7 @@ def describe_executions(session: Session, executions: ExecutionPaths) -> None:
     found = [session.client.get_execution(*session.execution(each)) for each in executions]
     if session.output in ("json", "yaml"):
         documents = [each.document for each in found]
-        show_document(session, documents[0] if len(documents) == 1 else documents)
+        show_document(session.output, documents[0] if len(documents) == 1 else documents)
         return
     now = datetime.now(UTC)
     for number, each in enumerate(found):
@@ -183,7 +183,7 @@ def stop_executions(
     if named:
         chosen = [session.execution(each) for each in named]
     else:
-        matching = _matching(session, flow, _filter("running", since, until, prefix, False, datetime.now(UTC)))
+        matching = session.executions(flow, **_filter("running", since, until, prefix, False, datetime.now(UTC)))
         chosen = [(each.flow_name, each.name) for each in matching]
         if not chosen:
             session.note("No running execution matches.")
@@ -213,7 +213,7 @@ def restart_executions(session: Session, executions: ExecutionPaths) -> None:
 
 def _show_changed(session: Session, changed: Sequence[Execution], verb: str) -> None:
     if session.output in ("json", "yaml"):
-        show_document(session, [each.document for each in changed])
+        show_document(session.output, [each.document for each in changed])
         return
     for each in changed:
         typer.echo(each.path if session.output == "name" else f"{verb} {each.path}")
@@ -236,15 +236,6 @@ def _filter(
         "name_prefix": prefix,
         "parked": parked or None,
     }
-
-
-def _matching(session: Session, flow: str | None, wanted: dict[str, Any]) -> Iterator[Execution]:
-    """Executions of the flow, or of all, the newest first."""
-    client = session.client
-    if flow is not None:
-        return client.executions(session.flow(flow), **wanted)
-    every = [client.executions(each.name, **wanted) for each in client.flows()]
-    return merge(*every, key=lambda one: one.started_time, reverse=True)
 
 
 def _shown_error(execution: Execution) -> str:

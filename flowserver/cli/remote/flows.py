@@ -8,17 +8,22 @@ from typing import Annotated
 import typer
 
 from flowserver.cli.choices import takes_choices
+from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.diffs import diff_of, show_diff
 from flowserver.cli.remote.output import one_line, show_list, show_one
-from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.session import Session, read_text
 from flowserver.cli.remote.times import shown_instant
 
 flows = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 FlowName = Annotated[str, typer.Argument(metavar="FLOW", help="The flow's name.")]
 FlowNames = Annotated[list[str], typer.Argument(metavar="FLOW", help="Names of flows.")]
+File = Annotated[
+    str | None, typer.Argument(metavar="FILE", help="The definition; FLOW.yaml if not given, - is standard input.")
+]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How many at most.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
@@ -26,7 +31,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 @flows.callback()
 @takes_choices
 def _flows() -> None:
-    """List, show and delete flows."""
+    """List, show, compare and delete flows."""
 
 
 @flows.command("list")
@@ -66,6 +71,29 @@ def get_flow(session: Session, flow: FlowName) -> None:
         typer.echo(found.definition, nl=not found.definition.endswith("\n"))
     else:
         show_one(session, found, found.name, found.definition.removesuffix("\n"))
+
+
+@flows.command("diff")
+@remote
+def diff_flow(session: Session, flow: FlowName, file: File = None) -> None:
+    """Show how a file differs from a flow.
+
+    Exit code 0: it does not differ. 1: it does.
+
+    \b
+    Examples:
+      flowserver flows diff order order.yaml
+      generate-flow | flowserver flows diff order -
+    """
+    found = session.client.get_flow(session.flow(flow))
+    name = file or f"{flow}.yaml"
+    lines = diff_of(found.definition, read_text(name), f"{flow} at {session.url}", name)
+    if session.output == "table":
+        show_diff(session, lines)
+    else:
+        show_document(session.output, {"flow": flow, "differs": bool(lines), "diff": "\n".join(lines)})
+    if lines:
+        raise typer.Exit(ExitCode.FAILED)
 
 
 @flows.command("delete")

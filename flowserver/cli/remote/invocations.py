@@ -1,12 +1,18 @@
 """The commands `flowserver invocations …`: work on asynchronous invocations that only operators of a server do."""
 
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Annotated
 
 import typer
 
 from flowserver.cli.choices import takes_choices
 from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.flows import Limit
+from flowserver.cli.remote.output import one_line, show_list
 from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.times import shown_instant
+from flowserver.client.results import Invocation
 
 invocations = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -19,6 +25,29 @@ InvocationId = Annotated[str, typer.Argument(metavar="ID", help="The invocation'
 @takes_choices
 def _invocations() -> None:
     """Restart or stop parked asynchronous invocations."""
+
+
+@invocations.command("list")
+@remote
+def list_invocations(session: Session, limit: Limit = 1_000) -> None:
+    """List the parked invocations.
+
+    \b
+    Example:
+      flowserver invocations list
+    """
+    found = list(islice(session.client.parked_invocations(), limit))
+    now = datetime.now(UTC)
+    columns = {
+        "INVOCATION": _path,
+        "CREATED": lambda one: shown_instant(one.created_time, now),
+        "PARKED BECAUSE": lambda one: one_line(one.parked_error or "", 80),
+    }
+    show_list(session, found, columns, _path, "No invocation is parked.")
+
+
+def _path(invocation: Invocation) -> str:
+    return f"{invocation.service}/{invocation.function} {invocation.invocation_id}"
 
 
 @invocations.command("restart")

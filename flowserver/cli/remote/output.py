@@ -1,20 +1,16 @@
 """Results on stdout: a table for people, or one document for programs."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import TypeVar
 
 import typer
 
-from flowserver.base.loading import load
+from flowserver.cli.documents import show_document
 from flowserver.cli.remote.session import Session
 from flowserver.cli.tables import aligned
 from flowserver.client.results import Result
 
 R = TypeVar("R", bound=Result)
-
-_YAML: Final = "flowserver.cli.remote.yaml_text:yaml_text"
-"""Loaded when it is asked for."""
 
 Columns = Mapping[str, Callable[[R], str]]
 
@@ -32,7 +28,7 @@ def show_list(
         case "name":
             show_names(map(name, found))
         case _:
-            show_document(session, [each.document for each in found])
+            show_document(session.output, [each.document for each in found])
 
 
 def show_names(names: Iterable[str]) -> None:
@@ -49,15 +45,7 @@ def show_one(session: Session, found: R, name: str, text: str) -> None:
         case "name":
             typer.echo(name)
         case _:
-            show_document(session, found.document)
-
-
-def show_document(session: Session, document: Any) -> None:
-    """Print a JSON value in the form that was asked for; JSON unless that is YAML."""
-    if session.output == "yaml":
-        typer.echo(load(_YAML)(document), nl=False)
-    else:
-        typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
+            show_document(session.output, found.document)
 
 
 def one_line(text: str, characters_max: int) -> str:

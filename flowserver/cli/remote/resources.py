@@ -22,8 +22,8 @@ SECRET_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorizati
 
 HEADERS_FROM_ENV: Final = "headersFromEnv"
 
-_YAML_TEXT: Final = "flowserver.cli.remote.yaml_text:yaml_text"
-_YAML_FILE: Final = "flowserver.cli.remote.yaml_text:read_mapping"
+_YAML_TEXT: Final = "flowserver.cli.yaml_text:yaml_text"
+_YAML_FILE: Final = "flowserver.cli.yaml_text:read_mapping"
 
 
 class Resource(Protocol):
@@ -69,7 +69,7 @@ class FlowFile:
 
     def apply(self, client: Client) -> None:
         """Create the flow or give it this definition."""
-        client.put_flow(self.name, self.text, if_match=self._seen)
+        client.put_flow(self.name, self.text, if_match=self._seen, only_new=self._seen is None)
 
 
 @dataclass(slots=True)

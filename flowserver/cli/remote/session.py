@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from heapq import merge
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.contexts import Place, chosen_place
 from flowserver.cli.variables import CA_FILE_VARIABLE, CONTEXT_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
 from flowserver.client import Client
+from flowserver.client.results import Execution
 
 RETRIES: Final = 1
 """A person sees an error and asks again; a program that must get through uses `flowserver.client`."""
@@ -35,6 +37,21 @@ class Session:
         """The connection to the server."""
         ca_file = self._chosen.get("ca_file") or os.environ.get(CA_FILE_VARIABLE) or self._place.ca_file
         return Client(self.url, self.token, ca_file=None if ca_file is None else str(ca_file), retries=RETRIES)
+
+    @property
+    def given_place(self) -> Place:
+        """What was given of a server with options."""
+        chosen = self._chosen
+        token = None if chosen.get("token") is None else secret_of_file(chosen["token"], "--token", TOKEN_VARIABLE)
+        ca_file = chosen.get("ca_file")
+        return Place(chosen.get("server"), token, None if ca_file is None else str(ca_file.resolve()))
+
+    def executions(self, flow: str | None, **wanted: Any) -> Iterator[Execution]:
+        """Executions of the flow, or of all, the newest first."""
+        if flow is not None:
+            return self.client.executions(self.flow(flow), **wanted)
+        every = [self.client.executions(each.name, **wanted) for each in self.client.flows()]
+        return merge(*every, key=lambda one: one.started_time, reverse=True)
 
     def close(self) -> None:
         """Close the connection, if there is one."""

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from flowserver.base.json_values import InvalidJson, load_json_object
+from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.following import follow
-from flowserver.cli.remote.output import show_document, show_one
+from flowserver.cli.remote.output import show_one
 from flowserver.cli.remote.session import Session, read_text
 from flowserver.cli.remote.times import seconds_of
 from flowserver.client.results import Execution, Json
@@ -76,7 +77,7 @@ def show_ended(session: Session, execution: Execution) -> None:
     if session.output == "name":
         typer.echo(execution.path)
     elif session.output in ("json", "yaml"):
-        show_document(session, execution.document)
+        show_document(session.output, execution.document)
     elif execution.succeeded:
         typer.echo(json.dumps(execution.output, ensure_ascii=False, indent=2))
     if not execution.succeeded:

@@ -1,0 +1,129 @@
+"""The commands `flowserver context …`: named servers."""
+
+import re
+from dataclasses import asdict, replace
+from typing import Annotated, Final
+
+import typer
+
+from flowserver.base.urls import host_of
+from flowserver.cli.choices import takes_choices
+from flowserver.cli.documents import show_document
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.contexts import Contexts, Place, read_contexts, write_contexts
+from flowserver.cli.remote.output import show_names
+from flowserver.cli.remote.session import Session
+from flowserver.cli.tables import aligned
+
+contexts = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The context's name.")]
+
+
+@contexts.callback()
+@takes_choices
+def _contexts() -> None:
+    """Name servers, and choose one.
+
+    They are kept in `flowserver/contexts.json` in your configuration folder, which only you can read. `--server` and
+    FLOWSERVER_URL win over a context.
+    """
+
+
+@contexts.command("list")
+@remote
+def list_contexts(session: Session) -> None:
+    """List the contexts. Tokens are not shown.
+
+    \b
+    Example:
+      flowserver context list
+    """
+    known = read_contexts()
+    if session.output == "name":
+        show_names(known.places)
+    elif session.output != "table":
+        show_document(session.output, [_document(known, name) for name in known.places])
+    elif known.places:
+        rows = [
+            ["*" if name == known.current else "", name, place.server or "", "yes" if place.token else "no"]
+            for name, place in known.places.items()
+        ]
+        typer.echo(aligned([["IN USE", "CONTEXT", "SERVER", "TOKEN"], *rows]))
+    else:
+        session.note("There are no contexts: flowserver context set NAME --server URL")
+
+
+@contexts.command("set")
+@remote
+def set_context(session: Session, name: Name) -> None:
+    """Create a context, or change what is given of it.
+
+    The first context is in use at once.
+
+    \b
+    Examples:
+      flowserver context set local --server http://127.0.0.1:8080
+      flowserver context set prod --server https://flows.example.com --token @token --ca-file ca.pem
+    """
+    known = read_contexts()
+    place = known.places.get(name, Place())
+    changes = {key: value for key, value in asdict(session.given_place).items() if value is not None}
+    changed = replace(place, **changes)
+    if not NAME.fullmatch(name):
+        raise CommandFailed("the name of a context is 1 to 64 letters, digits, '.', '_' and '-'", ExitCode.USAGE)
+    if changed.server is None or host_of(changed.server) is None:
+        raise CommandFailed("--server must be a URL such as https://HOST:PORT", ExitCode.USAGE)
+    write_contexts(Contexts({**known.places, name: changed}, known.current or name))
+    typer.echo(f"set {name}")
+
+
+@contexts.command("use")
+@remote
+def use_context(session: Session, name: Name) -> None:  # noqa: ARG001 - every command has a session
+    """Choose the context of the commands that name none.
+
+    \b
+    Example:
+      flowserver context use prod
+    """
+    known = read_contexts()
+    _require(known, name)
+    write_contexts(replace(known, current=name))
+    typer.echo(f"using {name}, {known.places[name].server}")
+
+
+@contexts.command("delete")
+@remote
+def delete_context(session: Session, name: Name) -> None:  # noqa: ARG001 - every command has a session
+    """Delete a context, with its token.
+
+    \b
+    Example:
+      flowserver context delete prod
+    """
+    known = read_contexts()
+    _require(known, name)
+    kept = {each: place for each, place in known.places.items() if each != name}
+    write_contexts(Contexts(kept, None if known.current == name else known.current))
+    typer.echo(f"deleted {name}")
+
+
+def _require(known: Contexts, name: str) -> None:
+    if name not in known.places:
+        raise CommandFailed(f"there is no context {name}: flowserver context list", ExitCode.NOT_FOUND)
+
+
+def _document(known: Contexts, name: str) -> dict[str, object]:
+    place = known.places[name]
+    return {
+        "name": name,
+        "server": place.server,
+        "caFile": place.ca_file,
+        "hasToken": place.token is not None,
+        "inUse": name == known.current,
+    }

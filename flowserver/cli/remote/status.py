@@ -1,0 +1,60 @@
+"""The command `flowserver status`."""
+
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Final
+
+import typer
+
+from flowserver.cli.documents import show_document
+from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.times import instant_of
+from flowserver.cli.tables import aligned
+
+COUNTED_MAX: Final = 1_000
+"""Failed executions that are counted; more are not looked for."""
+
+_COUNTS: Final = {
+    "flowserver_nodes": ("nodes", ""),
+    "flowserver_running_executions": ("runningExecutions", ""),
+    "flowserver_parked_executions": ("parkedExecutions", "flowserver executions list --parked"),
+    "flowserver_parked_invocations": ("parkedInvocations", "flowserver invocations list"),
+    "flowserver_stuck_executions": ("stuckExecutions", "flowserver doctor"),
+    "flowserver_calls_waiting": ("callsWaiting", ""),
+}
+"""Metrics that are shown: under which name, and the command that shows more of what needs a look."""
+
+_FAILED: Final = "flowserver executions list --status failed --since 1d"
+
+
+@remote
+def status(session: Session) -> None:
+    """Show the server, and what needs a look.
+
+    \b
+    Examples:
+      flowserver status
+      flowserver status -o json
+    """
+    client = session.client
+    ready = client.ready()
+    values = client.metrics()
+    counts = {name: int(values[metric]) for metric, (name, _) in _COUNTS.items() if metric in values}
+    since = instant_of("1d", "", datetime.now(UTC))
+    failed = sum(1 for _ in islice(session.executions(None, status="Failed", started_from=since), COUNTED_MAX))
+    document = {"server": session.url, "ready": ready, **counts, "failedInOneDay": failed}
+    if session.output != "table":
+        show_document(session.output, document)
+        return
+    rows = [["server:", session.url], ["ready:", "yes" if ready else "no"]]
+    rows += [[f"{_words(name)}:", str(counts[name])] for name, _ in _COUNTS.values() if name in counts]
+    rows.append(["failed in one day:", f"{failed}{' or more' if failed == COUNTED_MAX else ''}"])
+    typer.echo(aligned(rows))
+    for name, command in [*_COUNTS.values(), ("failed", _FAILED if failed else "")]:
+        if command and (counts.get(name) or name == "failed"):
+            session.note(f"Look: {command}")
+
+
+def _words(name: str) -> str:
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -1,0 +1,63 @@
+"""The commands `flowserver tasks …`: reports on tasks that wait for an answer from outside."""
+
+from typing import Annotated
+
+import typer
+
+from flowserver.cli.choices import takes_choices
+from flowserver.cli.documents import show_document
+from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.session import Session, read_text
+from flowserver.cli.remote.start import input_of
+from flowserver.client.results import Nothing
+
+tasks = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Token = Annotated[str, typer.Argument(metavar="TOKEN|@FILE|-", help="The task's token; - is standard input.")]
+Output = Annotated[
+    str | None, typer.Option("--output", metavar="JSON|@FILE|-", help="The task's result, a JSON object.")
+]
+ErrorName = Annotated[str, typer.Option("--error", help="Name of the error; `retry` and `catch` of the step match it.")]
+Cause = Annotated[str | None, typer.Option("--cause", help="What happened, in words.")]
+
+
+@tasks.callback()
+@takes_choices
+def _tasks() -> None:
+    """Answer tasks that wait for an answer."""
+
+
+@tasks.command("succeed")
+@remote
+def succeed_task(session: Session, task_token: Token, result: Output = None) -> None:
+    """Report that a task has done its work.
+
+    \b
+    Examples:
+      flowserver tasks succeed "$TOKEN" --output '{"approved": true}'
+      flowserver tasks succeed @token --output @result.json
+    """
+    _show(session, session.client.succeed_task(_token(task_token), input_of(result, "--output")), "succeeded")
+
+
+@tasks.command("fail")
+@remote
+def fail_task(session: Session, task_token: Token, error: ErrorName, cause: Cause = None) -> None:
+    """Report that a task has failed.
+
+    \b
+    Example:
+      flowserver tasks fail "$TOKEN" --error Rejected --cause 'above the limit'
+    """
+    _show(session, session.client.fail_task(_token(task_token), error, cause), "failed")
+
+
+def _token(text: str) -> str:
+    return read_text(text.removeprefix("@")).strip() if text == "-" or text.startswith("@") else text
+
+
+def _show(session: Session, receipt: Nothing, verb: str) -> None:
+    if session.output in ("json", "yaml"):
+        show_document(session.output, receipt.document)
+    else:
+        typer.echo(f"{verb}: the execution goes on")
