@@ -32,7 +32,6 @@ def flowserver(run, server, monkeypatch):
 def asked(flowserver, server):
     """Starts an execution whose task waits; returns its path and its task's token."""
     with Client(server.url) as client:
-
         body = '<?xml version="1.0"?><Queue xmlns="http://mns.aliyuncs.com/doc/v1/"/>'
         httpx.put(f"{server.url}/queues/questions", content=body, trust_env=False).raise_for_status()
 
