@@ -299,6 +299,13 @@ class ExecutionNotParked(FlowServerError):
     status = 409
 
 
+class ExecutionNotRedrivable(FlowServerError):
+    """The execution cannot be redriven."""
+
+    code = "ExecutionNotRedrivable"
+    status = 409
+
+
 class InvocationNotParked(FlowServerError):
     """The asynchronous invocation is not parked, so there is nothing to restart."""
 

@@ -290,6 +290,12 @@ class Limits:
         reason="ListExecutions",
         error="400 InvalidArgument",
     )
+    redrives_page_max: int = _limit(
+        100,
+        unit="executions",
+        reason="a bulk redrive looks at so many with one request; the client makes the next one",
+        error="400 InvalidArgument",
+    )
     pending_messages_max: int = _limit(
         2_000,
         unit="messages",

@@ -300,12 +300,13 @@ class Engine:
             wake_at = execution.scopes[scope_id].wake_at
             if wake_at is not None:
                 self.timers.note_due(wake_at)
-        if changes.is_new:
+        begins = changes.is_new or changes.is_redriven
+        if begins:
             self.timers.note_due(execution.deadline_at)
         if not execution.is_running:
             self.metrics.ended(execution.status)
             self.schedules.execution_ended(execution.execution_id)
-        self.starter.note_change(is_new=changes.is_new, is_running=execution.is_running)
+        self.starter.note_change(is_new=begins, is_running=execution.is_running)
         self.watchers.notify_change(execution)
         self._tell_nodes(execution.execution_id, ended=not execution.is_running)
         if self.lease.is_leaving and changes.commands:

@@ -12,6 +12,7 @@ The history still has every step.
 from collections.abc import Callable
 from typing import Any, Final, assert_never
 
+from flowserver.base.json_values import JsonObject
 from flowserver.language.graph import (
     ChoiceStep,
     FailStep,
@@ -30,6 +31,7 @@ from flowserver.machine.messages import (
     DeadlineReached,
     Failure,
     Message,
+    Redrive,
     RetryLostCall,
     ScopeMessage,
     Start,
@@ -39,6 +41,7 @@ from flowserver.machine.messages import (
     TimerFired,
 )
 from flowserver.machine.progress import at_end, check_size, enter_step
+from flowserver.machine.redrive import deadline_of, resume, run_again
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.steps.choice import enter_choice, finish_option
 from flowserver.machine.steps.fanout import enter_foreach, enter_parallel, finish_branch, finish_iteration
@@ -64,7 +67,7 @@ def advance(flow: Flow, execution: Execution, message: Message, environment: Env
     An exception raised here is a bug of ours; the caller drops the execution it passed and reloads it.
     """
     turn = Turn(flow, execution, environment)
-    if not execution.is_running:
+    if not execution.is_running and not isinstance(message, Redrive):
         turn.outcome = ENDED
         return turn
     try:
@@ -82,6 +85,8 @@ def _receive(turn: Turn, message: Message) -> None:
     match message:
         case Start():
             _start(turn)
+        case Redrive():
+            _redrive(turn, message)
         case Stop(error, cause):
             turn.end(Status.STOPPED, failure=Failure(error or "", cause or ""))
         case DeadlineReached():
@@ -109,25 +114,42 @@ def _start(turn: Turn) -> None:
     if turn.execution.next_event_id > 1:
         turn.outcome = STALE
         return
-    execution, limits = turn.execution, turn.environment.limits
-    seconds_max = limits.execution_seconds_max
-    seconds = seconds_max if turn.flow.timeout_seconds is None else min(turn.flow.timeout_seconds, seconds_max)
+    execution = turn.execution
     execution.started_at = turn.environment.now_ms
-    execution.deadline_at = execution.started_at + seconds * 1000
-    started = turn.record(EventType.EXECUTION_STARTED, "", 0, input=execution.input)
+    execution.deadline_at = deadline_of(turn)
+    _begin(turn, turn.record(EventType.EXECUTION_STARTED, "", 0, input=execution.input))
+
+
+def _begin(turn: Turn, cause: int) -> None:
+    """Open the flow's own list."""
+    limits = turn.environment.limits
     mapped = turn.flow_input(turn.environment.missing_source, fuel_for(limits.step_data_bytes_max))
     size = mapped if isinstance(mapped, Failure) else check_size(turn, "the flow's input", mapped)
     if isinstance(size, Failure):
         turn.end(Status.FAILED, failure=size)
     else:
-        turn.open_scope(None, turn.flow.root.list_id, 0, started)
+        turn.open_scope(None, turn.flow.root.list_id, 0, cause)
+
+
+def _redrive(turn: Turn, message: Redrive) -> None:
+    """Let the execution run again; what was entered before and is not done is entered again."""
+    if turn.execution.is_running:
+        turn.outcome = STALE
+        return
+    redriven = run_again(turn, message)
+    if turn.execution.scopes:
+        for scope, given in resume(turn, message, redriven):
+            _run(turn, scope, given)
+    else:
+        _begin(turn, redriven)
 
 
 def _reach_deadline(turn: Turn) -> None:
     if turn.environment.now_ms < turn.execution.deadline_at:
         turn.outcome = STALE
         return
-    seconds = (turn.execution.deadline_at - turn.execution.started_at) // 1000
+    execution = turn.execution
+    seconds = (execution.deadline_at - (execution.redriven_at or execution.started_at)) // 1000
     failure = Failure("FnF.ExecutionTimeout", f"the execution took longer than {seconds} seconds")
     turn.end(Status.TIMED_OUT, failure=failure)
 
@@ -163,12 +185,12 @@ HANDLERS: Final[dict[tuple[WaitKind, type[ScopeMessage]], Handler]] = {
 """One for each row of `transitions.TRANSITIONS` that has a message."""
 
 
-def _run(turn: Turn, scope: Scope) -> None:
-    """Advance a ready scope by one step."""
+def _run(turn: Turn, scope: Scope, given: JsonObject | None = None) -> None:
+    """Advance a ready scope by one step, whose input may be `given`."""
     if at_end(turn, scope):
         _finish_list(turn, scope)
         return
-    step = enter_step(turn, scope)
+    step = enter_step(turn, scope, given)
     match step:
         case None:
             pass

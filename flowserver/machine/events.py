@@ -1,4 +1,4 @@
-"""History events: the closed list of types that GetExecutionHistory documents, and the record of one event."""
+"""History events: the closed list of their types, and the record of one event."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,13 +13,14 @@ the documents of others, and a foreach shows its whole collection to each of its
 
 
 class EventType(StrEnum):
-    """Event types of the API (version 2019-03-15)."""
+    """Event types of the API (version 2019-03-15), and `ExecutionRedriven`, which is this server's own."""
 
     EXECUTION_STARTED = "ExecutionStarted"
     EXECUTION_SUCCEEDED = "ExecutionSucceeded"
     EXECUTION_FAILED = "ExecutionFailed"
     EXECUTION_STOPPED = "ExecutionStopped"
     EXECUTION_TIMED_OUT = "ExecutionTimedOut"
+    EXECUTION_REDRIVEN = "ExecutionRedriven"
     STEP_ENTERED = "StepEntered"
     STEP_STARTED = "StepStarted"
     STEP_SUCCEEDED = "StepSucceeded"

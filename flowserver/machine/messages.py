@@ -2,7 +2,7 @@
 
 import msgspec
 
-from flowserver.base.json_values import JsonObject
+from flowserver.base.json_values import Json, JsonObject
 
 
 class Success(msgspec.Struct, frozen=True):
@@ -78,7 +78,31 @@ class Continue(msgspec.Struct, frozen=True):
     """Go on with the scopes that are ready."""
 
 
+class Rewind(msgspec.Struct, frozen=True):
+    """Go back to a step that was entered before, with the `local` that its list had then."""
+
+    scope_id: int
+    step_index: int
+    local: JsonObject
+
+
+class Redrive(msgspec.Struct, frozen=True):
+    """Go on with an execution that has ended without success, where its steps failed or were aborted.
+
+    The execution has the scopes that it kept, in memory and fitted to the definition that it goes on with.
+    """
+
+    enters_again: bool = False
+    """Whether steps are entered anew, because the definition is another; else calls are made with the same input."""
+    input_of: int | None = None
+    """The scope whose step gets `input` instead of what its mappings make."""
+    input: JsonObject = {}
+    rewind: Rewind | None = None
+    detail: dict[str, Json] = {}
+    """What the event shows of the redrive."""
+
+
 ScopeMessage = TimerFired | TaskReplied | TaskReported | RetryLostCall
 """Messages for one scope; `transitions` says which wait takes which of them."""
 
-Message = Start | Stop | DeadlineReached | Continue | ScopeMessage
+Message = Start | Redrive | Stop | DeadlineReached | Continue | ScopeMessage

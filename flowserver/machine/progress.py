@@ -13,8 +13,11 @@ from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.turn import Turn
 
 
-def enter_step(turn: Turn, scope: Scope) -> Step | None:
-    """Enter the scope's current step: record it and evaluate its input. None if that failed the step."""
+def enter_step(turn: Turn, scope: Scope, given: JsonObject | None = None) -> Step | None:
+    """Enter the scope's current step: record it and evaluate its input, unless it is `given`.
+
+    None if that failed the step.
+    """
     step = turn.step_of(scope)
     parent_input = turn.input_of(scope)
     scope.attempt = 0
@@ -22,7 +25,7 @@ def enter_step(turn: Turn, scope: Scope) -> Step | None:
     scope.option = None
     scope.next_item = scope.open_items = 0
     scope.entered_event_id = turn.record_in(scope, EventType.STEP_ENTERED, input=parent_input, local=scope.local)
-    step_input = _step_input(turn, scope, step, parent_input)
+    step_input = _step_input(turn, scope, step, parent_input, given)
     if isinstance(step_input, Failure):
         fail_step(turn, scope, step_input)
         return None
@@ -31,9 +34,13 @@ def enter_step(turn: Turn, scope: Scope) -> Step | None:
     return step
 
 
-def _step_input(turn: Turn, scope: Scope, step: Step, parent_input: JsonObject) -> JsonObject | Failure:
+def _step_input(
+    turn: Turn, scope: Scope, step: Step, parent_input: JsonObject, given: JsonObject | None
+) -> JsonObject | Failure:
     step_input: JsonObject | Failure = {**parent_input, **scope.local}
-    if step.input_mappings is not None:
+    if given is not None:
+        step_input = given
+    elif step.input_mappings is not None:
         step_input = turn.map(step.input_mappings, parent_input, scope.local, step_context(turn, scope, step))
     if isinstance(step_input, Failure):
         return step_input
@@ -94,6 +101,7 @@ def leave_step(turn: Turn, scope: Scope, output: JsonObject, *, goto: str | None
     scope.local = {**scope.local, **output}
     turn.record_in(scope, EventType.STEP_EXITED, local=scope.local)
     scope.step_input = None
+    turn.taken.pop(scope.scope_id, None)
     steps = turn.flow.lists[scope.list_id]
     if goto is not None:
         scope.step_index = steps.position[goto]
@@ -114,6 +122,7 @@ def fail_step(turn: Turn, scope: Scope, failure: Failure) -> None:
 
     Only a task's own `catch` handles failures, so this ends the execution.
     """
+    scope.has_failed = True
     while True:
         _cancel_opened_by(turn, scope)
         turn.record_in(scope, EventType.STEP_FAILED, error=failure.error, cause=failure.cause)

@@ -92,6 +92,8 @@ class Scope:
     """How many branches or iterations still run."""
     document_bytes: int = EMPTY_BYTES
     """Of `local` and `step_input` as compact JSON."""
+    has_failed: bool = field(default=False, compare=False)
+    """Whether its step has failed and nothing caught that: so the execution has ended, until a redrive."""
     finished: dict[int, Finished] = field(default_factory=dict, compare=False)
     """Finished branches and iterations of the current step by item number, those that are in memory: a loaded execution
     has only those that finished since, until a turn asks for the others."""
@@ -128,7 +130,14 @@ class Execution:
     cause: str | None = None
     document_bytes: int = 0
     """Of the documents of all its scopes, and of finished branches and iterations that wait for the join."""
+    redrive_count: int = 0
+    redriven_at: int | None = None
+    """When it was redriven last; its time limit counts from then."""
     scopes: dict[int, Scope] = field(default_factory=dict)
+    kept_bytes: int = field(default=0, compare=False)
+    """What `document_bytes` was when it ended without success: what a redrive would read."""
+    kept: dict[int, Scope] = field(default_factory=dict, compare=False)
+    """The scopes that it ended with, those that were in memory, if a redrive may go on with them."""
     _opened: dict[int, dict[int, None]] | None = field(default=None, init=False, repr=False, compare=False)
     """By scope id the scopes that its current step opened, in order; built at the first use."""
     _finished_count: int | None = field(default=None, init=False, repr=False, compare=False)

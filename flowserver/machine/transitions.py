@@ -1,6 +1,7 @@
 """Every way in which an execution and its scopes change, as data. Nothing takes another way.
 
-Theory of operation. An execution is `Running` until it ends, once (`STATUS_TRANSITIONS`). While it runs, each scope
+Theory of operation. An execution is `Running` until it ends; a redrive makes an execution run again
+that ended without success (`STATUS_TRANSITIONS`). While it runs, each scope
 waits for exactly one thing, its `WaitKind`. The scope's row stores it, so after a crash the rows alone say what happens
 next.
 
@@ -41,6 +42,9 @@ STATUS_TRANSITIONS: Final = (
     StatusTransition(Status.RUNNING, Status.FAILED, "failure not caught, or a limit"),
     StatusTransition(Status.RUNNING, Status.STOPPED, "Stop"),
     StatusTransition(Status.RUNNING, Status.TIMED_OUT, "DeadlineReached"),
+    StatusTransition(Status.FAILED, Status.RUNNING, "Redrive"),
+    StatusTransition(Status.STOPPED, Status.RUNNING, "Redrive"),
+    StatusTransition(Status.TIMED_OUT, Status.RUNNING, "Redrive"),
 )
 LEGAL_STATUSES: Final = frozenset((each.source, each.target) for each in STATUS_TRANSITIONS)
 """The same, without the words."""

@@ -21,6 +21,7 @@ from flowserver.expressions.paths import MISSING, Missing, find
 from flowserver.language.graph import Flow, ForeachStep, Mappings, Step, TaskStep
 from flowserver.machine.commands import CancelInvocation, Command, ReportCallback, StopInvocation
 from flowserver.machine.events import Event, EventType, Part, cut
+from flowserver.machine.keeping import Kept, Taken, keep_scopes
 from flowserver.machine.mappings import RUNTIME_ERROR, Environment, MissingSource, apply_mappings, fuel_for
 from flowserver.machine.messages import Failure
 from flowserver.machine.parameters import is_asynchronous
@@ -77,7 +78,8 @@ class Turn:
     `events` and `commands` in order; `touched` and `removed` scope ids, disjoint (a scope that came and went within
     the turn is in neither); `joined`, the scopes whose finished items were taken, and after that `finished`, the items
     that were added, by scope id; `outcome`; `more` says that it has left ready scopes for another turn; `wanted`, the
-    scopes whose finished items that turn needs in memory; `sizes` is what has been measured.
+    scopes whose finished items that turn needs in memory; `kept`, what an execution that has ended keeps for a redrive;
+    `sizes` is what has been measured.
     """
 
     def __init__(self, flow: Flow, execution: Execution, environment: Environment) -> None:
@@ -91,6 +93,8 @@ class Turn:
         self.joined: set[int] = set()
         self.finished: dict[int, list[int]] = {}
         self.wanted: set[int] = set()
+        self.kept: Kept | None = None
+        self.taken: dict[int, Taken] = {}
         self.outcome = APPLIED
         self.more = False
         self.steps_left = environment.limits.turn_steps_max
@@ -205,7 +209,9 @@ class Turn:
 
     def remove_opened_by(self, scope: Scope) -> None:
         """Remove the scopes that the scope's step opened, all of them finished, from the execution."""
-        for child in self.execution.opened_by(scope):
+        children = self.execution.opened_by(scope)
+        self.taken[scope.scope_id] = Taken({}, [], children)
+        for child in children:
             self._drop(child)
 
     def finish_scope(self, parent: Scope, scope: Scope) -> None:
@@ -217,7 +223,8 @@ class Turn:
 
     def take_finished(self, scope: Scope) -> list[JsonObject]:
         """The results of all branches or iterations of the scope's step, in order."""
-        self.finished.pop(scope.scope_id, None)
+        new_items = self.finished.pop(scope.scope_id, [])
+        self.taken[scope.scope_id] = Taken(scope.finished, new_items, [], scope.scope_id in self.joined)
         self.joined.add(scope.scope_id)
         self.sizes.lasting.clear()
         return self.execution.take_finished(scope)
@@ -339,6 +346,9 @@ class Turn:
             execution.error, execution.cause = failure.error, failure.cause
         detail = {"output": output} if failure is None else {"error": failure.error, "cause": failure.cause}
         self._append(EventType(f"Execution{status}"), "", execution.next_event_id - 1, detail)
+        if status is not Status.SUCCEEDED and execution.next_event_id < self.environment.limits.events_max:
+            kept = Kept(set(self.touched), set(self.removed), set(self.joined), dict(self.finished))
+            self.kept = keep_scopes(execution, kept, self.taken)
         for scope in list(execution.scopes.values()):
             self._drop(scope)
         execution.document_bytes = 0

@@ -175,7 +175,7 @@ class ExecutionOperations:
         """
         limits = self._engine.limits
         size = check_limit(limit, limits.executions_page_max)
-        begin = None if next_token is None else _place_of(next_token)
+        begin = None if next_token is None else cursor_of(next_token)
 
         def read(connection: Connection) -> Listed:
             flow = require_flow(connection, flow_name)
@@ -193,7 +193,7 @@ class ExecutionOperations:
             return Listed(rows, page.following)
 
         page = await self._engine.lists.ask(read)
-        return Page(page.rows, None if page.following is None else _token_of(page.following))
+        return Page(page.rows, None if page.following is None else token_of(page.following))
 
     async def history(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> Page[Event]:
         """Events in order; the token is the id of the event the next page starts with."""
@@ -270,7 +270,7 @@ class ExecutionOperations:
     async def _find(self, flow_name: str, name: str, *, bounded: bool = False) -> ExecutionRow:
         """The execution. `bounded` if nothing was done for the caller yet, so that the request may be refused."""
         return await self._engine.reader.ask(
-            lambda connection: _require_execution(connection, flow_name, name), bounded=bounded
+            lambda connection: require_execution(connection, flow_name, name), bounded=bounded
         )
 
 
@@ -286,7 +286,8 @@ def _is_over(row: ExecutionRow) -> bool:
     return row.status is not Status.RUNNING or row.parked_error is not None
 
 
-def _require_execution(connection: Connection, flow_name: str, name: str) -> ExecutionRow:
+def require_execution(connection: Connection, flow_name: str, name: str) -> ExecutionRow:
+    """The execution; raises FlowNotExists, ExecutionNotExists."""
     row = find_execution(connection, flow_name, name)
     if row is None:
         require_flow(connection, flow_name)
@@ -308,13 +309,14 @@ def _news(connection: Connection, *, execution_id: str, after_event_id: int) -> 
     return over, events
 
 
-def _place_of(token: str) -> PageCursor:
+def cursor_of(token: str) -> PageCursor:
     """Where a page begins: `NAME/START`, or `NAME` alone, as the cloud service's own tokens are."""
     name, slash, start = token.rpartition("/")
     return PageCursor(name, int(start)) if slash and _is_small_number(start) else PageCursor(token)
 
 
-def _token_of(place: PageCursor) -> str:
+def token_of(place: PageCursor) -> str:
+    """The token from which `cursor_of` makes the cursor."""
     return place.name if place.started_at is None else f"{place.name}/{place.started_at}"
 
 

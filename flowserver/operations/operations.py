@@ -14,6 +14,7 @@ from flowserver.operations.invocations import InvocationOperations
 from flowserver.operations.keys import EngineKeys
 from flowserver.operations.monitoring import MonitoringOperations
 from flowserver.operations.queues import QueueOperations
+from flowserver.operations.redrives import RedriveOperations
 from flowserver.operations.schedules import ScheduleOperations
 from flowserver.operations.subscriptions import SubscriptionOperations
 from flowserver.operations.tasks import TaskOperations
@@ -26,6 +27,7 @@ class Operations:
 
     flows: FlowOperations
     executions: ExecutionOperations
+    redrives: RedriveOperations
     schedules: ScheduleOperations
     tasks: TaskOperations
     functions: FunctionOperations
@@ -48,6 +50,7 @@ class Operations:
         return Operations(
             FlowOperations(engine, lenient=lenient),
             ExecutionOperations(engine),
+            RedriveOperations(engine),
             ScheduleOperations(engine),
             TaskOperations(engine),
             FunctionOperations(engine),

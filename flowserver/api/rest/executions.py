@@ -16,10 +16,9 @@ from flowserver.api.rest.models.executions import (
     StopExecution,
     WaitQuery,
 )
-from flowserver.api.rest.parameters import ExecutionName, FlowName
+from flowserver.api.rest.parameters import ExecutionName, FlowName, instant_of
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.routing import Allowed, Ops, rest_router
-from flowserver.base.clock import parse_instant
 from flowserver.base.errors import (
     ExecutionAlreadyCompleted,
     ExecutionAlreadyExists,
@@ -27,7 +26,6 @@ from flowserver.base.errors import (
     ExecutionNotExists,
     ExecutionNotParked,
     FlowNotExists,
-    InvalidArgument,
     UnsupportedMediaType,
 )
 from flowserver.base.json_values import dump_json
@@ -82,8 +80,8 @@ async def list_executions(flow: FlowName, operations: Ops, query: Annotated[Exec
     """
     wanted = ExecutionFilter(
         status=query.status,
-        started_from=_instant("startedFrom", query.started_from),
-        started_to=_instant("startedTo", query.started_to),
+        started_from=instant_of("startedFrom", query.started_from),
+        started_to=instant_of("startedTo", query.started_to),
         name_prefix=query.name_prefix,
         parked=query.parked,
     )
@@ -142,11 +140,3 @@ async def restart_execution(flow: FlowName, execution: ExecutionName, operations
     execution parked again.
     """
     return answer(Execution.of(await operations.executions.unpark(flow, execution)))
-
-
-def _instant(name: str, text: str | None) -> int | None:
-    try:
-        return None if text is None else parse_instant(text)
-    except ValueError:
-        hint = "such as 2026-01-02T03:04:05Z; write a plus sign as %2B"
-        raise InvalidArgument(f"`{name}` must be an RFC 3339 instant with an offset, {hint}") from None

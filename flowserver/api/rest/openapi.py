@@ -16,11 +16,13 @@ from flowserver.api.rest.models.flows import CreateFlow, Flow, FlowPage, PutFlow
 from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction
 from flowserver.api.rest.models.invocations import Invocation, InvocationPage
 from flowserver.api.rest.models.problems import Problem
+from flowserver.api.rest.models.redrives import ManyRedriven, RedriveExecution, RedriveMany, RedrivePreview
 from flowserver.api.rest.models.tasks import TaskFailure, TaskReceipt, TaskSuccess
 
 MODELS = (
     *(FlowPage, Flow, DeployedFlow, CreateFlow, PutFlow, UpdateFlow),
     *(ExecutionPage, Execution, StartExecution, StopExecution, EventPage),
+    *(RedriveExecution, RedrivePreview, RedriveMany, ManyRedriven),
     *(TaskSuccess, TaskFailure, TaskReceipt),
     *(FunctionPage, Function, PutFunction),
     *(InvocationPage, Invocation),

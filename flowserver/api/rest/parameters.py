@@ -5,6 +5,8 @@ from typing import Annotated
 from fastapi import Path
 
 from flowserver.api.rest.models.base import NAME_PATTERN
+from flowserver.base.clock import parse_instant
+from flowserver.base.errors import InvalidArgument
 
 EXECUTION_PATTERN = r"^[A-Za-z0-9_:-]{1,165}$"
 """Executions that schedules and flows start have longer names than people may choose."""
@@ -36,3 +38,12 @@ InvocationId = Annotated[
     ),
 ]
 FunctionName = Annotated[str, Path(pattern=NAME_PATTERN, description="The function's name.", examples=["charge"])]
+
+
+def instant_of(name: str, text: str | None) -> int | None:
+    """The instant (ms) of a request; raises InvalidArgument, which names the field."""
+    try:
+        return None if text is None else parse_instant(text)
+    except ValueError:
+        hint = "such as 2026-01-02T03:04:05Z; write a plus sign as %2B"
+        raise InvalidArgument(f"`{name}` must be an RFC 3339 instant with an offset, {hint}") from None

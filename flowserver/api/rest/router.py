@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver import __version__
-from flowserver.api.rest import definitions, events, executions, flows, functions, invocations, tasks
+from flowserver.api.rest import definitions, events, executions, flows, functions, invocations, redrives, tasks
 from flowserver.api.rest.docs import Docs
 from flowserver.api.rest.problems import MethodNotAllowed, PathNotFound, problem_response
 from flowserver.base.errors import FlowServerError, InvalidArgument
@@ -18,6 +18,7 @@ from flowserver.base.errors import FlowServerError, InvalidArgument
 ROUTERS = (
     flows.router,
     executions.router,
+    redrives.router,
     events.router,
     tasks.router,
     functions.router,

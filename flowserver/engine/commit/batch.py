@@ -25,10 +25,20 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from flowserver.engine.commit.context import SHARED_BYTES, BatchContext
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.engine.commit.item_loading import load_lists
-from flowserver.engine.commit.items import ENDING, Envelope, Item, NewExecution, Receipt, ReceiptKind, Write
+from flowserver.engine.commit.items import (
+    ENDING,
+    Envelope,
+    Item,
+    NewExecution,
+    Receipt,
+    ReceiptKind,
+    RedriveRequest,
+    Write,
+)
+from flowserver.engine.commit.redriving import prepare_redrive
 from flowserver.engine.commit.turns import history_bytes, make_turns
 from flowserver.language.graph import Flow
-from flowserver.machine.messages import Continue, Message, Stop, TaskReplied
+from flowserver.machine.messages import Continue, Message, Redrive, Stop, TaskReplied
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.state import Execution, Status
 from flowserver.machine.turn import OutcomeKind
@@ -96,6 +106,7 @@ class Batch:
         self._schedules: dict[str, Schedule] = {}
         """Changed by the starts of executions, by the execution's id."""
         self._ending: set[str] = set()
+        self._redriven: set[str] = set()
         self._held = 0
         self._made = 0
         self._made_by: dict[str, int] = {}
@@ -114,6 +125,7 @@ class Batch:
         envelopes = [item for item in items if isinstance(item, Envelope)]
         news = [envelope.new for envelope in envelopes if envelope.new is not None]
         self._ending = _ending(envelopes)
+        self._redriven = {each.execution_id for each in envelopes if each.redrive is not None}
         self._load([envelope.execution_id for envelope in envelopes if envelope.new is None])
         self._look_up_starts(news)
         answers = self._do_all(items)
@@ -158,12 +170,13 @@ class Batch:
         self._stored, broken = load_headers(self._connection, cold, bare=self._headers_only)
         if not self._headers_only:
             limits, guard = self._context.limits, self._context.crash_loop_guard
-            self._held = load_lists(self._connection, self._stored, broken, self._ending, guard, limits)
+            self._held = load_lists(self._connection, self._stored, broken, self._ending, guard, limits, self._redriven)
         self._stored |= warm
         self._kept = warm.keys()
         for execution_id, error in broken.items():
             stored = self._stored[execution_id]
             if not stored.execution.is_running or stored.parked_error is not None:
+                stored.unreadable = error
                 continue  # it makes no progress anyway
             log.error("execution %s is parked: %s", execution_id, error)
             stored.parked_error = error
@@ -259,6 +272,8 @@ class Batch:
         if not self._is_leased(envelope, stored):
             return Receipt(ReceiptKind.STALE)
         try:
+            if envelope.redrive is not None:
+                return self._redrive(stored, envelope.message, envelope.redrive)
             return self._advance(stored, envelope.message)
         except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, with all earlier items
             raise
@@ -274,9 +289,32 @@ class Batch:
         holder = stored.leases.get(envelope.message.scope_id, envelope.lease)
         return envelope.lease == holder == self._context.lease.node_id
 
+    def _redrive(self, stored: StoredExecution, message: Message, request: RedriveRequest) -> Receipt:
+        if stored.execution.execution_id in self._changes and not stored.execution.is_running:
+            return Receipt(ReceiptKind.NOT_NOW)  # it has ended in this very batch, and what it keeps is not saved yet
+        definitions, limits = self._context.definitions, self._context.limits
+        execute_plain(self._connection, "SAVEPOINT redrive")
+        try:
+            refused = prepare_redrive(self._connection, definitions, stored, message, request, limits)
+            if refused is not None:
+                return refused
+            receipt = self._advance(stored, message)
+            self._changes[stored.execution.execution_id].is_redriven = True
+            return receipt
+        except (DBAPIError, TooMuchAtOnce, VersionConflict):
+            raise
+        except Exception as error:  # it stays ended, with all that it has kept
+            log.exception("execution %s cannot be redriven", stored.execution.execution_id)
+            execute_plain(self._connection, "ROLLBACK TO SAVEPOINT redrive")
+            del self._stored[stored.execution.execution_id]
+            self._changes.pop(stored.execution.execution_id, None)
+            return Receipt(ReceiptKind.REFUSED, reason=f"its state cannot be used: {type(error).__name__}: {error}")
+        finally:
+            execute_plain(self._connection, "RELEASE SAVEPOINT redrive")
+
     def _advance(self, stored: StoredExecution, message: Message) -> Receipt:
         flow = EMPTY_FLOW  # not needed to end an execution, and may be what is broken
-        if stored.execution.is_running and not isinstance(message, ENDING):
+        if isinstance(message, Redrive) or (stored.execution.is_running and not isinstance(message, ENDING)):
             flow = self._context.definitions.get(self._connection, stored.definition_id)
         execution_id, bytes_before = stored.execution.execution_id, stored.execution.document_bytes
         environment = self._environment_to_go_on if isinstance(message, Continue) else self._environment

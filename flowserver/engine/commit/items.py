@@ -32,6 +32,12 @@ class ReceiptKind(Enum):
     """The execution is parked and accepts no messages."""
     NO_FLOW = auto()
     """A start of a flow that does not exist."""
+    RUNNING = auto()
+    """A redrive of an execution that runs."""
+    REPEATED = auto()
+    """A redrive under the client token of the execution's last one."""
+    REFUSED = auto()
+    """A redrive that cannot be made; the receipt says why."""
 
 
 ENDING = (Stop, DeadlineReached)
@@ -50,6 +56,17 @@ class Receipt(msgspec.Struct, frozen=True):
     existing: tuple[str, Status] | None = None
     flow: FlowRow | None = None
     started: ExecutionRow | None = None
+    reason: str = ""
+
+
+class RedriveRequest(msgspec.Struct, frozen=True):
+    """What a redrive brings along besides its message, which was made from what the execution kept."""
+
+    definition_id: str
+    """The definition that the execution goes on with."""
+    last_event_id: int
+    """The last event of the history that the message was made for."""
+    client_token: str | None
 
 
 class NewExecution(msgspec.Struct, frozen=True):
@@ -90,6 +107,7 @@ class Envelope(msgspec.Struct, frozen=True):
     execution_id: str
     message: Message
     new: NewExecution | None = None
+    redrive: RedriveRequest | None = None
     settles: str | None = None
     """The ended execution whose callback this message delivers."""
     settles_invocation: str | None = None

@@ -85,6 +85,11 @@ class Starter:
         """Note that this node has committed a change of an execution that is new or was running."""
         self._running += is_new - (not is_running)
 
+    async def require_room(self) -> None:
+        """Raises ResourceThrottled if as many executions run as may."""
+        if not await self._has_room():
+            raise ResourceThrottled(f"{self._limits.running_executions_max} executions are running; try again later")
+
     async def start(self, request: StartRequest, *, by_step: bool = False) -> Started:
         """Start an execution, or find the running execution of that name.
 

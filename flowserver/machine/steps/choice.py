@@ -29,7 +29,7 @@ def enter_choice(turn: Turn, scope: Scope, step: ChoiceStep) -> None:
         cause = f"the conditions compare more than {fuel.limit} values of the step's input"
         fail_step(turn, scope, Failure(RUNTIME_ERROR, cause))
         return
-    option = _option(step, scope)
+    option = option_of(step, scope)
     if option is None or option.steps is None:
         complete_step(turn, scope, {}, {}, goto=None if option is None else option.goto)
         return
@@ -41,7 +41,7 @@ def finish_option(turn: Turn, scope: Scope, step: ChoiceStep, child: Scope) -> N
     """The option's steps are done: their local is the choice's; then the option's goto."""
     scope.last_event_id = child.last_event_id
     turn.remove_opened_by(scope)
-    option = _option(step, scope)
+    option = option_of(step, scope)
     assert option is not None
     complete_step(turn, scope, child.local, child.local, goto=option.goto)
 
@@ -53,7 +53,10 @@ def _choose(step: ChoiceStep, scope: Scope, fuel: Fuel) -> int | None:
     return None if step.default is None else DEFAULT_OPTION
 
 
-def _option(step: ChoiceStep, scope: Scope) -> Option | None:
+def option_of(step: ChoiceStep, scope: Scope) -> Option | None:
+    """The option that the scope's choice took; None if it took none, or the step has no such option."""
     if scope.option is None:
         return None
-    return step.default if scope.option == DEFAULT_OPTION else step.options[scope.option]
+    if scope.option == DEFAULT_OPTION:
+        return step.default
+    return step.options[scope.option] if scope.option < len(step.options) else None

@@ -18,6 +18,20 @@ def enter_parallel(turn: Turn, scope: Scope, step: ParallelStep) -> None:
             return
 
 
+def reopen(turn: Turn, scope: Scope, step: ParallelStep | ForeachStep) -> None:
+    """After a redrive: open what was not opened yet, or make the join again if nothing of it is open."""
+    if isinstance(step, ForeachStep):
+        size = _collection_size(turn, scope, step)
+        assert isinstance(size, int), "checked when the foreach was entered"
+        _open_iterations(turn, scope, step, size)
+    else:
+        for branch in step.branches[scope.next_item :]:
+            if not _open_item(turn, scope, branch.list_id, EventType.BRANCH_ENTERED):
+                return
+    if turn.execution.is_running and scope.open_items == 0:
+        _join(turn, scope)
+
+
 def finish_branch(turn: Turn, scope: Scope, child: Scope) -> None:
     """A branch is done; the step is done after the last one."""
     if scope.open_items == 1 and turn.await_finished(scope):

@@ -55,6 +55,12 @@ class StoredExecution:
     """Scopes that have stored finished items; None until scopes are loaded."""
     parts: KnownParts = field(default_factory=KnownParts, compare=False)
     """Large values that its history holds already."""
+    redrive_token: str | None = field(default=None, compare=False)
+    """The client token of the redrive that is to be saved."""
+    unreadable: str | None = field(default=None, compare=False)
+    """What is wrong with the header of an execution that has ended."""
+    is_bare: bool = field(default=False, compare=False)
+    """Whether nothing but its header may be read."""
 
     @property
     def held_bytes(self) -> int:
@@ -115,7 +121,20 @@ def load_headers(
     if asked:
         ids = {"ids": texts(connection, asked)}
         _load_headers(fetch_rows(connection, _LOAD_BARE_HEADERS if bare else _LOAD_HEADERS, ids), found, broken)
+        for stored in found.values():
+            stored.is_bare = bare
     return found, broken
+
+
+def read_header(connection: Connection, execution_id: str) -> StoredExecution | None:
+    """The execution without its scopes, and without a lock."""
+    found: dict[str, StoredExecution] = {}
+    broken: dict[str, str] = {}
+    _load_headers(fetch_rows(connection, _READ_HEADER, {"b_id": execution_id}), found, broken)
+    stored = found.get(execution_id)
+    if stored is not None:
+        stored.unreadable = broken.get(execution_id)
+    return stored
 
 
 def load_scopes(connection: Connection, batch: Sequence[StoredExecution], broken: dict[str, str]) -> None:
@@ -173,7 +192,7 @@ def load_finished(connection: Connection, stored: StoredExecution, scope_ids: It
             damage = damage_in(row, _FINISHED_CHECKS)
             try:
                 if damage is None and row.item not in finished:
-                    finished[row.item] = Finished(_document(row.local), text_bytes(row.local))
+                    finished[row.item] = Finished(stored_document(row.local), text_bytes(row.local))
             except InvalidJson as error:
                 damage = str(error)
             if damage is not None:
@@ -264,6 +283,11 @@ _LOAD_HEADERS = (
     .order_by(executions.c.execution_id)
     .with_for_update(of=executions)
 )
+_READ_HEADER = (
+    select(*_HEADER, execution_documents.c.input)
+    .join(execution_documents, execution_documents.c.execution_id == executions.c.execution_id, isouter=True)
+    .where(executions.c.execution_id == bindparam("b_id"))
+)
 _LOAD_BARE_HEADERS = (
     select(*_HEADER, literal_column("''").label("input"))
     .where(among(executions.c.execution_id, bindparam("ids")))
@@ -321,6 +345,8 @@ def _stored_execution(row: Any, execution_input: JsonObject) -> StoredExecution:
         next_wait_id=row.next_wait_id,
         stopped_at=row.stopped_at,
         document_bytes=row.document_bytes,
+        redrive_count=row.redrive_count,
+        redriven_at=row.redriven_at,
     )
     return StoredExecution(
         execution, row.flow_id, row.definition_id, row.version, row.input, row.parked_error, joining=None
@@ -334,9 +360,9 @@ def _scope(row: Any) -> Scope:
         list_id=row.list_id,
         item=row.item,
         last_event_id=row.last_event_id,
-        local=_document(row.local),
+        local=stored_document(row.local),
         step_index=row.step_index,
-        step_input=None if row.step_input is None else _document(row.step_input),
+        step_input=None if row.step_input is None else stored_document(row.step_input),
         entered_event_id=row.entered_event_id,
         wait=WaitKind(row.wait),
         wait_id=row.wait_id,
@@ -355,10 +381,11 @@ def _input(text: str | None) -> JsonObject:
         raise InvalidJson("its row is missing")
     if not isinstance(text, str):
         raise InvalidJson("it is not text")
-    return _document(text) if text else {}
+    return stored_document(text) if text else {}
 
 
-def _document(text: str) -> JsonObject:
+def stored_document(text: str) -> JsonObject:
+    """The JSON object that a column holds; raises ValueError."""
     value = load_stored_json(text)
     if not isinstance(value, dict):
         raise InvalidJson("not a JSON object")

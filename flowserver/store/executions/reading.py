@@ -36,6 +36,8 @@ class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None
     cause: str | None
     parked_error: str | None
+    redrive_count: int = 0
+    redriven_at: int | None = None
     definition: str
     environment: str = ""
     role_arn: str = ""
@@ -57,6 +59,8 @@ def readable(*, documents: bool = True) -> Select[Any]:
         header.started_at,
         header.stopped_at,
         header.parked_error,
+        header.redrive_count,
+        header.redriven_at,
         (func.coalesce(own.input, _EMPTY) if documents else _EMPTY).label("input"),
         (own.output if documents else null()).label("output"),
         own.error,
@@ -98,7 +102,9 @@ _SHOWN = checks_of(
         executions.c.started_at,
         executions.c.stopped_at,
         executions.c.parked_error,
-        *(column for column in execution_documents.c if not column.primary_key),
+        executions.c.redrive_count,
+        executions.c.redriven_at,
+        *(column for column in execution_documents.c if column.name in ("input", "output", "error", "cause")),
     ]
 )
 

@@ -21,6 +21,8 @@ from flowserver.store.schema.tables import (
     flows,
     histories,
     history_parts,
+    kept_items,
+    kept_scopes,
     scopes,
 )
 from flowserver.store.sql.unreadable import is_text
@@ -83,7 +85,8 @@ def delete_ended(connection: Connection, execution_ids: Sequence[str]) -> int:
     mine = select(header.execution_id).where(header.execution_id.in_(execution_ids), ENDED)
     ids = connection.execute(mine.order_by(header.execution_id).with_for_update(skip_locked=True)).scalars().all()
     if ids:
-        for table in (histories, history_parts, execution_documents, scopes, finished_items, executions):
+        kept = kept_scopes, kept_items
+        for table in (histories, history_parts, execution_documents, scopes, finished_items, *kept, executions):
             connection.execute(delete(table).where(table.c.execution_id.in_(ids)))
     return len(ids)
 

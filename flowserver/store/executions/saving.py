@@ -23,6 +23,7 @@ from flowserver.machine.events import Event
 from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.turn import Turn
 from flowserver.store.executions.history import save_events
+from flowserver.store.executions.kept_scopes import KeptChanges, keep_scopes, redriven_columns
 from flowserver.store.executions.loading import SavedScope, StoredExecution, lock_versions
 from flowserver.store.invocations.leases import mark_unwanted, mark_unwanted_of
 from flowserver.store.schema.tables import NOT_ENDED, execution_documents, executions, finished_items, scopes
@@ -44,6 +45,9 @@ class Changes:
     removed: set[int] = field(default_factory=set)
     joined: set[int] = field(default_factory=set)
     finished: dict[int, list[int]] = field(default_factory=dict)
+    kept: KeptChanges | None = None
+    """What the execution keeps for a redrive, if it has ended without success."""
+    is_redriven: bool = False
     unwanted: list[str] = field(default_factory=list)
     """Keys of the asynchronous invocations that must be stopped; set when the changes are saved."""
     is_new: bool = field(init=False)
@@ -63,6 +67,10 @@ class Changes:
             self._add(turn)
 
     def _add(self, turn: Turn) -> None:
+        if turn.kept is not None:
+            before = KeptChanges(set(self.touched), set(self.removed), set(self.joined), dict(self.finished))
+            before.add(turn.kept)
+            self.kept = before
         self.events += turn.events
         self.commands = [each for each in (*self.commands, *turn.commands) if self._is_needed(each)]
         self.removed |= turn.removed
@@ -87,6 +95,7 @@ def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str)
     Raises VersionConflict if another node has changed any of the executions; the caller must roll back.
     """
     _save_headers(connection, batch)
+    keep_scopes(connection, [(each.stored, each.kept) for each in batch if each.kept and not each.stored.is_bare])
     _save_scopes(connection, batch, node_id)
     _save_finished(connection, batch)
     save_events(
@@ -98,16 +107,21 @@ def save_changes(connection: Connection, batch: Sequence[Changes], node_id: str)
 
 def _save_headers(connection: Connection, batch: Sequence[Changes]) -> None:
     new = [changes.stored for changes in batch if changes.stored.version == 0]
-    old = [changes.stored for changes in batch if changes.stored.version > 0]
+    old = [changes.stored for changes in batch if changes.stored.version > 0 and not changes.is_redriven]
+    redriven = [changes.stored for changes in batch if changes.is_redriven]
     execute_many(connection, _INSERT_HEADER, [_new_header(stored) for stored in new])
     execute_many(connection, _INSERT_DOCUMENTS, [_new_documents(stored) for stored in new])
     going_on = [_key(stored) | _counts(stored.execution) for stored in old if stored.execution.is_running]
     ended = [_key(stored) | _progress(stored.execution) for stored in old if not stored.execution.is_running]
     changed = execute_many(connection, _UPDATE_HEADER, going_on) + execute_many(connection, _UPDATE_HEADER, ended)
-    if changed != len(old):
+    headers = [_key(each) | _progress(each.execution) | redriven_columns(each) for each in redriven]
+    changed += execute_many(connection, _UPDATE_HEADER, headers)
+    if changed != len(old) + len(redriven):
         raise VersionConflict
-    results = [stored.execution for stored in old if not stored.execution.is_running]
+    results = [each.execution for each in old if not each.execution.is_running] + [each.execution for each in redriven]
     execute_many(connection, _UPDATE_DOCUMENTS, [{"b_id": each.execution_id, **_results(each)} for each in results])
+    tokens = [{"b_id": each.execution.execution_id, "redrive_token": each.redrive_token} for each in redriven]
+    execute_many(connection, _UPDATE_DOCUMENTS, tokens)
 
 
 _INSERT_HEADER = insert(executions)
@@ -139,6 +153,7 @@ def _progress(execution: Execution) -> dict[str, Any]:
         "status": str(execution.status),
         "stopped_at": execution.stopped_at,
         "callback_due": execution.callback_token is not None and not execution.is_running,
+        "document_bytes": execution.document_bytes or execution.kept_bytes,
     }
 
 

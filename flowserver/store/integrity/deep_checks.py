@@ -32,6 +32,8 @@ from flowserver.store.schema.tables import (
     functions,
     histories,
     history_parts,
+    kept_items,
+    kept_scopes,
     scopes,
 )
 from flowserver.store.sql.errors import is_away, reason_of
@@ -225,6 +227,12 @@ _TABLES: Final = (
         {"local": _load_object, "step_input": _load_object, "retries": _load_object, "wait": WaitKind},
     ),
     Sound(finished_items, "item {item} of scope {scope_id} of execution {execution_id}", {"local": _load_object}),
+    Sound(
+        kept_scopes,
+        "kept scope {scope_id} of execution {execution_id}",
+        {"local": _load_object, "step_input": _load_object},
+    ),
+    Sound(kept_items, "kept item {item} of scope {scope_id} of execution {execution_id}", {"local": _load_object}),
     Sound(histories, "events up to {last_event_id} of execution {execution_id}", reads_row=_read_events),
     Sound(history_parts, "part {number} of event {event_id} of execution {execution_id}", {"value": load_stored_json}),
     Sound(functions, "function {service}/{function}", {"headers": _load_object}),

@@ -27,6 +27,7 @@ REVISIONS: Final = (
     "0015",
     "0016",
     "0017",
+    "0018",
 )
 """The revision of every migration, oldest first."""
 

@@ -66,6 +66,8 @@ executions = Table(
     Column("callback_due", Boolean, nullable=False),
     Column("parked_error", Text),
     Column("document_bytes", BigInteger, nullable=False, server_default=text("0")),
+    Column("redrive_count", Integer, nullable=False, server_default=text("0")),
+    Column("redriven_at", BigInteger),
     CheckConstraint(
         "status IN ('Running', 'Succeeded', 'Failed', 'Stopped', 'TimedOut')",
         name="status",
@@ -78,7 +80,7 @@ with an older copy cannot write.
 
 `callback_due` marks an ended execution whose result has not reached the waiting task; `parked_error` is set if the
 server could not run the execution. `document_bytes` is the size of all `local` and `step_input` of its scopes, known
-before they are read.
+before they are read; after the end, of those that it keeps for a redrive. `redriven_at` is the last redrive's instant.
 """
 Index(
     "ix_executions_flow_id_status",
@@ -99,9 +101,10 @@ execution_documents = Table(
     metadata,
     Column("execution_id", Text, primary_key=True),
     Column("input", Text, nullable=False),
-    *optional(Text, "output", "error", "cause"),
+    *optional(Text, "output", "error", "cause", "redrive_token"),
 )
-"""The documents of executions, which few turns read or change. `input` is the text that the caller sent."""
+"""The documents of executions, which few turns read or change. `input` is the text that the caller sent,
+`redrive_token` the client token of the last redrive."""
 
 WAKES = text("wake_at IS NOT NULL")
 TASK = text("wait = 'task'")
@@ -154,6 +157,42 @@ finished_items = Table(
 
 Written once and read at the join. They are not in `scopes`, because loading an execution reads all its scopes.
 """
+
+kept_scopes = Table(
+    "kept_scopes",
+    metadata,
+    Column("execution_id", Text, primary_key=True),
+    Column("scope_id", Integer, primary_key=True),
+    Column("parent_id", Integer),
+    Column("list_id", Integer, nullable=False),
+    Column("item", Integer, nullable=False),
+    Column("step_index", Integer, nullable=False),
+    Column("entered_event_id", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("option", Integer),
+    Column("next_item", Integer, nullable=False),
+    Column("open_items", Integer, nullable=False),
+    Column("local", Text, nullable=False),
+    Column("step_input", Text),
+    Column("has_failed", Integer, nullable=False, server_default=text("0")),
+    sqlite_with_rowid=False,
+)
+"""The scopes with which an execution has ended that did not succeed, for a redrive; deleted with its history.
+
+They wait for nothing, so they are no rows of `scopes`, which has live ones only. `has_failed` is 1 for the one
+whose step has failed; the others were aborted.
+"""
+
+kept_items = Table(
+    "kept_items",
+    metadata,
+    Column("execution_id", Text, primary_key=True),
+    Column("scope_id", Integer, primary_key=True),
+    Column("item", Integer, primary_key=True),
+    Column("local", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""The finished items of these scopes."""
 
 histories = Table(
     "histories",

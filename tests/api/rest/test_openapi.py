@@ -50,6 +50,8 @@ def test_its_operations() -> None:
             "get_execution",
             "stop_execution",
             "restart_execution",
+            "redrive_execution",
+            "redrive_executions",
             "list_events",
             "stream_events",
         ),

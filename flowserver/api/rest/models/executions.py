@@ -59,6 +59,8 @@ _SUMMARY: JsonObject = {
     "parkedError": None,
     "startedTime": "2026-01-02T03:04:05.678Z",
     "stoppedTime": "2026-01-02T03:04:06.001Z",
+    "redriveCount": 0,
+    "lastRedriveTime": None,
 }
 
 
@@ -79,6 +81,8 @@ class ExecutionSummary(Resource):
     ]
     started_time: Instant
     stopped_time: Annotated[Instant | None, Field(description="Null while it runs.")]
+    redrive_count: Annotated[int, Field(description="How often it was redriven after it had ended.")]
+    last_redrive_time: Annotated[Instant | None, Field(description="Null if it never was.")]
 
     @classmethod
     def of(cls, row: ExecutionRow) -> Self:
@@ -97,6 +101,8 @@ def _summary(row: ExecutionRow) -> dict[str, Any]:
         "parked_error": row.parked_error,
         "started_time": format_instant(row.started_at),
         "stopped_time": None if row.stopped_at is None else format_instant(row.stopped_at),
+        "redrive_count": row.redrive_count,
+        "last_redrive_time": None if row.redriven_at is None else format_instant(row.redriven_at),
     }
 
 

@@ -1,0 +1,149 @@
+"""Redrives of executions."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
+
+from flowserver.api.rest.models.base import LIMITS, TOKEN_PATTERN, NextToken, RequestBody, Resource, with_examples
+from flowserver.api.rest.models.executions import Document
+from flowserver.machine.state import Status
+from flowserver.operations.redrive_plans import SHOWN_MAX, RedrivePlan, RedriveWish, Why
+from flowserver.operations.redrives import BulkRedrive
+
+DefinitionChoice = Annotated[
+    Literal["same", "current"],
+    Field(description="`same`: the definition that the execution ended with; `current`: the flow's present one."),
+]
+FromStep = Annotated[
+    str | None,
+    Field(
+        description="A step of the flow's own list of steps: the execution goes back to it, with the `$local` that it "
+        "was entered with last. If absent, the execution goes on where it failed or was aborted."
+    ),
+]
+
+
+class RedriveExecution(RequestBody):
+    """How to redrive an execution; everything may be absent, and so may the body."""
+
+    model_config = with_examples({"definition": "current", "clientToken": "8f0c2a"})
+
+    from_: Annotated[FromStep, Field(alias="from")] = None
+    definition: DefinitionChoice = "same"
+    input: Annotated[
+        Document | None, Field(description="The input of the step that runs again; only if exactly one does.")
+    ] = None
+    client_token: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=64,
+            description="Makes the redrive idempotent: with that of the execution's last redrive nothing changes.",
+        ),
+    ] = None
+    dry_run: Annotated[bool, Field(description="Only say what the redrive would do.")] = False
+
+    @property
+    def wish(self) -> RedriveWish:
+        """The redrive that is asked for."""
+        return RedriveWish(
+            from_step=self.from_, definition=self.definition, input=self.input, client_token=self.client_token
+        )
+
+
+class StepAgain(Resource):
+    """A step that runs again."""
+
+    path: Annotated[str, Field(description="`pay`; `pack[17].label` in iteration 17 of the step `pack`.")]
+    why: Annotated[Why, Field(description="`asked` if the request names it with `from`.")]
+
+
+class StepKept(Resource):
+    """A step that does not run again."""
+
+    step: str
+    times: Annotated[int, Field(description="How often it has succeeded.")]
+
+
+class RedrivePreview(Resource):
+    """What a redrive would do."""
+
+    model_config = with_examples(
+        {
+            "redrivable": True,
+            "reasons": [],
+            "againCount": 7,
+            "again": [{"path": "pack[17].label", "why": "failed"}],
+            "keptCount": 495,
+            "kept": [{"step": "charge", "times": 1}, {"step": "label", "times": 494}],
+        }
+    )
+
+    redrivable: bool
+    reasons: Annotated[list[str], Field(description="Why it cannot be made.")]
+    again_count: int
+    again: Annotated[list[StepAgain], Field(description=f"Steps that run again, at most {SHOWN_MAX}.")]
+    kept_count: int
+    kept: Annotated[list[StepKept], Field(description=f"Steps that do not, at most {SHOWN_MAX}.")]
+
+    @classmethod
+    def of(cls, plan: RedrivePlan) -> Self:
+        """The preview of a plan."""
+        return cls(
+            redrivable=not plan.reasons,
+            reasons=plan.reasons[:SHOWN_MAX],
+            again_count=plan.again_count,
+            again=[StepAgain(path=each.path, why=each.why) for each in plan.again],
+            kept_count=plan.kept.total(),
+            kept=[StepKept(step=name, times=times) for name, times in list(plan.kept.items())[:SHOWN_MAX]],
+        )
+
+
+class RedriveMany(RequestBody):
+    """Which executions of a flow to redrive, and how; all conditions must hold."""
+
+    model_config = with_examples({"status": "Failed", "error": "FC.Unknown", "definition": "current", "limit": 20})
+
+    status: Annotated[Status, Field(strict=False, description="`Failed`, `Stopped` or `TimedOut`.")] = Status.FAILED
+    started_from: Annotated[str | None, Field(description="Only executions started at this instant or later.")] = None
+    started_to: Annotated[str | None, Field(description="Only executions started at this instant or before.")] = None
+    name_prefix: Annotated[
+        str | None, Field(pattern=TOKEN_PATTERN, description="Only executions whose names begin so.")
+    ] = None
+    error: Annotated[str | None, Field(description="Only executions that ended with this error.")] = None
+    definition: DefinitionChoice = "same"
+    from_: Annotated[FromStep, Field(alias="from")] = None
+    limit: Annotated[
+        int | None, Field(ge=1, le=LIMITS.redrives_page_max, description="How many executions to look at.")
+    ] = None
+    next_token: Annotated[str | None, Field(pattern=TOKEN_PATTERN, description="`nextToken` of the answer before.")] = (
+        None
+    )
+
+
+class RefusedExecution(Resource):
+    """An execution that was left as it was."""
+
+    name: str
+    reason: str
+
+
+class ManyRedriven(Resource):
+    """What a bulk redrive did."""
+
+    model_config = with_examples({"redriven": 1, "executions": ["order-4711"], "refused": [], "nextToken": None})
+
+    redriven: int
+    executions: list[str]
+    refused: list[RefusedExecution]
+    next_token: NextToken
+
+    @classmethod
+    def of(cls, done: BulkRedrive) -> Self:
+        """The answer."""
+        return cls(
+            redriven=len(done.redriven),
+            executions=list(done.redriven),
+            refused=[RefusedExecution(name=each.name, reason=each.reason) for each in done.refused],
+            next_token=done.next_token,
+        )

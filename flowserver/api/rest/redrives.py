@@ -1,0 +1,85 @@
+"""Redrives: of one execution, and of those of a flow that a filter finds."""
+
+from typing import Annotated
+
+from fastapi import Depends
+from starlette.responses import Response
+
+from flowserver.api.rest.answers import answer
+from flowserver.api.rest.bodies import json_body, json_request
+from flowserver.api.rest.models.executions import Execution
+from flowserver.api.rest.models.redrives import ManyRedriven, RedriveExecution, RedriveMany, RedrivePreview
+from flowserver.api.rest.parameters import ExecutionName, FlowName, instant_of
+from flowserver.api.rest.problems import problems
+from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.base.errors import (
+    ExecutionNotExists,
+    ExecutionNotRedrivable,
+    FlowNotExists,
+    ResourceThrottled,
+    UnsupportedMediaType,
+)
+from flowserver.operations.redrive_plans import RedriveWish
+from flowserver.store.executions.listing import ExecutionFilter
+
+router = rest_router("/flows/{flow}", "executions")
+
+
+@router.post(
+    "/executions/{execution}/redrive",
+    summary="Redrive an execution",
+    response_model=Execution | RedrivePreview,
+    response_description="The execution, which runs again; or, with `dryRun`, what the redrive would do.",
+    responses=problems(
+        FlowNotExists, ExecutionNotExists, ExecutionNotRedrivable, ResourceThrottled, UnsupportedMediaType
+    )
+    | {200: {"content": {"application/json": {"example": RedrivePreview.model_json_schema()["examples"][0]}}}},
+    openapi_extra=json_request(RedriveExecution, required=False),
+)
+async def redrive_execution(
+    flow: FlowName,
+    execution: ExecutionName,
+    operations: Ops,
+    redrive: Annotated[RedriveExecution, Depends(json_body(RedriveExecution))],
+) -> Response:
+    """Let an execution that failed, was stopped or timed out go on where it ended.
+
+    What succeeded is kept. The step that failed and those that were aborted run again: also single branches and
+    iterations. The time limit counts from now, and the history goes on with `ExecutionRedriven`. With `dryRun` nothing
+    changes, and the answer says what would run again, or why the execution cannot be redriven.
+    """
+    if redrive.dry_run:
+        return answer(RedrivePreview.of(await operations.redrives.plan(flow, execution, redrive.wish)))
+    return answer(Execution.of(await operations.redrives.redrive(flow, execution, redrive.wish)))
+
+
+@router.post(
+    "/redrive",
+    summary="Redrive executions of a flow",
+    response_model=ManyRedriven,
+    responses=problems(FlowNotExists, ResourceThrottled, UnsupportedMediaType),
+    openapi_extra=json_request(RedriveMany, required=False),
+)
+async def redrive_executions(
+    flow: FlowName, operations: Ops, redrive: Annotated[RedriveMany, Depends(json_body(RedriveMany))]
+) -> Response:
+    """Redrive executions that a filter finds, the newest first, a page with each request.
+
+    Go on with `nextToken` until it is null, as fast as the functions can take it. What was redriven runs and is not
+    found again, so a request that got no answer may be repeated.
+    """
+    wanted = ExecutionFilter(
+        status=redrive.status,
+        started_from=instant_of("startedFrom", redrive.started_from),
+        started_to=instant_of("startedTo", redrive.started_to),
+        name_prefix=redrive.name_prefix,
+    )
+    done = await operations.redrives.redrive_many(
+        flow,
+        RedriveWish(from_step=redrive.from_, definition=redrive.definition),
+        wanted,
+        error=redrive.error,
+        next_token=redrive.next_token,
+        limit=redrive.limit,
+    )
+    return answer(ManyRedriven.of(done))

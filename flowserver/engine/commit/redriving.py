@@ -1,0 +1,92 @@
+"""A redrive inside its transaction: what an ended execution has kept becomes its live scopes again.
+
+The request was made from what was read before (`operations/redrives.py`), so here is checked whether that still holds:
+the history must end with the same event.
+"""
+
+from sqlalchemy import Connection
+
+from flowserver.base.limits import Limits
+from flowserver.engine.commit.definition_cache import DefinitionCache
+from flowserver.engine.commit.items import Receipt, ReceiptKind, RedriveRequest
+from flowserver.machine.fitting import fit
+from flowserver.machine.messages import Message, Redrive
+from flowserver.machine.state import Execution, Status
+from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept
+from flowserver.store.executions.loading import StoredExecution, load_finished
+from flowserver.store.executions.retention import HIDDEN
+
+EVENTS_PER_SCOPE = 10
+"""A redrive records at most so many events for a scope before it waits again, and must have room for them."""
+
+
+def why_not(stored: StoredExecution, limits: Limits) -> str | None:
+    """Why an execution that does not run cannot be redriven, by its header alone; None if it can."""
+    execution = stored.execution
+    if stored.unreadable is not None:
+        return stored.unreadable
+    if execution.status is Status.SUCCEEDED:
+        return "it has succeeded"
+    if stored.flow_id == HIDDEN:
+        return "it is being deleted"
+    if execution.callback_token is not None:
+        return "the step that it reports to has taken its end; redrive the execution of that step"
+    if execution.next_event_id + EVENTS_PER_SCOPE >= limits.events_max:
+        return f"its history has no room: {execution.next_event_id - 1} events of events_max, {limits.events_max}"
+    return None
+
+
+def why_not_kept(execution: Execution, limits: Limits) -> str | None:
+    """Why it cannot be redriven with the scopes that it has kept."""
+    if not execution.scopes and execution.next_scope_id > 1:
+        return "its state was not kept: it ended before this server could redrive, or its history was full"
+    needed = EVENTS_PER_SCOPE * len(execution.scopes)
+    if execution.next_event_id + needed >= limits.events_max:
+        return f"its history has no room for the {needed} events of {len(execution.scopes)} open step lists"
+    return None
+
+
+def prepare_redrive(
+    connection: Connection,
+    definitions: DefinitionCache,
+    stored: StoredExecution,
+    message: Message,
+    request: RedriveRequest,
+    limits: Limits,
+) -> Receipt | None:
+    """Bring back what the execution has kept, fitted to its definition; or the receipt of a redrive that is refused."""
+    execution = stored.execution
+    assert isinstance(message, Redrive)
+    token = request.client_token
+    if token is not None and token in (stored.redrive_token, redrive_token_of(connection, execution.execution_id)):
+        return Receipt(ReceiptKind.REPEATED)
+    if execution.is_running:
+        return Receipt(ReceiptKind.RUNNING)
+    reason = why_not(stored, limits)
+    if reason is not None:
+        return Receipt(ReceiptKind.REFUSED, reason=reason)
+    if execution.next_event_id - 1 != request.last_event_id:
+        return Receipt(ReceiptKind.NOT_NOW)
+    reason = load_kept(connection, stored) or why_not_kept(execution, limits)
+    if reason is None and request.definition_id != stored.definition_id and message.rewind is None:
+        old, new = (definitions.get(connection, each) for each in (stored.definition_id, request.definition_id))
+        reason = "; ".join(fit(old, new, execution)) or None
+    if reason is not None:
+        execution.scopes.clear()
+        return Receipt(ReceiptKind.REFUSED, reason=reason)
+    take_kept(connection, execution.execution_id)
+    load_finished(connection, stored, _needed(execution, message))
+    stored.definition_id = request.definition_id
+    stored.redrive_token = token
+    stored.parked_error = None
+    return None
+
+
+def _needed(execution: Execution, message: Redrive) -> list[int]:
+    """The scopes whose finished items the first turn needs: of joins that are made again, and that are dropped."""
+    gathered = [scope for scope in execution.scopes.values() if scope.next_item > scope.open_items]
+    dropped = set() if message.rewind is None else {message.rewind.scope_id}
+    for scope in execution.scopes.values():  # parents come before their children
+        if scope.parent_id in dropped:
+            dropped.add(scope.scope_id)
+    return [scope.scope_id for scope in gathered if scope.open_items == 0 or scope.scope_id in dropped]

@@ -1,0 +1,155 @@
+"""A redrive: an execution that ended without success goes on where it failed or was aborted.
+
+Theory of operation. A failure that nothing catches ends the whole execution, so at its end the tree of scopes is just
+what a redrive needs: every finished step, branch and iteration is in it as its result, and every scope is at the
+step that failed or was aborted. Such an end therefore keeps its scopes (`Turn.end`), and the store moves their rows
+to tables of their own. Nothing is replayed; an execution that succeeds keeps nothing and pays nothing. A failure that
+a `catch` took was over long before and stays as it was.
+
+From the outermost scope inwards, each step that opened others is entered again with the input it had, and so are the
+branches and iterations of it that were open. What was not opened yet follows. An innermost scope goes on at its step:
+
+- A call is made again with the same input and under the same idempotency key, so a call that had succeeded without the
+  server's knowing it takes effect once. Its retries count from zero.
+- Every other step is entered anew: a wait begins again, a waitForCallback step gets a new token. So is every step if
+  the definition is another one.
+
+Every wait gets a new number, so no message for the former run finds one.
+"""
+
+from collections.abc import Callable
+
+from flowserver.base.json_values import JsonObject, json_bytes
+from flowserver.language.graph import ForeachStep, ParallelStep, Pattern, Step, TaskStep
+from flowserver.machine.events import EventType
+from flowserver.machine.messages import Redrive, Rewind
+from flowserver.machine.progress import at_end
+from flowserver.machine.state import Scope, Status, WaitKind
+from flowserver.machine.steps.fanout import reopen
+from flowserver.machine.steps.task import attempt_task
+from flowserver.machine.transitions import LEGAL_STATUSES
+from flowserver.machine.turn import Turn
+
+
+def deadline_of(turn: Turn) -> int:
+    """When the time of an execution is up that begins, or begins again, now."""
+    seconds_max = turn.environment.limits.execution_seconds_max
+    seconds = seconds_max if turn.flow.timeout_seconds is None else min(turn.flow.timeout_seconds, seconds_max)
+    return turn.environment.now_ms + seconds * 1000
+
+
+def run_again(turn: Turn, message: Redrive) -> int:
+    """Let the execution run again, with all its time; returns the event that says so."""
+    execution = turn.execution
+    assert (execution.status, Status.RUNNING) in LEGAL_STATUSES
+    execution.status = Status.RUNNING
+    execution.stopped_at = execution.output = execution.error = execution.cause = None
+    execution.redrive_count += 1
+    execution.redriven_at = turn.environment.now_ms
+    execution.deadline_at = deadline_of(turn)
+    turn.touched.update(execution.scopes)
+    count = execution.redrive_count
+    cause = execution.next_event_id - 1
+    return turn.record(EventType.EXECUTION_REDRIVEN, "", cause, redriveCount=count, **message.detail)
+
+
+def resume(turn: Turn, message: Redrive, cause: int) -> list[tuple[Scope, JsonObject]]:
+    """Go on with all scopes. Returns the one to be entered with a given input, and that input."""
+    if message.rewind is not None:
+        _rewind(turn, message.rewind)
+    root = next(scope for scope in turn.execution.scopes.values() if scope.parent_id is None)
+    resumed = _Resumed(turn, message)
+    resumed.enter(root, cause)
+    turn.steps_left -= len(turn.execution.scopes)
+    for go_on in resumed.later:
+        if turn.execution.is_running:
+            go_on()
+    return [(scope, message.input) for scope in resumed.given] if turn.execution.is_running else []
+
+
+class _Resumed:
+    """First all that was open is entered again; then calls are made and more is opened, which may fail."""
+
+    def __init__(self, turn: Turn, message: Redrive) -> None:
+        self.later: list[Callable[[], None]] = []
+        self.given: list[Scope] = []
+        self._turn = turn
+        self._message = message
+
+    def enter(self, scope: Scope, cause: int) -> None:
+        """Go on with a scope and with those that its step opened."""
+        scope.last_event_id, scope.has_failed = cause, False
+        step = None if at_end(self._turn, scope) else self._turn.step_of(scope)
+        children = self._turn.execution.opened_by(scope)
+        if step is None or scope.step_input is None:
+            self._turn.make_ready(scope)
+        elif children or scope.next_item:
+            self._enter_again(scope)
+            self._turn.begin_wait(scope, WaitKind.JOIN)
+            for child in children:
+                self.enter(child, self._enter_item(scope, step, child))
+            if isinstance(step, (ParallelStep, ForeachStep)):
+                self.later.append(lambda: reopen(self._turn, scope, step))
+        elif isinstance(step, TaskStep) and self._is_called_again(scope, step):
+            self._enter_again(scope, keeps_number=True)
+            self.later.append(lambda: attempt_task(self._turn, scope, step))
+        else:
+            self._leave_input(scope)
+
+    def _is_called_again(self, scope: Scope, step: TaskStep) -> bool:
+        """Whether the call is made with the same input: not if that holds a token, or is to be another."""
+        if self._message.enters_again or self._message.input_of == scope.scope_id:
+            return False
+        return step.pattern is not Pattern.WAIT_FOR_CALLBACK
+
+    def _leave_input(self, scope: Scope) -> None:
+        turn = self._turn
+        scope.step_input = None
+        turn.hold(scope, json_bytes(scope.local))
+        if self._message.input_of == scope.scope_id:
+            self.given.append(scope)
+        else:
+            turn.make_ready(scope)
+
+    def _enter_again(self, scope: Scope, *, keeps_number: bool = False) -> None:
+        """Record that the step is entered with the input it had; its calls keep their key if its number is kept."""
+        turn = self._turn
+        before = scope.entered_event_id
+        detail = {"input": turn.input_of(scope), "local": scope.local, "resumes": before}
+        entered = turn.record_in(scope, EventType.STEP_ENTERED, **detail)
+        turn.record_in(scope, EventType.STEP_STARTED, input=scope.step_input)
+        scope.entered_event_id = before if keeps_number else entered
+        scope.retries = {}
+
+    def _enter_item(self, scope: Scope, step: Step, child: Scope) -> int:
+        if not isinstance(step, (ParallelStep, ForeachStep)):
+            return scope.last_event_id
+        entered = EventType.ITERATION_ENTERED if isinstance(step, ForeachStep) else EventType.BRANCH_ENTERED
+        turn = self._turn
+        return turn.record(entered, step.name, scope.started_event_id, input=turn.input_of(child), local=child.local)
+
+
+def _rewind(turn: Turn, rewind: Rewind) -> None:
+    """Set a scope back to a step of its list; what its steps had opened since is dropped."""
+    execution = turn.execution
+    scope = execution.scopes[rewind.scope_id]
+    for dropped in _opened_within(turn, scope):
+        execution.document_bytes -= sum(each.document_bytes for each in dropped.finished.values())
+        turn.joined.add(dropped.scope_id)
+        if dropped is not scope:
+            turn.touched.discard(dropped.scope_id)
+            execution.drop_scope(dropped)
+    scope.step_index, scope.local = rewind.step_index, rewind.local
+    scope.step_input, scope.option = None, None
+    scope.next_item = scope.open_items = 0
+    scope.finished = {}
+    size = json_bytes(rewind.local)
+    execution.document_bytes += size - scope.document_bytes
+    scope.document_bytes = size
+
+
+def _opened_within(turn: Turn, scope: Scope) -> list[Scope]:
+    found = [scope]
+    for each in found:
+        found.extend(turn.execution.opened_by(each))
+    return found

@@ -1,0 +1,215 @@
+"""What a redrive of an execution would do, or why it cannot be made; from what the execution has kept and its history.
+
+Found out beside the writer. The writer takes a plan only if nothing has happened to the execution since.
+"""
+
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from sqlalchemy import Connection
+
+from flowserver.base.json_values import JsonObject, json_bytes, load_stored_json
+from flowserver.base.limits import Limits
+from flowserver.engine.commit.items import RedriveRequest
+from flowserver.engine.commit.redriving import why_not, why_not_kept
+from flowserver.language.diagnostics import DefinitionRejected
+from flowserver.language.graph import Flow, Pattern, TaskStep
+from flowserver.language.parser import parse_stored
+from flowserver.machine.events import EventType
+from flowserver.machine.fitting import fit, open_steps
+from flowserver.machine.messages import Redrive, Rewind
+from flowserver.machine.state import Execution, Scope
+from flowserver.store.executions.history import list_events, scan_history
+from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of
+from flowserver.store.executions.loading import StoredExecution, read_header
+from flowserver.store.flows import FlowRow, load_definition
+
+SHOWN_MAX: Final = 100
+"""Steps that a plan names in each of its lists; it counts them all."""
+
+Why = Literal["failed", "aborted", "asked"]
+
+_ENTERED = (EventType.STEP_ENTERED, EventType.BRANCH_ENTERED, EventType.ITERATION_ENTERED)
+_EXITED = (EventType.STEP_EXITED, EventType.BRANCH_EXITED, EventType.ITERATION_EXITED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedriveWish:
+    """How to redrive: from a step of the flow's own list or from where it failed, with which definition and input."""
+
+    from_step: str | None = None
+    definition: Literal["same", "current"] = "same"
+    input: JsonObject | None = None
+    """What the one step that runs again gets instead of its input."""
+    client_token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A step that runs again."""
+
+    path: str
+    why: Why
+
+
+@dataclass(slots=True)
+class RedrivePlan:
+    """What a redrive would do; it can be made if there are no `reasons` against it."""
+
+    execution_id: str
+    message: Redrive
+    request: RedriveRequest
+    is_repeated: bool
+    """Whether the execution's last redrive had the same client token."""
+    reasons: list[str] = field(default_factory=list)
+    again: list[Again] = field(default_factory=list)
+    """The first `SHOWN_MAX` of them."""
+    again_count: int = 0
+    kept: Counter[str] = field(default_factory=Counter)
+    """By name how often a step has succeeded that does not run again."""
+
+
+def plan_redrive(
+    connection: Connection, execution_id: str, flow: FlowRow, wish: RedriveWish, limits: Limits, *, counts_kept: bool
+) -> RedrivePlan | None:
+    """The plan, with the counts of what is kept only if asked for; None if the execution is gone."""
+    stored = read_header(connection, execution_id)
+    if stored is None:
+        return None
+    definition_id = flow.definition_id if wish.definition == "current" else stored.definition_id
+    request = RedriveRequest(definition_id, stored.execution.next_event_id - 1, wish.client_token)
+    token = None if wish.client_token is None else redrive_token_of(connection, execution_id)
+    plan = RedrivePlan(execution_id, Redrive(), request, is_repeated=token is not None and token == wish.client_token)
+    reason = "it is running" if stored.execution.is_running else why_not(stored, limits)
+    reason = reason or load_kept(connection, stored) or why_not_kept(stored.execution, limits)
+    if reason is not None:
+        plan.reasons.append(reason)
+        return plan
+    _Planning(connection, stored, wish, plan, limits).run(counts_kept=counts_kept)
+    return plan
+
+
+class _Planning:
+    """A plan in the making."""
+
+    def __init__(
+        self, connection: Connection, stored: StoredExecution, wish: RedriveWish, plan: RedrivePlan, limits: Limits
+    ) -> None:
+        self._connection = connection
+        self._stored = stored
+        self._execution: Execution = stored.execution
+        self._wish = wish
+        self._plan = plan
+        self._limits = limits
+
+    def run(self, *, counts_kept: bool) -> None:
+        """Find out what runs again, and what is against it."""
+        flows = [self._flow(each) for each in (self._stored.definition_id, self._plan.request.definition_id)]
+        if flows[0] is None or flows[1] is None:
+            return
+        old, new = flows[0], flows[1]
+        until = self._execution.next_event_id
+        rewind = None
+        if self._wish.from_step is not None:
+            rewind, until = self._rewind(new, self._wish.from_step)
+        elif old is not new:
+            self._plan.reasons += fit(old, new, self._execution)
+        if counts_kept:
+            self._count_kept(until)
+        if not self._plan.reasons:
+            self._name_again(new, rewind)
+
+    def _flow(self, definition_id: str) -> Flow | None:
+        text = load_definition(self._connection, definition_id)
+        try:
+            if text is not None:
+                return parse_stored(text)
+            problem = "is gone"
+        except DefinitionRejected as error:
+            problem = f"is not accepted: {error.message}"
+        self._plan.reasons.append(f"definition {definition_id} {problem}")
+        return None
+
+    def _rewind(self, flow: Flow, name: str) -> tuple[Rewind | None, int]:
+        """How to go back to a step of the flow's own list, and the event with which it was entered last."""
+        position = flow.root.position.get(name)
+        root = next((scope for scope in self._execution.scopes.values() if scope.parent_id is None), None)
+        entered = 0 if root is None else self._entered(name)
+        if position is None:
+            self._plan.reasons.append(f"step {name} is not in the flow's own list of steps")
+        if root is None or not entered:
+            self._plan.reasons.append(f"step {name} of the flow's own list was never entered")
+        if position is None or root is None or not entered:
+            return None, self._execution.next_event_id
+        event = list_events(self._connection, self._execution.execution_id, from_event_id=entered, limit=1)[0]
+        return Rewind(root.scope_id, position, load_stored_json(event.detail)["local"]), entered
+
+    def _entered(self, name: str) -> int:
+        """The event with which the step of the flow's own list was entered last; 0 if there is none."""
+        depths, found = [0], 0
+        with closing(scan_history(self._connection, self._execution.execution_id)) as events:
+            for event in events:
+                depth = depths[event.schedule_event_id] if event.schedule_event_id < len(depths) else 1
+                depths.extend([1] * (event.event_id - len(depths)))  # in place of damaged events
+                if event.type == EventType.EXECUTION_REDRIVEN:
+                    depth = 0
+                elif event.type in _ENTERED:
+                    if depth == 0 and event.step_name == name:
+                        found = event.event_id
+                    depth += 1
+                elif event.type in _EXITED:
+                    depth -= 1
+                depths.append(depth)
+        return found
+
+    def _count_kept(self, until: int) -> None:
+        with closing(scan_history(self._connection, self._execution.execution_id)) as events:
+            for event in events:
+                if event.event_id < until and event.type == EventType.STEP_SUCCEEDED:
+                    self._plan.kept[event.step_name] += 1
+
+    def _name_again(self, flow: Flow, rewind: Rewind | None) -> None:
+        """Name what runs again, and make the message."""
+        plan, wish = self._plan, self._wish
+        if rewind is not None:
+            target = self._execution.scopes[rewind.scope_id]
+            target.step_index, target.list_id = rewind.step_index, 0
+            plan.again, plan.again_count = [Again(str(wish.from_step), "asked")], 1
+            targets = [target]
+        else:
+            found = [(scope, path) for scope, path in open_steps(flow, self._execution) if path]
+            plan.again_count = len(found)
+            plan.again = [Again(path, "failed" if scope.has_failed else "aborted") for scope, path in found[:SHOWN_MAX]]
+            targets = [scope for scope, _ in found]
+            targets = [scope for scope in targets if scope.has_failed] or targets
+        given = None if wish.input is None else self._target_of_input(flow, targets)
+        detail: JsonObject = {} if wish.from_step is None else {"from": wish.from_step}
+        if plan.request.definition_id != self._stored.definition_id:
+            detail["definition"] = wish.definition
+        plan.message = Redrive(
+            enters_again=plan.request.definition_id != self._stored.definition_id,
+            input_of=given,
+            input=wish.input or {},
+            rewind=rewind,
+            detail=detail,
+        )
+
+    def _target_of_input(self, flow: Flow, targets: list[Scope]) -> int | None:
+        """The scope whose step gets the edited input."""
+        reason = None
+        if len(targets) != 1:
+            reason = f"{len(targets)} steps run again, so `input` does not say which of them it is for"
+        else:
+            steps = flow.lists[targets[0].list_id].steps[targets[0].step_index :]
+            if not steps:
+                reason = "no step runs again that `input` could be for: the list of steps was done"
+            elif isinstance(steps[0], TaskStep) and steps[0].pattern is Pattern.WAIT_FOR_CALLBACK:
+                reason = f"the input of step {steps[0].name} holds a task token, which `input` cannot"
+            elif json_bytes(self._wish.input) > self._limits.step_data_bytes_max:
+                reason = f"`input` holds more than {self._limits.step_data_bytes_max} bytes, step_data_bytes_max"
+        if reason is not None:
+            self._plan.reasons.append(reason)
+            return None
+        return targets[0].scope_id

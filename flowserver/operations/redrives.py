@@ -1,0 +1,152 @@
+"""Redrives: executions that ended without success go on where they failed; one, or all that a filter finds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sqlalchemy import Connection
+
+from flowserver.base.errors import (
+    ExecutionNotExists,
+    ExecutionNotRedrivable,
+    FlowServerError,
+    InvalidArgument,
+    ResourceThrottled,
+)
+from flowserver.engine.commit.items import Envelope, Receipt, ReceiptKind
+from flowserver.engine.engine import Engine
+from flowserver.machine.state import Status
+from flowserver.operations.executions import cursor_of, require_execution, token_of
+from flowserver.operations.flows import require_flow
+from flowserver.operations.paging import check_limit
+from flowserver.operations.redrive_plans import RedrivePlan, RedriveWish, plan_redrive
+from flowserver.store.executions.listing import ExecutionFilter, Listed, PageCursor, list_executions
+from flowserver.store.executions.reading import ExecutionRow, find_id
+
+TRIES: Final = 3
+"""How often a redrive is planned anew because the execution has changed meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRedrive:
+    """An execution that a bulk redrive left as it was."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BulkRedrive:
+    """A page of a bulk redrive: the names of what was redriven, what was not, and the token of the next page."""
+
+    redriven: Sequence[str]
+    refused: Sequence[RefusedRedrive]
+    next_token: str | None
+
+
+class RedriveOperations:
+    """Operations that redrive executions."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def plan(self, flow_name: str, name: str, wish: RedriveWish) -> RedrivePlan:
+        """What a redrive would do, without doing it; raises FlowNotExists, ExecutionNotExists."""
+        return await self._plan(flow_name, name, wish, counts_kept=True)
+
+    async def redrive(self, flow_name: str, name: str, wish: RedriveWish) -> ExecutionRow:
+        """Let an execution go on where it failed or was aborted, and return it.
+
+        With the client token of its last redrive nothing changes, and the execution is returned as it is. Raises
+        FlowNotExists, ExecutionNotExists, ExecutionNotRedrivable, ResourceThrottled.
+        """
+        for _ in range(TRIES):
+            plan = await self._plan(flow_name, name, wish)
+            if plan.is_repeated or await self._submit(flow_name, name, plan):
+                return await self._engine.reader.ask(partial(require_execution, flow_name=flow_name, name=name))
+        raise ResourceThrottled(f"execution {name} of flow {flow_name} keeps changing; try again shortly")
+
+    async def redrive_many(
+        self,
+        flow_name: str,
+        wish: RedriveWish,
+        wanted: ExecutionFilter,
+        *,
+        error: str | None = None,
+        next_token: str | None = None,
+        limit: int | None = None,
+    ) -> BulkRedrive:
+        """Redrive a page of the executions that a filter finds, one after the other; `error` is that which they have.
+
+        What was redriven runs and is found no more, so a request may be repeated. Raises FlowNotExists,
+        InvalidArgument; ResourceThrottled if not one more execution may run.
+        """
+        if wanted.status in (Status.RUNNING, Status.SUCCEEDED):
+            raise InvalidArgument(f"executions with the status {wanted.status} cannot be redriven")
+        size = check_limit(limit, self._engine.limits.redrives_page_max)
+        begin = None if next_token is None else cursor_of(next_token)
+        page = await self._engine.lists.ask(
+            partial(self._page, flow_name=flow_name, wanted=wanted, begin=begin, size=size)
+        )
+        redriven: list[str] = []
+        refused: list[RefusedRedrive] = []
+        for row in page.rows:
+            if row.status in (Status.RUNNING, Status.SUCCEEDED) or (error is not None and row.error != error):
+                continue
+            try:
+                await self.redrive(flow_name, row.name, wish)
+                redriven.append(row.name)
+            except ResourceThrottled:
+                if not redriven:
+                    raise
+                return BulkRedrive(redriven, refused, token_of(PageCursor(row.name, row.started_at)))
+            except FlowServerError as problem:
+                refused.append(RefusedRedrive(row.name, problem.message))
+        return BulkRedrive(redriven, refused, None if page.following is None else token_of(page.following))
+
+    async def _plan(self, flow_name: str, name: str, wish: RedriveWish, *, counts_kept: bool = False) -> RedrivePlan:
+        def read(connection: Connection) -> RedrivePlan:
+            flow = require_flow(connection, flow_name)
+            execution_id = find_id(connection, flow.flow_id, name)
+            limits = self._engine.limits
+            plan = execution_id and plan_redrive(connection, execution_id, flow, wish, limits, counts_kept=counts_kept)
+            if not plan:
+                raise ExecutionNotExists(f"execution {name} of flow {flow_name} does not exist")
+            return plan
+
+        return await self._engine.lists.ask(read)
+
+    async def _submit(self, flow_name: str, name: str, plan: RedrivePlan) -> bool:
+        """Make the planned redrive; False if the execution has changed since."""
+        if plan.reasons:
+            raise _refusal(flow_name, name, "; ".join(plan.reasons))
+        await self._engine.starter.require_room()
+        envelope = Envelope(plan.execution_id, plan.message, redrive=plan.request)
+        receipt: Receipt = await self._engine.committer.submit(envelope, bounded=True)
+        match receipt.kind:
+            case ReceiptKind.APPLIED | ReceiptKind.REPEATED:
+                return True
+            case ReceiptKind.NOT_NOW:
+                return False
+            case ReceiptKind.RUNNING:
+                raise _refusal(flow_name, name, "it is running")
+            case _:
+                raise _refusal(flow_name, name, receipt.reason or "its state cannot be used; the server's log says why")
+
+    def _page(
+        self, connection: Connection, *, flow_name: str, wanted: ExecutionFilter, begin: PageCursor | None, size: int
+    ) -> Listed:
+        return list_executions(
+            connection,
+            require_flow(connection, flow_name).flow_id,
+            wanted,
+            begin=begin,
+            limit=size,
+            bytes_max=self._engine.limits.page_bytes_max,
+            documents=False,
+        )
+
+
+def _refusal(flow_name: str, name: str, reason: str) -> ExecutionNotRedrivable:
+    return ExecutionNotRedrivable(f"execution {name} of flow {flow_name} cannot be redriven: {reason}")
