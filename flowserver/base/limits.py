@@ -287,13 +287,7 @@ class Limits:
     executions_page_max: int = _limit(
         100,
         unit="items",
-        reason="ListExecutions",
-        error="400 InvalidArgument",
-    )
-    redrives_page_max: int = _limit(
-        100,
-        unit="executions",
-        reason="a bulk redrive looks at so many with one request; the client makes the next one",
+        reason="ListExecutions, and the executions that one request may redrive",
         error="400 InvalidArgument",
     )
     pending_messages_max: int = _limit(

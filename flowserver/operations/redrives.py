@@ -84,7 +84,7 @@ class RedriveOperations:
         """
         if wanted.status in (Status.RUNNING, Status.SUCCEEDED):
             raise InvalidArgument(f"executions with the status {wanted.status} cannot be redriven")
-        size = check_limit(limit, self._engine.limits.redrives_page_max)
+        size = check_limit(limit, self._engine.limits.executions_page_max)
         begin = None if next_token is None else cursor_of(next_token)
         page = await self._engine.lists.ask(
             partial(self._page, flow_name=flow_name, wanted=wanted, begin=begin, size=size)

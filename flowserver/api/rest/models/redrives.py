@@ -114,7 +114,7 @@ class RedriveMany(RequestBody):
     definition: DefinitionChoice = "same"
     from_: Annotated[FromStep, Field(alias="from")] = None
     limit: Annotated[
-        int | None, Field(ge=1, le=LIMITS.redrives_page_max, description="How many executions to look at.")
+        int | None, Field(ge=1, le=LIMITS.executions_page_max, description="How many executions to look at.")
     ] = None
     next_token: Annotated[str | None, Field(pattern=TOKEN_PATTERN, description="`nextToken` of the answer before.")] = (
         None
