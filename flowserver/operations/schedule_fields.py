@@ -90,13 +90,14 @@ def changed(schedule: Schedule, change: ScheduleChange, now_ms: int) -> Schedule
     after = replace(schedule, **{name: value for name, value in fields.items() if value is not None})
     if change.limited is not None:
         after = replace(after, actions_left=change.limited.actions)
+    timing = checked_timing(after)
     if after == schedule:
         return schedule
     is_anew = (after.expression, after.time_zone) != (schedule.expression, schedule.time_zone)
     is_anew = is_anew or (after.is_enabled and not schedule.is_enabled)
     if is_anew:
         after = replace(after, anchor_at=now_ms, next_at=None)
-    timing = checked_timing(after)
+        timing = checked_timing(after)
     if not after.is_enabled:
         after = paused(after, after.note)
     elif after.actions_left == 0:

@@ -17,12 +17,26 @@ from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunc
 from flowserver.api.rest.models.invocations import Invocation, InvocationPage
 from flowserver.api.rest.models.problems import Problem
 from flowserver.api.rest.models.redrives import ManyRedriven, RedriveExecution, RedriveMany, RedrivePreview
+from flowserver.api.rest.models.schedules import (
+    BackfillSchedule,
+    CreateSchedule,
+    PutSchedule,
+    Schedule,
+    ScheduleBackfill,
+    ScheduleNote,
+    SchedulePage,
+    ScheduleTrigger,
+    TriggerSchedule,
+    UpdateSchedule,
+)
 from flowserver.api.rest.models.tasks import TaskFailure, TaskReceipt, TaskSuccess
 
 MODELS = (
     *(FlowPage, Flow, DeployedFlow, CreateFlow, PutFlow, UpdateFlow),
     *(ExecutionPage, Execution, StartExecution, StopExecution, EventPage),
     *(RedriveExecution, RedrivePreview, RedriveMany, ManyRedriven),
+    *(SchedulePage, Schedule, CreateSchedule, PutSchedule, UpdateSchedule),
+    *(ScheduleNote, TriggerSchedule, ScheduleTrigger, BackfillSchedule, ScheduleBackfill),
     *(TaskSuccess, TaskFailure, TaskReceipt),
     *(FunctionPage, Function, PutFunction),
     *(InvocationPage, Invocation),
@@ -49,6 +63,7 @@ that is not known is an error.
 TAGS = [
     {"name": "flows", "description": "What can be executed."},
     {"name": "executions", "description": "Flows at work, and their histories."},
+    {"name": "schedules", "description": "When flows start by themselves."},
     {"name": "tasks", "description": "Callbacks of steps with the pattern `waitForCallback`."},
     {"name": "functions", "description": "Where the functions that flows name are called."},
     {"name": "invocations", "description": "Asynchronous invocations that the server has parked: restarted, stopped."},

@@ -38,6 +38,7 @@ InvocationId = Annotated[
     ),
 ]
 FunctionName = Annotated[str, Path(pattern=NAME_PATTERN, description="The function's name.", examples=["charge"])]
+ScheduleName = Annotated[str, Path(pattern=NAME_PATTERN, description="The schedule's name.", examples=["nightly"])]
 
 
 def instant_of(name: str, text: str | None) -> int | None:

@@ -10,7 +10,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver import __version__
-from flowserver.api.rest import definitions, events, executions, flows, functions, invocations, redrives, tasks
+from flowserver.api.rest import (
+    definitions,
+    events,
+    executions,
+    flows,
+    functions,
+    invocations,
+    redrives,
+    schedules,
+    tasks,
+)
 from flowserver.api.rest.docs import Docs
 from flowserver.api.rest.problems import MethodNotAllowed, PathNotFound, problem_response
 from flowserver.base.errors import FlowServerError, InvalidArgument
@@ -20,6 +30,7 @@ ROUTERS = (
     executions.router,
     redrives.router,
     events.router,
+    schedules.router,
     tasks.router,
     functions.router,
     invocations.router,

@@ -57,6 +57,8 @@ def test_its_operations() -> None:
         ),
         *("report_task_succeeded", "report_task_failed"),
         *("list_functions", "get_function", "put_function", "delete_function"),
+        *("list_all_schedules", "list_schedules", "create_schedule", "get_schedule", "put_schedule", "update_schedule"),
+        *("delete_schedule", "pause_schedule", "resume_schedule", "trigger_schedule", "backfill_schedule"),
         *("list_parked_invocations", "get_invocation", "restart_invocation", "stop_invocation"),
     }
 

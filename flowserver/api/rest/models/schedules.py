@@ -1,0 +1,321 @@
+"""Schedules."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field
+
+from flowserver.api.rest.models.base import Instant, Name, NextToken, RequestBody, Resource, with_examples
+from flowserver.base.clock import format_instant
+from flowserver.base.json_values import JsonObject, dump_json, load_json_object
+from flowserver.machine.schedules import state
+from flowserver.machine.schedules.state import Overlap, Run
+from flowserver.machine.schedules.timing import EXPRESSION_CHARACTERS_MAX
+from flowserver.machine.state import Status
+from flowserver.operations.schedule_fields import (
+    ACTIONS_MAX,
+    CATCH_UP_SECONDS_MAX,
+    CATCH_UP_SECONDS_MIN,
+    DESCRIPTION_CHARACTERS_MAX,
+    NOTE_CHARACTERS_MAX,
+    ZONE_CHARACTERS_MAX,
+    Limited,
+    ScheduleChange,
+)
+from flowserver.operations.schedules import ShownSchedule
+
+Expression = Annotated[
+    str,
+    Field(
+        max_length=EXPRESSION_CHARACTERS_MAX,
+        description="Six fields: seconds, minutes, hours, day of month, month, day of week (1 or MON is Monday); "
+        "or `@every <n>m`.",
+    ),
+]
+TimeZone = Annotated[
+    str,
+    Field(max_length=ZONE_CHARACTERS_MAX, description="IANA name of the zone that the expression is evaluated in."),
+]
+Description = Annotated[str, Field(max_length=DESCRIPTION_CHARACTERS_MAX)]
+Note = Annotated[str, Field(max_length=NOTE_CHARACTERS_MAX, description="Why it is paused, or was resumed.")]
+CatchUp = Annotated[
+    int,
+    Field(
+        ge=CATCH_UP_SECONDS_MIN,
+        le=CATCH_UP_SECONDS_MAX,
+        description="How late a tick may start, such as after the server was down. Older ticks count as missed.",
+    ),
+]
+OverlapPolicy = Annotated[Overlap, Field(description="What a tick does while an execution of the schedule runs.")]
+GivenOverlap = Annotated[
+    Overlap | None,
+    BeforeValidator(lambda given: Overlap(given) if given in tuple(Overlap) else given),
+    Field(description="What a tick does while an execution of the schedule runs."),
+]
+RemainingActions = Annotated[
+    int | None,
+    Field(ge=0, le=ACTIONS_MAX, description="Ticks that may still start an execution; null for any number."),
+]
+Payload = Annotated[JsonObject, Field(description="`$input.payload` of the executions.")]
+
+_FIELDS = {
+    "cronExpression": "0 30 2 * * ?",
+    "timeZone": "Europe/Berlin",
+    "description": "The nightly import.",
+    "payload": {"source": "shop"},
+    "enabled": True,
+    "note": "",
+    "overlap": "Skip",
+    "catchUpSeconds": 3600,
+    "pauseOnFailure": False,
+    "remainingActions": None,
+}
+_SUMMARY = {
+    "id": "0b2d8f0e-6f0f-4d3a-8f2c-0f2f9a6d1c77",
+    "flowName": "etl",
+    "name": "nightly",
+    **_FIELDS,
+    "nextTime": "2026-01-03T01:30:00.000Z",
+    "started": 12,
+    "missed": 1,
+    "skipped": 0,
+    "waiting": 0,
+    "createdTime": "2026-01-02T03:04:05.678Z",
+    "lastModifiedTime": "2026-01-02T03:04:05.678Z",
+}
+_RUN = {
+    "time": "2026-01-02T01:30:00.000Z",
+    "kind": "tick",
+    "executionName": "nightly-20260102T013000Z",
+    "startedTime": "2026-01-02T01:30:00.012Z",
+    "status": "Succeeded",
+}
+_REFUSAL = {
+    "time": "2026-01-02T01:30:00.000Z",
+    "refusedTime": "2026-01-02T01:30:00.012Z",
+    "code": "ResourceThrottled",
+    "message": "100000 executions are running; try again later",
+}
+
+
+class ScheduleSummary(Resource):
+    """A schedule as listings show it."""
+
+    model_config = with_examples(_SUMMARY)
+
+    id: str
+    flow_name: Name
+    name: Name
+    cron_expression: Expression
+    time_zone: TimeZone
+    description: Description
+    payload: Payload
+    enabled: Annotated[bool, Field(description="False while it is paused.")]
+    note: Note
+    overlap: OverlapPolicy
+    catch_up_seconds: CatchUp
+    pause_on_failure: Annotated[bool, Field(description="Pause when an execution fails or times out.")]
+    remaining_actions: RemainingActions
+    next_time: Annotated[Instant | None, Field(description="The next tick; null if there is none.")]
+    started: Annotated[int, Field(description="Executions that it has started.")]
+    missed: Annotated[int, Field(description="Ticks that were older than `catchUpSeconds`, and starts given up.")]
+    skipped: Annotated[int, Field(description="Ticks that the overlap policy dropped, or that had run before.")]
+    waiting: Annotated[int, Field(description="Starts and backfills that wait.")]
+    created_time: Instant
+    last_modified_time: Instant
+
+    @classmethod
+    def of(cls, schedule: state.Schedule) -> Self:
+        """The summary of a schedule."""
+        return cls(**_summary(schedule))
+
+
+class ScheduleRun(Resource):
+    """An execution that a schedule started."""
+
+    model_config = with_examples(_RUN)
+
+    time: Annotated[Instant, Field(description="The tick, or when it was triggered.")]
+    kind: Annotated[str, Field(description="`tick`, `trigger` or `backfill`.")]
+    execution_name: str
+    started_time: Instant
+    status: Annotated[Status | None, Field(description="null if the execution does not exist any more.")]
+
+
+class ScheduleRefusal(Resource):
+    """A start that was refused, and is tried again."""
+
+    model_config = with_examples(_REFUSAL)
+
+    time: Instant
+    refused_time: Instant
+    code: str
+    message: str
+
+
+class Schedule(ScheduleSummary):
+    """A schedule with its next and its last ten times."""
+
+    model_config = with_examples(
+        {**_SUMMARY, "nextTimes": [_SUMMARY["nextTime"]], "recent": [_RUN], "lastRefusal": None}
+    )
+
+    next_times: Annotated[list[Instant], Field(description="The next ten ticks.")]
+    recent: Annotated[list[ScheduleRun], Field(description="The last ten executions, newest first.")]
+    last_refusal: Annotated[ScheduleRefusal | None, Field(description="null if the last start succeeded.")]
+
+    @classmethod
+    def shown(cls, shown: ShownSchedule) -> Self:
+        """The schedule with what was found of its executions."""
+        memory = shown.schedule.memory
+        refusal = memory.refusal
+        return cls(
+            **_summary(shown.schedule),
+            next_times=[format_instant(at) for at in shown.next_instants],
+            recent=[_run(each, shown.statuses.get(each.execution_id)) for each in reversed(memory.recent)],
+            last_refusal=None
+            if refusal is None
+            else ScheduleRefusal(
+                time=format_instant(refusal.at),
+                refused_time=format_instant(refusal.refused_at),
+                code=refusal.code,
+                message=refusal.message,
+            ),
+        )
+
+
+def _run(run: Run, status: Status | None) -> ScheduleRun:
+    return ScheduleRun(
+        time=format_instant(run.at),
+        kind=str(run.kind),
+        execution_name=run.name,
+        started_time=format_instant(run.started_at),
+        status=status,
+    )
+
+
+def _summary(schedule: state.Schedule) -> dict[str, Any]:
+    memory = schedule.memory
+    return {
+        "id": schedule.schedule_id,
+        "flow_name": schedule.flow_name,
+        "name": schedule.name,
+        "cron_expression": schedule.expression,
+        "time_zone": schedule.time_zone,
+        "description": schedule.description,
+        "payload": load_json_object(schedule.payload) if schedule.payload else {},
+        "enabled": schedule.is_enabled,
+        "note": schedule.note,
+        "overlap": schedule.overlap,
+        "catch_up_seconds": schedule.catch_up_seconds,
+        "pause_on_failure": schedule.pauses_on_failure,
+        "remaining_actions": schedule.actions_left,
+        "next_time": None if schedule.next_at is None else format_instant(schedule.next_at),
+        "started": memory.started,
+        "missed": memory.missed,
+        "skipped": memory.skipped,
+        "waiting": len(memory.triggers) + len(memory.buffered) + len(memory.backfills),
+        "created_time": format_instant(schedule.created_at),
+        "last_modified_time": format_instant(schedule.modified_at),
+    }
+
+
+class SchedulePage(Resource):
+    """Schedules, ordered by flow and name."""
+
+    model_config = with_examples({"schedules": [_SUMMARY], "nextToken": "etl/weekly"})
+
+    schedules: list[ScheduleSummary]
+    next_token: NextToken
+
+
+class UpdateSchedule(RequestBody):
+    """What to change of a schedule; what is absent stays as it is, and so does what is null but `remainingActions`."""
+
+    model_config = with_examples({"cronExpression": "0 30 3 * * ?", "catchUpSeconds": 7200})
+
+    cron_expression: Expression | None = None
+    time_zone: TimeZone | None = None
+    description: Description | None = None
+    payload: Payload | None = None
+    enabled: bool | None = None
+    note: Note | None = None
+    overlap: GivenOverlap = None
+    catch_up_seconds: CatchUp | None = None
+    pause_on_failure: bool | None = None
+    remaining_actions: RemainingActions = None
+
+    def change(self) -> ScheduleChange:
+        """The change of the operations."""
+        return ScheduleChange(
+            expression=self.cron_expression,
+            time_zone=self.time_zone,
+            description=self.description,
+            payload=None if self.payload is None else dump_json(self.payload),
+            is_enabled=self.enabled,
+            note=self.note,
+            overlap=self.overlap,
+            catch_up_seconds=self.catch_up_seconds,
+            pauses_on_failure=self.pause_on_failure,
+            limited=Limited(self.remaining_actions) if "remaining_actions" in self.model_fields_set else None,
+        )
+
+
+class PutSchedule(UpdateSchedule):
+    """What a schedule shall be; what is absent has its default in a new schedule, and stays as it is in another."""
+
+    model_config = with_examples({**_FIELDS})
+
+    cron_expression: Expression
+
+
+class CreateSchedule(PutSchedule):
+    """A new schedule."""
+
+    model_config = with_examples({"name": "nightly", **_FIELDS})
+
+    name: Name
+
+
+class ScheduleNote(RequestBody):
+    """Why a schedule is paused or resumed."""
+
+    model_config = with_examples({"note": "the shop is being moved"})
+
+    note: Note = ""
+
+
+class TriggerSchedule(RequestBody):
+    """Whether the execution may run beside others: the schedule's own policy if absent."""
+
+    model_config = with_examples({"overlap": "AllowAll"})
+
+    overlap: GivenOverlap = None
+
+
+class ScheduleTrigger(Resource):
+    """The execution that starts, unless the overlap policy skips it."""
+
+    model_config = with_examples({"flowName": "etl", "executionName": "nightly-20260102T031415926Z"})
+
+    flow_name: Name
+    execution_name: str
+
+
+class BackfillSchedule(RequestBody):
+    """A range of ticks, both ends included, that are run as if they were due now."""
+
+    model_config = with_examples(
+        {"startTime": "2026-01-01T00:00:00Z", "endTime": "2026-01-02T00:00:00Z", "overlap": "BufferAll"}
+    )
+
+    start_time: Instant
+    end_time: Instant
+    overlap: GivenOverlap = None
+
+
+class ScheduleBackfill(Resource):
+    """How many ticks a backfill has."""
+
+    model_config = with_examples({"ticks": 24})
+
+    ticks: int
