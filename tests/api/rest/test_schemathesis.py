@@ -50,8 +50,6 @@ def put_examples(url: str) -> None:
         client.put("/v1/flows/order", json=components["PutFlow"]["examples"][0]).raise_for_status()
         schedule = components["PutSchedule"]["examples"][0]
         client.put("/v1/flows/order/schedules/nightly", json=schedule).raise_for_status()
-            "/v1/flows/order/schedules/nightly", json=components["PutSchedule"]["examples"][0]
-        ).raise_for_status()
         client.post("/v1/flows/order/executions?wait=60", json=components["StartExecution"]["examples"][0])
 
 
