@@ -25,7 +25,6 @@ from flowserver.store.flows import (
     delete_flow,
     find_flow,
     insert_flow,
-    is_live,
     list_flows,
     update_flow,
     was_created,
@@ -147,10 +146,10 @@ class FlowOperations:
 
         def write(connection: Connection) -> FlowRow:
             nonlocal first
-            if first is not None and not is_live(connection, first.flow_id):
-                return first  # the first try was committed; the flow was deleted after it
-            # After a first try that was committed although its answer was lost, the flow is no longer as it was.
-            first = _update(connection, name, change, now, ANY_FLOW if _is(connection, first) else precondition)
+            flow = find_flow(connection, name, lock=True)  # another node may change other fields of it
+            if first is not None and (flow is None or flow == first or flow.flow_id != first.flow_id):
+                return first  # the first try was committed; or it was rolled back, and the flow is gone
+            first = _update(connection, _existing(flow, name), change, now, precondition)
             return first
 
         return Deployed(await self._engine.committer.write(write, bounded=True), False, warnings)
@@ -192,11 +191,12 @@ class FlowOperations:
 
         def write(connection: Connection) -> None:
             nonlocal flow_id
-            # A second try, after a commit whose answer was lost, must not meet a new flow of that name.
-            if flow_id is None:
-                flow = require_flow(connection, name, lock=True)
-                precondition.check(flow)
-                flow_id = flow.flow_id
+            found = find_flow(connection, name, lock=True)
+            if flow_id is not None and (found is None or found.flow_id != flow_id):
+                return  # the first try was committed although its answer was lost; a flow of that name is a new one
+            flow = _existing(found, name)
+            precondition.check(flow)  # after a first try that was rolled back the flow may have changed
+            flow_id = flow.flow_id
             delete_flow(connection, flow_id, now)
             delete_schedules_of(connection, name, flow_id)
 
@@ -258,21 +258,18 @@ class FlowOperations:
 
 def require_flow(connection: Connection, name: str, *, lock: bool = False) -> FlowRow:
     """The live flow of that name, locked for a change on request; raises FlowNotExists."""
-    flow = find_flow(connection, name, lock=lock)
+    return _existing(find_flow(connection, name, lock=lock), name)
+
+
+def _existing(flow: FlowRow | None, name: str) -> FlowRow:
     if flow is None:
         raise FlowNotExists(f"flow {name} does not exist")
     return flow
 
 
-def _is(connection: Connection, changed: FlowRow | None) -> bool:
-    """Whether the flow is as this change left it."""
-    return changed is not None and find_flow(connection, changed.name) == changed
-
-
 def _update(
-    connection: Connection, name: str, change: FlowChange, now_ms: int, precondition: FlowPrecondition
+    connection: Connection, flow: FlowRow, change: FlowChange, now_ms: int, precondition: FlowPrecondition
 ) -> FlowRow:
-    flow = require_flow(connection, name, lock=True)  # another node may change other fields of it
     precondition.check(flow)
     given = {
         "definition": change.definition,
@@ -287,7 +284,7 @@ def _update(
         changed = replace(changed, retention_days=change.kept.days)
     changed = replace(changed, definition_id=definition_id_of(flow.flow_id, changed.definition))
     if not update_flow(connection, changed):
-        raise FlowNotExists(f"flow {name} does not exist")
+        raise FlowNotExists(f"flow {flow.name} does not exist")
     return changed
 
 

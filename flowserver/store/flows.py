@@ -152,12 +152,6 @@ def was_created(connection: Connection, flow_id: str) -> bool:
     return connection.execute(select(flows.c.flow_id).where(flows.c.flow_id == flow_id)).first() is not None
 
 
-def is_live(connection: Connection, flow_id: str) -> bool:
-    """Whether there is a live flow with that id."""
-    live = (flows.c.flow_id == flow_id) & flows.c.deleted_at.is_(None)
-    return connection.execute(select(flows.c.flow_id).where(live)).first() is not None
-
-
 def delete_flow(connection: Connection, flow_id: str, now_ms: int) -> bool:
     """Delete the live flow with that id; False if there is none."""
     statement = update(flows).where(flows.c.flow_id == flow_id, flows.c.deleted_at.is_(None)).values(deleted_at=now_ms)

@@ -98,11 +98,15 @@ def test_only_the_default_folder_is_created(run, tmp_path, monkeypatch, command)
 FOREIGN = "CREATE TABLE songs (id INTEGER); CREATE TABLE albums (id INTEGER)"
 
 
+ALEMBIC = "CREATE TABLE alembic_version (version_num TEXT); INSERT INTO alembic_version VALUES "
+
+
+@pytest.mark.parametrize("revision", ["", f"{ALEMBIC} ('0016');", f"{ALEMBIC} ('ae1027a6acf')"])
 @pytest.mark.parametrize("command", ["serve", "migrate", "doctor"])
-def test_a_file_of_another_program_is_refused_and_not_touched(run, tmp_path, command):
+def test_a_file_of_another_program_is_refused_and_not_touched(run, tmp_path, command, revision):
     file = tmp_path / "music.db"
     with closing(sqlite3.connect(file)) as connection:
-        connection.executescript(FOREIGN)
+        connection.executescript(f"{FOREIGN}; {revision}")
     before = file.read_bytes()
     result = run(command, "--database-url", f"sqlite:///{file}")
     assert result.exit_code == 5

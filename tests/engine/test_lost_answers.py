@@ -1,7 +1,7 @@
 """A commit whose answer is lost is tried again: the second try recognises what the first has written."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -105,6 +105,43 @@ async def test_a_change_does_not_fail_its_own_precondition(node: Node) -> None:
     assert first.flow.description == "one"
     assert isinstance(second, PreconditionFailed)
     assert await operations.describe("f") == first.flow
+
+
+async def rolled_back_first(node: Node, between: Coroutine[Any, Any, Any], operation: Coroutine[Any, Any, Any]) -> Any:
+    """What the operation comes to whose first try is rolled back, with `between` committed before the second."""
+    committer = node.engine.committer
+    write = committer.write
+
+    async def twice(change: Callable[[Connection], Any], *, bounded: bool) -> Any:
+        def roll_back(connection: Connection) -> None:
+            change(connection)
+            raise LookupError
+
+        setattr(committer, "write", write)  # noqa: B010 - it hides the method
+        with pytest.raises(LookupError):
+            await write(roll_back)
+        await between
+        return await write(change, bounded=bounded)
+
+    setattr(committer, "write", twice)  # noqa: B010
+    return await operation
+
+
+@pytest.mark.parametrize("method", ["delete", "update"])
+async def test_a_precondition_is_checked_again_after_a_try_that_was_rolled_back(node: Node, method: str) -> None:
+    """Another node changes the flow between the two tries."""
+    operations = node.operations.flows
+    flow, *_ = await operations.create("f", definition(PASS))
+    seen = FlowPrecondition(frozenset({etag_of(flow)}))
+    other = operations.update("f", FlowChange(description="other"))
+    mine = {
+        "delete": operations.delete("f", precondition=seen),
+        "update": operations.update("f", FlowChange(description="mine"), precondition=seen),
+    }
+    mine.pop("update" if method == "delete" else "delete").close()
+    with pytest.raises(PreconditionFailed):
+        await rolled_back_first(node, other, mine[method])
+    assert (await operations.describe("f")).description == "other"
 
 
 async def test_a_good_handle_is_deleted_and_an_expired_one_is_not(node: Node, clock: ManualClock) -> None:

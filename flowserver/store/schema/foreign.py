@@ -26,7 +26,7 @@ class ForeignDatabase(Exception):
 
 
 def require_own_file(file: Path) -> None:
-    """Raises ForeignDatabase for a SQLite file with tables but without a revision, before a connection changes it.
+    """Raises ForeignDatabase for a SQLite file with tables of another program, before a connection changes it.
 
     Raises nothing where that cannot be seen without the file's log, or at all: `require_room` looks again.
     """
@@ -58,10 +58,11 @@ def require_room(connection: Connection, file: Path | None) -> None:
 
 
 def _refuse_file(place: str, found: set[str]) -> None:
-    own = {name for name in found if not name.startswith("sqlite_")}
-    if own and VERSION_TABLE not in own:
+    named = {name for name in found if not name.startswith("sqlite_")} - {VERSION_TABLE}
+    has_revision = VERSION_TABLE in found  # Alembic's own table, which another program may have as well
+    if named and not (has_revision and named & metadata.tables.keys()):
         raise ForeignDatabase(
-            f"{place} is another program's: it has the tables {_shown(own)}, and none of flowserver's; "
+            f"{place} is another program's: it has the tables {_shown(named)}, and none of flowserver's; "
             "name a file for flowserver alone with --database-url (FLOWSERVER_DATABASE_URL)"
         )
 
