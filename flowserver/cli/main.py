@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from flowserver import __version__
+import flowserver
 from flowserver.base.loading import load
 from flowserver.cli.choices import takes_choices
 from flowserver.cli.variables import unknown_to_commands
@@ -100,7 +100,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"flowserver {__version__}")
+        typer.echo(f"flowserver {flowserver.__version__}")
         raise typer.Exit
 
 

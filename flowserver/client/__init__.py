@@ -8,7 +8,9 @@ with Client("http://127.0.0.1:8080") as client:
 `flowserver.client.results`. Nothing of the server is imported.
 """
 
-from flowserver.client.asynchronous import AsyncClient
+from typing import TYPE_CHECKING, Any, Final
+
+from flowserver.base.loading import load
 from flowserver.client.blocking import Client
 from flowserver.client.errors import (
     ClientError,
@@ -28,6 +30,19 @@ from flowserver.client.results import (
     Function,
     Invocation,
 )
+
+if TYPE_CHECKING:
+    from flowserver.client.asynchronous import AsyncClient
+
+_ASYNC: Final = "flowserver.client.asynchronous:AsyncClient"
+
+
+def __getattr__(name: str) -> Any:
+    """`AsyncClient`, loaded when it is asked for: it needs asyncio, which blocking programs do without."""
+    if name != "AsyncClient":
+        raise AttributeError(name)
+    return load(_ASYNC)
+
 
 __all__ = [
     "AsyncClient",
