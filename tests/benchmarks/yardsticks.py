@@ -53,6 +53,8 @@ YARDSTICKS = (
     Yardstick("W5", "restart_to_completed_seconds", "restart to completed, s", peer=0.7, goal=1),
     Yardstick("alone", "p50_ms", "p50, ms", peer=9.8, goal=4),
     Yardstick("alone", "p99_ms", "p99, ms", peer=13.8, goal=7),
+    Yardstick("command line", "p50_ms", "start --wait of one step, whole process, p50, ms", goal=250),
+    Yardstick("command line", "process_cpu_ms_each", "processor time of that process, ms"),
     Yardstick("foreach", "seconds_ratio", "time for ten times the items, times", allowed=12),
     Yardstick("foreach", "cpu_ms_ratio", "engine CPU for ten times the items, times", allowed=12),
     Yardstick("foreach", "written_kib_ratio", "written for ten times the items, times", allowed=12),
