@@ -38,6 +38,7 @@ from flowserver.machine.transitions import STATUS_TRANSITIONS, TRANSITIONS
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
 from flowserver.settings import Settings
+from tests.docs.commands import commands, common_options
 
 WARNING: Final = "Warning: "
 """How the meaning of a finding begins that does not refuse the definition."""
@@ -270,6 +271,8 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "waits": waits,
     "messages by wait": messages_by_wait,
     "metrics": metrics,
+    "commands": commands,
+    "common options": common_options,
     "actions": actions,
     "routes": routes,
     "attributes of every step": shared_attributes,

@@ -45,6 +45,7 @@ def test_what_the_page_says_works(page: Path, tmp_path: Path) -> None:
         printed = ""
         for block in blocks(page):
             if name := block.mark("file"):
+                (tmp_path / name).parent.mkdir(exist_ok=True)
                 (tmp_path / name).write_text(reader.adapted(block.text))
             elif words := block.mark("host"):
                 hosted.enter_context(reader.hosting(block, words))
@@ -65,6 +66,7 @@ def test_only_some_blocks_are_not_run() -> None:
         "how-to/several-nodes.md",
         "how-to/troubleshoot.md",
         "how-to/upgrade.md",
+        "reference/cli.md",
         "reference/retention.md",
         "reference/settings.md",
     }
@@ -80,6 +82,7 @@ class Reader:
         self._environment = clean_environment() | {
             "PATH": f"{Path(sys.executable).parent}:{clean_environment()['PATH']}",
             "CURL_HOME": str(folder),
+            "XDG_CONFIG_HOME": str(folder / "configuration"),
             "FLOWSERVER_URL": server.url,
             "NODE_PATH": str(NODE_MODULES),
         }
