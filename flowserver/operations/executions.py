@@ -135,13 +135,12 @@ class ExecutionOperations:
         Raises FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, ExecutionNotParked.
         """
         row = await self._find(flow_name, name, bounded=True)
-        has_tried = False
+        was_parked = False
 
         def change(connection: Connection) -> bool:
-            nonlocal has_tried
-            # On a second try: the first one may have been committed after all.
-            has_tried, may_be_done = True, has_tried
-            return unpark_execution(connection, row.execution_id) or may_be_done
+            nonlocal was_parked
+            was_parked = unpark_execution(connection, row.execution_id) or was_parked
+            return was_parked  # perhaps by a first try that was committed although its answer was lost
 
         if not await self._engine.committer.write(change, bounded=True):
             if (await self._find(flow_name, name)).status is not Status.RUNNING:

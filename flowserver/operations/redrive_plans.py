@@ -7,6 +7,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Final, Literal
+from uuid import uuid4
 
 from sqlalchemy import Connection
 
@@ -79,7 +80,7 @@ def plan_redrive(
     if stored is None:
         return None
     definition_id = flow.definition_id if wish.definition == "current" else stored.definition_id
-    request = RedriveRequest(definition_id, stored.execution.next_event_id - 1, wish.client_token)
+    request = RedriveRequest(definition_id, stored.execution.next_event_id - 1, wish.client_token or str(uuid4()))
     token = None if wish.client_token is None else redrive_token_of(connection, execution_id)
     plan = RedrivePlan(execution_id, Redrive(), request, is_repeated=token is not None and token == wish.client_token)
     reason = "it is running" if stored.execution.is_running else why_not(stored, limits)

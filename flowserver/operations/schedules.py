@@ -162,12 +162,12 @@ class ScheduleOperations:
 
     async def delete(self, flow_name: str, name: str) -> None:
         """Delete a schedule; its executions go on. Raises FlowNotExists, ScheduleNotExists."""
-        tried = False
+        was_there = False
 
         def write(connection: Connection) -> None:
-            nonlocal tried
-            was_tried, tried = tried, True
-            if not delete_schedule(connection, flow_name, name) and not was_tried:
+            nonlocal was_there
+            was_there = delete_schedule(connection, flow_name, name) or was_there
+            if not was_there:  # nor at a first try that was committed although its answer was lost
                 raise _missing(connection, flow_name, name)
 
         await self._engine.committer.write(write, bounded=True)

@@ -7,16 +7,24 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Select, select
 
-from flowserver.base.errors import FlowAlreadyExists, FlowNotExists, PreconditionFailed
+from flowserver.base.errors import (
+    ExecutionNotParked,
+    FlowAlreadyExists,
+    FlowNotExists,
+    PreconditionFailed,
+    ScheduleNotExists,
+)
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.queues.writes import Delete, NewQueueMessage, apply_writes
+from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.keys import EngineKeys
 from flowserver.operations.preconditions import FlowPrecondition, etag_of
 from flowserver.operations.queues import QueueAttributes
+from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.schema.queue_tables import queue_messages
-from flowserver.store.schema.tables import flows, nonces
+from flowserver.store.schema.tables import executions, flows, nonces
 from tests.engine.held_threads import Gate
 from tests.engine.nodes import Node, definition
 from tests.support.clock import ManualClock
@@ -142,6 +150,39 @@ async def test_a_precondition_is_checked_again_after_a_try_that_was_rolled_back(
     with pytest.raises(PreconditionFailed):
         await rolled_back_first(node, other, mine[method])
     assert (await operations.describe("f")).description == "other"
+
+
+async def test_a_redrive_does_not_refuse_itself(node: Node) -> None:
+    await node.create_flow("f", "- {type: fail, name: x, error: E}")
+    await node.start("f", "e")
+    await node.end_of("f", "e")
+    await node.operations.flows.update("f", FlowChange(definition=definition("- {type: wait, name: x, duration: 60}")))
+    redrive = node.operations.redrives.redrive("f", "e", RedriveWish(definition="current"))
+    [row] = await tried_twice(node, select(executions).where(executions.c.redrive_count == 1), redrive)
+    assert (row.status, row.redrive_count) == (Status.RUNNING, 1)
+
+
+async def test_a_schedule_that_was_never_there_is_not_taken_for_deleted(node: Node) -> None:
+    await node.operations.flows.create("f", definition(PASS))
+    missing, _ = await tried_twice(
+        node,
+        select(flows).where(flows.c.name == "g"),
+        node.operations.schedules.delete("f", "s"),
+        node.operations.flows.create("g", definition(PASS)),
+    )
+    assert isinstance(missing, ScheduleNotExists)
+
+
+async def test_an_execution_that_was_never_parked_is_not_taken_for_unparked(node: Node) -> None:
+    await node.create_flow("f", "- {type: wait, name: x, duration: 60}")
+    await node.start("f", "e")
+    refused, _ = await tried_twice(
+        node,
+        select(flows).where(flows.c.name == "g"),
+        node.operations.executions.unpark("f", "e"),
+        node.operations.flows.create("g", definition(PASS)),
+    )
+    assert isinstance(refused, ExecutionNotParked)
 
 
 async def test_a_good_handle_is_deleted_and_an_expired_one_is_not(node: Node, clock: ManualClock) -> None:

@@ -296,21 +296,19 @@ class Batch:
         execute_plain(self._connection, "SAVEPOINT redrive")
         try:
             refused = prepare_redrive(self._connection, definitions, stored, message, request, limits)
-            if refused is not None:
-                return refused
-            receipt = self._advance(stored, message)
-            self._changes[stored.execution.execution_id].is_redriven = True
-            return receipt
-        except (DBAPIError, TooMuchAtOnce, VersionConflict):
+            receipt = refused or self._advance(stored, message)
+            if refused is None:
+                self._changes[stored.execution.execution_id].is_redriven = True
+        except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, and the savepoint with it
             raise
         except Exception as error:  # it stays ended, with all that it has kept
             log.exception("execution %s cannot be redriven", stored.execution.execution_id)
             execute_plain(self._connection, "ROLLBACK TO SAVEPOINT redrive")
             del self._stored[stored.execution.execution_id]
             self._changes.pop(stored.execution.execution_id, None)
-            return Receipt(ReceiptKind.REFUSED, reason=f"its state cannot be used: {type(error).__name__}: {error}")
-        finally:
-            execute_plain(self._connection, "RELEASE SAVEPOINT redrive")
+            receipt = Receipt(ReceiptKind.REFUSED, reason=f"its state cannot be used: {type(error).__name__}: {error}")
+        execute_plain(self._connection, "RELEASE SAVEPOINT redrive")
+        return receipt
 
     def _advance(self, stored: StoredExecution, message: Message) -> Receipt:
         flow = EMPTY_FLOW  # not needed to end an execution, and may be what is broken

@@ -66,7 +66,8 @@ class RedriveRequest(msgspec.Struct, frozen=True):
     """The definition that the execution goes on with."""
     last_event_id: int
     """The last event of the history that the message was made for."""
-    client_token: str | None
+    client_token: str
+    """The caller's, or one of this request alone: a second try after a commit finds it."""
 
 
 class NewExecution(msgspec.Struct, frozen=True):

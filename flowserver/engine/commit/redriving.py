@@ -58,7 +58,7 @@ def prepare_redrive(
     execution = stored.execution
     assert isinstance(message, Redrive)
     token = request.client_token
-    if token is not None and token in (stored.redrive_token, redrive_token_of(connection, execution.execution_id)):
+    if token in (stored.redrive_token, redrive_token_of(connection, execution.execution_id)):
         return Receipt(ReceiptKind.REPEATED)
     if execution.is_running:
         return Receipt(ReceiptKind.RUNNING)

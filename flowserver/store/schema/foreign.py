@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection, inspect
 
-from flowserver.store.schema import invocation_tables, queue_tables, tables  # noqa: F401 - for the metadata
+from flowserver.store.schema import invocation_tables, queue_tables, schedule_tables, tables  # noqa: F401 - metadata
 from flowserver.store.schema.metadata import metadata
 from flowserver.store.sql.sqlite_files import log_of
 

@@ -4,17 +4,21 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select, text
 
 from flowserver.base.errors import ExecutionNotExists, ExecutionNotRedrivable, TaskAlreadyCompleted
 from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
+from flowserver.engine.commit import batch
+from flowserver.engine.commit.items import Receipt
+from flowserver.engine.commit.redriving import prepare_redrive
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.listing import ExecutionFilter
 from flowserver.store.executions.reading import ExecutionRow
+from flowserver.store.executions.saving import VersionConflict
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import finished_items, kept_items, kept_scopes, scopes
 from tests.engine.called_functions import Call, Functions
@@ -369,6 +373,23 @@ async def test_a_token_makes_it_once(node: Node, shop: Shop) -> None:
     assert (await redrive(node, client_token="u")).redrive_count == 2
     await node.end_of("f", "e")
     assert shop.calls == {"pay": 3}
+
+
+async def test_a_conflict_with_another_node_is_tried_again(
+    node: Node, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conflicts = [True]
+
+    def prepare(connection: Connection, *arguments: Any) -> Receipt | None:
+        if conflicts and conflicts.pop():
+            if connection.dialect.name == "sqlite":
+                raise VersionConflict
+            connection.execute(text("DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$"))
+        return prepare_redrive(connection, *arguments)
+
+    await failed(node, PAY)
+    monkeypatch.setattr(batch, "prepare_redrive", prepare)
+    assert (await redrive(node)).redrive_count == 1
 
 
 # Another definition, another input, another step
