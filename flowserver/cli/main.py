@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "status": "flowserver.cli.remote.status:status",
     "flows": "flowserver.cli.remote.flows:flows",
     "executions": "flowserver.cli.remote.executions:executions",
+    "schedules": "flowserver.cli.remote.schedules:schedules",
     "tasks": "flowserver.cli.remote.tasks:tasks",
     "functions": "flowserver.cli.remote.functions:functions",
     "invocations": "flowserver.cli.remote.invocations:invocations",

@@ -29,6 +29,7 @@ from flowserver.client.results import (
     Flow,
     Function,
     Invocation,
+    Schedule,
 )
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ __all__ = [
     "Invocation",
     "NotFound",
     "NotPermitted",
+    "Schedule",
     "ServerFault",
     "Throttled",
     "Unreachable",

@@ -9,11 +9,12 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 import httpx
 
 from flowserver.client import calls
-from flowserver.client.calls import Listing, page_of
+from flowserver.client import schedules as schedule_calls
 from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
 from flowserver.client.errors import ClientError
 from flowserver.client.exchanges import NO_CONTENT, Conversation, Pause, with_retries
 from flowserver.client.feeds import Feed
+from flowserver.client.listings import Listing, page_of
 from flowserver.client.results import Event, Result
 
 P = ParamSpec("P")
@@ -118,6 +119,8 @@ class AsyncClient:
     history = _async_listing(calls.history)
     stop = _awaiting(calls.stop)
     restart = _awaiting(calls.restart)
+    redrive = _awaiting(calls.redrive)
+    plan_redrive = _awaiting(calls.plan_redrive)
     flows = _async_listing(calls.flows)
     get_flow = _awaiting(calls.get_flow)
     put_flow = _awaiting(calls.put_flow)
@@ -133,3 +136,13 @@ class AsyncClient:
     parked_invocations = _async_listing(calls.parked_invocations)
     ready = _awaiting(calls.ready)
     metrics = _awaiting(calls.metrics)
+    schedules = _async_listing(schedule_calls.schedules)
+    get_schedule = _awaiting(schedule_calls.get_schedule)
+    create_schedule = _awaiting(schedule_calls.create_schedule)
+    put_schedule = _awaiting(schedule_calls.put_schedule)
+    update_schedule = _awaiting(schedule_calls.update_schedule)
+    delete_schedule = _awaiting(schedule_calls.delete_schedule)
+    pause_schedule = _awaiting(schedule_calls.pause_schedule)
+    resume_schedule = _awaiting(schedule_calls.resume_schedule)
+    trigger_schedule = _awaiting(schedule_calls.trigger_schedule)
+    backfill_schedule = _awaiting(schedule_calls.backfill_schedule)

@@ -9,11 +9,12 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 import httpx
 
 from flowserver.client import calls
-from flowserver.client.calls import Listing, page_of
+from flowserver.client import schedules as schedule_calls
 from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
 from flowserver.client.errors import ClientError
 from flowserver.client.exchanges import NO_CONTENT, Conversation, Pause, with_retries
 from flowserver.client.feeds import Feed
+from flowserver.client.listings import Listing, page_of
 from flowserver.client.results import Event, Result
 
 P = ParamSpec("P")
@@ -120,6 +121,8 @@ class Client:
     history = _listing(calls.history)
     stop = _calling(calls.stop)
     restart = _calling(calls.restart)
+    redrive = _calling(calls.redrive)
+    plan_redrive = _calling(calls.plan_redrive)
     flows = _listing(calls.flows)
     get_flow = _calling(calls.get_flow)
     put_flow = _calling(calls.put_flow)
@@ -135,3 +138,13 @@ class Client:
     parked_invocations = _listing(calls.parked_invocations)
     ready = _calling(calls.ready)
     metrics = _calling(calls.metrics)
+    schedules = _listing(schedule_calls.schedules)
+    get_schedule = _calling(schedule_calls.get_schedule)
+    create_schedule = _calling(schedule_calls.create_schedule)
+    put_schedule = _calling(schedule_calls.put_schedule)
+    update_schedule = _calling(schedule_calls.update_schedule)
+    delete_schedule = _calling(schedule_calls.delete_schedule)
+    pause_schedule = _calling(schedule_calls.pause_schedule)
+    resume_schedule = _calling(schedule_calls.resume_schedule)
+    trigger_schedule = _calling(schedule_calls.trigger_schedule)
+    backfill_schedule = _calling(schedule_calls.backfill_schedule)

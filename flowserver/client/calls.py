@@ -2,13 +2,13 @@
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from flowserver.client.errors import Conflict, ServerFault, WaitedTooLong
 from flowserver.client.exchanges import REPLY_SECONDS, Answer, Conversation, Request, json_content
+from flowserver.client.listings import Listing, given
 from flowserver.client.results import (
     WITHOUT_SERVICE,
     Event,
@@ -27,8 +27,6 @@ R = TypeVar("R", bound=Result)
 LONG_POLL_SECONDS: Final = 30
 """How long one request of `wait` waits at the server."""
 
-Query = Mapping[str, str | int | bool | None]
-
 
 def path_of(*parts: str) -> str:
     """A path of the API; every part may hold any character."""
@@ -41,43 +39,18 @@ def function_path(name: str) -> str:
     return path_of("functions", service, function) if slash else path_of("functions", WITHOUT_SERVICE, name)
 
 
-@dataclass(frozen=True, slots=True)
-class Listing(Generic[R]):
-    """A list that the server gives in pages."""
-
-    path: str
-    key: str
-    kind: type[R]
-    query: Query
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[R]):
-    """One page; `next_token` is None on the last."""
-
-    items: Sequence[R]
-    next_token: str | None
-
-
-def page_of(listing: Listing[R], next_token: str | None) -> Conversation[Page[R]]:
-    """One page of a listing."""
-    query = _given(listing.query) | ({"nextToken": next_token} if next_token else {})
-    answer = yield Request(method="GET", path=listing.path, query=query, repeatable=True)
-    found = typed(Nothing, answer.document).document
-    items = [typed(listing.kind, each) for each in found.get(listing.key, ())]
-    return Page(items, found.get("nextToken"))
-
-
-def _get(kind: type[R], path: str, **query: str | int | bool | None) -> Conversation[R]:
+def get(kind: type[R], path: str, **query: str | int | bool | None) -> Conversation[R]:
+    """Read one object."""
     patience = REPLY_SECONDS + int(query.get("wait") or 0)
-    wanted = Request(method="GET", path=path, query=_given(query), repeatable=True, patience_seconds=patience)
+    wanted = Request(method="GET", path=path, query=given(query), repeatable=True, patience_seconds=patience)
     answer = yield wanted
     return typed(kind, answer.document)
 
 
-def _send(
+def send(
     kind: type[R], method: str, path: str, body: object = None, *, repeatable: bool = False, wait: int = 0
 ) -> Conversation[R]:
+    """Send a body; returns the object that answers it."""
     answer = yield _request(method, path, body, repeatable=repeatable, wait=wait)
     return typed(kind, answer.document)
 
@@ -94,10 +67,6 @@ def _request(method: str, path: str, body: object, *, repeatable: bool = False, 
     )
 
 
-def _given(query: Query) -> dict[str, str | int | bool]:
-    return {name: value for name, value in query.items() if value is not None}
-
-
 # Executions
 
 
@@ -112,7 +81,7 @@ def start(
     body = {"name": chosen} | ({} if input is None else {"input": input})
     path = path_of("flows", flow, "executions")
     try:
-        return (yield from _send(Execution, "POST", path, body, repeatable=True, wait=wait_seconds))
+        return (yield from send(Execution, "POST", path, body, repeatable=True, wait=wait_seconds))
     except Conflict as error:
         if name is not None or not error.was_repeated:
             raise
@@ -127,7 +96,7 @@ def _random_name() -> str:
 
 def get_execution(flow: str, name: str, *, wait_seconds: int = 0) -> Conversation[Execution]:
     """An execution with its documents, as it is when it has ended or after `wait_seconds` at most."""
-    return _get(Execution, path_of("flows", flow, "executions", name), wait=wait_seconds or None)
+    return get(Execution, path_of("flows", flow, "executions", name), wait=wait_seconds or None)
 
 
 def wait(flow: str, name: str, *, timeout_seconds: float | None = None) -> Conversation[Execution]:
@@ -144,13 +113,13 @@ def wait(flow: str, name: str, *, timeout_seconds: float | None = None) -> Conve
 
 def stop(flow: str, name: str, *, error: str | None = None, cause: str | None = None) -> Conversation[Execution]:
     """Stop a running execution for good."""
-    body = _given({"error": error, "cause": cause})
-    return _send(Execution, "POST", path_of("flows", flow, "executions", name, "stop"), body)
+    body = given({"error": error, "cause": cause})
+    return send(Execution, "POST", path_of("flows", flow, "executions", name, "stop"), body)
 
 
 def restart(flow: str, name: str) -> Conversation[Execution]:
     """Let a parked execution go on; if what was wrong still is, it is parked again (`parked_error`)."""
-    return _send(Execution, "POST", path_of("flows", flow, "executions", name, "restart"))
+    return send(Execution, "POST", path_of("flows", flow, "executions", name, "restart"))
 
 
 def executions(
@@ -176,6 +145,41 @@ def executions(
 def history(flow: str, name: str, *, after: int = 0) -> Listing[Event]:
     """The events of an execution so far, in order, after the one with that id."""
     return Listing(path_of("flows", flow, "executions", name, "events"), "events", Event, {"after": after or None})
+
+
+def redrive(
+    flow: str,
+    name: str,
+    *,
+    from_step: str | None = None,
+    definition: str = "same",
+    input: Json | None = None,
+) -> Conversation[Execution]:
+    """Let an execution that has ended badly go on where it failed; `from_step` goes back to an earlier step.
+
+    `definition` is `same` or `current`. A token made here lets the request be repeated when its answer is lost.
+    """
+    body = _redrive(from_step, definition, input) | {"clientToken": uuid.uuid4().hex}
+    path = path_of("flows", flow, "executions", name, "redrive")
+    return send(Execution, "POST", path, body, repeatable=True)
+
+
+def plan_redrive(
+    flow: str,
+    name: str,
+    *,
+    from_step: str | None = None,
+    definition: str = "same",
+    input: Json | None = None,
+) -> Conversation[Nothing]:
+    """What a redrive would do, and why it cannot be made; nothing changes."""
+    body = _redrive(from_step, definition, input) | {"dryRun": True}
+    return send(Nothing, "POST", path_of("flows", flow, "executions", name, "redrive"), body, repeatable=True)
+
+
+def _redrive(from_step: str | None, definition: str, input: Json | None) -> Json:
+    wanted = {"from": from_step, "definition": definition, "input": input}
+    return {key: value for key, value in wanted.items() if value is not None}
 
 
 # Flows
@@ -222,12 +226,12 @@ def put_flow(
 
 def delete_flow(name: str) -> Conversation[Nothing]:
     """Delete a flow and stop its executions."""
-    return _send(Nothing, "DELETE", path_of("flows", name))
+    return send(Nothing, "DELETE", path_of("flows", name))
 
 
 def validate(definition: str) -> Conversation[Nothing]:
     """What the server finds in a definition."""
-    return _send(Nothing, "POST", path_of("definitions", "validate"), {"definition": definition}, repeatable=True)
+    return send(Nothing, "POST", path_of("definitions", "validate"), {"definition": definition}, repeatable=True)
 
 
 def _flow(answer: Answer) -> Flow:
@@ -244,17 +248,17 @@ def functions() -> Listing[Function]:
 
 def get_function(name: str) -> Conversation[Function]:
     """The registration of SERVICE/FUNCTION."""
-    return _get(Function, function_path(name))
+    return get(Function, function_path(name))
 
 
 def put_function(name: str, registration: Json) -> Conversation[Function]:
     """Register SERVICE/FUNCTION, with the fields of the API: `url`, `timeoutSeconds`, `headers` and so on."""
-    return _send(Function, "PUT", function_path(name), registration, repeatable=True)
+    return send(Function, "PUT", function_path(name), registration, repeatable=True)
 
 
 def delete_function(name: str) -> Conversation[Nothing]:
     """Take SERVICE/FUNCTION out of the registry."""
-    return _send(Nothing, "DELETE", function_path(name))
+    return send(Nothing, "DELETE", function_path(name))
 
 
 def parked_invocations() -> Listing[Invocation]:
@@ -266,7 +270,7 @@ def change_invocation(name: str, invocation_id: str, action: str) -> Conversatio
     """Let a parked asynchronous invocation of SERVICE/FUNCTION go on (`restart`), or `stop` any."""
     service, slash, function = name.partition("/")
     parts = (service, function) if slash else (WITHOUT_SERVICE, name)
-    return _send(Invocation, "POST", path_of("functions", *parts, "invocations", invocation_id, action))
+    return send(Invocation, "POST", path_of("functions", *parts, "invocations", invocation_id, action))
 
 
 # Tasks
@@ -275,13 +279,13 @@ def change_invocation(name: str, invocation_id: str, action: str) -> Conversatio
 def succeed_task(token: str, output: Any = None) -> Conversation[Nothing]:
     """Report that a task which waits for its token has done its work."""
     body = {"taskToken": token, "output": {} if output is None else output}
-    return _send(Nothing, "POST", path_of("tasks", "succeed"), body)
+    return send(Nothing, "POST", path_of("tasks", "succeed"), body)
 
 
 def fail_task(token: str, error: str, cause: str | None = None) -> Conversation[Nothing]:
     """Report that a task which waits for its token has failed."""
-    body = _given({"taskToken": token, "error": error, "cause": cause})
-    return _send(Nothing, "POST", path_of("tasks", "fail"), body)
+    body = given({"taskToken": token, "error": error, "cause": cause})
+    return send(Nothing, "POST", path_of("tasks", "fail"), body)
 
 
 # The server

@@ -104,6 +104,30 @@ class Invocation(Result, frozen=True):
     parked_error: str | None = None
 
 
+class Schedule(Result, frozen=True):
+    """When a flow starts by itself."""
+
+    flow_name: str
+    name: str
+    cron_expression: str
+    time_zone: str = "UTC"
+    enabled: bool = True
+    note: str = ""
+    overlap: str = ""
+    next_time: str | None = None
+    started: int = 0
+    missed: int = 0
+    next_times: list[str] = []
+    """The next ten ticks; lists show none."""
+    recent: list[Json] = []
+    """The last ten executions, the newest first; lists show none."""
+
+    @property
+    def path(self) -> str:
+        """FLOW/NAME, as the command line writes it."""
+        return f"{self.flow_name}/{self.name}"
+
+
 class Nothing(Result, frozen=True):
     """An answer of which nothing is read but its document."""
 

@@ -41,6 +41,8 @@ def test_commands_are_those_that_are_documented():
         "flows list", "flows get", "flows diff", "flows delete", "tasks succeed", "tasks fail",
         "context list", "context set", "context use", "context delete", "invocations list",
         "executions list", "executions describe", "executions history", "executions stop", "executions restart",
+        "executions redrive", "schedules list", "schedules get", "schedules create", "schedules update",
+        "schedules pause", "schedules resume", "schedules trigger", "schedules backfill", "schedules delete",
         "invocations restart", "invocations stop",
         "keys create", "keys list", "keys disable", "keys open",
         "functions list", "functions put", "functions get", "functions delete", "functions serve",
@@ -55,7 +57,9 @@ def test_every_command_has_help_with_an_example(run, names):
 
 
 @pytest.mark.parametrize(
-    "names", [(), ("keys",), ("functions",), ("executions",), ("flows",), ("tasks",), ("context",)], ids=" ".join
+    "names",
+    [(), ("keys",), ("functions",), ("executions",), ("flows",), ("tasks",), ("context",), ("schedules",)],
+    ids=" ".join,
 )
 def test_overviews_say_every_command_in_a_full_sentence(run, names):
     result = run(*names, "--help")

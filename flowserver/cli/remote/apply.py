@@ -54,7 +54,7 @@ def apply(
 ) -> None:
     """Apply files and folders of flows.
 
-    Also the functions of `functions.yaml`. The name of a file without its suffix is the flow's. Every definition is
+    Also `functions.yaml` and `schedules.yaml`. The name of a file without its suffix is the flow's. Every definition is
     checked before anything is applied. What has changed is shown as a diff.
 
     \b
@@ -63,7 +63,7 @@ def apply(
       flowserver apply order.yaml parcel.yaml --dry-run
       flowserver apply flows/ --strict --prune
     """
-    wanted = list(resources_in(paths))
+    wanted = resources_in(paths)
     _check(session, [each for each in wanted if isinstance(each, FlowFile)], strict)
     planned = [_plan(session, each) for each in wanted]
     if prune:

@@ -16,7 +16,9 @@ from flowserver.cli.remote.description import described
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.histories import event_line, shown_event
 from flowserver.cli.remote.output import one_line, show_list, show_one
+from flowserver.cli.remote.redriving import shown_plan
 from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.start import input_of
 from flowserver.cli.remote.times import instant_of, shown_instant, shown_span
 from flowserver.client.results import Event, Execution
 
@@ -49,13 +51,27 @@ ErrorName = Annotated[str | None, typer.Option("--error", help="Name of the erro
 Cause = Annotated[str | None, typer.Option("--cause", help="What happened, in words.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until the execution has ended.")]
 OfStep = Annotated[str | None, typer.Option("--step", help="Only events of this step.")]
+EndedStatus = Annotated[
+    Literal["failed", "stopped", "timedout"] | None,
+    typer.Option("--status", help="Those that ended so; failed if absent."),
+]
+WithError = Annotated[str | None, typer.Option("--error", help="Only those that ended with this error.")]
+FromStep = Annotated[str | None, typer.Option("--from", metavar="STEP", help="Go back to this step of the flow.")]
+Definition = Annotated[
+    Literal["same", "current"], typer.Option("--definition", help="The one it ended with, or the flow's present one.")
+]
+NewInput = Annotated[
+    str | None,
+    typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="Input of the step that runs again, if it is one."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would run again, and change nothing.")]
 Reverse = Annotated[bool, typer.Option("--reverse", help="The newest events first.")]
 
 
 @executions.callback()
 @takes_choices
 def _executions() -> None:
-    """List, describe and stop executions."""
+    """List, describe, stop and redrive executions."""
 
 
 @executions.command("list")
@@ -80,7 +96,7 @@ def list_executions(
       flowserver executions list --flow order --prefix customer-17 -o json
     """
     now = datetime.now(UTC)
-    found = list(islice(session.executions(flow, **_filter(status, since, until, prefix, parked, now)), limit + 1))
+    found = list(islice(session.executions(flow, **_filter(status, since, until, prefix, parked)), limit + 1))
     columns = {
         "EXECUTION": lambda one: one.path,
         "STATUS": lambda one: one.status if one.parked_error is None else "Parked",
@@ -176,21 +192,48 @@ def stop_executions(
       flowserver executions stop --flow order --since 1h
       flowserver executions stop --prefix load-test- --yes
     """
-    named = executions or []
-    filters = (flow, since, until, prefix)
-    if bool(named) == any(each is not None for each in filters):
-        raise CommandFailed("name executions, or give --flow, --since, --until or --prefix", ExitCode.USAGE)
-    if named:
-        chosen = [session.execution(each) for each in named]
-    else:
-        matching = session.executions(flow, **_filter("running", since, until, prefix, False, datetime.now(UTC)))
-        chosen = [(each.flow_name, each.name) for each in matching]
-        if not chosen:
-            session.note("No running execution matches.")
-            return
+    chosen = _chosen(session, executions, flow, _filter("running", since, until, prefix, False))
+    if not executions and chosen:
         confirm(f"Stop {len(chosen)} running executions?", yes)
     stopped = [session.client.stop(*each, error=error, cause=cause) for each in chosen]
     _show_changed(session, stopped, "stopped")
+
+
+@executions.command("redrive")
+@remote
+def redrive_executions(
+    session: Session,
+    executions: AnyExecutionPaths = None,
+    flow: OfFlow = None,
+    status: EndedStatus = None,
+    since: Since = None,
+    until: Until = None,
+    prefix: Prefix = None,
+    error: WithError = None,
+    from_step: FromStep = None,
+    definition: Definition = "same",
+    input: NewInput = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Redrive executions: they go on where they failed.
+
+    What succeeded is kept. Either those that are named, or all that match and have failed (or as --status says).
+
+    \b
+    Examples:
+      flowserver executions redrive order/8f0c2a --dry-run
+      flowserver executions redrive order/8f0c2a --from charge --definition current
+      flowserver executions redrive --flow order --error FC.Unknown --since 1d
+    """
+    wanted: dict[str, Any] = {"from_step": from_step, "definition": definition, "input": input_of(input)}
+    chosen = _chosen(session, executions, flow, _filter(status or "failed", since, until, prefix, False), error)
+    if dry_run:
+        _show_plans(session, {each: session.client.plan_redrive(*each, **wanted).document for each in chosen})
+        return
+    if not executions and chosen:
+        confirm(f"Redrive {len(chosen)} executions?", yes)
+    _show_changed(session, [session.client.redrive(*each, **wanted) for each in chosen], "redriven")
 
 
 @executions.command("restart")
@@ -211,6 +254,32 @@ def restart_executions(session: Session, executions: ExecutionPaths) -> None:
     _show_changed(session, restarted, "restarted")
 
 
+def _chosen(
+    session: Session, named: Sequence[str] | None, flow: str | None, wanted: dict[str, Any], error: str | None = None
+) -> list[tuple[str, str]]:
+    """Flow and name of the executions that are named, or else of those that match; raises CommandFailed for both."""
+    conditions = [each for name, each in wanted.items() if name != "status"]
+    if bool(named) == any(each is not None for each in (flow, error, *conditions)):
+        raise CommandFailed("either name executions, or say which: --flow, --since, --until, --prefix", ExitCode.USAGE)
+    if named:
+        return [session.execution(each) for each in named]
+    found = [each for each in session.executions(flow, **wanted) if error in (None, each.error)]
+    if not found:
+        session.note("No execution matches.")
+    return [(each.flow_name, each.name) for each in found]
+
+
+def _show_plans(session: Session, plans: dict[tuple[str, str], dict[str, Any]]) -> None:
+    """Print what redrives would do; raises typer.Exit if one of them cannot be made."""
+    if session.output in ("json", "yaml"):
+        show_document(session.output, [{"execution": "/".join(each), **plan} for each, plan in plans.items()])
+    else:
+        for each, plan in plans.items():
+            typer.echo(shown_plan("/".join(each), plan))
+    if not all(plan["redrivable"] for plan in plans.values()):
+        raise typer.Exit(ExitCode.FAILED)
+
+
 def _show_changed(session: Session, changed: Sequence[Execution], verb: str) -> None:
     if session.output in ("json", "yaml"):
         show_document(session.output, [each.document for each in changed])
@@ -227,8 +296,9 @@ def _show_followed(session: Session, event: Event) -> None:
 
 
 def _filter(
-    status: str | None, since: str | None, until: str | None, prefix: str | None, parked: bool, now: datetime
+    status: str | None, since: str | None, until: str | None, prefix: str | None, parked: bool
 ) -> dict[str, Any]:
+    now = datetime.now(UTC)
     return {
         "status": None if status is None else STATUSES[status],
         "started_from": None if since is None else instant_of(since, "--since", now),

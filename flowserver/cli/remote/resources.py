@@ -1,4 +1,4 @@
-"""What files can describe: flows, and the functions of `functions.yaml`. Each knows what the server has of it."""
+"""What files can describe: flows, functions (`functions.yaml`) and schedules (`schedules.yaml`)."""
 
 import hashlib
 import os
@@ -15,6 +15,7 @@ from flowserver.client import Client
 from flowserver.client.errors import NotFound
 
 FUNCTIONS_FILE: Final = "functions.yaml"
+SCHEDULES_FILE: Final = "schedules.yaml"
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 SECRET_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization", "x-api-key"))
@@ -31,7 +32,7 @@ class Resource(Protocol):
 
     @property
     def kind(self) -> str:
-        """`flow` or `function`."""
+        """`flow`, `function` or `schedule`."""
 
     @property
     def name(self) -> str:
@@ -99,12 +100,56 @@ class FunctionEntry:
         client.put_function(self.name, dict(self.registration))
 
 
-def resources_in(paths: list[Path]) -> Iterator[FlowFile | FunctionEntry]:
-    """What the files and folders describe, by name; raises CommandFailed, or OSError for a file that is missing."""
+@dataclass(slots=True)
+class ScheduleEntry:
+    """A schedule's fields, as the API names them."""
+
+    name: str
+    fields: Mapping[str, Any]
+    kind: str = "schedule"
+
+    @property
+    def text(self) -> str:
+        """The fields as YAML."""
+        return _as_yaml(dict(sorted(self.fields.items())))
+
+    def current(self, client: Client) -> str | None:
+        """The schedule that the server has; what the entry leaves open is not compared."""
+        try:
+            found = client.get_schedule(*self._named).document
+        except NotFound:
+            return None
+        return _as_yaml({name: found.get(name) for name in sorted(self.fields)})
+
+    def apply(self, client: Client) -> None:
+        """Create the schedule or change these fields."""
+        flow, name = self._named
+        client.put_schedule(flow, name, dict(self.fields))
+
+    @property
+    def _named(self) -> tuple[str, str]:
+        flow, _, name = self.name.partition("/")
+        return flow, name
+
+
+def resources_in(paths: list[Path]) -> list[Resource]:
+    """What the files and folders describe: functions, then flows, then schedules, each by name.
+
+    Raises CommandFailed, or OSError for a file that is missing.
+    """
+    order = ("function", "flow", "schedule")
+    return sorted(_resources(paths), key=lambda each: (order.index(each.kind), each.name))
+
+
+def _resources(paths: list[Path]) -> Iterator[Resource]:
+    """What the files and folders describe; raises CommandFailed, or OSError for a file that is missing."""
     names: dict[str, Path] = {}
     for file in _files(paths):
         if file.name == FUNCTIONS_FILE:
             yield from _function_entries(file)
+            continue
+        if file.name == SCHEDULES_FILE:
+            yield from _schedule_entries(file)
             continue
         if file.stem in names:
             raise CommandFailed(f"{names[file.stem]} and {file} both describe the flow {file.stem}", ExitCode.USAGE)
@@ -131,13 +176,23 @@ def _function_entries(file: Path) -> Iterator[FunctionEntry]:
     entries = load(_YAML_FILE)(file).get("functions")
     if not isinstance(entries, dict):
         raise CommandFailed(f"{file} lacks a mapping `functions` of service/function to registrations", ExitCode.USAGE)
-    for name, given in sorted(entries.items()):
+    for name, given in entries.items():
         if not isinstance(given, dict) or "url" not in given:
             reason = f"{file}: {name} has no `url`; handlers are for `flowserver functions serve {file}`"
             raise CommandFailed(reason, ExitCode.USAGE)
         headers = {**(given.get("headers") or {}), **_headers_from_env(file, given.get(HEADERS_FROM_ENV) or {})}
         own = {key: value for key, value in given.items() if key not in ("headers", HEADERS_FROM_ENV)}
         yield FunctionEntry(str(name), {**own, "headers": headers})
+
+
+def _schedule_entries(file: Path) -> Iterator[ScheduleEntry]:
+    entries = load(_YAML_FILE)(file).get("schedules")
+    if not isinstance(entries, dict):
+        raise CommandFailed(f"{file} lacks a mapping `schedules` of flow/name to fields", ExitCode.USAGE)
+    for name, given in entries.items():
+        if not isinstance(given, dict) or "cronExpression" not in given or str(name).count("/") != 1:
+            raise CommandFailed(f"{file}: {name} must be flow/name with a `cronExpression`", ExitCode.USAGE)
+        yield ScheduleEntry(str(name), given)
 
 
 def _headers_from_env(file: Path, variables: Mapping[str, str]) -> dict[str, str]:
@@ -151,7 +206,11 @@ def _registration_text(registration: Mapping[str, Any]) -> str:
     """As YAML. A secret is shown by a digest, so that a change of it is seen."""
     shown = dict(sorted(registration.items()))
     shown["headers"] = {name: _shown_header(name, value) for name, value in (shown.get("headers") or {}).items()}
-    text: str = load(_YAML_TEXT)(shown)
+    return _as_yaml(shown)
+
+
+def _as_yaml(document: Mapping[str, Any]) -> str:
+    text: str = load(_YAML_TEXT)(document)
     return text
 
 

@@ -84,9 +84,13 @@ class Session:
 
     def execution(self, text: str) -> tuple[str, str]:
         """The flow and the name of FLOW/NAME; raises CommandFailed for another text."""
+        return self.named(text, "an execution")
+
+    def named(self, text: str, what: str) -> tuple[str, str]:
+        """The same for something else that belongs to a flow."""
         flow, slash, name = text.partition("/")
         if not (flow and slash and name):
-            raise CommandFailed(f"an execution is written FLOW/NAME, not {text!r}", ExitCode.USAGE)
+            raise CommandFailed(f"{what} is written FLOW/NAME, not {text!r}", ExitCode.USAGE)
         self.asked_flow = flow
         return flow, name
 

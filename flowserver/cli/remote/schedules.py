@@ -1,0 +1,274 @@
+"""The commands `flowserver schedules …`."""
+
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Annotated, Any, Literal
+
+import typer
+
+from flowserver.cli.choices import takes_choices
+from flowserver.cli.documents import show_document
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.flows import Limit, Yes, confirm
+from flowserver.cli.remote.output import one_line, show_list, show_one
+from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.start import input_of
+from flowserver.cli.remote.times import instant_of, seconds_of, shown_instant
+from flowserver.cli.tables import aligned
+from flowserver.client.results import Schedule
+
+schedules = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+OverlapName = Literal["Skip", "BufferOne", "BufferAll", "CancelOther", "TerminateOther", "AllowAll"]
+
+Path = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule, written FLOW/NAME.")]
+OfFlow = Annotated[str | None, typer.Option("--flow", metavar="FLOW", help="Only schedules of this flow.")]
+Cron = Annotated[
+    str | None, typer.Option("--cron", help="Six fields: second, minute, hour, day of month, month, day of week.")
+]
+Every = Annotated[str | None, typer.Option("--every", metavar="DURATION", help="Whole minutes, such as 30m or 6h.")]
+Timezone = Annotated[str | None, typer.Option("--timezone", metavar="ZONE", help="Zone of --cron: Europe/Berlin.")]
+Overlap = Annotated[OverlapName | None, typer.Option("--overlap", help="What a tick does while an execution runs.")]
+CatchUp = Annotated[
+    str | None, typer.Option("--catch-up", metavar="DURATION", help="How late a tick may start: 10m, 1h.")
+]
+Payload = Annotated[
+    str | None, typer.Option("--payload", metavar="JSON|@FILE|-", help="`$input.payload` of the executions.")
+]
+Description = Annotated[str | None, typer.Option("--description", help="What it is for.")]
+PauseOnFailure = Annotated[
+    bool | None, typer.Option("--pause-on-failure/--no-pause-on-failure", help="Pause when an execution fails.")
+]
+Note = Annotated[str, typer.Option("--note", help="Why.")]
+From = Annotated[str, typer.Option("--from", metavar="AGE", help="Beginning of the range: an age (7d) or an instant.")]
+To = Annotated[str, typer.Option("--to", metavar="AGE", help="End of the range; as for --from.")]
+
+
+@schedules.callback()
+@takes_choices
+def _schedules() -> None:
+    """Let flows start by themselves."""
+
+
+@schedules.command("list")
+@remote
+def list_schedules(session: Session, flow: OfFlow = None, limit: Limit = 1_000) -> None:
+    """List schedules with their next ticks.
+
+    \b
+    Example:
+      flowserver schedules list --flow etl
+    """
+    now = datetime.now(UTC)
+    found = list(islice(session.client.schedules(None if flow is None else session.flow(flow)), limit))
+    columns = {
+        "SCHEDULE": lambda one: one.path,
+        "WHEN": lambda one: one.cron_expression,
+        "ZONE": lambda one: one.time_zone,
+        "NEXT": lambda one: shown_instant(one.next_time, now) if one.enabled else "paused",
+        "STARTED": lambda one: str(one.started),
+        "MISSED": lambda one: str(one.missed),
+        "NOTE": lambda one: one_line(one.note, 40),
+    }
+    show_list(session, found, columns, lambda one: one.path, "There are no schedules.")
+
+
+@schedules.command("get")
+@remote
+def get_schedule(session: Session, schedule: Path) -> None:
+    """Show a schedule with its next and its last ten times.
+
+    \b
+    Example:
+      flowserver schedules get etl/nightly
+    """
+    _show(session, session.client.get_schedule(*_named(session, schedule)))
+
+
+@schedules.command("create")
+@remote
+def create_schedule(
+    session: Session,
+    schedule: Path,
+    cron: Cron = None,
+    every: Every = None,
+    timezone: Timezone = None,
+    overlap: Overlap = None,
+    catch_up: CatchUp = None,
+    payload: Payload = None,
+    description: Description = None,
+    pause_on_failure: PauseOnFailure = None,
+) -> None:
+    """Create a schedule.
+
+    \b
+    Examples:
+      flowserver schedules create etl/nightly --cron '0 30 2 * * ?' --timezone Europe/Berlin --overlap Skip
+      flowserver schedules create poll/often --every 5m --payload '{"source": "shop"}'
+    """
+    fields = _fields(cron, every, timezone, overlap, catch_up, payload, description, pause_on_failure)
+    if "cronExpression" not in fields:
+        raise CommandFailed("give --cron or --every", ExitCode.USAGE)
+    _show(session, session.client.create_schedule(*_named(session, schedule), fields))
+
+
+@schedules.command("update")
+@remote
+def update_schedule(
+    session: Session,
+    schedule: Path,
+    cron: Cron = None,
+    every: Every = None,
+    timezone: Timezone = None,
+    overlap: Overlap = None,
+    catch_up: CatchUp = None,
+    payload: Payload = None,
+    description: Description = None,
+    pause_on_failure: PauseOnFailure = None,
+) -> None:
+    """Change what is given of a schedule.
+
+    \b
+    Example:
+      flowserver schedules update etl/nightly --cron '0 30 3 * * ?'
+    """
+    fields = _fields(cron, every, timezone, overlap, catch_up, payload, description, pause_on_failure)
+    _show(session, session.client.update_schedule(*_named(session, schedule), fields))
+
+
+@schedules.command("pause")
+@remote
+def pause_schedule(session: Session, schedule: Path, note: Note = "") -> None:
+    """Pause a schedule: further ticks start nothing.
+
+    \b
+    Example:
+      flowserver schedules pause etl/nightly --note 'the shop is being moved'
+    """
+    _show(session, session.client.pause_schedule(*_named(session, schedule), note), "paused")
+
+
+@schedules.command("resume")
+@remote
+def resume_schedule(session: Session, schedule: Path, note: Note = "") -> None:
+    """Resume a schedule. Ticks that passed meanwhile do not run.
+
+    \b
+    Example:
+      flowserver schedules resume etl/nightly
+    """
+    _show(session, session.client.resume_schedule(*_named(session, schedule), note), "resumed")
+
+
+@schedules.command("trigger")
+@remote
+def trigger_schedule(session: Session, schedule: Path, overlap: Overlap = None) -> None:
+    """Start an execution of a schedule now, paused or not.
+
+    \b
+    Example:
+      flowserver schedules trigger etl/nightly
+    """
+    started = session.client.trigger_schedule(*_named(session, schedule), overlap).document
+    path = f"{started['flowName']}/{started['executionName']}"
+    if session.output in ("json", "yaml"):
+        show_document(session.output, started)
+    else:
+        typer.echo(path)
+        session.note(f"Watch it: flowserver watch {path}")
+
+
+@schedules.command("backfill")
+@remote
+def backfill_schedule(session: Session, schedule: Path, start: From, end: To = "0s", overlap: Overlap = None) -> None:
+    """Run the ticks of a range that has passed.
+
+    A tick that has an execution already is not run again.
+
+    \b
+    Example:
+      flowserver schedules backfill etl/nightly --from 7d --to 1d
+    """
+    now = datetime.now(UTC)
+    begin, until = instant_of(start, "--from", now), instant_of(end, "--to", now)
+    done = session.client.backfill_schedule(*_named(session, schedule), begin, until, overlap).document
+    if session.output in ("json", "yaml"):
+        show_document(session.output, done)
+    else:
+        typer.echo(f"{done['ticks']} ticks of {schedule} run")
+
+
+@schedules.command("delete")
+@remote
+def delete_schedule(session: Session, schedule: Path, yes: Yes = False) -> None:
+    """Delete a schedule. Its executions continue.
+
+    \b
+    Example:
+      flowserver schedules delete etl/nightly --yes
+    """
+    confirm(f"Delete the schedule {schedule}?", yes)
+    session.client.delete_schedule(*_named(session, schedule))
+    typer.echo(f"deleted {schedule}")
+
+
+def _named(session: Session, text: str) -> tuple[str, str]:
+    return session.named(text, "a schedule")
+
+
+def _fields(
+    cron: str | None,
+    every: str | None,
+    timezone: str | None,
+    overlap: str | None,
+    catch_up: str | None,
+    payload: str | None,
+    description: str | None,
+    pause_on_failure: bool | None,
+) -> dict[str, Any]:
+    if cron is not None and every is not None:
+        raise CommandFailed("--cron and --every exclude each other", ExitCode.USAGE)
+    given = {
+        "cronExpression": cron if every is None else every_expression(every),
+        "timeZone": timezone,
+        "overlap": overlap,
+        "catchUpSeconds": None if catch_up is None else int(seconds_of(catch_up, "--catch-up")),
+        "payload": input_of(payload, "--payload"),
+        "description": description,
+        "pauseOnFailure": pause_on_failure,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def every_expression(duration: str) -> str:
+    """The expression of the language for `30m` or `6h`; raises CommandFailed unless it is whole minutes."""
+    minutes, rest = divmod(seconds_of(duration, "--every"), 60)
+    if rest or not minutes:
+        raise CommandFailed(f"--every takes whole minutes, not {duration!r}", ExitCode.USAGE)
+    return f"@every {int(minutes)}m"
+
+
+def _show(session: Session, schedule: Schedule, verb: str | None = None) -> None:
+    if verb is not None:
+        show_one(session, schedule, schedule.path, f"{verb} {schedule.path}")
+        return
+    now = datetime.now(UTC)
+    rows = [
+        ["schedule:", schedule.path],
+        ["when:", f"{schedule.cron_expression}  {schedule.time_zone}"],
+        ["state:", "enabled" if schedule.enabled else "paused"],
+        ["note:", schedule.note],
+        ["overlap:", schedule.overlap],
+        ["started:", f"{schedule.started}, {schedule.missed} missed"],
+    ]
+    lines = [aligned([row for row in rows if row[1]])]
+    lines += ["next:", *(f"  {shown_instant(each, now)}" for each in schedule.next_times)]
+    if schedule.recent:
+        runs = [
+            [f"  {shown_instant(run['time'], now)}", run["executionName"], str(run["status"])]
+            for run in schedule.recent
+        ]
+        lines += ["last:", aligned(runs)]
+    show_one(session, schedule, schedule.path, "\n".join(lines))

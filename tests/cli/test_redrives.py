@@ -1,0 +1,60 @@
+"""`flowserver executions redrive`: named executions or those that match, and what a redrive would do."""
+
+import json
+
+import pytest
+
+BROKEN = """\
+version: v1
+type: flow
+steps:
+  - {type: pass, name: reserve}
+  - {type: fail, name: load, error: LoadError, cause: no column}
+"""
+WHOLE = BROKEN.replace("{type: fail, name: load, error: LoadError, cause: no column}", "{type: pass, name: load}")
+
+
+@pytest.fixture
+def flowserver(run, server, monkeypatch, tmp_path):
+    monkeypatch.setenv("FLOWSERVER_URL", server.url)
+    monkeypatch.chdir(tmp_path)
+    return run
+
+
+@pytest.fixture
+def failed(flowserver, tmp_path, request):
+    """Executions that have failed; the flow is called as the test."""
+    flow = request.node.name
+    (tmp_path / f"{flow}.yaml").write_text(BROKEN)
+    assert flowserver("apply", f"{flow}.yaml").exit_code == 0
+    paths = [f"{flow}/e{number}" for number in range(3)]
+    for path in paths:
+        assert flowserver("start", flow, "--name", path.partition("/")[2], "--wait", "-q").exit_code == 1
+    return flow, paths
+
+
+def test_what_a_redrive_would_do(flowserver, failed):
+    _, paths = failed
+    tried = flowserver("executions", "redrive", paths[0], "--dry-run")
+    assert (tried.exit_code, tried.stdout) == (0, f"{paths[0]}\n  Would run again: load.\n  Kept: reserve.\n")
+    (document,) = json.loads(flowserver("executions", "redrive", paths[0], "--dry-run", "-o", "json").stdout)
+    assert (document["execution"], document["redrivable"]) == (paths[0], True)
+    assert flowserver("executions", "redrive", paths[0], "--from", "none", "--dry-run").exit_code == 1
+
+
+def test_with_the_definition_that_was_put_right(flowserver, failed, tmp_path):
+    flow, paths = failed
+    (tmp_path / f"{flow}.yaml").write_text(WHOLE)
+    assert flowserver("apply", f"{flow}.yaml").exit_code == 0
+    done = flowserver("executions", "redrive", paths[0], "--definition", "current")
+    assert (done.exit_code, done.stdout) == (0, f"redriven {paths[0]}\n")
+    assert flowserver("watch", paths[0], "-q").exit_code == 0
+    assert flowserver("executions", "redrive", paths[0]).exit_code == 5
+    refused = flowserver("executions", "redrive", "--flow", flow, "--error", "LoadError", "--definition", "current")
+    assert refused.exit_code == 2
+    assert "Redrive 2 executions?" in refused.stderr
+    arguments = ("executions", "redrive", "--flow", flow, "--error", "LoadError", "--definition", "current", "--yes")
+    assert sorted(flowserver(*arguments, "-o", "name").stdout.split()) == paths[1:]
+    assert flowserver(*arguments).stderr == "No execution matches.\n"
+    assert flowserver("executions", "redrive").exit_code == 2
+    assert flowserver("executions", "redrive", paths[0], "--flow", flow).exit_code == 2

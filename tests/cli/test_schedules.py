@@ -1,0 +1,72 @@
+"""`flowserver schedules`, and `schedules.yaml`."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import one_line
+
+PASS = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
+
+
+@pytest.fixture
+def flowserver(run, server, monkeypatch, tmp_path):
+    monkeypatch.setenv("FLOWSERVER_URL", server.url)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "etl.yaml").write_text(PASS)
+    assert run("apply", "etl.yaml").exit_code == 0
+    return run
+
+
+def test_created_changed_triggered_and_deleted(flowserver):
+    arguments = ("--cron", "0 30 2 * * ?", "--timezone", "Europe/Berlin", "--overlap", "Skip", "--catch-up", "1h")
+    created = flowserver("schedules", "create", "etl/nightly", *arguments, "--payload", '{"a": 1}')
+    assert created.exit_code == 0
+    assert "next:" in created.stdout
+    shown = json.loads(flowserver("schedules", "get", "etl/nightly", "-o", "json").stdout)
+    assert (shown["timeZone"], shown["catchUpSeconds"], shown["payload"]) == ("Europe/Berlin", 3600, {"a": 1})
+    assert flowserver("schedules", "create", "etl/nightly", "--every", "5m").exit_code == 5
+    assert flowserver("schedules", "update", "etl/nightly", "--every", "90m").exit_code == 0
+    assert flowserver("schedules", "pause", "etl/nightly", "--note", "moving").stdout == "paused etl/nightly\n"
+    listed = flowserver("schedules", "list").stdout.splitlines()
+    assert "@every 90m" in listed[1]
+    assert "paused" in listed[1]
+    assert "moving" in listed[1]
+    assert flowserver("schedules", "resume", "etl/nightly").exit_code == 0
+    path = flowserver("schedules", "trigger", "etl/nightly").stdout.strip()
+    assert path.startswith("etl/nightly-")
+    assert flowserver("schedules", "backfill", "etl/nightly", "--from", "3h").stdout.endswith("of etl/nightly run\n")
+    assert flowserver("schedules", "list", "--flow", "etl", "-o", "name").stdout == "etl/nightly\n"
+    assert flowserver("schedules", "delete", "etl/nightly").exit_code == 2
+    assert flowserver("schedules", "delete", "etl/nightly", "--yes").stdout == "deleted etl/nightly\n"
+    assert flowserver("schedules", "get", "etl/nightly").exit_code == 3
+
+
+def test_schedules_are_applied(flowserver, tmp_path):
+    place = tmp_path / "flows"
+    place.mkdir()
+    (place / "job.yaml").write_text(PASS)
+    (place / "schedules.yaml").write_text("schedules: {job/often: {cronExpression: '@every 5m', overlap: Skip}}")
+    assert flowserver("apply", place).stdout == "flow/job created\nschedule/job/often created\n"
+    assert flowserver("apply", place).stdout == "flow/job unchanged\nschedule/job/often unchanged\n"
+    (place / "schedules.yaml").write_text("schedules: {job/often: {cronExpression: '@every 9m', overlap: Skip}}")
+    changed = flowserver("apply", place).stdout
+    assert "-cronExpression: '@every 5m'\n+cronExpression: '@every 9m'\n" in changed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "words"),
+    [
+        (["create", "etl/x"], 2, "give --cron or --every"),
+        (["create", "etl/x", "--cron", "* * *", "--every", "5m"], 2, "exclude each other"),
+        (["create", "etl/x", "--every", "90s"], 2, "whole minutes"),
+        (["create", "etl/x", "--cron", "* * *"], 1, ""),
+        (["create", "elt/x", "--every", "5m"], 3, "did you mean etl?"),
+        (["get", "etl"], 2, "a schedule is written FLOW/NAME"),
+        (["get", "etl/none"], 3, ""),
+    ],
+)
+def test_mistakes(flowserver, arguments, exit_code, words):
+    result = flowserver("schedules", *arguments)
+    assert result.exit_code == exit_code
+    assert words in one_line(result)
