@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DAY_MS = 86_400_000
 INSTANT_MS_MAX = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z, the last instant RFC 3339 can write
 
 

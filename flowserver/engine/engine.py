@@ -27,15 +27,15 @@ from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.slow_reads import Lists
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.context import EngineContext
-from flowserver.engine.deliveries.receivers import FunctionReceiver, QueueReceiver
-from flowserver.engine.deliveries.senders import Senders
-from flowserver.engine.deliveries.topics import Topics
+from flowserver.engine.deliveries.inbound import FunctionReceiver, QueueReceiver
+from flowserver.engine.deliveries.outbound import Senders
+from flowserver.engine.deliveries.publishing import Publisher
 from flowserver.engine.deliveries.worker import Deliveries
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.recovery import TaskRecovery
-from flowserver.engine.executions.retention import Retention
+from flowserver.engine.executions.retention import ExecutionRetention
 from flowserver.engine.executions.starting import Starter
 from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.executions.watchers import Watchers
@@ -49,7 +49,7 @@ from flowserver.engine.invocations.retry_timer import RetryTimer
 from flowserver.engine.invocations.service import Invocations
 from flowserver.engine.metrics import Metrics
 from flowserver.engine.options import DEFAULTS, EngineOptions
-from flowserver.engine.queues.expiry import Expiry
+from flowserver.engine.queues.expiry import MessageExpiry
 from flowserver.engine.queues.service import Queues
 from flowserver.engine.recovery import Recovery
 from flowserver.engine.schedules.loop import ScheduleLoop
@@ -113,7 +113,7 @@ class Engine:
         self.deliveries = Deliveries(context, Senders(self.invoker, self.outlets))
         self.callbacks = Callbacks(context)
         self.queues = Queues(context, self.outlets)
-        self.topics = Topics(context, self.deliveries)
+        self.topics = Publisher(context, self.deliveries)
         self.hooks = hooks = Hooks(self.invoker)
         self.slots = slots = CallSlots(limits, lambda: self.membership.share.nodes)
         self.invocations = Invocations(context, registry, self.invoker, hooks, slots, self.callbacks, self)
@@ -130,8 +130,8 @@ class Engine:
         self.due_loops = {loop.name: loop for loop in (self.timers, self.schedules, self.retries, self.deliveries)}
         self.task_recovery = TaskRecovery(context, self.dispatcher, self.callbacks)
         self.recovery = Recovery(context, (self.task_recovery, InvocationRecovery(context, self.invocations)))
-        self.retention = Retention(context, options.rules, self.metrics.deleted)
-        self.expiry = Expiry(context)
+        self.retention = ExecutionRetention(context, options.rules, self.metrics.deleted)
+        self.expiry = MessageExpiry(context)
         self.invocation_retention = InvocationRetention(context)
         deleting = self.retention, self.expiry, self.invocation_retention
         self._loops: tuple[BackgroundLoop, ...] = (self.recovery, *self.due_loops.values(), *deleting)

@@ -16,7 +16,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.limits import Limits
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
-from flowserver.engine.deliveries.topics import NewTopicMessage
+from flowserver.engine.deliveries.publishing import NewTopicMessage
 from flowserver.engine.engine import Engine
 from flowserver.operations.paging import Page
 from flowserver.operations.texts import check_no_nul

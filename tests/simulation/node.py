@@ -25,7 +25,7 @@ from flowserver.engine.recovery import LostCalls
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.messages import Continue, Result, TaskReported
-from flowserver.store.executions.due import ScopeRef
+from flowserver.store.executions.due import ScopeRef, TaskKey
 from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback
 from flowserver.store.keys import forget_nonces
@@ -34,7 +34,6 @@ from tests.simulation.disk import Disk
 from tests.simulation.leases import Company
 from tests.support.clock import ManualClock
 
-CallKey = tuple[str, int, int]
 Early = tuple[dict[str, StoredExecution], dict[str, str]]
 """What a batch loaded before the other node committed."""
 
@@ -51,7 +50,7 @@ class Parcel:
     open: Callable[[], Item | None] | None = None
     then: Callable[[Any], None] | None = None
     lost: Callable[[], None] | None = None
-    call: CallKey | None = None
+    call: TaskKey | None = None
     order: object = None
     """Which order of that call it belongs to."""
     is_harmless: bool = False
@@ -175,12 +174,12 @@ class Node:
         self._lost: LostCalls[ScopeRef] = LostCalls()
         self._timers = StepTimers(context, lambda _: None)
         self.inbox: list[Parcel] = []
-        self.calls: dict[CallKey, object] = {}
+        self.calls: dict[TaskKey, object] = {}
         """Calls under way, with the order of each."""
 
     # What recovery asks of a dispatcher
 
-    def is_calling(self, key: CallKey) -> bool:
+    def is_calling(self, key: TaskKey) -> bool:
         """Whether the attempt's call is under way here."""
         return key in self.calls
 
@@ -206,7 +205,7 @@ class Node:
     def _act(self, changes: Changes) -> None:
         execution = changes.stored.execution
         caller = Caller.of(execution)
-        cancelled: set[CallKey] = set()
+        cancelled: set[TaskKey] = set()
         for command in changes.commands:
             match command:
                 case InvokeTask():
@@ -229,7 +228,7 @@ class Node:
         self.calls[key] = object()
         self.inbox.append(self._world.call(self, caller, command))
 
-    def _cancel(self, keys: set[CallKey], unmade: set[tuple[int, int]]) -> None:
+    def _cancel(self, keys: set[TaskKey], unmade: set[tuple[int, int]]) -> None:
         """Drop calls; one that is under way may be answered all the same, one that was just ordered is never made."""
         answered = {
             parcel.call
@@ -281,5 +280,5 @@ class Node:
         return [envelope for envelope, _ in self._timers._look()[0]]
 
 
-def _is_ordered(changes: Changes, key: CallKey) -> bool:
+def _is_ordered(changes: Changes, key: TaskKey) -> bool:
     return any(isinstance(each, InvokeTask) and (each.scope_id, each.wait_id) == key[1:] for each in changes.commands)

@@ -24,10 +24,11 @@ from flowserver.language.graph import Pattern
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Start, Stop, Success, TaskReplied, TaskReported
 from flowserver.machine.state import WaitKind
+from flowserver.store.executions.due import TaskKey
 from tests.simulation.case import Case
 from tests.simulation.disorder import Disorder
 from tests.simulation.functions import Answer
-from tests.simulation.node import CallKey, Node, Parcel
+from tests.simulation.node import Node, Parcel
 from tests.simulation.reference import STARTED
 from tests.simulation.witness import Attempt, Witness
 from tests.support.clock import ManualClock
@@ -84,20 +85,20 @@ class Outside:
         """Somebody wants the execution stopped."""
         self.requests.append(Request(lambda: Parcel(Envelope(execution_id, Stop("Enough")))))
 
-    def _report(self, key: CallKey, token: str, result: Result) -> None:
+    def _report(self, key: TaskKey, token: str, result: Result) -> None:
         """Somebody reports with a task token. It is sent again only where it can mean no later attempt."""
         claim = self._tokens.read(token)
         assert claim is not None, "a function got a token that the server cannot read"
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
         self.requests.append(Request(lambda: self._report_parcel(key, message)))
 
-    def _report_parcel(self, key: CallKey, message: TaskReported) -> Parcel | None:
+    def _report_parcel(self, key: TaskKey, message: TaskReported) -> Parcel | None:
         """The report, judged anew when a batch takes it, since a later attempt may have begun on its way."""
         parcel = Parcel(Envelope(key[0], message))
         parcel.open = lambda: parcel.item if self._is_meant(parcel, key, message) else None
         return parcel if self._is_meant(parcel, key, message) else None
 
-    def _is_meant(self, parcel: Parcel, key: CallKey, message: TaskReported) -> bool:
+    def _is_meant(self, parcel: Parcel, key: TaskKey, message: TaskReported) -> bool:
         """Whether the report settles its own attempt, or can change nothing, which is noted."""
         execution_id, scope_id, wait_id = key
         scope = self._witness.runs[execution_id].execution.scopes.get(scope_id)
@@ -140,7 +141,7 @@ class Outside:
         else:
             node.ended(parcel)
 
-    def _reach(self, key: CallKey, command: InvokeTask, attempt: Attempt, lease: str) -> Envelope | None:
+    def _reach(self, key: TaskKey, command: InvokeTask, attempt: Attempt, lease: str) -> Envelope | None:
         """The function gets the call and answers, now or by its token."""
         answer, is_first = attempt.answer, not attempt.is_reached
         attempt.is_reached = True
@@ -157,7 +158,7 @@ class Outside:
 
     # Sub-flows
 
-    def _call_child(self, node: Node, caller: Caller, command: InvokeTask, key: CallKey) -> Parcel:
+    def _call_child(self, node: Node, caller: Caller, command: InvokeTask, key: TaskKey) -> Parcel:
         """The dispatcher's own way of starting a sub-flow, taken by hand from commit to commit."""
         call = node.dispatcher._call(key, (caller, command), cast(Any, _NoSlot()))
         order = Parcel(None, call=key, order=node.calls[key])

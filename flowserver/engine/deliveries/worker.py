@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flowserver.base.errors import FlowServerError
 from flowserver.engine.commit.retry import persist
 from flowserver.engine.context import EngineContext
-from flowserver.engine.deliveries.senders import NotSent, Senders
+from flowserver.engine.deliveries.outbound import NotSent, Senders
 from flowserver.engine.deliveries.target_limits import TargetLimits
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
 from flowserver.engine.shutdown import drain

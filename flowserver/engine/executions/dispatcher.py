@@ -18,11 +18,11 @@ from flowserver.engine.executions.invocation_submitter import InvocationSubmitte
 from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.starting import Started, Starter, StartRequest, as_failure, check_execution_name
 from flowserver.engine.executions.waiting_calls import OrderedCall, WaitingCalls
+from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX, CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.caller import Caller
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
-from flowserver.engine.invocations.call_queues import CallQueues, QueueKey
 from flowserver.engine.shutdown import drain
 from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
 from flowserver.language.graph import (
@@ -36,19 +36,16 @@ from flowserver.language.graph import (
 from flowserver.language.targets import INVOCATION_ID
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
+from flowserver.store.executions.due import TaskKey
 
 log = logging.getLogger(__name__)
 
-CallKey = tuple[str, int, int]
-"""(execution_id, scope_id, wait_id): one attempt of one task."""
-
-KEPT_MAX = 512
-KEPT_BYTES_MAX = 16_384
-"""Waiting calls whose commands stay in memory, and the most bytes of documents of one. The others are read again."""
-
 
 class Dispatcher:
-    """Runs one coroutine per call under way, at most as many as there are `slots`. Of calls that wait it holds keys."""
+    """Runs one coroutine per call under way, at most as many as there are `slots`.
+
+    Of a waiting call it holds the key, and the command of up to KEPT_MAX small ones.
+    """
 
     def __init__(
         self,
@@ -72,10 +69,10 @@ class Dispatcher:
         self._submitter = submitter
         self._hooks = hooks
         self._orders = WaitingCalls(context)
-        self._queues: CallQueues[CallKey] = CallQueues(registry, slots, self._turn_came, self._refuse)
-        self._calls: dict[CallKey, asyncio.Task[None]] = {}
-        self._waiting: dict[CallKey, QueueKey] = {}
-        self._kept: dict[CallKey, OrderedCall] = {}
+        self._queues: CallQueues[TaskKey] = CallQueues(registry, slots, self._turn_came, self._refuse)
+        self._calls: dict[TaskKey, asyncio.Task[None]] = {}
+        self._waiting: dict[TaskKey, QueueKey] = {}
+        self._kept: dict[TaskKey, OrderedCall] = {}
         self._draining = False
 
     def dispatch(self, caller: Caller, command: InvokeTask, size: int = 0) -> None:
@@ -96,7 +93,7 @@ class Dispatcher:
             self._kept[key] = caller, command
         self._queues.join(queue, key)
 
-    def cancel(self, key: CallKey) -> bool:
+    def cancel(self, key: TaskKey) -> bool:
         """Drop a call that no step waits for any more; returns False if this node is not making it."""
         call = self._calls.get(key)
         if call is not None:
@@ -124,19 +121,19 @@ class Dispatcher:
         self._waiting.clear()
         self._kept.clear()
 
-    def release_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[CallKey]:
+    def release_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[TaskKey]:
         """Drop up to `limit` calls that wait for a slot, none of an execution whose id `keeps` is true for."""
         released = self._queues.send_away(lambda key: keeps(key[0]), limit)
         for key in released:
             self._forget_waiting(key)
         return released
 
-    def has_begun(self, key: CallKey) -> bool:
+    def has_begun(self, key: TaskKey) -> bool:
         """Whether the attempt's call is under way, so that it no longer waits for a slot."""
         return key in self._calls
 
     @property
-    def held(self) -> list[CallKey]:
+    def held(self) -> list[TaskKey]:
         """Calls that are under way, or wait with their commands in memory.
 
         The other calls that wait are read again when they get a slot, and dropped if no step waits for them by then.
@@ -148,7 +145,7 @@ class Dispatcher:
         """Number of calls that wait for a slot."""
         return len(self._waiting)
 
-    def is_calling(self, key: CallKey) -> bool:
+    def is_calling(self, key: TaskKey) -> bool:
         """Whether the attempt's call is under way or waits here, or is left to other nodes because this one leaves."""
         return self._draining or key in self._calls or key in self._waiting
 
@@ -157,35 +154,35 @@ class Dispatcher:
         self.leave()
         await drain(list(self._calls.values()), seconds)
 
-    def _begin(self, key: CallKey, slot: CallSlot, order: OrderedCall | None) -> None:
+    def _begin(self, key: TaskKey, slot: CallSlot, order: OrderedCall | None) -> None:
         call = asyncio.create_task(self._call(key, order, slot), name=f"call of {key[0]}")
         self._calls[key] = call
         call.add_done_callback(lambda _: self._forget(key, call, slot))
 
-    def _turn_came(self, key: CallKey, slot: CallSlot) -> None:
+    def _turn_came(self, key: TaskKey, slot: CallSlot) -> None:
         order = self._kept.get(key)
         self._forget_waiting(key)
         self._begin(key, slot, order)
 
-    def _refuse(self, key: CallKey, cause: str) -> None:
+    def _refuse(self, key: TaskKey, cause: str) -> None:
         """Fail a call because its function has the most waiting calls that it may have."""
         self._forget_waiting(key)
         call = asyncio.create_task(self._report(key, Failure("FC.ResourceExhausted", cause), self._lease.node_id))
         self._calls[key] = call
         call.add_done_callback(lambda _: self._forget(key, call))
 
-    def _forget_waiting(self, key: CallKey) -> QueueKey | None:
+    def _forget_waiting(self, key: TaskKey) -> QueueKey | None:
         self._kept.pop(key, None)
         return self._waiting.pop(key, None)
 
-    def _forget(self, key: CallKey, call: asyncio.Task[None], slot: CallSlot | None = None) -> None:
+    def _forget(self, key: TaskKey, call: asyncio.Task[None], slot: CallSlot | None = None) -> None:
         """Forget a call that is over, unless the same attempt has been ordered again."""
         if slot is not None:
             slot.release()  # it still holds the slot if it was cancelled before it ran
         if self._calls.get(key) is call:
             del self._calls[key]
 
-    async def _call(self, key: CallKey, order: OrderedCall | None, slot: CallSlot) -> None:
+    async def _call(self, key: TaskKey, order: OrderedCall | None, slot: CallSlot) -> None:
         lease = self._lease.node_id
         try:
             order = order or await self._orders.read(key)
@@ -196,7 +193,7 @@ class Dispatcher:
             slot.release()
         await self._report(key, result, lease)
 
-    async def _report(self, key: CallKey, result: Result, lease: str) -> None:
+    async def _report(self, key: TaskKey, result: Result, lease: str) -> None:
         envelope = Envelope(key[0], TaskReplied(key[1], key[2], result), lease=lease)
         await persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
 

@@ -12,7 +12,7 @@ from flowserver.base.errors import FlowServerError, InvalidArgument
 from flowserver.base.json_values import JsonObject
 from flowserver.base.xml_characters import NOT_IN_XML
 from flowserver.engine.commit.retry import persist
-from flowserver.engine.deliveries.topics import NewTopicMessage, Topics
+from flowserver.engine.deliveries.publishing import NewTopicMessage, Publisher
 from flowserver.engine.executions.starting import as_failure
 from flowserver.engine.queues.service import Queues, new_receipt
 from flowserver.engine.queues.writes import PRIORITY_DEFAULT, NewQueueMessage
@@ -32,7 +32,7 @@ QueueBodies = Literal["base64", "plain"]
 class MessageSender:
     """Sends to queues and topics of this server, and to queues that brokers keep: there, bodies are always plain."""
 
-    def __init__(self, queues: Queues, topics: Topics, outlets: Outlets, queue_bodies: QueueBodies) -> None:
+    def __init__(self, queues: Queues, topics: Publisher, outlets: Outlets, queue_bodies: QueueBodies) -> None:
         self._queues = queues
         self._topics = topics
         self._outlets = outlets

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from sqlalchemy import Connection
 
-from flowserver.base.clock import INSTANT_MS_MAX
+from flowserver.base.clock import DAY_MS, INSTANT_MS_MAX
 from flowserver.engine.background_loop import PeriodicLoop
 from flowserver.engine.context import EngineContext
 from flowserver.engine.deletion_pace import DeletionPace
@@ -36,7 +36,6 @@ from flowserver.store.integrity.space import free_pages, give_back, used_bytes
 log = logging.getLogger(__name__)
 
 ROUND_SECONDS = 60.0
-DAY_MS = 86_400_000
 KEPT_MS_MIN = 300_000
 """Shortest retention under any rules: a start that is repeated because its reply was lost must find its execution."""
 
@@ -73,7 +72,7 @@ class Rules:
 FOR_EVER: Final = Rules(days=0, bytes_max=0)
 
 
-class Retention(PeriodicLoop):
+class ExecutionRetention(PeriodicLoop):
     """One node's part. `on_deleted` is called with the number of deleted executions, `sleep` waits for seconds."""
 
     name = "retention"

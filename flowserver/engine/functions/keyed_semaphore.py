@@ -1,4 +1,4 @@
-"""A semaphore whose slots are held under two keys, the callee and the flow, so that none of them gets all.
+"""One pool of slots, shared fairly: each is held under two keys, callee and flow, and no key can take all of them.
 
 The share rule is the dynamic threshold by which network switches divide their buffers. A callee, and likewise a flow,
 may take one more slot only while it would then hold at most so many times as many as are left free: three times, at a

@@ -9,13 +9,13 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from flowserver.base.clock import DAY_MS
 from flowserver.engine.background_loop import PeriodicLoop
 from flowserver.engine.context import EngineContext
 from flowserver.engine.deletion_pace import ROW_BYTES, DeletionPace
 from flowserver.store.invocations.leases import delete_ended_invocations
 
 ROUND_SECONDS = 60.0
-DAY_MS = 86_400_000
 
 
 class InvocationRetention(PeriodicLoop):

@@ -14,6 +14,7 @@ from flowserver.base.errors import ResourceThrottled
 from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.commit.retry import persist
 from flowserver.engine.context import EngineContext
+from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX
 from flowserver.engine.functions.call_slots import CallSlot
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
@@ -44,10 +45,6 @@ from flowserver.store.invocations.parked import park_invocation
 from flowserver.store.sql.errors import reason_of
 
 log = logging.getLogger(__name__)
-
-KEPT_MAX = 512
-KEPT_BYTES_MAX = 16_384
-"""Rows of waiting invocations kept in memory to save a read, and the largest payload (bytes) of one."""
 
 
 class Run:

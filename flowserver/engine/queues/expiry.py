@@ -15,7 +15,7 @@ DELETED_AT_ONCE = 300
 """Messages in one transaction, which other commits wait for."""
 
 
-class Expiry(PeriodicLoop):
+class MessageExpiry(PeriodicLoop):
     """The deletions of one node."""
 
     name = "deleting expired messages"

@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled, TopicNotExist
 from flowserver.base.limits import Limits
-from flowserver.engine.deliveries.topics import NewTopicMessage
+from flowserver.engine.deliveries.publishing import NewTopicMessage
 from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
 from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.subscriptions import SubscriptionAttributes

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, select, update
 
 from flowserver.base.errors import FlowNotExists, FlowServerError
 from flowserver.base.limits import Limits
-from flowserver.engine.deliveries import senders, worker
+from flowserver.engine.deliveries import outbound, worker
 from flowserver.engine.deliveries.worker import CLAIM_MS
 from flowserver.invokers.invocation import Failed
 from flowserver.invokers.web_requests import WebRequest
@@ -105,7 +105,7 @@ async def test_a_retry_that_succeeds_is_the_last(node: Node, subscriber: Subscri
 async def test_an_endpoint_that_does_not_answer_is_not_waited_for(
     node: Node, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(senders, "WEB_SECONDS", 0.05)
+    monkeypatch.setattr(outbound, "WEB_SECONDS", 0.05)
     subscriber.status["hook"] = None
     await deliver(node, subscriber.url("hook"), "1")
     await (await subscriber.next()).gone.wait()
@@ -138,7 +138,7 @@ async def test_a_slow_endpoint_holds_up_no_other(node: Node, subscriber: Subscri
 async def test_endpoints_that_fail_leave_places_to_others_however_many_they_are(
     node: Node, subscriber: Subscriber, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(senders, "WEB_SECONDS", PATIENCE_SECONDS * 3.0)
+    monkeypatch.setattr(outbound, "WEB_SECONDS", PATIENCE_SECONDS * 3.0)
     dead = [f"dead-{number:02}" for number in range(12)]
     subscriber.status.update(dict.fromkeys(dead, 500))
     for path in dead:

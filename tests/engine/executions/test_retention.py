@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.exc import OperationalError
 
+from flowserver.base.clock import DAY_MS
 from flowserver.engine import deletion_pace
 from flowserver.engine.cluster.membership import Share
 from flowserver.engine.executions import retention as module
-from flowserver.engine.executions.retention import FOR_EVER, KEPT_MS_MIN, Retention, Rules
+from flowserver.engine.executions.retention import FOR_EVER, KEPT_MS_MIN, ExecutionRetention, Rules
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange, Kept
 from flowserver.store.executions.listing import ExecutionFilter
@@ -25,7 +26,6 @@ from tests.engine.nodes import FragileDatabase, Node, definition, running_node
 from tests.store.rows import end, event, new_execution
 from tests.support.clock import ManualClock
 
-DAY_MS = 86_400_000
 PASS = "- {type: pass, name: p}"
 WAIT = "- {type: wait, name: w, duration: 60}"
 MONTH = Rules(days=30, bytes_max=0)
@@ -37,7 +37,7 @@ class Keeper:
     def __init__(self, node: Node, rules: Rules) -> None:
         self.deleted: list[int] = []
         self.rests: list[float] = []
-        self.retention = Retention(node.engine.context, rules, self.deleted.append, self._rest)
+        self.retention = ExecutionRetention(node.engine.context, rules, self.deleted.append, self._rest)
 
     async def _rest(self, seconds: float) -> None:
         self.rests.append(seconds)

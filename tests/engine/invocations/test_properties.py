@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import delete, select
 
-from flowserver.engine.invocations.stopping import stop_all, stop_named
+from flowserver.engine.invocations.stop_writes import stop_all, stop_named
 from flowserver.engine.invocations.transitions import change_by
 from flowserver.engine.invocations.writes import Submission, insert_in, save_in
 from flowserver.machine.invocations.lifecycle import (

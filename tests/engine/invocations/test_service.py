@@ -22,9 +22,9 @@ from flowserver.base.errors import (
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.deletion_pace import ROW_BYTES, ROWS_MAX
-from flowserver.engine.invocations.call_queues import QueueKey
+from flowserver.engine.functions.call_queues import QueueKey
 from flowserver.engine.invocations.service import NewInvocation
-from flowserver.engine.invocations.stopping import stop_all
+from flowserver.engine.invocations.stop_writes import stop_all
 from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
 from flowserver.store.functions import put_function
 from flowserver.store.invocations.changes import InvocationRow, find_invocations, insert_invocations

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist
-from flowserver.engine.deliveries import senders
+from flowserver.engine.deliveries import outbound
 from flowserver.engine.deliveries.worker import CLAIM_MS
 from flowserver.engine.queues.writes import NewQueueMessage
 from flowserver.machine.deliveries.retry_strategies import ContentFormat
@@ -194,8 +194,8 @@ async def test_a_message_is_there_once_though_its_sender_dies_before_it_knows(op
 
 
 async def test_a_delivery_waits_for_a_broker_no_longer_than_its_claim(node, broker, monkeypatch):
-    assert senders.BROKER_SECONDS * 1000 < CLAIM_MS
-    monkeypatch.setattr(senders, "BROKER_SECONDS", 0.05)
+    assert outbound.BROKER_SECONDS * 1000 < CLAIM_MS
+    monkeypatch.setattr(outbound, "BROKER_SECONDS", 0.05)
     broker.kill()
     await asyncio.gather(attempted(node), deliver(node, "acs:mns:::queues/orders", "1"))
     assert await settled(node) == {"1": 1}

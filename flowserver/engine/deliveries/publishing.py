@@ -32,7 +32,7 @@ Publication = tuple[str, NewTopicMessage]
 """(topic, message)"""
 
 
-class Topics:
+class Publisher:
     """Publishes messages; `deliveries` brings them to the subscribers."""
 
     def __init__(self, context: EngineContext, deliveries: Deliveries) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Protocol
 
 from flowserver.base.errors import FlowServerError
-from flowserver.engine.deliveries.receivers import arrived_id, written
+from flowserver.engine.deliveries.inbound import arrived_id, written
 from flowserver.invokers.brokers import BrokerMessage
 from flowserver.invokers.invocation import Failed, Reply
 from flowserver.invokers.outlets import Outlets

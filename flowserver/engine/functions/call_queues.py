@@ -20,6 +20,12 @@ from flowserver.invokers.invocation import Endpoint
 
 log = logging.getLogger(__name__)
 
+KEPT_MAX = 512
+"""How many waiting calls of each kind keep their commands or rows in memory; those of other calls are read again."""
+
+KEPT_BYTES_MAX = 16_384
+"""The most bytes of the documents of a waiting call that are kept so."""
+
 K = TypeVar("K")
 
 
