@@ -94,9 +94,13 @@ class ScheduleLoop(DueLoop):
             until = self._clock.now_ms() + DAMAGED_MS
             await self._context.committer.write(lambda connection: put_off_damaged(connection, damaged, until))
         await self._save(each.turn.schedule for each in quiet)
-        await all_of(self._start(each) for each in starting)
+        taken = await all_of(self._start(each) for each in starting)
         await all_of(self._stop(execution_id) for each in decided for execution_id in each.turn.stops)
-        return AT_ONCE if decided else next_at
+        if quiet or any(taken):
+            return AT_ONCE
+        if starting:  # the database reads but does not write
+            self.notice(self.left_at)
+        return next_at
 
     def _look(self, ended: set[str]) -> tuple[list[_Decided], list[str], int | None]:
         """The turns of this node's share, the ids of damaged schedules, and when to look again."""
@@ -140,7 +144,8 @@ class ScheduleLoop(DueLoop):
         if rows:
             await self._context.committer.write(lambda connection: save_turns(connection, rows))
 
-    async def _start(self, decided: _Decided) -> None:
+    async def _start(self, decided: _Decided) -> bool:
+        """Make the start; returns True, because the turn is over in any case. Raises SQLAlchemyError if it is not."""
         schedule, turn = decided.before, decided.turn
         assert turn.start is not None
         request = StartRequest(
@@ -156,6 +161,7 @@ class ScheduleLoop(DueLoop):
             pass  # the turn is over: another node took it, or the tick has run before
         except FlowServerError as error:
             await self._refuse(decided, error)
+        return True
 
     async def _refuse(self, decided: _Decided, error: FlowServerError) -> None:
         schedule, start = decided.turn.undecided, decided.turn.start

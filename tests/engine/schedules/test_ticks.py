@@ -6,6 +6,7 @@ from sqlalchemy import select, update
 from flowserver.base.errors import ScheduleNotExists
 from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
+from flowserver.engine.due_loop import AT_ONCE
 from flowserver.machine.schedules.state import Overlap
 from flowserver.machine.state import Status
 from flowserver.operations.schedule_fields import ScheduleChange
@@ -50,6 +51,16 @@ async def test_a_tick_whose_answer_was_lost_starts_once(hand: Hand) -> None:
     assert await hand.executions() == ["s-20260101T000100Z"]
     memory = (await hand.schedule()).memory
     assert (memory.started, memory.refusals, memory.skipped) == (1, 0, 0)
+
+
+async def test_a_database_that_refuses_writes_is_not_asked_without_pause(hand: Hand) -> None:
+    await hand.create(ENDS)
+    hand.clock.advance(seconds=60)
+    hand.node.database.refuses = lambda _: True
+    assert await hand.loop.handle_due() != AT_ONCE
+    hand.node.database.refuses = lambda _: False
+    await hand.turns()
+    assert await hand.executions() == ["s-20260101T000100Z"]
 
 
 async def test_a_crash_before_the_commit_loses_no_tick(hand: Hand) -> None:
