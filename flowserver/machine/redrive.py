@@ -47,7 +47,7 @@ def run_again(turn: Turn, message: Redrive) -> int:
     execution.redrive_count += 1
     execution.redriven_at = turn.environment.now_ms
     execution.deadline_at = deadline_of(turn)
-    turn.touched.update(execution.scopes)
+    turn.take_as_new()
     count = execution.redrive_count
     cause = execution.next_event_id - 1
     return turn.record(EventType.EXECUTION_REDRIVEN, "", cause, redriveCount=count, **message.detail)

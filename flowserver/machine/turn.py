@@ -172,6 +172,11 @@ class Turn:
             self.steps_left -= 1  # loops within loops may open thousands, each as much work as a step
         return scope
 
+    def take_as_new(self) -> None:
+        """None of the execution's scopes has a row: all of them are to be saved."""
+        self._first_new_id = 0
+        self.touched.update(self.execution.scopes)
+
     def make_ready(self, scope: Scope) -> None:
         """Put the scope on the worklist."""
         assert WaitKind.READY in FOLLOWING[scope.wait]

@@ -14,6 +14,7 @@ from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCall
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Execution, Finished, Scope, Status, WaitKind
 from flowserver.machine.turn import OutcomeKind, Turn
+from flowserver.store.executions.kept_scopes import kept_row, kept_scope
 from flowserver.store.executions.loading import _scope
 from flowserver.store.executions.saving import _scope_row
 
@@ -57,6 +58,9 @@ class History:
     def _open_after(self, event: Event) -> Open | None:
         """Follow entering and exiting along the chain of causes: each exit must close what was entered last."""
         before = self.open[event.schedule_event_id]
+        if event.type is EventType.EXECUTION_REDRIVEN:
+            self.still_open.clear()  # what is not done is entered again
+            return None
         if event.type in ENTERED:
             self.still_open[event.event_id] = event
             return Open(event, before)
@@ -109,6 +113,20 @@ class Watch:
         """Leave in memory what a load would."""
         for scope in execution.scopes.values():
             scope.finished = {}
+
+    def redrive(self, execution: Execution) -> None:
+        """Bring back what the execution has kept, as a load would."""
+        self._finished = {
+            scope_id: {item: dump_json(each.local) for item, each in scope.finished.items()}
+            for scope_id, scope in execution.kept.items()
+            if scope.finished
+        }
+        rows = {scope_id: kept_row(execution, execution.kept[scope_id]) for scope_id in sorted(execution.kept)}
+        execution.scopes = {key: kept_scope(SimpleNamespace(**row)) for key, row in rows.items()}
+        for scope_id, scope in execution.scopes.items():
+            scope.finished = dict(execution.kept[scope_id].finished)
+        execution.document_bytes, execution.kept = execution.kept_bytes, {}
+        execution._finished_count = execution._opened = None
 
     def load_finished(self, execution: Execution, scope_id: int) -> None:
         """Bring what a turn has asked for."""

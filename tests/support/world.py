@@ -24,6 +24,7 @@ from flowserver.machine.messages import (
     DeadlineReached,
     Failure,
     Message,
+    Redrive,
     Result,
     RetryLostCall,
     Start,
@@ -159,8 +160,19 @@ class World:
     def run(self) -> Execution:
         """Play the execution until it ends, or until nothing is left that could happen."""
         self.start()
-        while self.execution.is_running and (message := self._next()):
+        return self.go_on()
+
+    def redrive(self, message: Redrive | None = None) -> Turn:
+        """Let the execution go on with what it has kept."""
+        self._due.clear()
+        self._watch.redrive(self.execution)
+        return self.tell(message or Redrive())
+
+    def go_on(self, turns: int | None = None) -> Execution:
+        """Play on until the execution ends, or for so many turns."""
+        while self.execution.is_running and turns != 0 and (message := self._next()):
             self.tell(message)
+            turns = None if turns is None else turns - 1
         return self.execution
 
     def reply(self, result: Result, call: InvokeTask | None = None) -> Turn:
