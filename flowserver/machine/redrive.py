@@ -26,7 +26,7 @@ from flowserver.machine.messages import Redrive, Rewind
 from flowserver.machine.progress import at_end
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.steps.fanout import reopen
-from flowserver.machine.steps.task import attempt_task
+from flowserver.machine.steps.task import enter_task
 from flowserver.machine.transitions import LEGAL_STATUSES
 from flowserver.machine.turn import Turn
 
@@ -92,7 +92,7 @@ class _Resumed:
                 self.later.append(lambda: reopen(self._turn, scope, step))
         elif isinstance(step, TaskStep) and self._is_called_again(scope, step):
             self._enter_again(scope, keeps_number=True)
-            self.later.append(lambda: attempt_task(self._turn, scope, step))
+            self.later.append(lambda: enter_task(self._turn, scope, step))
         else:
             self._leave_input(scope)
 

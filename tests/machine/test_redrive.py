@@ -323,6 +323,16 @@ def test_it_goes_back_to_an_earlier_step_and_drops_what_was_opened_since() -> No
     assert world.execution.output == {"was": 0, "f": 2, "all": [{"r": 5}] * 3}
 
 
+def test_parameters_that_could_not_be_made_fail_the_step_again() -> None:
+    world = World(flow(f"- {PAY[:-1]}, serviceParams: {{a: $.none}}}}"))
+    world.run()
+    cause = world.execution.cause
+    world.redrive()
+    assert (world.execution.cause, world.calls) == (cause, [])
+    world.redrive(Redrive(input_of=1, input={"none": 1}))
+    assert world.calls[-1].params == {"a": 1}
+
+
 # Another definition
 
 

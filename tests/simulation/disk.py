@@ -21,6 +21,8 @@ TABLES = (
     "executions",
     "execution_documents",
     "scopes",
+    "kept_scopes",
+    "kept_items",
     "histories",
     "history_parts",
     "invocations",

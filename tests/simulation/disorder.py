@@ -47,6 +47,8 @@ class Disorder:
     """Per batch, beside the sweeps after every fault."""
     deep_check: float = 0.02
     """Per execution and commit: that its rows and its history are read and compared."""
+    redrive: float = 0.2
+    """Per round: that an execution that ended without success is redriven, with the same definition."""
     interruption: float = 0.05
     """Per case: that it is stopped, or that nothing reaches it before its deadline."""
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.items import Envelope, NewExecution, Receipt
+from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, RedriveRequest
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
@@ -22,15 +22,16 @@ from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import Pattern
 from flowserver.machine.commands import InvokeTask
-from flowserver.machine.messages import Failure, Result, Start, Stop, Success, TaskReplied, TaskReported
+from flowserver.machine.messages import Failure, Redrive, Result, Start, Stop, Success, TaskReplied, TaskReported
 from flowserver.machine.state import WaitKind
 from flowserver.store.executions.due import TaskKey
+from flowserver.store.flows import definition_id_of
 from tests.simulation.case import Case
 from tests.simulation.disorder import Disorder
 from tests.simulation.functions import Answer
 from tests.simulation.node import Node, Parcel
 from tests.simulation.reference import STARTED
-from tests.simulation.witness import Attempt, Witness
+from tests.simulation.witness import Attempt, Run, Witness
 from tests.support.clock import ManualClock
 
 
@@ -40,6 +41,7 @@ class Request:
 
     make: Callable[[], Parcel | None]
     is_start: bool = False
+    is_redrive: bool = False
 
 
 class Outside:
@@ -84,6 +86,18 @@ class Outside:
     def stop(self, execution_id: str) -> None:
         """Somebody wants the execution stopped."""
         self.requests.append(Request(lambda: Parcel(Envelope(execution_id, Stop("Enough")))))
+
+    def redrive(self, run: Run) -> None:
+        """Somebody wants an execution that has ended to go on, once."""
+        execution_id, number = run.execution.execution_id, run.execution.redrive_count + 1
+        definition_id = definition_id_of(run.case.flow_name, dump_json(run.case.definition))
+        redrive = RedriveRequest(definition_id, len(run.events), f"{execution_id}.{number}")
+        envelope = Envelope(execution_id, Redrive(), redrive=redrive)
+
+        def make() -> Parcel | None:
+            return Parcel(envelope) if run.execution.redrive_count <= number else None
+
+        self.requests.append(Request(make, is_redrive=True))
 
     def _report(self, key: TaskKey, token: str, result: Result) -> None:
         """Somebody reports with a task token. It is sent again only where it can mean no later attempt."""

@@ -135,6 +135,7 @@ def _sum_up(world: World) -> Summary:
         summary.ends[run.execution.status] += 1
         summary.counts["FnF.RuntimeError"] += run.execution.error == "FnF.RuntimeError"
         summary.counts["events"] += len(run.events)
+        summary.counts["redriven"] += run.redrives
         summary.counts["lost calls"] += sum(
             isinstance(told.message, RetryLostCall) and told.kind is ReceiptKind.APPLIED for told in run.log
         )

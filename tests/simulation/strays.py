@@ -75,6 +75,11 @@ def old_reports_apart(parcels: list[Parcel]) -> list[Parcel]:
     return told
 
 
+def is_redrive(parcel: Parcel) -> bool:
+    """Whether it redrives an execution: what that has kept is read in the same transaction."""
+    return isinstance(parcel.item, Envelope) and parcel.item.redrive is not None
+
+
 def is_old_report(parcel: Parcel) -> bool:
     """Whether it reports once more what was settled; if another attempt begins first, it would mean that one."""
     return parcel.is_harmless and isinstance(parcel.item, Envelope) and isinstance(parcel.item.message, TaskReported)

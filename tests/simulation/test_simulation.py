@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import Connection, update
 
 from flowserver.base.limits import Limits
-from flowserver.engine.commit import batch
+from flowserver.engine.commit import batch, redriving
 from flowserver.engine.commit.batch import Batch
 from flowserver.engine.commit.items import Envelope
 from flowserver.machine.messages import RetryLostCall
 from flowserver.machine.steps import task
-from flowserver.store.executions import saving
+from flowserver.store.executions import kept_scopes, saving
 from flowserver.store.schema.tables import executions
 from tests.simulation.case import CASES_PER_WORLD
 from tests.simulation.disorder import CALM, EAGER, Disorder
@@ -36,7 +36,15 @@ def test_disorder_changes_no_result() -> None:
     assert summary.executions > CASES_PER_WORLD / 2
     cut_short = summary.ends["Stopped"] + summary.ends["TimedOut"]
     assert min(summary.ends["Succeeded"], summary.ends["Failed"], cut_short) > 0
-    for count in ("crash before", "crash after", "error, but durable", "lost calls", "conflicts", "lost leases"):
+    for count in (
+        "redriven",
+        "crash before",
+        "crash after",
+        "error, but durable",
+        "lost calls",
+        "conflicts",
+        "lost leases",
+    ):
         assert summary.counts[count] > 0, count
 
 
@@ -111,6 +119,14 @@ def _lose_a_scope(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(saving, "_save_scopes", save)
 
 
+def _keep_no_touched_scope(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(kept_scopes, "_changed", lambda *_: iter(()))
+
+
+def _go_on_with_old_waits(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(redriving, "take_kept", lambda *_: None)
+
+
 def _never_retry(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(task, "choose_retry", lambda *_: None)
 
@@ -125,6 +141,8 @@ def _never_retry(patch: pytest.MonkeyPatch) -> None:
         (_lose_more, CALM),
         (_lose_a_scope, None),
         (_never_retry, CALM),
+        (_keep_no_touched_scope, None),
+        (_go_on_with_old_waits, None),
     ],
 )
 def test_a_mistake_is_found_and_told_with_its_seed(

@@ -22,7 +22,7 @@ from flowserver.store.executions.history_values import PartReader
 from flowserver.store.executions.loading import load_executions
 from flowserver.store.executions.saving import Changes
 from flowserver.store.integrity.invariant import violations
-from flowserver.store.schema.tables import executions, finished_items, histories, scopes
+from flowserver.store.schema.tables import executions, finished_items, histories, kept_items, kept_scopes, scopes
 from tests.simulation.case import Case
 from tests.simulation.disk import Disk
 from tests.simulation.folding import check_folded, check_header
@@ -32,6 +32,9 @@ from tests.support.invariants import History, check_counters, check_document_byt
 from tests.support.world import callee_of, whole
 
 EVENTS_MAX = 1_000_000
+REDRIVES_MAX = 3
+"""How often one execution is redriven: most fail again in the same way."""
+
 WaitKey = tuple[str, int, int]
 """(execution_id, scope_id, wait_id): one attempt of one task."""
 
@@ -84,6 +87,7 @@ class Run:
     log: list[DeliveredMessage] = field(default_factory=list)
     commits: int = 0
     is_silenced: bool = False
+    redrives: int = 0
 
 
 class Witness:
@@ -98,6 +102,8 @@ class Witness:
         self.interruptible: list[Run] = []
         """Executions that something from outside will end, unless they end before."""
         self.attempts: dict[WaitKey, Attempt] = {}
+        self.redrivable: list[Run] = []
+        """Executions that have ended without success; some may run again already."""
         self.running = 0
         self.commits = 0
         self.turns = 0
@@ -151,7 +157,9 @@ class Witness:
 
     def _check(self, run: Run, changes: Changes) -> None:
         execution = changes.stored.execution
-        assert run.commits == 0 or run.execution.is_running, "an ended execution changed"
+        assert run.commits == 0 or run.execution.is_running or changes.is_redriven, "an ended execution changed"
+        if changes.is_redriven:
+            self._redriven(run)
         assert changes.stored.version == run.commits, "somebody else's commit was overwritten"
         run.execution = replace(execution, scopes={key: replace(scope) for key, scope in execution.scopes.items()})
         run.commits += 1
@@ -165,6 +173,16 @@ class Witness:
         if not execution.is_running:
             self.running -= 1
             check_end(execution, run.history)
+            if execution.status is not Status.SUCCEEDED and not run.is_child and run.redrives < REDRIVES_MAX:
+                self.redrivable.append(run)
+
+    def _redriven(self, run: Run) -> None:
+        """It runs again; its retries count from zero, and what silenced it is over."""
+        assert run.execution.status is not Status.SUCCEEDED
+        self.running += 1
+        run.redrives += 1
+        run.waits.clear()
+        run.is_silenced = False
 
     def _check_commands(self, run: Run, changes: Changes) -> None:
         """Calls are ordered for waits that stand and dropped for waits that are over."""
@@ -239,6 +257,9 @@ class Witness:
             events = list_events(connection, execution.execution_id, from_event_id=1, limit=EVENTS_MAX)
         assert not broken
         stored = found[execution.execution_id]
+        if not execution.is_running:
+            assert stored.execution.document_bytes == execution.kept_bytes
+            stored.execution.document_bytes = 0
         assert stored.version == run.commits, "the rows are not of the last commit"
         assert stored.execution == replace(execution, output=None, error=None, cause=None), "memory and rows differ"
         assert events == run.events, "the history is not what was told"
@@ -284,6 +305,10 @@ class Witness:
             in_order = select(histories).order_by(histories.c.execution_id, histories.c.last_event_id)
             for row in connection.execute(in_order):
                 told.setdefault(row.execution_id, []).extend(events_of(row, PartReader(connection)))
+            succeeded = select(executions.c.execution_id).where(executions.c.status == str(Status.SUCCEEDED))
+            for table in (kept_scopes, kept_items):
+                of_succeeded = select(table.c.scope_id).where(table.c.execution_id.in_(succeeded))
+                assert connection.execute(of_succeeded).first() is None, f"{table.name} of a success are left"
             for table in (scopes, finished_items):
                 left = connection.execute(select(func.count()).select_from(table)).scalar_one()
                 assert left == 0, f"{table.name} are left"
@@ -298,6 +323,8 @@ def _compare(run: Run) -> None:
         assert causes & {None, execution.cause}, f"expected one of {expected.problems}"
         return
     assert (execution.status, execution.output) == (Status.SUCCEEDED, expected.output)
+    if execution.redrive_count:
+        return
     assert _entered(run.events) == expected.entered, "other steps were entered than should be"
     assert run.calls == expected.calls, "other calls were made than should be"
 

@@ -33,7 +33,7 @@ from tests.simulation.disorder import Crash, Disorder, Fault
 from tests.simulation.losses import Losses
 from tests.simulation.node import Node, Parcel, Tokens
 from tests.simulation.outside import Outside, Request
-from tests.simulation.strays import Strays, is_old_report, may_come_twice, old_reports_apart
+from tests.simulation.strays import Strays, is_old_report, is_redrive, may_come_twice, old_reports_apart
 from tests.simulation.timeline import Timeline
 from tests.simulation.witness import Witness, Wrong
 from tests.support.clock import ManualClock
@@ -50,7 +50,14 @@ MADE_BYTES_MAX = (500, 5_000, MADE_BYTES)
 SMALL = 8
 """How many parcels a batch takes at most if it will be taken apart."""
 
-HARMLESS = (ReceiptKind.STALE, ReceiptKind.ENDED, ReceiptKind.NOT_NOW, ReceiptKind.EXISTS)
+HARMLESS = (
+    ReceiptKind.STALE,
+    ReceiptKind.ENDED,
+    ReceiptKind.NOT_NOW,
+    ReceiptKind.EXISTS,
+    ReceiptKind.RUNNING,
+    ReceiptKind.REPEATED,
+)
 ROUNDS_MAX = 20_000
 
 
@@ -132,6 +139,7 @@ class World:
 
     def _round(self) -> None:
         self._interrupt()
+        self._redrive()
         self._hand_over_requests()
         node = self._random.choice(self._nodes)
         if not node.inbox:
@@ -169,7 +177,10 @@ class World:
 
     def _expect_answer(self, request: Request, parcel: Parcel) -> None:
         def again(answer: Any = None) -> None:
-            if answer is None or isinstance(answer, Exception):
+            kind = getattr(answer, "kind", None)
+            assert kind is not ReceiptKind.REFUSED or "history" in answer.reason, answer.reason
+            is_redriven_later = request.is_redrive and kind is ReceiptKind.NOT_NOW
+            if answer is None or isinstance(answer, Exception) or is_redriven_later:
                 self._outside.requests.append(request)
 
         parcel.then = again
@@ -181,7 +192,7 @@ class World:
         if not parcels:
             return
         items = [parcel.item for parcel in parcels if parcel.item is not None]
-        if conflict and not any(is_old_report(parcel) for parcel in parcels):
+        if conflict and not any(is_old_report(parcel) or is_redrive(parcel) for parcel in parcels):
             self._commit_in_between(node, items)
         if node not in self._nodes:
             return
@@ -345,6 +356,14 @@ class World:
                 run.is_silenced = run.case.interruption == "silence" and run.execution.is_running
                 if run.case.interruption == "stop":
                     self._outside.stop(run.execution.execution_id)
+
+    def _redrive(self) -> None:
+        """Now and then an execution that has ended without success is to go on."""
+        ended = self.witness.redrivable
+        if ended and self._chance(self._disorder.redrive):
+            run = ended.pop(self._random.randrange(len(ended)))
+            if not run.execution.is_running:
+                self._outside.redrive(run)
 
     def _is_over(self) -> bool:
         if self.witness.running or self._outside.requests or any(node.inbox for node in self._nodes):
