@@ -324,13 +324,13 @@ def test_it_goes_back_to_an_earlier_step_and_drops_what_was_opened_since() -> No
 
 
 def test_parameters_that_could_not_be_made_fail_the_step_again() -> None:
-    world = World(flow(f"- {PAY[:-1]}, serviceParams: {{a: $.none}}}}"))
+    world = World(flow(f"- {PAY[:-1]}, serviceParams: {{InvocationType: $.kind}}}}"))
     world.run()
     cause = world.execution.cause
     world.redrive()
     assert (world.execution.cause, world.calls) == (cause, [])
-    world.redrive(Redrive(input_of=1, input={"none": 1}))
-    assert world.calls[-1].params == {"a": 1}
+    world.redrive(Redrive(input_of=1, input={"kind": "Sync"}))
+    assert world.calls[-1].params == {"InvocationType": "Sync"}
 
 
 # Another definition

@@ -57,6 +57,7 @@ HARMLESS = (
     ReceiptKind.EXISTS,
     ReceiptKind.RUNNING,
     ReceiptKind.REPEATED,
+    ReceiptKind.REFUSED,
 )
 ROUNDS_MAX = 20_000
 
