@@ -152,7 +152,8 @@ def _exit_item(turn: Turn, parent: Scope, child: Scope, **extra: Json) -> None:
         exited = EventType.ITERATION_EXITED
     else:
         return
-    child.last_event_id = turn.record(exited, step.name, child.last_event_id, local=child.local, **extra)
+    detail = {"local": child.local, "index": child.item, **extra}
+    child.last_event_id = turn.record(exited, step.name, child.last_event_id, **detail)
 
 
 def _cancel_opened_by(turn: Turn, failed: Scope) -> None:

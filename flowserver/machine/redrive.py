@@ -25,7 +25,7 @@ from flowserver.machine.events import EventType
 from flowserver.machine.messages import Redrive, Rewind
 from flowserver.machine.progress import at_end
 from flowserver.machine.state import Scope, Status, WaitKind
-from flowserver.machine.steps.fanout import reopen
+from flowserver.machine.steps.fanout import record_entered, reopen
 from flowserver.machine.steps.task import enter_task
 from flowserver.machine.transitions import LEGAL_STATUSES
 from flowserver.machine.turn import Turn
@@ -124,9 +124,7 @@ class _Resumed:
     def _enter_item(self, scope: Scope, step: Step, child: Scope) -> int:
         if not isinstance(step, (ParallelStep, ForeachStep)):
             return scope.last_event_id
-        entered = EventType.ITERATION_ENTERED if isinstance(step, ForeachStep) else EventType.BRANCH_ENTERED
-        turn = self._turn
-        return turn.record(entered, step.name, scope.started_event_id, input=turn.input_of(child), local=child.local)
+        return record_entered(self._turn, scope, step, child)
 
 
 def _rewind(turn: Turn, rewind: Rewind) -> None:

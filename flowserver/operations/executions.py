@@ -201,7 +201,7 @@ class ExecutionOperations:
         first = _event_id(next_token)
 
         def read(connection: Connection) -> tuple[Sequence[Event], int | None]:
-            execution_id = _require_id(connection, flow_name, name)
+            execution_id = require_id(connection, flow_name, name)
             return list_events_page(
                 connection, execution_id, from_event_id=first, limit=size, bytes_max=limits.page_bytes_max
             )
@@ -294,7 +294,8 @@ def require_execution(connection: Connection, flow_name: str, name: str) -> Exec
     return row
 
 
-def _require_id(connection: Connection, flow_name: str, name: str) -> str:
+def require_id(connection: Connection, flow_name: str, name: str) -> str:
+    """The id of an execution; raises FlowNotExists, ExecutionNotExists."""
     flow = require_flow(connection, flow_name)
     execution_id = find_id(connection, flow.flow_id, name)
     if execution_id is None:
@@ -311,7 +312,7 @@ def _news(connection: Connection, *, execution_id: str, after_event_id: int) -> 
 def cursor_of(token: str) -> PageCursor:
     """Where a page begins: `NAME/START`, or `NAME` alone, as the cloud service's own tokens are."""
     name, slash, start = token.rpartition("/")
-    return PageCursor(name, int(start)) if slash and _is_small_number(start) else PageCursor(token)
+    return PageCursor(name, int(start)) if slash and is_small_number(start) else PageCursor(token)
 
 
 def token_of(place: PageCursor) -> str:
@@ -322,12 +323,13 @@ def token_of(place: PageCursor) -> str:
 def _event_id(token: str | None) -> int:
     if token is None or token == "":
         return 1
-    if not _is_small_number(token):
+    if not is_small_number(token):
         raise InvalidArgument("NextToken must be the id of an event")
     return int(token)
 
 
-def _is_small_number(text: str) -> bool:
+def is_small_number(text: str) -> bool:
+    """Whether the text is a number from 0 that a 64-bit integer can hold."""
     return text.isascii() and text.isdigit() and len(text) < 16
 
 

@@ -16,6 +16,7 @@ from flowserver.operations.monitoring import MonitoringOperations
 from flowserver.operations.queues import QueueOperations
 from flowserver.operations.redrives import RedriveOperations
 from flowserver.operations.schedules import ScheduleOperations
+from flowserver.operations.step_summaries import StepSummaryOperations
 from flowserver.operations.subscriptions import SubscriptionOperations
 from flowserver.operations.tasks import TaskOperations
 from flowserver.operations.topics import TopicOperations
@@ -28,6 +29,7 @@ class Operations:
     flows: FlowOperations
     executions: ExecutionOperations
     redrives: RedriveOperations
+    step_summaries: StepSummaryOperations
     schedules: ScheduleOperations
     tasks: TaskOperations
     functions: FunctionOperations
@@ -51,6 +53,7 @@ class Operations:
             FlowOperations(engine, lenient=lenient),
             ExecutionOperations(engine),
             RedriveOperations(engine),
+            StepSummaryOperations(engine),
             ScheduleOperations(engine),
             TaskOperations(engine),
             FunctionOperations(engine),

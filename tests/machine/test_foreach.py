@@ -34,8 +34,8 @@ def test_each_iteration_stands_between_entering_and_exiting() -> None:
     assert trace(world.events)[1:9] == lines("""
         2 1 each StepEntered      {"input":{"list":["x","y"]},"local":{}}
         3 2 each StepStarted      {"input":{"list":["x","y"]}}
-        4 3 each IterationEntered {"input":{"list":["x","y"],"it":"x","i":0},"local":{}}
-        5 3 each IterationEntered {"input":{"list":["x","y"],"it":"y","i":1},"local":{}}
+        4 3 each IterationEntered {"input":{"list":["x","y"],"it":"x","i":0},"local":{},"index":0,"total":2}
+        5 3 each IterationEntered {"input":{"list":["x","y"],"it":"y","i":1},"local":{},"index":1,"total":2}
         6 4 t    StepEntered      {"input":{"list":["x","y"],"it":"x","i":0},"local":{}}
         7 6 t    StepStarted      {"input":{"list":["x","y"],"it":"x","i":0}}
         8 7 t    TaskScheduled    {"resourceArn":"acs:fc:::services/s/functions/f","pattern":"requestResponse",\
@@ -43,7 +43,7 @@ def test_each_iteration_stands_between_entering_and_exiting() -> None:
         9 8 t    TaskStarted      {}
     """)
     assert trace(world.events)[20:] == lines("""
-        21 20 each IterationExited    {"local":{"r":1}}
+        21 20 each IterationExited    {"local":{"r":1},"index":1}
         22 21 each StepSucceeded      {"output":[{"r":1},{"r":1}]}
         23 22 each StepExited         {"local":{"all":[{"r":1},{"r":1}]}}
         24 23 -    ExecutionSucceeded {"output":{"all":[{"r":1},{"r":1}]}}
@@ -131,9 +131,9 @@ def test_a_failing_iteration_fails_the_step_and_opens_no_other() -> None:
     turn = world.reply(Failure("E"), world.calls[1])
     assert len(world.calls) == 2
     assert trace(turn.events)[3:] == lines("""
-        17 16 each IterationExited {"local":{}}
+        17 16 each IterationExited {"local":{},"index":1}
         18  9 t    StepExited      {"local":{},"cancelled":true}
-        19 18 each IterationExited {"local":{},"cancelled":true}
+        19 18 each IterationExited {"local":{},"index":0,"cancelled":true}
         20 17 each StepFailed      {"error":"E","cause":""}
         21 20 each StepExited      {"local":{}}
         22 21 -    ExecutionFailed {"error":"E","cause":""}

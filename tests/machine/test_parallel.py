@@ -40,18 +40,18 @@ def test_branches_start_together_and_the_last_exit_completes_the_step() -> None:
          1  0 -    ExecutionStarted   {"input":{"k":0}}
          2  1 both StepEntered        {"input":{"k":0},"local":{}}
          3  2 both StepStarted        {"input":{"k":0}}
-         4  3 both BranchEntered      {"input":{"k":0},"local":{}}
-         5  3 both BranchEntered      {"input":{"k":0},"local":{}}
+         4  3 both BranchEntered      {"input":{"k":0},"local":{},"index":0}
+         5  3 both BranchEntered      {"input":{"k":0},"local":{},"index":1}
          6  4 a    StepEntered        {"input":{"k":0},"local":{}}
          7  6 a    StepStarted        {"input":{"k":0}}
          8  7 a    StepSucceeded      {"output":{}}
          9  8 a    StepExited         {"local":{"r":1}}
         10  5 b    StepEntered        {"input":{"k":0},"local":{}}
         11 10 b    StepStarted        {"input":{"k":0}}
-        12  9 both BranchExited       {"local":{"r":1}}
+        12  9 both BranchExited       {"local":{"r":1},"index":0}
         13 11 b    StepSucceeded      {"output":{}}
         14 13 b    StepExited         {"local":{"r":2}}
-        15 14 both BranchExited       {"local":{"r":2}}
+        15 14 both BranchExited       {"local":{"r":2},"index":1}
         16 15 both StepSucceeded      {"output":[{"r":1},{"r":2}]}
         17 16 both StepExited         {"local":{"rs":[1,2]}}
         18 17 -    ExecutionSucceeded {"output":{"rs":[1,2]}}
@@ -94,9 +94,9 @@ def test_the_first_failure_wins_and_cuts_the_other_branches_short() -> None:
         14 13 b    TaskFailed      {"error":"E2","cause":"second"}
         15 14 b    StepFailed      {"error":"E2","cause":"second"}
         16 15 b    StepExited      {"local":{}}
-        17 16 both BranchExited    {"local":{}}
+        17 16 both BranchExited    {"local":{},"index":1}
         18  9 a    StepExited      {"local":{},"cancelled":true}
-        19 18 both BranchExited    {"local":{},"cancelled":true}
+        19 18 both BranchExited    {"local":{},"index":0,"cancelled":true}
         20 17 both StepFailed      {"error":"E2","cause":"second"}
         21 20 both StepExited      {"local":{}}
         22 21 -    ExecutionFailed {"error":"E2","cause":"second"}

@@ -43,11 +43,13 @@ def answer(resource: Resource, status: int = 200, headers: Mapping[str, str] | N
     return ExactJson(resource.model_dump(), status, headers)
 
 
-async def page_answer(operations: Operations, page: Page[T], name: str, show: Callable[[T], Resource]) -> Response:
-    """A reply that shows a page: under `name` its items, each as `show` makes it, and `nextToken`.
+async def page_answer(
+    operations: Operations, page: Page[T], name: str, show: Callable[[T], Resource], **more: Json
+) -> Response:
+    """A reply that shows a page: under `name` its items, each as `show` makes it, `more`, and `nextToken`.
 
     It is made beside the event loop, item by item.
     """
     shown: Iterator[Json] = (show(item).model_dump() for item in page.items)
-    told = {name: shown, "nextToken": page.next_token}
+    told = {name: shown, **more, "nextToken": page.next_token}
     return PageOfPieces(await operations.encoding.run(partial(page_in_pieces, told)))

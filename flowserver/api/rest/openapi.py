@@ -29,11 +29,12 @@ from flowserver.api.rest.models.schedules import (
     TriggerSchedule,
     UpdateSchedule,
 )
+from flowserver.api.rest.models.steps import StepPage
 from flowserver.api.rest.models.tasks import TaskFailure, TaskReceipt, TaskSuccess
 
 MODELS = (
     *(FlowPage, Flow, DeployedFlow, CreateFlow, PutFlow, UpdateFlow),
-    *(ExecutionPage, Execution, StartExecution, StopExecution, EventPage),
+    *(ExecutionPage, Execution, StartExecution, StopExecution, StepPage, EventPage),
     *(RedriveExecution, RedrivePreview, RedriveMany, ManyRedriven),
     *(SchedulePage, Schedule, CreateSchedule, PutSchedule, UpdateSchedule),
     *(ScheduleNote, TriggerSchedule, ScheduleTrigger, BackfillSchedule, ScheduleBackfill),

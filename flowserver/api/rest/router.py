@@ -19,6 +19,7 @@ from flowserver.api.rest import (
     invocations,
     redrives,
     schedules,
+    steps,
     tasks,
 )
 from flowserver.api.rest.docs import Docs
@@ -29,6 +30,7 @@ ROUTERS = (
     flows.router,
     executions.router,
     redrives.router,
+    steps.router,
     events.router,
     schedules.router,
     tasks.router,

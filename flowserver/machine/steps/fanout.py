@@ -1,5 +1,6 @@
 """`parallel` and `foreach`: scopes that run side by side and are joined, in order, into an array."""
 
+from flowserver.base.json_values import JsonObject
 from flowserver.expressions.paths import MISSING
 from flowserver.language.graph import ForeachStep, ParallelStep
 from flowserver.machine.events import EventType
@@ -9,16 +10,18 @@ from flowserver.machine.progress import complete_step, exit_item, fail_step
 from flowserver.machine.state import Scope, WaitKind
 from flowserver.machine.turn import Turn
 
+FanoutStep = ParallelStep | ForeachStep
+
 
 def enter_parallel(turn: Turn, scope: Scope, step: ParallelStep) -> None:
     """Open all branches together."""
     turn.begin_wait(scope, WaitKind.JOIN)
     for branch in step.branches:
-        if not _open_item(turn, scope, branch.list_id, EventType.BRANCH_ENTERED):
+        if not _open_item(turn, scope, step, branch.list_id):
             return
 
 
-def reopen(turn: Turn, scope: Scope, step: ParallelStep | ForeachStep) -> None:
+def reopen(turn: Turn, scope: Scope, step: FanoutStep) -> None:
     """After a redrive: open what was not opened yet, or make the join again if nothing of it is open."""
     if isinstance(step, ForeachStep):
         size = _collection_size(turn, scope, step)
@@ -26,7 +29,7 @@ def reopen(turn: Turn, scope: Scope, step: ParallelStep | ForeachStep) -> None:
         _open_iterations(turn, scope, step, size)
     else:
         for branch in step.branches[scope.next_item :]:
-            if not _open_item(turn, scope, branch.list_id, EventType.BRANCH_ENTERED):
+            if not _open_item(turn, scope, step, branch.list_id):
                 return
     if turn.execution.is_running and scope.open_items == 0:
         _join(turn, scope)
@@ -81,11 +84,11 @@ def _collection_size(turn: Turn, scope: Scope, step: ForeachStep) -> int | Failu
 def _open_iterations(turn: Turn, scope: Scope, step: ForeachStep, size: int) -> None:
     window = turn.environment.limits.foreach_concurrency_max
     while scope.next_item < size and scope.open_items < window:
-        if not _open_item(turn, scope, step.steps.list_id, EventType.ITERATION_ENTERED):
+        if not _open_item(turn, scope, step, step.steps.list_id):
             return
 
 
-def _open_item(turn: Turn, scope: Scope, list_id: int, entered: EventType) -> bool:
+def _open_item(turn: Turn, scope: Scope, step: FanoutStep, list_id: int) -> bool:
     """Open the next branch or iteration; False if that passed a limit and ended the execution."""
     scopes_max = turn.environment.limits.live_scopes_max
     if len(turn.execution.scopes) + turn.execution.finished_count >= scopes_max:
@@ -95,10 +98,20 @@ def _open_item(turn: Turn, scope: Scope, list_id: int, entered: EventType) -> bo
     child = turn.open_scope(scope, list_id, scope.next_item, scope.started_event_id)
     scope.next_item += 1
     scope.open_items += 1
-    name = turn.step_of(scope).name
-    child_input = turn.input_of(child)
-    child.last_event_id = turn.record(entered, name, scope.started_event_id, input=child_input, local=child.local)
+    child.last_event_id = record_entered(turn, scope, step, child)
     return True
+
+
+def record_entered(turn: Turn, scope: Scope, step: FanoutStep, child: Scope) -> int:
+    """Record that a branch or iteration of the scope's step is entered; returns the event's id."""
+    entered = EventType.BRANCH_ENTERED
+    detail: JsonObject = {"input": turn.input_of(child), "local": child.local, "index": child.item}
+    if isinstance(step, ForeachStep):
+        entered = EventType.ITERATION_ENTERED
+        collection = turn.collection_of(scope, step)
+        assert isinstance(collection, list), "checked when the foreach was entered"
+        detail["total"] = len(collection)
+    return turn.record(entered, step.name, scope.started_event_id, **detail)
 
 
 def _join(turn: Turn, scope: Scope) -> None:

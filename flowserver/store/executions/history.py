@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, insert, literal_column, select
@@ -31,15 +31,6 @@ ROW_CHARACTERS = 65_536
 
 ROWS_AT_ONCE = 4
 """Rows that a reader fetches at a time. A row has at most `ROW_CHARACTERS` plus the detail of one event (256 KiB)."""
-
-
-class EventOutline(NamedTuple):
-    """An event without its detail."""
-
-    event_id: int
-    schedule_event_id: int
-    type: str
-    step_name: str
 
 
 class UnreadableHistory(ValueError):
@@ -118,17 +109,12 @@ def read_history(connection: Connection, execution_id: str, *, from_event_id: in
             yield from (event for event in events if event.event_id >= from_event_id)
 
 
-def scan_history(connection: Connection, execution_id: str) -> Generator[EventOutline, None, None]:
-    """The events of an execution in order, without their details. Close the iterator, or exhaust it.
-
-    A damaged row is left out.
-    """
-    with connection.execute(_SELECT, {"b_id": execution_id, "b_from": 1}) as rows:
+def scan_history(connection: Connection, execution_id: str, *, from_event_id: int = 1) -> Generator[Event, None, None]:
+    """Like `read_history`, with null in place of large values, which are not read; a damaged row is not logged."""
+    with connection.execute(_SELECT, {"b_id": execution_id, "b_from": from_event_id}) as rows:
         for row in rows:
-            with suppress(msgspec.MsgspecError, TypeError, ValueError):
-                for event_id, kept in enumerate(_DECODER.decode(row.events), row.first_event_id):
-                    yield EventOutline(event_id, kept.schedule_event_id, kept.type, kept.step_name)
-            give_way()
+            with suppress(UnreadableHistory):
+                yield from (event for event in events_of(row, None) if event.event_id >= from_event_id)
 
 
 def list_events(connection: Connection, execution_id: str, *, from_event_id: int, limit: int) -> Sequence[Event]:
@@ -154,8 +140,8 @@ def list_events_page(
     return page, None
 
 
-def events_of(row: Row[Any], parts: PartReader) -> list[Event]:
-    """The events of a row of `histories` with their large values. Raises UnreadableHistory."""
+def events_of(row: Row[Any], parts: PartReader | None) -> list[Event]:
+    """The events of a row of `histories`; with their large values if `parts` is given. Raises UnreadableHistory."""
     damage = damage_in(row, _CHECKS)
     if damage is not None:
         raise UnreadableHistory(damage)
@@ -180,11 +166,11 @@ def find_parts(connection: Connection, execution_id: str, event_id: int, documen
     return {}
 
 
-def _event(row: Row[Any], event_id: int, kept: "_Kept", parts: PartReader) -> Event:
+def _event(row: Row[Any], event_id: int, kept: "_Kept", parts: PartReader | None) -> Event:
     detail = bytes(kept.detail).decode()
     if not detail.startswith("{"):
         raise UnreadableHistory("a detail is not a JSON object")
-    if kept.parts:
+    if kept.parts and parts is not None:
         detail = _whole(row.execution_id, detail, kept.parts, parts)
     give_way()
     return Event(event_id, kept.schedule_event_id, EventType(kept.type), kept.step_name, row.time, detail)

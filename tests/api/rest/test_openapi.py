@@ -52,6 +52,7 @@ def test_its_operations() -> None:
             "restart_execution",
             "redrive_execution",
             "redrive_executions",
+            "list_steps",
             "list_events",
             "stream_events",
         ),

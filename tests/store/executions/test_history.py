@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import delete, func, select, update
 
 from flowserver.machine.events import Event, Part
-from flowserver.store.executions.history import ROW_CHARACTERS, list_events, read_history, save_events
+from flowserver.store.executions.history import ROW_CHARACTERS, list_events, read_history, save_events, scan_history
 from flowserver.store.executions.history_values import REMEMBERED_BYTES_MAX, REMEMBERED_MAX, KnownParts, PartId
 from flowserver.store.schema.tables import histories, history_parts
 from flowserver.store.sql.database import Database
@@ -154,3 +154,17 @@ def test_a_part_that_is_gone_takes_its_row_with_it(database: Database, caplog: p
     with database.read() as connection:
         assert [each.event_id for each in read_history(connection, "e")] == [2]
     assert "is missing" in caplog.text
+
+
+def test_a_scan_leaves_large_values_where_they_are(database: Database) -> None:
+    large = replace(event(1, detail='{"input":{"a":null}}'), parts=(Part("input", "a", "x" * 2_000),))
+    save(database, [large], turn(2, 3))
+    with database.write() as connection:
+        connection.execute(delete(history_parts))
+    with database.read() as connection:
+        assert [(each.event_id, each.detail) for each in scan_history(connection, "e")] == [
+            (1, '{"input":{"a":null}}'),
+            (2, "{}"),
+            (3, "{}"),
+        ]
+        assert [each.event_id for each in scan_history(connection, "e", from_event_id=3)] == [3]

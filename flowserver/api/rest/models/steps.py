@@ -1,0 +1,91 @@
+"""Step summaries of executions."""
+
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from flowserver.api.rest.models.base import Instant, NextToken, Resource, with_examples
+from flowserver.base.clock import format_instant
+from flowserver.base.json_values import JsonObject
+from flowserver.machine.step_summary import StepStatus, StepSummary
+
+_STEP: JsonObject = {
+    "path": "pack",
+    "status": "Running",
+    "entered": 1,
+    "running": 1,
+    "succeeded": 0,
+    "failed": 0,
+    "attempts": 0,
+    "error": None,
+    "first": "2026-01-02T03:04:05.678Z",
+    "last": "2026-01-02T03:04:06.001Z",
+    "iterations": {"total": 500, "done": 412, "failed": 0, "running": 88},
+}
+
+
+class Iterations(Resource):
+    """The iterations of a foreach; of all its entries together, if it is in a loop."""
+
+    total: Annotated[int, Field(description="Those included that wait for a slot, or were never begun.")]
+    done: int
+    failed: int
+    running: int
+
+
+class Step(Resource):
+    """What became of one step path. A step in a loop or in an iteration is entered many times, and counted together."""
+
+    model_config = with_examples(_STEP)
+
+    path: Annotated[
+        str,
+        Field(
+            description="The step, with the steps around it: `pack[].label` in all iterations of the foreach `pack`, "
+            "`ship[1].book` in the second branch of the parallel step `ship`."
+        ),
+    ]
+    status: Annotated[
+        StepStatus,
+        Field(
+            description="`Running` while any entry runs; then `Failed` if any failed, or `Cancelled` if any was cut "
+            "short; else what the last one came to. `Caught`: it failed, and its `catch` went on elsewhere."
+        ),
+    ]
+    entered: Annotated[int, Field(description="How often it was entered.")]
+    running: Annotated[int, Field(description="Entries that run now.")]
+    succeeded: int
+    failed: Annotated[int, Field(description="Entries that failed, those that were caught included.")]
+    attempts: Annotated[int, Field(description="Attempts of a task, of all entries together; 0 for other steps.")]
+    error: Annotated[str | None, Field(description="The last error of an attempt or of the step.")]
+    first: Annotated[Instant, Field(description="When it was entered first.")]
+    last: Annotated[Instant, Field(description="Its last event.")]
+    iterations: Annotated[Iterations | None, Field(description="Null unless it is a foreach that has begun one.")]
+
+    @classmethod
+    def of(cls, step: StepSummary) -> Self:
+        """The step as the API shows it."""
+        loop = step.iterations
+        return cls(
+            path=step.path,
+            status=step.status,
+            entered=step.entered,
+            running=step.running,
+            succeeded=step.succeeded,
+            failed=step.failed + step.caught,
+            attempts=step.attempts,
+            error=step.error,
+            first=format_instant(step.first_ms),
+            last=format_instant(step.last_ms),
+            iterations=loop and Iterations(total=loop.total, done=loop.done, failed=loop.failed, running=loop.running),
+        )
+
+
+class StepPage(Resource):
+    """Steps in the order in which they were entered first."""
+
+    model_config = with_examples({"steps": [_STEP], "lastEventId": 1234, "nextToken": None})
+
+    steps: list[Step]
+    last_event_id: Annotated[int, Field(description="They count all events up to this one.")]
+    next_token: NextToken

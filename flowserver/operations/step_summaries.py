@@ -1,0 +1,86 @@
+"""Step summaries of executions. They are kept between requests, so that each reads only the events that are new."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+from cachetools import LRUCache
+from sqlalchemy import Connection
+
+from flowserver.base.errors import InvalidArgument
+from flowserver.base.json_values import text_bytes
+from flowserver.engine.engine import Engine
+from flowserver.machine.step_summary import StepSummaries, StepSummary
+from flowserver.operations.executions import is_small_number, require_id
+from flowserver.operations.paging import Page, check_limit
+from flowserver.store.executions.history import scan_history
+
+KEPT_MAX: Final = 200_000
+"""Step paths and open step lists of all summaries that are kept, the most recently used. Each takes about 1 KB."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepPage(Page[StepSummary]):
+    """A page of step summaries in the order in which the steps were entered first."""
+
+    last_event_id: int
+    """They count all events up to this one."""
+
+
+class StepSummaryOperations:
+    """Operations on step summaries."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._kept: LRUCache[str, StepSummaries] = LRUCache(KEPT_MAX, getsizeof=len)
+
+    async def summarize(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> StepPage:
+        """The steps of an execution. The token is the position of the step that the page starts with.
+
+        The first request reads the whole history; those that follow, what is new. Raises FlowNotExists,
+        ExecutionNotExists, InvalidArgument.
+        """
+        limits = self._engine.limits
+        size = check_limit(limit, limits.page_max)
+        if next_token and not is_small_number(next_token):
+            raise InvalidArgument("NextToken must be the position of a step")
+        begin = int(next_token or 0)
+        execution_id = await self._engine.reader.ask(
+            lambda connection: require_id(connection, flow_name, name), bounded=True
+        )
+        # Taken out of the cache while another thread adds to it. A request that comes meanwhile makes its own.
+        summaries = self._kept.pop(execution_id, None) or StepSummaries()
+
+        def read(connection: Connection) -> StepPage:
+            first = summaries.last_event_id + 1
+            with closing(scan_history(connection, execution_id, from_event_id=first)) as events:
+                for event in events:
+                    summaries.add(event)
+            steps = summaries.steps()
+            shown = _shown(islice(steps, begin, begin + size), limits.page_bytes_max)
+            end = begin + len(shown)
+            return StepPage(shown, str(end) if end < len(steps) else None, summaries.last_event_id)
+
+        page = await self._engine.lists.ask(read)
+        self._keep(execution_id, summaries)
+        return page
+
+    def _keep(self, execution_id: str, summaries: StepSummaries) -> None:
+        other = self._kept.get(execution_id)
+        is_newer = other is None or other.last_event_id < summaries.last_event_id
+        if is_newer and len(summaries) <= self._kept.maxsize:
+            self._kept[execution_id] = summaries
+
+
+def _shown(steps: Iterable[StepSummary], bytes_max: int) -> list[StepSummary]:
+    """Copies of the steps until they fill `bytes_max`, but at least one."""
+    shown: list[StepSummary] = []
+    for step in steps:
+        bytes_max -= text_bytes(step.path)
+        if shown and bytes_max < 0:
+            break
+        iterations = None if step.iterations is None else replace(step.iterations)
+        shown.append(replace(step, iterations=iterations))
+    return shown

@@ -1,0 +1,84 @@
+"""The step summary of an execution."""
+
+import httpx
+import pytest
+
+from flowserver.operations.step_summaries import KEPT_MAX
+from flowserver.server import Application
+from tests.api.rest.conftest import assert_problem, put_callback_flow, submitted_token
+from tests.invokers.wire_server import WireServer
+
+LOOP = """\
+version: v1
+type: flow
+steps:
+  - type: foreach
+    name: pack
+    iterationMapping: {collection: $.list, item: it}
+    steps:
+      - {type: pass, name: label}
+  - {type: pass, name: ship}
+"""
+HERE = "/v1/flows/order/executions/run/steps"
+
+
+async def _run(client: httpx.AsyncClient, count: int) -> None:
+    await client.put("/v1/flows/order", json={"definition": LOOP})
+    await client.post("/v1/flows/order/executions?wait=60", json={"name": "run", "input": {"list": [0] * count}})
+
+
+async def test_one_item_per_step_however_many_iterations(client: httpx.AsyncClient) -> None:
+    await _run(client, 300)
+    page = (await client.get(HERE)).json()
+    assert [step["path"] for step in page["steps"]] == ["pack", "pack[].label", "ship"]
+    assert {step["status"] for step in page["steps"]} == {"Succeeded"}
+    pack, label, ship = page["steps"]
+    assert pack["iterations"] == {"total": 300, "done": 300, "failed": 0, "running": 0}
+    assert (label["entered"], label["succeeded"], label["iterations"]) == (300, 300, None)
+    assert pack["first"] <= label["first"] <= label["last"] <= pack["last"] <= ship["first"]
+    assert page["nextToken"] is None
+    events = (await client.get(f"{HERE.removesuffix('steps')}events?after={page['lastEventId']}")).json()["events"]
+    assert events == []
+
+
+async def test_pages(client: httpx.AsyncClient) -> None:
+    await _run(client, 2)
+    whole = (await client.get(HERE)).json()["steps"]
+    first = (await client.get(f"{HERE}?limit=2")).json()
+    second = (await client.get(f"{HERE}?limit=2&nextToken={first['nextToken']}")).json()
+    assert (first["nextToken"], second["nextToken"]) == ("2", None)
+    assert first["steps"] + second["steps"] == whole
+
+
+async def test_while_it_runs_later_requests_add_what_is_new(
+    client: httpx.AsyncClient, app: Application, functions: WireServer
+) -> None:
+    await put_callback_flow(client, functions)
+    await client.post("/v1/flows/ask/executions", json={"name": "run"})
+    token = await submitted_token(app)
+    here = "/v1/flows/ask/executions/run/steps"
+    before = (await client.get(here)).json()
+    assert [(step["status"], step["attempts"]) for step in before["steps"]] == [("Running", 1)]
+    await client.post("/v1/tasks/succeed", json={"taskToken": token, "output": {}})
+    after = (await client.get(here)).json()
+    assert [(step["status"], step["attempts"]) for step in after["steps"]] == [("Succeeded", 1)]
+    assert after["lastEventId"] > before["lastEventId"]
+
+
+async def test_what_is_kept_between_requests_is_bounded(client: httpx.AsyncClient, app: Application) -> None:
+    await _run(client, 2)
+    await client.get(HERE)
+    kept = app.state.operations.step_summaries._kept
+    assert (list(map(len, kept.values())), kept.maxsize) == ([3], KEPT_MAX)
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "nextToken=x", "form=1"])
+async def test_wrong_queries(client: httpx.AsyncClient, query: str) -> None:
+    await _run(client, 1)
+    assert_problem(await client.get(f"{HERE}?{query}"), 400, "InvalidArgument")
+
+
+async def test_what_is_not_there(client: httpx.AsyncClient) -> None:
+    await _run(client, 1)
+    assert_problem(await client.get("/v1/flows/order/executions/none/steps"), 404, "ExecutionNotExists")
+    assert_problem(await client.get("/v1/flows/none/executions/run/steps"), 404, "FlowNotExists")

@@ -1,0 +1,314 @@
+"""The step summary: what became of each step path, against the live scopes and against single histories."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowserver.base.limits import Limits
+from flowserver.language.graph import ChoiceStep, ForeachStep
+from flowserver.language.parser import parse
+from flowserver.machine.events import Event, EventType
+from flowserver.machine.messages import Failure, Stop, Success
+from flowserver.machine.state import Scope
+from flowserver.machine.step_summary import Iterations, StepStatus, StepSummaries, StepSummary
+from tests.conformance.cases import FlowCase, Reply, flow_cases
+from tests.support.flows import flow
+from tests.support.world import NOW_MS, World
+
+RUN = [case for case in flow_cases() if case.refused is None]
+PACK = """
+    - {type: task, name: charge, resourceArn: 'acs:fc:::services/s/functions/charge',
+       retry: [{errors: [Busy], intervalSeconds: 1, maxAttempts: 3}]}
+    - type: foreach
+      name: pack
+      iterationMapping: {collection: $.list, item: it}
+      steps:
+      - {type: task, name: label, resourceArn: 'acs:fc:::services/s/functions/label'}
+      - {type: pass, name: stick}
+    - type: parallel
+      name: ship
+      branches:
+      - steps: [{type: pass, name: book}]
+      - steps:
+        - type: choice
+          name: check
+          choices: [{condition: $.list == "", steps: [{type: pass, name: never}]}]
+          default: {steps: [{type: pass, name: weigh}]}
+"""
+
+
+def _summed(events: Sequence[Event]) -> dict[str, StepSummary]:
+    summaries = StepSummaries()
+    for event in events:
+        summaries.add(event)
+    return {step.path: step for step in summaries.steps()}
+
+
+def _entered_paths(world: World) -> Counter[str]:
+    """The paths of the steps that the live scopes have entered."""
+    return Counter(_path(world, scope) for scope in world.execution.scopes.values() if scope.step_input is not None)
+
+
+def _path(world: World, scope: Scope) -> str:
+    step = world.flow.lists[scope.list_id].steps[scope.step_index]
+    if scope.parent_id is None:
+        return step.name
+    parent = world.execution.scopes[scope.parent_id]
+    opener = world.flow.lists[parent.list_id].steps[parent.step_index]
+    item = "" if isinstance(opener, ForeachStep) else scope.item
+    number = "" if isinstance(opener, ChoiceStep) else f"[{item}]"
+    return f"{_path(world, parent)}{number}.{step.name}"
+
+
+def _check(world: World) -> StepSummaries:
+    """What must hold after every turn."""
+    summaries = StepSummaries()
+    for event in world.events:
+        summaries.add(replace(event, detail=event.detail))
+    steps = summaries.steps()
+    assert {step.path: step.running for step in steps if step.running} == _entered_paths(world)
+    for step in steps:
+        ended = step.succeeded + step.caught + step.failed + step.cancelled
+        assert step.entered == step.running + ended
+        assert step.first_ms <= step.last_ms
+        loop = step.iterations
+        if loop is not None:
+            assert loop.done + loop.failed + loop.running <= loop.total
+    tasks = Counter(event.step_name for event in world.events if event.type is EventType.TASK_SCHEDULED)
+    assert sum(step.attempts for step in steps) == tasks.total()
+    assert not world.execution.is_running or len(summaries) <= len(steps) + 4 * len(world.execution.scopes)
+    return summaries
+
+
+def test_a_whole_execution() -> None:
+    replies = {"charge": [Reply(raises="Busy"), Reply(returns={})], "label": [Reply(returns={}, after_seconds=5)]}
+    world = World(flow(PACK), input={"list": [1, 2, 3]}, replies=replies, limits=Limits(foreach_concurrency_max=2))
+    world.run()
+    steps = _summed(world.events)
+    paths = "charge pack pack[].label pack[].stick ship ship[0].book ship[1].check ship[1].check.weigh"
+    assert list(steps) == paths.split()
+    assert {step.status for step in steps.values()} == {StepStatus.SUCCEEDED}
+    assert (steps["charge"].attempts, steps["charge"].error) == (2, "Busy")
+    assert (steps["pack[].label"].entered, steps["pack[].label"].succeeded, steps["pack[].label"].attempts) == (3, 3, 3)
+    assert steps["pack"].iterations == Iterations(total=3, done=3)
+    assert (steps["pack"].first_ms, steps["pack"].last_ms) == (NOW_MS + 1_000, NOW_MS + 11_000)
+    assert steps["ship"].iterations is None
+
+
+def test_iterations_that_wait_for_a_slot_count_in_the_total() -> None:
+    world = World(flow(PACK), input={"list": list(range(5))}, limits=Limits(foreach_concurrency_max=2))
+    world.start()
+    world.reply(Success({}))
+    world.reply(Success({}), world.calls[1])
+    steps = {step.path: step for step in _check(world).steps()}
+    assert steps["pack"].iterations == Iterations(total=5, done=1, running=2)
+    assert (steps["pack"].status, steps["pack[].label"].status) == (StepStatus.RUNNING, StepStatus.RUNNING)
+    assert (steps["pack[].stick"].status, steps["charge"].status) == (StepStatus.SUCCEEDED, StepStatus.SUCCEEDED)
+
+
+def test_a_failed_iteration_and_those_it_cuts_short() -> None:
+    world = World(flow(PACK), input={"list": [1, 2, 3]})
+    world.start()
+    world.reply(Success({}))
+    world.reply(Success({}), world.calls[1])
+    world.reply(Failure("Torn", "no paper"), world.calls[2])
+    steps = {step.path: step for step in _check(world).steps()}
+    assert steps["pack"].iterations == Iterations(total=3, done=1, failed=1)
+    label = steps["pack[].label"]
+    assert (label.status, label.error, label.succeeded, label.failed, label.cancelled) == (
+        StepStatus.FAILED, "Torn", 1, 1, 1,
+    )  # fmt: skip
+    assert (steps["pack"].status, steps["pack"].error) == (StepStatus.FAILED, "Torn")
+
+
+def test_what_is_open_when_the_execution_is_stopped_is_cancelled() -> None:
+    world = World(flow(PACK), input={"list": [1, 2]})
+    world.start()
+    world.reply(Success({}))
+    world.now_ms += 60_000
+    world.tell(Stop("Enough", None))
+    steps = {step.path: step for step in _check(world).steps()}
+    assert steps["pack"].iterations == Iterations(total=2)
+    assert steps["pack[].label"].cancelled == 2
+    assert (steps["pack"].status, steps["pack"].last_ms) == (StepStatus.CANCELLED, NOW_MS + 60_000)
+
+
+def test_a_caught_error_and_a_loop() -> None:
+    steps = """
+        - {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', catch: [{errors: [Bad], goto: again}]}
+        - {type: succeed, name: done}
+        - {type: pass, name: again}
+        - type: choice
+          name: back
+          choices: [{condition: 'true', goto: t}]
+    """
+    world = World(flow(steps), replies={"f": [Reply(raises="Bad"), Reply(raises="Bad"), Reply(returns={})]})
+    world.run()
+    t = _summed(world.events)["t"]
+    assert (t.status, t.entered, t.caught, t.succeeded, t.error) == (StepStatus.SUCCEEDED, 3, 2, 1, "Bad")
+    assert _summed(world.events[:16])["t"].status is StepStatus.CAUGHT
+
+
+def test_histories_of_older_servers_have_no_numbers_of_iterations() -> None:
+    world = World(flow(PACK), input={"list": [1, 2, 3]}, replies={"charge": [Reply(returns={})]})
+    world.run()
+    events = [
+        replace(event, detail="{}") if event.type is EventType.ITERATION_ENTERED else event for event in world.events
+    ]
+    assert _summed(events)["pack"].iterations == Iterations(total=3, running=3)
+
+
+@pytest.mark.parametrize("case", RUN, ids=str)
+def test_after_every_turn_running_steps_are_those_of_the_live_scopes(case: FlowCase) -> None:
+    limits = Limits.of(case.limits)
+    world = World(parse(case.flow, limits).flow, input=case.input, replies=case.replies, limits=limits)
+    world.start()
+    _check(world)
+    while world.execution.is_running and (message := world._next()):
+        world.tell(message)
+        _check(world)
+
+
+@st.composite
+def _lists(draw: st.DrawFn, depth: int = 0) -> str:
+    """Step lists that nest, with a call now and then; names recur in other lists."""
+    indent = "    " + "    " * depth
+    kinds = ["pass", "task", "task"] + (["foreach", "parallel", "choice"] if depth < 3 else [])
+    steps = ""
+    for number in range(draw(st.integers(1, 2))):
+        kind = draw(st.sampled_from(kinds))
+        head = f"{indent}- type: {kind}\n{indent}  name: {kind}{number}\n"
+        if kind == "task":
+            head += f"{indent}  resourceArn: acs:fc:::services/s/functions/f\n"
+        elif kind == "foreach":
+            head += f"{indent}  iterationMapping: {{collection: $.list, item: it}}\n{indent}  steps:\n"
+            head += draw(_lists(depth + 1))
+        elif kind == "parallel":
+            head += f"{indent}  branches:\n"
+            for _ in range(2):
+                head += f"{indent}  - steps:\n{draw(_lists(depth + 1))}"
+        elif kind == "choice":
+            head += f"{indent}  choices:\n{indent}  - condition: 'true'\n{indent}    steps:\n{draw(_lists(depth + 1))}"
+        steps += head
+    return steps
+
+
+@given(_lists(), st.lists(st.booleans(), min_size=1, max_size=30), st.data())
+def test_lists_within_lists(steps: str, answers: list[bool], data: st.DataObject) -> None:
+    world = World(flow(steps), input={"list": [1, 2, 3]}, limits=Limits(foreach_concurrency_max=2))
+    world.start()
+    _check(world)
+    answered: set[int] = set()
+    for succeeds in answers:
+        scopes = world.execution.scopes
+        waiting = [call for call in world.calls if call.wait_id not in answered and call.scope_id in scopes]
+        if not world.execution.is_running or not waiting:
+            break
+        call = data.draw(st.sampled_from(waiting))
+        answered.add(call.wait_id)
+        world.reply(Success({}) if succeeds else Failure("Bad"), call)
+        _check(world)
+
+
+@given(st.data())
+def test_a_history_with_holes_is_summed_as_far_as_it_can_be(data: st.DataObject) -> None:
+    replies = {"charge": [Reply(returns={})], "label": [Reply(returns={}), Reply(raises="E")]}
+    world = World(flow(PACK), input={"list": [1, 2, 3]}, replies=replies)
+    world.run()
+    kept = data.draw(st.sets(st.sampled_from(range(len(world.events)))))
+    for step in _summed([world.events[number] for number in sorted(kept)]).values():
+        assert step.entered >= step.running >= 0
+
+
+def _event(number: int, cause: int, type: EventType, detail: str = "{}") -> Event:
+    return Event(number, cause, type, "" if number == 1 else "s", NOW_MS, detail)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [_event(2, 1, EventType.STEP_SUCCEEDED)],
+        [_event(2, 1, EventType.ITERATION_ENTERED), _event(3, 1, EventType.BRANCH_EXITED)],
+        [
+            _event(2, 1, EventType.STEP_ENTERED),
+            _event(3, 2, EventType.STEP_STARTED),
+            _event(4, 3, EventType.ITERATION_ENTERED, '{"index":null}'),
+            _event(5, 3, EventType.STEP_EXITED, "[]"),
+            _event(6, 4, EventType.ITERATION_EXITED, "[]"),
+        ],
+    ],
+    ids=["no-step", "no-loop", "loop-is-over"],
+)
+def test_causes_that_cannot_be_are_passed_over(events: list[Event]) -> None:
+    assert all(not step.running for step in _summed([_event(1, 0, EventType.EXECUTION_STARTED), *events]).values())
+
+
+def _told(*lines: str) -> dict[str, StepSummary]:
+    """The summary of events that are written `TYPE STEP CAUSE DETAIL`, with ids from 1."""
+    events = []
+    for number, line in enumerate(lines, 1):
+        type, step, cause, *detail = line.split()
+        name = "" if step == "-" else step
+        events.append(Event(number, int(cause), EventType(type), name, NOW_MS + number, "".join(detail) or "{}"))
+    return _summed(events)
+
+
+FAILED_LOOP = (
+    "ExecutionStarted - 0",
+    "StepEntered pack 1",
+    "StepStarted pack 2",
+    'IterationEntered pack 3 {"index":0,"total":4}',
+    'IterationEntered pack 3 {"index":1,"total":4}',
+    "StepEntered label 4",
+    "StepSucceeded label 6",
+    "StepExited label 7",
+    "IterationExited pack 8",
+    "StepEntered label 5",
+    'StepFailed label 10 {"error":"Torn"}',
+    "StepExited label 11",
+    "IterationExited pack 12",
+    'StepFailed pack 13 {"error":"Torn"}',
+    "StepExited pack 14",
+    "ExecutionFailed - 15",
+)
+
+
+def test_a_redrive_goes_on_with_the_same_loop() -> None:
+    assert _told(*FAILED_LOOP)["pack"].iterations == Iterations(total=4, done=1, failed=1)
+    steps = _told(
+        *FAILED_LOOP,
+        "ExecutionRedriven - 16",
+        'StepEntered pack 17 {"resumes":2}',
+        "StepStarted pack 18",
+        'IterationEntered pack 19 {"index":1,"total":4}',
+        "StepEntered label 20",
+    )
+    pack, label = steps["pack"], steps["pack[].label"]
+    assert pack.iterations == Iterations(total=4, done=1, running=1)
+    assert (pack.status, pack.entered, pack.failed) == (StepStatus.RUNNING, 1, 0)
+    assert (label.status, label.entered, label.succeeded, label.failed) == (StepStatus.RUNNING, 2, 1, 0)
+
+
+def test_a_redrive_from_an_earlier_step_drops_the_loop() -> None:
+    dropped = _told(*FAILED_LOOP, "ExecutionRedriven - 16", "StepEntered first 17")
+    assert (dropped["pack"].status, dropped["pack"].entered) == (StepStatus.CANCELLED, 0)
+    assert dropped["pack"].iterations == Iterations()
+    assert dropped["pack[].label"].status is StepStatus.SUCCEEDED
+    again = _told(
+        *FAILED_LOOP,
+        "ExecutionRedriven - 16",
+        "StepEntered pack 17",
+        "StepStarted pack 18",
+        'IterationEntered pack 19 {"index":0,"total":4}',
+    )
+    assert again["pack"].iterations == Iterations(total=4, running=1)
+
+
+def test_a_redrive_leaves_what_succeeded() -> None:
+    first = ("ExecutionStarted - 0", "StepEntered a 1", "StepSucceeded a 2", "StepExited a 3", "ExecutionStopped - 4")
+    a = _told(*first, "ExecutionRedriven - 5", "StepEntered b 6")["a"]
+    assert (a.status, a.entered, a.succeeded) == (StepStatus.SUCCEEDED, 1, 1)
