@@ -30,7 +30,7 @@ RETENTION_SECONDS = 400 * 24 * 3600
 WAIT_SECONDS = 60.0
 """How long a call waits for others before it gets 503."""
 
-FORGOTTEN_AT_ONCE = 100
+DELETED_AT_ONCE = 100
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS exactly_once (
@@ -138,7 +138,7 @@ class ExactlyOnce:
     def _note_attempt(self, connection: sqlite3.Connection, key: str, attempt: int) -> None:
         now = self._clock()
         old = "SELECT key FROM exactly_once WHERE seen_at < ? LIMIT ?"
-        limits = (now - self._retention_seconds, FORGOTTEN_AT_ONCE)
+        limits = (now - self._retention_seconds, DELETED_AT_ONCE)
         connection.execute(f"DELETE FROM exactly_once WHERE key IN ({old})", limits)
         row = "INSERT INTO exactly_once (key, attempt, seen_at) VALUES (?, ?, ?)"
         newer = "ON CONFLICT (key) DO UPDATE SET attempt = excluded.attempt, seen_at = excluded.seen_at"

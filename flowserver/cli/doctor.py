@@ -29,7 +29,7 @@ SHOWN_MAX = 1_000
 REPAIRS: Final = {
     Repair.PARK: "set the execution aside with this error; it can then be restarted or stopped",
     Repair.DELETE: "delete the rows of its step lists",
-    Repair.CLEAR: "forget the callback, which nobody can be told",
+    Repair.CLEAR_CALLBACK: "drop the callback, for which no task waits",
 }
 
 RepairFlag = Annotated[bool, typer.Option("--repair", help="Repair violations, each execution in one transaction.")]
@@ -65,7 +65,7 @@ def doctor(repair: RepairFlag = False, deep: DeepFlag = False, database_url: Dat
     with open_ready_database(database_url) as database:
         typer.echo(f"checking {place_of(database)}")
         found = [
-            _as_far_as_readable("violations", partial(_repair_all if repair else _show_breaches, database)),
+            _as_far_as_readable("violations", partial(_repair_all if repair else _show_violations, database)),
             _as_far_as_readable("parked executions", partial(_show_parked, database)),
             _as_far_as_readable("parked invocations", partial(_show_parked_invocations, database)),
             _as_far_as_readable("what is overdue", partial(_show_overdue, database, SystemClock())),
@@ -99,50 +99,51 @@ def _verdict(sick: bool, parked: int) -> tuple[ExitCode, str]:
     return ExitCode.DONE, "healthy"
 
 
-def _breaches(database: Database) -> list[Violation]:
+def _violations(database: Database) -> list[Violation]:
     return database.run_read(lambda connection: list_violations(connection, SHOWN_MAX))
 
 
-def _show_breaches(database: Database) -> bool:
-    found = _breaches(database)
+def _show_violations(database: Database) -> bool:
+    found = _violations(database)
     _heading("violations", len(found))
-    for breach in found:
-        _show_breach(breach)
-        typer.echo(f"    with --repair: {REPAIRS[breach.rule.repair]}")
+    for violation in found:
+        _show_violation(violation)
+        typer.echo(f"    with --repair: {REPAIRS[violation.rule.repair]}")
     return bool(found)
 
 
-def _show_breach(breach: Violation) -> None:
-    scope = "" if breach.scope_id is None else f", step list {breach.scope_id}"
-    typer.echo(f"  {_title(breach.flow_name, breach.name, breach.execution_id)}{scope}: {breach.rule.name}")
-    typer.echo(f"    {breach.rule.meaning} ({breach.detail})")
+def _show_violation(violation: Violation) -> None:
+    scope = "" if violation.scope_id is None else f", step list {violation.scope_id}"
+    typer.echo(f"  {_title(violation.flow_name, violation.name, violation.execution_id)}{scope}: {violation.rule.name}")
+    typer.echo(f"    {violation.rule.meaning} ({violation.detail})")
 
 
 def _repair_all(database: Database) -> bool:
     """Repair until nothing is left that can be; True if something is."""
     shown: set[tuple[str, int | None, str]] = set()
-    while found := _breaches(database):
-        fresh = [breach for breach in found if _key(breach) not in shown]
+    while found := _violations(database):
+        fresh = [violation for violation in found if _key(violation) not in shown]
         if not fresh:
             return _tell_rest(found)
-        for _, of_execution in groupby(fresh, key=lambda breach: breach.execution_id):
+        for _, of_execution in groupby(fresh, key=lambda violation: violation.execution_id):
             shown.update(_repair_one(database, list(of_execution)))
     if not shown:
         _heading("violations", 0)
     return False
 
 
-def _repair_one(database: Database, breaches: list[Violation]) -> Iterator[tuple[str, int | None, str]]:
+def _repair_one(database: Database, violations: list[Violation]) -> Iterator[tuple[str, int | None, str]]:
     with database.write() as connection:
-        repaired = repair_execution(connection, breaches)
-    for breach in breaches:
-        _show_breach(breach)
-        typer.echo(f"    repaired: {REPAIRS[breach.rule.repair]}" if repaired else "    changed meanwhile: look again")
-        yield _key(breach)
+        repaired = repair_execution(connection, violations)
+    for violation in violations:
+        _show_violation(violation)
+        repair = REPAIRS[violation.rule.repair]
+        typer.echo(f"    repaired: {repair}" if repaired else "    changed meanwhile: look again")
+        yield _key(violation)
 
 
-def _key(breach: Violation) -> tuple[str, int | None, str]:
-    return breach.execution_id, breach.scope_id, breach.rule.name
+def _key(violation: Violation) -> tuple[str, int | None, str]:
+    return violation.execution_id, violation.scope_id, violation.rule.name
 
 
 def _tell_rest(found: Sequence[Violation]) -> bool:

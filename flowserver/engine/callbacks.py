@@ -11,7 +11,7 @@ from flowserver.engine.commit.items import Envelope
 from flowserver.engine.context import EngineContext
 from flowserver.machine.messages import Result, TaskReported
 from flowserver.store.executions.saving import clear_callback
-from flowserver.store.invocations.leases import clear_invocation_callbacks
+from flowserver.store.invocations.callbacks import clear_invocation_callbacks
 
 
 class Callbacks:

@@ -29,7 +29,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from flowserver.engine.background_loop import BackgroundLoop
 from flowserver.engine.context import EngineContext
-from flowserver.store.keys import forget_nonces
+from flowserver.store.keys import delete_expired_nonces
 
 log = logging.getLogger(__name__)
 
@@ -159,7 +159,7 @@ class Recovery(BackgroundLoop):
         for kind, lost in self._kinds:
             resumed.append(await self._sweep(kind, lost, only_own_share))
             self._has_left_orphans = any(each.left_orphans for each in resumed)
-        await self._committer.write(lambda connection: forget_nonces(connection, self._clock.now_ms()))
+        await self._committer.write(lambda connection: delete_expired_nonces(connection, self._clock.now_ms()))
         if not self._has_swept or any(each.had_orphans for each in resumed):  # at start, and when another node is gone
             counts = [sum(column) for column in zip(*resumed, strict=True)][:3]
             if any(counts):

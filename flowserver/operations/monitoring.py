@@ -6,8 +6,8 @@ from flowserver.base.threads import Threads
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.overdue import Overdue
 from flowserver.operations.remembered import Remembered
-from flowserver.store.executions.reading import count_running
-from flowserver.store.integrity.counts import count_nodes, count_parked
+from flowserver.store.cluster.nodes import count_nodes
+from flowserver.store.executions.reading import count_parked, count_running
 from flowserver.store.integrity.space import used_bytes
 from flowserver.store.invocations.parked import count_parked_invocations
 from flowserver.store.keys import Admission, read_admission, try_write

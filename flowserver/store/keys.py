@@ -23,7 +23,7 @@ NO_KEY = ""
 TRIAL_MS = 60_000
 """How long the row written by `try_write` is kept."""
 
-FORGOTTEN_AT_ONCE = 1_000
+DELETED_AT_ONCE = 1_000
 """How many nonces one call deletes: all other writes wait for it, and the next call follows soon."""
 
 
@@ -133,10 +133,10 @@ def _use_nonce(insert_here: Any) -> UpdateBase:
     return statement
 
 
-def forget_nonces(connection: Connection, now_ms: int) -> int:
-    """Delete the oldest expired nonces, FORGOTTEN_AT_ONCE at most; returns how many."""
+def delete_expired_nonces(connection: Connection, now_ms: int) -> int:
+    """Delete the oldest expired nonces, DELETED_AT_ONCE at most; returns how many."""
     key = (nonces.c.access_key_id, nonces.c.nonce)
-    over = select(*key).where(nonces.c.expires_at < now_ms).order_by(nonces.c.expires_at).limit(FORGOTTEN_AT_ONCE)
+    over = select(*key).where(nonces.c.expires_at < now_ms).order_by(nonces.c.expires_at).limit(DELETED_AT_ONCE)
     over = over.with_for_update(skip_locked=True)  # rows that another node is deleting (PostgreSQL)
     return connection.execute(delete(nonces).where(tuple_(*key).in_(over))).rowcount
 

@@ -235,8 +235,8 @@ def _check(file: Path, name: Path) -> list[str]:
         if database.run_read(revision_of) != REVISIONS[-1]:
             return findings  # rows can only be checked after the migration
         with database.read() as connection:
-            breaches = list_violations(connection, FINDINGS_MAX)
-            findings += [f"execution {each.execution_id}: {each.rule.name}" for each in breaches]
+            violations = list_violations(connection, FINDINGS_MAX)
+            findings += [f"execution {each.execution_id}: {each.rule.name}" for each in violations]
             damage = (f"{each.place}: {each.problem}" for each in find_damage(connection))
             findings += [each for each, _ in zip(damage, range(FINDINGS_MAX), strict=False)]
     return findings

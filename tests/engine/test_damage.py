@@ -15,7 +15,7 @@ from flowserver.api.rest.models.executions import Execution
 from flowserver.api.rpc.views import execution_view, flow_view
 from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
-from flowserver.store.cluster.nodes import PARKED
+from flowserver.store.cluster.nodes import PARKED_HOLDER
 from flowserver.store.executions.listing import ExecutionFilter
 from flowserver.store.functions import put_function
 from flowserver.store.integrity.deep_checks import find_damage
@@ -152,7 +152,7 @@ async def test_calls_of_damaged_rows_are_made_or_parked(damaged: Node, functions
 
 def _left(node: Node) -> list[str]:
     """The invocations that have neither ended nor been parked."""
-    open_ones = invocations.c.ended_at.is_(None) & (invocations.c.node_id != PARKED)
+    open_ones = invocations.c.ended_at.is_(None) & (invocations.c.node_id != PARKED_HOLDER)
     query = select(invocations.c.invocation_key).where(open_ones)
     return list(node.database.run_read(lambda connection: connection.execute(query).scalars().all()))
 

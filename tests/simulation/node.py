@@ -28,7 +28,7 @@ from flowserver.machine.messages import Continue, Result, TaskReported
 from flowserver.store.executions.due import ScopeRef, TaskKey
 from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback
-from flowserver.store.keys import forget_nonces
+from flowserver.store.keys import delete_expired_nonces
 from tests.simulation.case import TOKEN_CHARACTERS
 from tests.simulation.disk import Disk
 from tests.simulation.leases import Company
@@ -271,7 +271,7 @@ class Node:
             self.send(envelope)
         for due in found.untold:
             self.deliver(due.execution_id, due.token, result_of(due))
-        self.write(lambda connection: forget_nonces(connection, self._world.clock.now_ms()), lambda _: None)
+        self.write(lambda connection: delete_expired_nonces(connection, self._world.clock.now_ms()), lambda _: None)
         return [each.execution_id for each in (*envelopes, *found.untold)]
 
     def due(self) -> list[Envelope]:

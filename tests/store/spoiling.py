@@ -62,7 +62,7 @@ def another(connection: Connection, execution_id: str, like: str, **values: Any)
     connection.execute(insert(scopes), {**row, "execution_id": execution_id, **values})
 
 
-BREACHES: list[tuple[str, str, int | None, Callable[[Connection], Any]]] = [
+VIOLATIONS: list[tuple[str, str, int | None, Callable[[Connection], Any]]] = [
     ("no-live-scope", "ready", None, lambda c: c.execute(delete(scopes).where(scopes.c.execution_id == "ready"))),
     ("no-live-scope", "parked", None, lambda c: c.execute(change(executions, "parked", parked_error=None))),
     (

@@ -7,14 +7,14 @@ from sqlalchemy import delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from flowserver.store.keys import (
-    FORGOTTEN_AT_ONCE,
+    DELETED_AT_ONCE,
     KEYS_SEEN,
     Admission,
+    delete_expired_nonces,
     delete_keys,
     disable_access_key,
     find_access_key,
     find_key_by_token,
-    forget_nonces,
     insert_access_key,
     keep_secret,
     list_access_keys,
@@ -90,8 +90,8 @@ def test_a_nonce_is_used_once_per_key(database: Database) -> None:
         assert use_nonce(connection, "ak", "N", 20)
     with database.write() as connection:
         assert not use_nonce(connection, "ak", "n", 10)
-        assert forget_nonces(connection, 10) == 0
-        assert forget_nonces(connection, 11) == 2
+        assert delete_expired_nonces(connection, 10) == 0
+        assert delete_expired_nonces(connection, 11) == 2
         assert use_nonce(connection, "ak", "n", 30)
         assert not use_nonce(connection, "ak", "N", 30)
 
@@ -99,14 +99,14 @@ def test_a_nonce_is_used_once_per_key(database: Database) -> None:
 def test_old_nonces_are_dropped_in_pieces_oldest_first(database: Database) -> None:
     """One delete of a busy quarter of an hour would hold up every other write."""
     rows = [
-        {"access_key_id": "ak", "nonce": str(number), "expires_at": number} for number in range(FORGOTTEN_AT_ONCE + 9)
+        {"access_key_id": "ak", "nonce": str(number), "expires_at": number} for number in range(DELETED_AT_ONCE + 9)
     ]
     with database.write() as connection:
         connection.execute(insert(nonces), rows)
-        assert forget_nonces(connection, FORGOTTEN_AT_ONCE + 5) == FORGOTTEN_AT_ONCE
-        assert connection.execute(select(func.min(nonces.c.expires_at))).scalar_one() == FORGOTTEN_AT_ONCE
-        assert forget_nonces(connection, FORGOTTEN_AT_ONCE + 5) == 5
-        assert forget_nonces(connection, FORGOTTEN_AT_ONCE + 5) == 0
+        assert delete_expired_nonces(connection, DELETED_AT_ONCE + 5) == DELETED_AT_ONCE
+        assert connection.execute(select(func.min(nonces.c.expires_at))).scalar_one() == DELETED_AT_ONCE
+        assert delete_expired_nonces(connection, DELETED_AT_ONCE + 5) == 5
+        assert delete_expired_nonces(connection, DELETED_AT_ONCE + 5) == 0
 
 
 def test_a_secret_is_made_once(database: Database) -> None:

@@ -47,7 +47,7 @@ from flowserver.store.executions.loading import StoredExecution, load_headers
 from flowserver.store.executions.reading import find_names, find_statuses, row_of_new
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback, park_execution, save_changes
 from flowserver.store.flows import FlowRow, find_flows
-from flowserver.store.invocations.leases import clear_invocation_callbacks
+from flowserver.store.invocations.callbacks import clear_invocation_callbacks
 from flowserver.store.schedules.turns import hold_versions, save_turns
 from flowserver.store.sql.prepared import execute_plain
 

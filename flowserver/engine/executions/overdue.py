@@ -9,12 +9,12 @@ from sqlalchemy import Connection
 
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.store.executions.due import due_deadlines, due_timers, orphaned_tasks
-from flowserver.store.integrity.counts import (
-    executions_in_breach,
+from flowserver.store.integrity.stuck import (
     parked_among,
     pausing_scopes,
     ready_versions,
-    untold_callbacks,
+    unreported_ends,
+    violating_executions,
 )
 
 OVERDUE_MS = 10_000
@@ -38,7 +38,7 @@ class Overdue:
     def stuck_executions(self, connection: Connection, now_ms: int) -> set[str]:
         """Executions that break the invariant, and those whose due work is overdue."""
         before = now_ms - OVERDUE_MS
-        stuck = set(executions_in_breach(connection, FOUND_MAX))
+        stuck = set(violating_executions(connection, FOUND_MAX))
         stuck.update(timer.execution_id for timer in due_timers(connection, before, FOUND_MAX))
         stuck.update(deadline.execution_id for deadline in due_deadlines(connection, before, FOUND_MAX))
         stuck.update(self._overdue_callbacks(connection, before))
@@ -49,7 +49,7 @@ class Overdue:
         """Executions whose callback waits, although the task it is for could take it."""
         claims = [
             (execution_id, self._tokens.read(token))
-            for execution_id, token in untold_callbacks(connection, before_ms, FOUND_MAX)
+            for execution_id, token in unreported_ends(connection, before_ms, FOUND_MAX)
         ]
         receivers = {claim.execution_id for _, claim in claims if claim is not None}
         parked, pausing = parked_among(connection, receivers), pausing_scopes(connection, receivers)

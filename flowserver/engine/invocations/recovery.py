@@ -9,17 +9,16 @@ from sqlalchemy.exc import DBAPIError
 from flowserver.engine.context import EngineContext
 from flowserver.engine.invocations.service import Invocations
 from flowserver.engine.recovery import HELD_PER_SWEEP, Found, Resumed, SweepScope
+from flowserver.store.invocations.callbacks import invocations_with_callback_due
 from flowserver.store.invocations.changes import InvocationRow, find_invocations
 from flowserver.store.invocations.leases import (
     HeldInvocation,
     invocations_of_node,
     orphaned_invocations,
     release_invocations,
-    stopping_of_node,
     take_over_invocations,
-    untold_invocations,
-    unwanted_invocations,
 )
+from flowserver.store.invocations.stopping import stopping_of_node, unwanted_invocations
 from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.unreadable import is_damage
 
@@ -51,7 +50,7 @@ class InvocationRecovery:
         """Read a page of this node's invocations, and all other work that is due."""
         node_id = self._lease.node_id
         with self._database.read() as connection:
-            untold = untold_invocations(connection, FOUND_PER_SWEEP, skip=self._untold_to_skip)
+            untold = invocations_with_callback_due(connection, FOUND_PER_SWEEP, skip=self._untold_to_skip)
             held = invocations_of_node(connection, node_id, self._page, HELD_PER_SWEEP)
             orphans = orphaned_invocations(connection, TAKEN_AT_ONCE)
             stopping = stopping_of_node(connection, node_id, list(under_way)) if under_way else []

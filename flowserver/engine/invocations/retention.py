@@ -13,7 +13,7 @@ from flowserver.base.clock import DAY_MS
 from flowserver.engine.background_loop import PeriodicLoop
 from flowserver.engine.context import EngineContext
 from flowserver.engine.deletion_pace import ROW_BYTES, DeletionPace
-from flowserver.store.invocations.leases import delete_ended_invocations
+from flowserver.store.invocations.retention import delete_ended_invocations
 
 ROUND_SECONDS = 60.0
 

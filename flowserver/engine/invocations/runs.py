@@ -39,10 +39,10 @@ from flowserver.store.invocations.changes import (
     InvocationDamaged,
     InvocationRow,
     find_invocations,
-    storable,
 )
 from flowserver.store.invocations.parked import park_invocation
 from flowserver.store.sql.errors import reason_of
+from flowserver.store.sql.unreadable import storable
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from flowserver.engine.invocations.transitions import change_by
 from flowserver.engine.invocations.writes import save_in
 from flowserver.machine.invocations.lifecycle import CallEnded, Happening, StopAsked
-from flowserver.store.cluster.nodes import PARKED
+from flowserver.store.cluster.nodes import PARKED_HOLDER
 from flowserver.store.invocations.changes import (
     InvocationRow,
     find_invocation,
@@ -52,6 +52,6 @@ def stop_all(connection: Connection, keys: Sequence[str], now_ms: int) -> list[I
 
 
 def _stop(connection: Connection, rows: Sequence[InvocationRow], now_ms: int) -> list[InvocationRow]:
-    changes = [change_by(row, _STOPPED if row.node_id == PARKED else [StopAsked()], now_ms) for row in rows]
+    changes = [change_by(row, _STOPPED if row.node_id == PARKED_HOLDER else [StopAsked()], now_ms) for row in rows]
     save_in(connection, [change for change in changes if change.after is not change.before])
     return [change.after for change in changes]

@@ -15,7 +15,7 @@ from flowserver.store.sql.prepared import fetch_all
 NO_NODE = ""
 """The lease of a call that no node has taken yet: any node may take it."""
 
-PARKED = "-"
+PARKED_HOLDER = "-"
 """Holds the invocations that are parked: no node takes them, and no node has this id."""
 
 
@@ -94,3 +94,8 @@ def declare_dead(connection: Connection, silent: NodeRow) -> bool:
     )
     connection.execute(ending).all()
     return connection.execute(delete(nodes).where(unchanged)).rowcount == 1
+
+
+def count_nodes(connection: Connection) -> int:
+    """How many server processes are registered, including those that are stopping."""
+    return connection.execute(select(func.count()).select_from(nodes)).scalar_one()

@@ -11,7 +11,7 @@ from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
 from flowserver.store.executions.loading import StoredExecution, likely_status, stored_status
 from flowserver.store.flows import FlowRow
-from flowserver.store.schema.tables import RUNNING, definitions, execution_documents, executions, flows
+from flowserver.store.schema.tables import PARKED, RUNNING, definitions, execution_documents, executions, flows
 from flowserver.store.sql.in_list import among, among_pairs, pairs, texts
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import checks_of, damage_in, legible
@@ -188,3 +188,8 @@ _FIND_STATE = select(executions.c.status, executions.c.stopped_at).where(executi
 def count_running(connection: Connection) -> int:
     """How many executions have not ended."""
     return connection.execute(select(func.count()).select_from(executions).where(RUNNING)).scalar_one()
+
+
+def count_parked(connection: Connection) -> int:
+    """How many running executions are parked."""
+    return connection.execute(select(func.count()).select_from(executions).where(PARKED, RUNNING)).scalar_one()

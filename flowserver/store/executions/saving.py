@@ -25,9 +25,10 @@ from flowserver.machine.turn import Turn
 from flowserver.store.executions.history import save_events
 from flowserver.store.executions.kept_scopes import KeptChanges, keep_scopes, redriven_columns
 from flowserver.store.executions.loading import SavedScope, StoredExecution, lock_versions
-from flowserver.store.invocations.leases import mark_unwanted, mark_unwanted_of
+from flowserver.store.invocations.stopping import mark_unwanted, mark_unwanted_of
 from flowserver.store.schema.tables import NOT_ENDED, execution_documents, executions, finished_items, scopes
 from flowserver.store.sql.prepared import execute_many
+from flowserver.store.sql.unreadable import storable
 
 
 class VersionConflict(Exception):
@@ -179,12 +180,7 @@ def _new_documents(stored: StoredExecution) -> dict[str, Any]:
 
 def _results(execution: Execution) -> dict[str, Any]:
     output = None if execution.output is None else dump_json(execution.output)
-    return {"output": output, "error": _storable(execution.error), "cause": _storable(execution.cause)}
-
-
-def _storable(text: str | None) -> str | None:
-    """The text without NUL (PostgreSQL cannot store it) and surrogates; names of errors may contain both."""
-    return None if text is None else text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    return {"output": output, "error": storable(execution.error), "cause": storable(execution.cause)}
 
 
 def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:
@@ -387,7 +383,7 @@ def park_execution(connection: Connection, execution_id: str, error: str) -> Non
     An ended execution is not changed. One with a damaged status is parked too, so that it is not tried again.
     """
     parked = update(executions).where(executions.c.execution_id == execution_id, NOT_ENDED)
-    connection.execute(parked.values(parked_error=_storable(error), version=executions.c.version + 1))
+    connection.execute(parked.values(parked_error=storable(error), version=executions.c.version + 1))
 
 
 def clear_callback(connection: Connection, execution_ids: list[str]) -> None:

@@ -1,8 +1,8 @@
-"""The invariant: every execution that runs and is not parked has one stored reason per live scope to wake up.
+"""In a running execution that is not parked, each live scope has exactly one stored reason to wake up.
 
-The view `violations` has a row for every breach, so it should always be empty. The view is the complete statement, so
-it also contains rules that CHECK constraints enforce. An overdue timer and a call leased to a dead node are no
-breaches: both are stored reasons, and recovery handles them.
+The view `violations` lists each scope or execution that violates this, so it should always be empty. The view is the
+complete statement, so it also contains rules that CHECK constraints enforce. An overdue timer and a call leased to a
+dead node violate nothing: both are stored reasons, and recovery handles them.
 
 The SQL is the same on SQLite and PostgreSQL. It reads the scopes of running executions five times (once with an
 aggregate), their finished items three times, and their headers three times, by partial indexes; it never reads ended
@@ -21,37 +21,40 @@ from flowserver.store.schema.metadata import metadata
 
 
 class Repair(StrEnum):
-    """What `flowserver doctor --repair` does about a breach."""
+    """What `flowserver doctor --repair` does about a violation."""
 
     PARK = auto()
     """Park the execution with an error that says why; an operator restarts or stops it."""
     DELETE = auto()
     """Delete the rows of scopes and finished items, which belong to no running execution."""
-    CLEAR = auto()
+    CLEAR_CALLBACK = auto()
     """Drop the callback, which has no receiver."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its name in the view, what a breach means, and how it is repaired.
+    (
+        """One rule: its name in the view, what a violation means, and how it is repaired.
 
-    The rest is SQL: `rows` has the FROM and WHERE that several rules share, `where` what else breaches this one. A rule
-    that is not `of_scope` is about executions `e` as a whole, the others about scopes `s`.
+    `from_sql`: FROM and WHERE that rules share. `violation_sql`: this rule's own condition, true for a violation.
+    `of_scope`: the rule is about a scope `s`, otherwise about an execution `e`.
     """
+        ""
+    )
 
     name: str
     meaning: str
-    detail: str
-    rows: str
-    where: str
+    detail_sql: str
+    from_sql: str
+    violation_sql: str
     of_scope: bool = True
     repair: Repair = Repair.PARK
 
     @property
     def select(self) -> str:
-        """The breaches as rows of the view."""
+        """The violations as rows of the view."""
         row = "s.execution_id, s.scope_id" if self.of_scope else "e.execution_id, CAST(NULL AS INTEGER)"
-        return f"SELECT {row}, '{self.name}',\n  {self.detail}\n{self.rows}{self.where}"
+        return f"SELECT {row}, '{self.name}',\n  {self.detail_sql}\n{self.from_sql}{self.violation_sql}"
 
 
 _RUNS = "\nWHERE e.status = 'Running' AND e.parked_error IS NULL"
@@ -112,7 +115,7 @@ RULES: Final = (
     ),
     Rule(
         "parent",
-        "Nobody waits for the end of the step list, or there are two outermost ones.",
+        "No step list waits for the end of this one, or there are two outermost ones.",
         "CASE WHEN s.parent_id IS NULL THEN 'it is not the only outermost scope'\n"
         "  ELSE 'its parent ' || CAST(s.parent_id AS TEXT) || ' is missing or waits for no scopes' END",
         _SCOPES,
@@ -126,7 +129,7 @@ RULES: Final = (
     ),
     Rule(
         "join",
-        "The step list waits for others that it opened, and none of them runs, or they are not as many as it counts.",
+        "The step list waits for lists that it opened, but none runs, or their number differs from the stored one.",
         "CAST(COALESCE(c.live, 0) AS TEXT) || ' scopes run, ' || CAST(COALESCE(f.items, 0) AS TEXT)\n"
         "  || ' are finished; it counts ' || CAST(s.open_items AS TEXT) || ' of ' || CAST(s.next_item AS TEXT)",
         # A choice opens one scope and counts none; branches and iterations are counted, and kept until the join.
@@ -146,7 +149,7 @@ WHERE e.status = 'Running' AND e.parked_error IS NULL""",
     ),
     Rule(
         "finished",
-        "What a finished branch or iteration has left is kept, and no step list waits for it.",
+        "The result of a finished branch or iteration is stored, but no step list waits for it.",
         "'nothing waits for its finished items'",
         """FROM executions e JOIN (
   SELECT DISTINCT execution_id, scope_id FROM finished_items
@@ -158,7 +161,7 @@ WHERE e.status = 'Running' AND e.parked_error IS NULL""",
     ),
     Rule(
         "child",
-        "The step waits for a sub-flow's execution that does not run and owes no word of its end.",
+        "The step waits for a sub-flow's execution that has ended and will not report it.",
         "'execution ' || s.child_execution_id || ' owes it no callback'",
         _SCOPES,
         """ AND s.wait = 'child' AND s.child_execution_id IS NOT NULL
@@ -180,12 +183,12 @@ AND NOT EXISTS (
     ),
     Rule(
         "callback",
-        "The execution is marked to tell a waiting task of its end, but has not ended or has nobody to tell.",
+        "The execution is marked to report its end to a waiting task, but has not ended, or no task waits.",
         "CASE WHEN e.status = 'Running' THEN 'it still runs' ELSE 'it has no callback token' END",
         "FROM executions e\n",
         "WHERE e.callback_due AND (e.status = 'Running' OR e.callback_token IS NULL)",
         of_scope=False,
-        repair=Repair.CLEAR,
+        repair=Repair.CLEAR_CALLBACK,
     ),
 )
 

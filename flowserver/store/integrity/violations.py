@@ -1,7 +1,7 @@
-"""Breaches of the invariant as people read them, and their repairs.
+"""Violations of the invariant as people read them, and their repairs.
 
 A repair is one transaction per execution, beside a running server: the header is locked, or changed only if its
-`version` is still the one the breach was found under, so it never undoes a turn that was committed meanwhile.
+`version` is still the one the violation was found under, so it never undoes a turn that was committed meanwhile.
 """
 
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ class Parked:
 
 
 def list_violations(connection: Connection, limit: int) -> list[Violation]:
-    """Breaches and their headers from one snapshot, by execution; at most `limit`."""
+    """Violations and their headers from one snapshot, by execution; at most `limit`."""
     header = executions.c
     query = (
         select(violations, header.version, header.flow_name, header.name)
@@ -71,13 +71,13 @@ def list_parked(connection: Connection, limit: int) -> list[Parked]:
     return [Parked(*map(legible, row)) for row in connection.execute(query.order_by(header.execution_id).limit(limit))]
 
 
-def repair_execution(connection: Connection, breaches: Iterable[Violation]) -> bool:
-    """Repair the breaches of one execution; False if it has changed since they were found, and nothing was done."""
-    found = {breach.rule.repair: breach for breach in breaches}
+def repair_execution(connection: Connection, listed: Iterable[Violation]) -> bool:
+    """Repair the violations of one execution; False if it has changed since they were found, and nothing was done."""
+    found = {violation.rule.repair: violation for violation in listed}
     if Repair.DELETE in found and not _delete_scopes(connection, found[Repair.DELETE].execution_id):
         return False
     changes: dict[str, Any] = {}
-    if Repair.CLEAR in found:
+    if Repair.CLEAR_CALLBACK in found:
         changes["callback_due"] = false()
     if Repair.PARK in found:
         reason = found[Repair.PARK]
@@ -88,9 +88,9 @@ def repair_execution(connection: Connection, breaches: Iterable[Violation]) -> b
     return connection.execute(_unchanged(next(iter(found.values()))).values(changes)).rowcount == 1
 
 
-def _unchanged(breach: Violation) -> Update:
+def _unchanged(violation: Violation) -> Update:
     header = executions.c
-    return update(executions).where(header.execution_id == breach.execution_id, header.version == breach.version)
+    return update(executions).where(header.execution_id == violation.execution_id, header.version == violation.version)
 
 
 def _delete_scopes(connection: Connection, execution_id: str) -> bool:

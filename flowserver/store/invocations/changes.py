@@ -23,11 +23,9 @@ from flowserver.machine.invocations.states import (
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.sql.in_list import among, texts
 from flowserver.store.sql.prepared import execute_many, fetch_rows
-from flowserver.store.sql.unreadable import checks_of, damage_in, legible
+from flowserver.store.sql.unreadable import checks_of, damage_in, legible, storable
 
 log = logging.getLogger(__name__)
-
-REPLACED = "\ufffd"
 
 
 class InvocationChanged(Exception):
@@ -35,8 +33,8 @@ class InvocationChanged(Exception):
 
 
 class InvocationRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An invocation with its state. `node_id` is the node that holds its lease, `PARKED` if it is parked, None during a
-    pause and after the end.
+    """An invocation with its state. `node_id` is the node that holds its lease, `PARKED_HOLDER` if it is parked, None
+    during a pause and after the end.
     """
 
     invocation_key: str
@@ -158,9 +156,9 @@ def stop_unreadable_invocation(connection: Connection, key: str, now_ms: int, *,
     connection.execute(unreadable.values(values))
 
 
-def storable(text: str) -> str:
-    """The text without NUL (PostgreSQL cannot store it) and surrogates; names of errors may contain both."""
-    return text.replace("\0", REPLACED).encode("utf-8", "replace").decode()
+def set_destination_status(connection: Connection, key: str, status: str) -> None:
+    """Record whether the delivery of the result to its destination `Succeeded` or `Failed`."""
+    connection.execute(update(invocations).where(invocations.c.invocation_key == key).values(destination_status=status))
 
 
 _NAMES = tuple(column.name for column in invocations.c)
@@ -243,8 +241,8 @@ def _progress(after: InvocationRow) -> dict[str, Any]:
         "attempt": state.attempt,
         "retries": state.retries,
         "events": _events(state.events),
-        "error": None if state.error is None else storable(state.error),
-        "cause": None if state.cause is None else storable(state.cause),
+        "error": storable(state.error),
+        "cause": storable(state.cause),
         "duration_ms": state.duration_ms,
     }
 

@@ -1,4 +1,4 @@
-"""Leases of asynchronous invocations, and the queries for those that are due, orphaned or to be stopped.
+"""Leases of asynchronous invocations, and the queries for those that are due or orphaned.
 
 Every query has a limit and uses a partial index that holds only the rows concerned. A node may hold very many waiting
 invocations, so no query reads all of them.
@@ -6,25 +6,17 @@ invocations, so no query reads all of them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
-from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, false, func, select, true, update
+from sqlalchemy import Connection, and_, bindparam, select, update
 
-from flowserver.machine.invocations.states import InvocationStatus
-from flowserver.store.cluster.nodes import NO_NODE, PARKED
+from flowserver.store.cluster.nodes import NO_NODE, PARKED_HOLDER
 from flowserver.store.schema.invocation_tables import (
-    CALLBACK_DUE,
     HAS_NODE,
-    NOT_OVER,
-    OVER,
     PAUSING,
-    UNWANTED,
     invocations,
 )
 from flowserver.store.schema.tables import nodes
 from flowserver.store.sql.in_list import among, texts
-from flowserver.store.sql.prepared import execute_many
 from flowserver.store.sql.unreadable import is_text
 
 
@@ -66,22 +58,13 @@ def invocations_of_node(connection: Connection, node_id: str, after: str, limit:
     return [HeldInvocation(*row) for row in connection.execute(query) if is_text(row[0])]
 
 
-def stopping_of_node(connection: Connection, node_id: str, keys: Sequence[str]) -> list[str]:
-    """The keys of the node's invocations that are stopping or marked to be stopped."""
-    stopped = (invocations.c.status == str(InvocationStatus.STOPPING)) | invocations.c.is_unwanted
-    query = select(invocations.c.invocation_key).where(
-        among(invocations.c.invocation_key, bindparam("listed")), invocations.c.node_id == node_id, stopped
-    )
-    return list(connection.execute(query, {"listed": texts(connection, keys)}).scalars())
-
-
 def orphaned_invocations(connection: Connection, limit: int, *, lock: bool = False) -> list[HeldInvocation]:
     """Invocations that no registered node holds. With `lock` they are locked, and rows locked elsewhere are skipped."""
     gone = _gone(connection)
     if not gone:
         return []
     holder, key = invocations.c.node_id, invocations.c.invocation_key
-    of_no_node = and_(holder.not_in(select(nodes.c.node_id)), holder != PARKED)
+    of_no_node = and_(holder.not_in(select(nodes.c.node_id)), holder != PARKED_HOLDER)
     orphaned = holder.in_(gone) if all(map(is_text, gone)) else of_no_node
     query = select(*HELD).where(HAS_NODE, orphaned).order_by(holder, key).limit(limit)
     rows = connection.execute(query.with_for_update(skip_locked=True) if lock else query)
@@ -127,7 +110,7 @@ def _holders(connection: Connection) -> Iterator[str]:
 
 
 def _gone(connection: Connection) -> list[str]:
-    there = {PARKED, *connection.execute(select(nodes.c.node_id)).scalars()}
+    there = {PARKED_HOLDER, *connection.execute(select(nodes.c.node_id)).scalars()}
     return [holder for holder in _holders(connection) if holder not in there]
 
 
@@ -153,98 +136,3 @@ def release_all_but(connection: Connection, node_id: str, begun: Sequence[str]) 
     """Release all invocations that the node holds except those that it has `begun`."""
     own = update(invocations).where(HAS_NODE, invocations.c.node_id == bindparam("b_node"), ~_LISTED)
     connection.execute(own.values(node_id=NO_NODE), {"listed": texts(connection, begun), "b_node": node_id})
-
-
-Marked = list[tuple[str, str]]
-"""(id of the execution that submitted it, invocation key) of each."""
-
-
-def mark_unwanted(connection: Connection, keys: Sequence[str]) -> Marked:
-    """Mark invocations to be stopped and return those that have not ended. This node stops them, or else recovery."""
-    return _mark(connection, _LISTED, keys)
-
-
-def mark_unwanted_of(connection: Connection, execution_ids: Sequence[str]) -> Marked:
-    """`mark_unwanted` for all invocations that these executions submitted."""
-    return _mark(connection, among(invocations.c.execution_id, bindparam("listed")), execution_ids)
-
-
-def _mark(connection: Connection, which: Any, listed: Sequence[str]) -> Marked:
-    if not listed:
-        return []
-    rows = connection.execute(_MARK.where(which), {"listed": texts(connection, listed)})
-    return [(row.execution_id, row.invocation_key) for row in rows]
-
-
-_MARK = (
-    update(invocations)
-    .where(NOT_OVER)
-    .values(is_unwanted=true())
-    .returning(invocations.c.execution_id, invocations.c.invocation_key)
-)
-
-
-def unwanted_invocations(connection: Connection, limit: int) -> list[str]:
-    """Keys of the invocations that are marked and have not ended."""
-    query = select(invocations.c.invocation_key).where(UNWANTED, NOT_OVER).limit(limit)
-    return list(filter(is_text, connection.execute(query).scalars()))
-
-
-def untold_invocations(connection: Connection, limit: int, *, skip: int = 0) -> list[str]:
-    """Keys of ended invocations whose result has not reached the waiting task, after the first `skip` of them."""
-    query = select(invocations.c.invocation_key).where(CALLBACK_DUE).limit(limit).offset(skip)
-    return list(filter(is_text, connection.execute(query).scalars()))
-
-
-def clear_invocation_callbacks(connection: Connection, keys: Sequence[str]) -> None:
-    """The results of these have reached the waiting tasks."""
-    execute_many(connection, _CLEAR, [{"b_key": key} for key in keys])
-
-
-_CLEAR = update(invocations).where(invocations.c.invocation_key == bindparam("b_key")).values(callback_due=false())
-
-
-def set_destination_status(connection: Connection, key: str, status: str) -> None:
-    """Record whether the delivery of the result to its destination `Succeeded` or `Failed`."""
-    connection.execute(update(invocations).where(invocations.c.invocation_key == key).values(destination_status=status))
-
-
-def delete_ended_invocations(connection: Connection, before_ms: int, limit: int, bytes_max: int) -> int:
-    """Delete up to `limit` invocations that ended before the instant, in the order of their ends; returns how many.
-
-    Their payloads and results have at most `bytes_max` bytes together, unless the first alone has more. Rows that
-    another node has locked are skipped.
-    """
-    found = connection.execute(_ENDED, {"b_before": before_ms, "b_limit": limit})
-    sizes = [(row.invocation_key, row.bytes) for row in found if is_text(row.invocation_key)]
-    sums = accumulate(size for _, size in sizes)
-    fitting = sum(total <= bytes_max for total in sums)
-    keys = [key for key, _ in sizes[: max(fitting, 1)]]
-    if not keys:
-        return 0
-    listed = {"listed": texts(connection, keys)}
-    mine = connection.execute(_LOCK_ENDED, listed).scalars().all()
-    connection.execute(delete(invocations).where(_LISTED), {"listed": texts(connection, mine)})
-    return len(mine)
-
-
-# The database knows the lengths of values stored outside their row without reading them.
-_BYTES = func.length(invocations.c.payload) + func.coalesce(func.length(invocations.c.result), 0)
-_ENDED = (
-    select(invocations.c.invocation_key, _BYTES.label("bytes"))
-    .where(OVER, invocations.c.ended_at < bindparam("b_before"), ~invocations.c.callback_due)
-    .order_by(invocations.c.ended_at)
-    .limit(bindparam("b_limit"))
-)
-_LOCK_ENDED = (
-    select(invocations.c.invocation_key)
-    .where(_LISTED, OVER)
-    .order_by(invocations.c.invocation_key)
-    .with_for_update(skip_locked=True)
-)
-
-
-def count_waiting(connection: Connection) -> int:
-    """How many invocations wait in FIFO queues of any node, without parked ones."""
-    waiting = and_(invocations.c.status == str(InvocationStatus.ENQUEUED), invocations.c.node_id != PARKED)
-    return connection.execute(select(func.count()).select_from(invocations).where(HAS_NODE, waiting)).scalar_one()

@@ -8,10 +8,12 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, Row, Select, literal, null, or_, select, tuple_
+from sqlalchemy import Connection, LargeBinary, Row, Select, and_, func, literal, null, or_, select, tuple_
 
+from flowserver.machine.invocations.states import InvocationStatus
+from flowserver.store.cluster.nodes import PARKED_HOLDER
 from flowserver.store.invocations.changes import InvocationDamaged, InvocationRow, read_invocation
-from flowserver.store.schema.invocation_tables import invocations
+from flowserver.store.schema.invocation_tables import HAS_NODE, invocations
 
 log = logging.getLogger(__name__)
 
@@ -111,3 +113,9 @@ def _read(connection: Connection, keys: list[str], *, with_payload: bool) -> lis
         except InvocationDamaged as damaged:
             log.warning("%s; it is not listed", damaged)
     return [found[key] for key in keys if key in found]
+
+
+def count_waiting(connection: Connection) -> int:
+    """How many invocations wait in FIFO queues of any node, without parked ones."""
+    waiting = and_(invocations.c.status == str(InvocationStatus.ENQUEUED), invocations.c.node_id != PARKED_HOLDER)
+    return connection.execute(select(func.count()).select_from(invocations).where(HAS_NODE, waiting)).scalar_one()

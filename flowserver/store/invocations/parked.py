@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select, update
 
 from flowserver.base.clock import INSTANT_MS_MAX
-from flowserver.store.cluster.nodes import PARKED
+from flowserver.store.cluster.nodes import PARKED_HOLDER
 from flowserver.store.invocations.leases import HELD, HeldInvocation
 from flowserver.store.schema.invocation_tables import HAS_NODE, invocations
 from flowserver.store.sql.unreadable import is_text, legible
@@ -38,14 +38,14 @@ class InvocationHeader:
 def park_invocation(connection: Connection, key: str, node_id: str, error: str) -> bool:
     """Park an invocation that the node holds; False if the node no longer holds it."""
     own = update(invocations).where(invocations.c.invocation_key == key, invocations.c.node_id == node_id)
-    return connection.execute(own.values(node_id=PARKED, parked_error=error)).rowcount > 0
+    return connection.execute(own.values(node_id=PARKED_HOLDER, parked_error=error)).rowcount > 0
 
 
 def unpark_invocation(
     connection: Connection, service: str, function: str, invocation_id: str, holder: str
 ) -> HeldInvocation | None:
     """Give a parked invocation to a node; None if the id is unknown or the invocation is not parked."""
-    change = update(invocations).where(_named(service, function, invocation_id), invocations.c.node_id == PARKED)
+    change = update(invocations).where(_named(service, function, invocation_id), invocations.c.node_id == PARKED_HOLDER)
     row = connection.execute(change.values(node_id=holder, parked_error=None).returning(*HELD)).one_or_none()
     return None if row is None else HeldInvocation(*row)
 
@@ -59,13 +59,13 @@ def find_header(connection: Connection, service: str, function: str, invocation_
 def list_parked_invocations(connection: Connection, after: str, limit: int) -> list[InvocationHeader]:
     """Parked invocations by key, after `after`."""
     key = invocations.c.invocation_key
-    query = _HEADER.where(HAS_NODE, invocations.c.node_id == PARKED, key > after).order_by(key).limit(limit)
+    query = _HEADER.where(HAS_NODE, invocations.c.node_id == PARKED_HOLDER, key > after).order_by(key).limit(limit)
     return _headers(connection.execute(query).all())
 
 
 def count_parked_invocations(connection: Connection) -> int:
     """How many are parked."""
-    query = select(func.count()).select_from(invocations).where(HAS_NODE, invocations.c.node_id == PARKED)
+    query = select(func.count()).select_from(invocations).where(HAS_NODE, invocations.c.node_id == PARKED_HOLDER)
     return connection.execute(query).scalar_one()
 
 

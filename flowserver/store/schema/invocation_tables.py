@@ -55,7 +55,7 @@ invocations = Table(
 One row holds everything: the state, the one reason to continue (the node with the lease, or the end of a pause), and
 the transitions as JSON (`events`). `is_unwanted` marks an invocation that a committed turn wants stopped;
 `callback_due` marks an ended one whose result has not reached the waiting task. `parked_error` says why the invocation
-is parked; `node_id` is then `nodes.PARKED`, which no node takes over.
+is parked; `node_id` is then `nodes.PARKED_HOLDER`, which no node takes over.
 """
 Index(
     "ix_invocations_listed",

@@ -7,7 +7,7 @@ surrogates (`decode_text`), so that one bad row does not fail the whole query; r
 import logging
 import sqlite3
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, overload
 
 from sqlalchemy import BigInteger, Column, Connection, Row, Select
 from sqlalchemy.exc import DBAPIError
@@ -24,8 +24,24 @@ DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 READ_FAILURES = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 """SQLite's codes for the same."""
 
+REPLACED = "\ufffd"
+"""Stored in place of a character that cannot be stored."""
+
 Check = tuple[str, type[Any], bool, bool]
 """Of a column: name, Python type of its values, whether it may be NULL, whether it holds an instant."""
+
+
+@overload
+def storable(text: str) -> str: ...
+
+
+@overload
+def storable(text: None) -> None: ...
+
+
+def storable(text: str | None) -> str | None:
+    """The text without NUL (PostgreSQL cannot store it) and surrogates; names of errors may contain both."""
+    return None if text is None else text.replace("\0", REPLACED).encode("utf-8", "replace").decode()
 
 
 def decode_text(stored: bytes) -> str:

@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 
 from flowserver.base.errors import InvocationNotExists, InvocationNotParked
 from flowserver.machine.invocations.states import InvocationStatus
-from flowserver.store.cluster.nodes import PARKED
+from flowserver.store.cluster.nodes import PARKED_HOLDER
 from flowserver.store.invocations.parked import InvocationHeader
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.migrating import migrate
@@ -71,7 +71,7 @@ async def test_one_whose_outcome_cannot_be_written_is_called_once(node: Node, fu
     (await functions.next_call("shop/pay")).fail("Broke")
     found = await parked(node, "bad")
     assert found.status == S.RUNNING
-    assert row_of(node, "bad").node_id == PARKED
+    assert row_of(node, "bad").node_id == PARKED_HOLDER
     for _ in range(3):  # one may be between two commits: a look counts only if the one before missed it, too
         await node.engine.recovery.sweep()
     functions.echo("shop/pay")
@@ -107,7 +107,7 @@ async def test_a_restart_that_is_tried_again_is_reported_once(node: Node, functi
         patch.setattr(node.engine.invocations, "take_over", lambda _: None)  # or it would be parked once more
         first, second = await tried_twice(
             node,
-            select(invocations).where(invocations.c.invocation_key == "bad", invocations.c.node_id != PARKED),
+            select(invocations).where(invocations.c.invocation_key == "bad", invocations.c.node_id != PARKED_HOLDER),
             *(unpark("shop", "pay", "request-bad") for _ in range(2)),
         )
     assert (first.parked_error, type(second)) == (None, InvocationNotParked)
@@ -137,7 +137,7 @@ async def test_a_restart_of_the_server_leaves_it_parked(
     take_for_dead(node.database, "dies")
     for _ in range(3):
         await node.engine.recovery.sweep()
-    assert row_of(node, "bad").node_id == PARKED
+    assert row_of(node, "bad").node_id == PARKED_HOLDER
     assert functions.called("shop/pay") == [("first", 1), ("bad", 1)]
     page = await node.operations.async_invocations.list_parked(next_token=None, limit=None)
     assert [each.invocation_id for each in page.items] == ["request-bad"]

@@ -37,13 +37,8 @@ from flowserver.machine.invocations.lifecycle import (
 from flowserver.machine.invocations.states import LEGAL, InvocationSettings, InvocationStatus
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node, remove_node
 from flowserver.store.invocations.changes import InvocationChanged, InvocationRow, find_invocations, read_invocation
-from flowserver.store.invocations.leases import (
-    mark_unwanted,
-    release_all_but,
-    take_over_due,
-    take_over_invocations,
-    unwanted_invocations,
-)
+from flowserver.store.invocations.leases import release_all_but, take_over_due, take_over_invocations
+from flowserver.store.invocations.stopping import mark_unwanted, unwanted_invocations
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.queue_tables import deliveries
 from flowserver.store.schema.tables import nodes

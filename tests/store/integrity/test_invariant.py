@@ -1,4 +1,4 @@
-"""The view `violations`: empty for what the machine makes, and a row for every breach of every rule."""
+"""The view `violations`: empty for what the machine makes, and a row for every violation of every rule."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, select, text, update
 from flowserver.store.integrity.invariant import RULES, violations
 from flowserver.store.schema.tables import definitions, executions
 from flowserver.store.sql.database import Database
-from tests.store.spoiling import BREACHES, keep_one_of_each, of_scope
+from tests.store.spoiling import VIOLATIONS, keep_one_of_each, of_scope
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def test_what_is_right_breaks_no_rule(healthy: Database) -> None:
         assert connection.execute(select(violations)).all() == []
 
 
-@pytest.mark.parametrize(("rule", "execution_id", "scope_id", "spoil"), BREACHES)
-def test_every_breach_is_found(
+@pytest.mark.parametrize(("rule", "execution_id", "scope_id", "spoil"), VIOLATIONS)
+def test_every_violation_is_found(
     healthy: Database, rule: str, execution_id: str, scope_id: int | None, spoil: Callable[[Connection], Any]
 ) -> None:
     with healthy.write() as connection:
@@ -40,7 +40,7 @@ def test_every_breach_is_found(
 
 
 def test_every_rule_is_tested() -> None:
-    assert {rule for rule, *_ in BREACHES} == {rule.name for rule in RULES}
+    assert {rule for rule, *_ in VIOLATIONS} == {rule.name for rule in RULES}
 
 
 def test_a_parked_execution_breaks_no_rule(healthy: Database) -> None:

@@ -17,7 +17,7 @@ from flowserver.store.integrity.violations import (
 )
 from flowserver.store.schema.tables import executions, scopes
 from flowserver.store.sql.database import Database
-from tests.store.spoiling import BREACHES, another, change, keep_one_of_each, of_scope
+from tests.store.spoiling import VIOLATIONS, another, change, keep_one_of_each, of_scope
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def found(database: Database) -> list[Violation]:
     return database.run_read(lambda connection: list_violations(connection, 1_000))
 
 
-def repair(database: Database, breaches: list[Violation]) -> list[bool]:
+def repair(database: Database, violations: list[Violation]) -> list[bool]:
     done = []
-    for _, of_execution in groupby(breaches, key=lambda breach: breach.execution_id):
+    for _, of_execution in groupby(violations, key=lambda violation: violation.execution_id):
         with database.write() as connection:
             done.append(repair_execution(connection, list(of_execution)))
     return done
@@ -43,43 +43,43 @@ def headers(database: Database) -> dict[str, Any]:
         return {row.execution_id: row for row in connection.execute(select(executions))}
 
 
-@pytest.mark.parametrize(("rule", "execution_id", "_scope_id", "spoil"), BREACHES)
-def test_every_breach_can_be_repaired(
+@pytest.mark.parametrize(("rule", "execution_id", "_scope_id", "spoil"), VIOLATIONS)
+def test_every_violation_can_be_repaired(
     healthy: Database, rule: str, execution_id: str, _scope_id: int | None, spoil: Callable[[Connection], Any]
 ) -> None:
     with healthy.write() as connection:
         spoil(connection)
-    breaches = found(healthy)
-    broken = {breach.execution_id for breach in breaches}
+    violations = found(healthy)
+    broken = {violation.execution_id for violation in violations}
     before = headers(healthy)
-    assert all(repair(healthy, breaches))
+    assert all(repair(healthy, violations))
     assert found(healthy) == []
     after = headers(healthy)
     assert {each for each in before if before[each] != after[each]} <= broken
     parked = {each.execution_id for each in healthy.run_read(lambda connection: list_parked(connection, 9))}
-    assert parked == {each.execution_id for each in breaches if each.rule.repair is Repair.PARK} | {"parked"}
-    if execution_id in parked & broken and len(breaches) == 1:
+    assert parked == {each.execution_id for each in violations if each.rule.repair is Repair.PARK} | {"parked"}
+    if execution_id in parked & broken and len(violations) == 1:
         assert f"the rule {rule}: " in after[execution_id].parked_error
 
 
 def test_what_has_changed_meanwhile_is_left_alone(healthy: Database) -> None:
     with healthy.write() as connection:
         connection.execute(of_scope("joins", 1, open_items=2))
-    breaches = found(healthy)
+    violations = found(healthy)
     with healthy.write() as connection:  # a turn of a running server
         connection.execute(of_scope("joins", 1, open_items=1))
         connection.execute(change(executions, "joins", version=2))
-    assert repair(healthy, breaches) == [False]
+    assert repair(healthy, violations) == [False]
     assert headers(healthy)["joins"].parked_error is None
 
 
 def test_rows_of_an_execution_that_runs_after_all_are_kept(healthy: Database) -> None:
     with healthy.write() as connection:
         another(connection, "ended", "ready")
-    breaches = found(healthy)
+    violations = found(healthy)
     with healthy.write() as connection:
         connection.execute(change(executions, "ended", status="Running", stopped_at=None))
-    assert repair(healthy, breaches) == [False]
+    assert repair(healthy, violations) == [False]
     with healthy.read() as connection:
         assert connection.execute(select(scopes.c.scope_id).where(scopes.c.execution_id == "ended")).all() == [(1,)]
 
@@ -90,12 +90,12 @@ def test_one_repair_mends_all_that_is_wrong_with_an_execution(healthy: Database)
         connection.execute(change(executions, "ended", callback_token=None, callback_due=True))
         connection.execute(of_scope("timer", 1, step_input=None))
         connection.execute(change(executions, "timer", callback_due=True))
-    breaches = found(healthy)
-    assert [each.rule.name for each in breaches if each.execution_id == "timer"] in (
+    violations = found(healthy)
+    assert [each.rule.name for each in violations if each.execution_id == "timer"] in (
         ["callback", "wait"],
         ["wait", "callback"],
     )
-    assert repair(healthy, breaches) == [True, True]
+    assert repair(healthy, violations) == [True, True]
     assert found(healthy) == []
 
 

@@ -7,23 +7,28 @@ from sqlalchemy import select, update
 
 from flowserver.machine.invocations.lifecycle import AttemptBegan, AttemptFailed, AttemptSucceeded, StopAsked, TurnCame
 from flowserver.store.cluster.nodes import register_node
-from flowserver.store.invocations.changes import InvocationRow, find_invocations, insert_invocations
+from flowserver.store.invocations.callbacks import clear_invocation_callbacks, invocations_with_callback_due
+from flowserver.store.invocations.changes import (
+    InvocationRow,
+    find_invocations,
+    insert_invocations,
+    set_destination_status,
+)
 from flowserver.store.invocations.leases import (
-    clear_invocation_callbacks,
-    count_waiting,
-    delete_ended_invocations,
     invocations_of_node,
-    mark_unwanted,
-    mark_unwanted_of,
     next_pause_end,
     orphaned_invocations,
     release_all_but,
     release_invocations,
-    set_destination_status,
-    stopping_of_node,
     take_over_due,
     take_over_invocations,
-    untold_invocations,
+)
+from flowserver.store.invocations.listing import count_waiting
+from flowserver.store.invocations.retention import delete_ended_invocations
+from flowserver.store.invocations.stopping import (
+    mark_unwanted,
+    mark_unwanted_of,
+    stopping_of_node,
     unwanted_invocations,
 )
 from flowserver.store.schema.invocation_tables import invocations
@@ -146,10 +151,10 @@ def test_those_whose_waiting_task_has_not_been_told(database: Database) -> None:
     due = [invocation_row(key, "us", *BEGUN, RETURNED, callback_token="t", callback_due=True) for key in "ab"]
     keep(database, *due, invocation_row("c", "us", *BEGUN, RETURNED))
     with database.write() as connection:
-        assert sorted(untold_invocations(connection, 10)) == ["a", "b"]
-        assert len(untold_invocations(connection, 10, skip=1)) == 1
+        assert sorted(invocations_with_callback_due(connection, 10)) == ["a", "b"]
+        assert len(invocations_with_callback_due(connection, 10, skip=1)) == 1
         clear_invocation_callbacks(connection, ["a"])
-        assert untold_invocations(connection, 10) == ["b"]
+        assert invocations_with_callback_due(connection, 10) == ["b"]
 
 
 def test_what_became_of_a_result(database: Database) -> None:

@@ -10,7 +10,7 @@ from flowserver.store.executions.loading import load_executions, lock_versions
 from flowserver.store.executions.reading import find_names, find_statuses
 from flowserver.store.flows import find_flows
 from flowserver.store.functions import put_function
-from flowserver.store.integrity.counts import parked_among, pausing_scopes
+from flowserver.store.integrity.stuck import parked_among, pausing_scopes
 from flowserver.store.schema.tables import functions, secrets
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.in_list import among, among_pairs, pairs, texts

@@ -1,33 +1,23 @@
-"""Counts of what is in the database, for monitoring."""
+"""Queries for executions that may be stuck; `engine/executions/overdue.py` decides which of them are."""
 
 from collections.abc import Collection
 
-from sqlalchemy import Connection, bindparam, func, literal_column, select
+from sqlalchemy import Connection, bindparam, literal_column, select
 
 from flowserver.machine.state import WaitKind
 from flowserver.store.integrity.invariant import violations
-from flowserver.store.schema.tables import CALLBACK_DUE, PARKED, READY, RUNNING, executions, nodes, scopes
+from flowserver.store.schema.tables import CALLBACK_DUE, PARKED, READY, RUNNING, executions, scopes
 from flowserver.store.sql.in_list import among, texts
 from flowserver.store.sql.prepared import fetch_all
 from flowserver.store.sql.unreadable import is_text
 
 
-def count_parked(connection: Connection) -> int:
-    """How many running executions are parked."""
-    return connection.execute(select(func.count()).select_from(executions).where(PARKED, RUNNING)).scalar_one()
-
-
-def count_nodes(connection: Connection) -> int:
-    """How many server processes are registered, including those that are stopping."""
-    return connection.execute(select(func.count()).select_from(nodes)).scalar_one()
-
-
-def executions_in_breach(connection: Connection, limit: int) -> list[str]:
+def violating_executions(connection: Connection, limit: int) -> list[str]:
     """The ids of executions (also of unknown ones) that the view of the invariant lists."""
     return list(connection.execute(select(violations.c.execution_id).distinct().limit(limit)).scalars())
 
 
-def untold_callbacks(connection: Connection, until_ms: int, limit: int) -> list[tuple[str, str]]:
+def unreported_ends(connection: Connection, until_ms: int, limit: int) -> list[tuple[str, str]]:
     """Executions that ended by `until_ms` but were not reported to their waiting task, with its token."""
     header = executions.c
     query = select(header.execution_id, header.callback_token).where(
