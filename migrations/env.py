@@ -3,7 +3,13 @@
 from alembic import context
 from sqlalchemy import Connection
 
-from flowserver.store.schema import invocation_tables, queue_tables, schedule_tables, tables  # noqa: F401 - metadata
+from flowserver.store.schema import (  # noqa: F401 - for the metadata
+    invocation_tables,
+    queue_tables,
+    schedule_tables,
+    tables,
+    version_tables,
+)
 from flowserver.store.schema.metadata import metadata
 from flowserver.store.sql.database import Database
 

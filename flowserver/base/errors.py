@@ -159,6 +159,20 @@ class ScheduleNotExists(FlowServerError):
     status = 404
 
 
+class FlowVersionNotExists(FlowServerError):
+    """The flow has no such version."""
+
+    code = "FlowVersionNotExists"
+    status = 404
+
+
+class FlowAliasNotExists(FlowServerError):
+    """The flow has no such alias."""
+
+    code = "FlowAliasNotExists"
+    status = 404
+
+
 class FunctionNotExists(FlowServerError):
     """The function is not registered."""
 
@@ -268,6 +282,20 @@ class FlowAlreadyExists(FlowServerError):
     """A flow of this name exists already."""
 
     code = "FlowAlreadyExists"
+    status = 409
+
+
+class FlowAliasAlreadyExists(FlowServerError):
+    """The flow has an alias of that name."""
+
+    code = "FlowAliasAlreadyExists"
+    status = 409
+
+
+class FlowVersionInUse(FlowServerError):
+    """An alias or a running execution uses the version."""
+
+    code = "FlowVersionInUse"
     status = 409
 
 

@@ -132,6 +132,18 @@ class Limits:
         reason="the service's documented quota",
         error="429 ResourceThrottled",
     )
+    flow_versions_max: int = _limit(
+        1_000,
+        unit="versions",
+        reason="published versions of one flow; each keeps its definition until it is deleted",
+        error="429 ResourceThrottled",
+    )
+    flow_aliases_max: int = _limit(
+        100,
+        unit="aliases",
+        reason="aliases of one flow",
+        error="429 ResourceThrottled",
+    )
     step_data_bytes_max: int = _limit(
         262_144,
         32_768,

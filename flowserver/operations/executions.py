@@ -26,6 +26,7 @@ from flowserver.engine.executions.watchers import Watch
 from flowserver.machine.events import Event
 from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status
+from flowserver.machine.versions.routing import LATEST
 from flowserver.operations.flows import require_flow
 from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
@@ -54,17 +55,33 @@ class ExecutionOperations:
         self._engine = engine
 
     async def start(
-        self, flow_name: str, *, name: str | None = None, input_text: str = "", callback_token: str | None = None
+        self,
+        flow_name: str,
+        *,
+        name: str | None = None,
+        input_text: str = "",
+        callback_token: str | None = None,
+        qualifier: str | None = None,
     ) -> ExecutionRow:
         """Start an execution, or return the running execution of that name.
 
-        Raises FlowNotExists, ExecutionAlreadyExists, InvalidArgument, ResourceThrottled.
+        The qualifier is a version, or an alias, which draws one; without one, or with LATEST, the execution runs the
+        definition that the flow has. Raises FlowNotExists, FlowVersionNotExists, FlowAliasNotExists,
+        ExecutionAlreadyExists, InvalidArgument, ResourceThrottled.
         """
-        row, _ = await self.start_or_find(flow_name, name=name, input_text=input_text, callback_token=callback_token)
+        row, _ = await self.start_or_find(
+            flow_name, name=name, input_text=input_text, callback_token=callback_token, qualifier=qualifier
+        )
         return row
 
     async def start_or_find(
-        self, flow_name: str, *, name: str | None = None, input_text: str = "", callback_token: str | None = None
+        self,
+        flow_name: str,
+        *,
+        name: str | None = None,
+        input_text: str = "",
+        callback_token: str | None = None,
+        qualifier: str | None = None,
     ) -> tuple[ExecutionRow, bool]:
         """As `start`; also returns whether the execution is new."""
         if name is not None:
@@ -78,6 +95,7 @@ class ExecutionOperations:
             input_text=input_text,
             callback_token=callback_token,
             name_is_unique=name is None,
+            qualifier=qualifier,
         )
         started = await self._engine.starter.start(request)
         if started.execution is None:
@@ -85,17 +103,30 @@ class ExecutionOperations:
         return started.execution, True
 
     async def start_or_find_same(
-        self, flow_name: str, *, name: str | None = None, input_text: str = "", callback_token: str | None = None
+        self,
+        flow_name: str,
+        *,
+        name: str | None = None,
+        input_text: str = "",
+        callback_token: str | None = None,
+        qualifier: str | None = None,
     ) -> tuple[ExecutionRow, bool]:
-        """As `start_or_find`; raises ExecutionInputDiffers if what runs under the name has another input."""
+        """As `start_or_find`; raises ExecutionInputDiffers if what runs under the name has another input, or another
+        qualifier.
+        """
         row, is_new = await self.start_or_find(
-            flow_name, name=name, input_text=input_text, callback_token=callback_token
+            flow_name, name=name, input_text=input_text, callback_token=callback_token, qualifier=qualifier
         )
         if not is_new and not _is_same_json(row.input, input_text):
             raise ExecutionInputDiffers(f"execution {row.name} of flow {flow_name} runs with another input")
+        if not is_new and (row.qualifier or LATEST) != (qualifier or LATEST):
+            runs = row.qualifier or LATEST
+            raise ExecutionInputDiffers(f"execution {row.name} of flow {flow_name} runs with the qualifier {runs}")
         return row, is_new
 
-    async def start_sync(self, flow_name: str, *, name: str | None = None, input_text: str = "") -> ExecutionRow:
+    async def start_sync(
+        self, flow_name: str, *, name: str | None = None, input_text: str = "", qualifier: str | None = None
+    ) -> ExecutionRow:
         """Start an execution under a name that is always new and wait for its end.
 
         The name is `{name}:{uuid}`, as the API documents. Past `sync_wait_seconds_max`, or when the server stops, the
@@ -109,6 +140,7 @@ class ExecutionOperations:
             execution_name=str(uuid_utils.uuid4()) if name is None else f"{name}:{uuid_utils.uuid4()}",
             input_text=input_text,
             name_is_unique=True,
+            qualifier=qualifier,
         )
         with self._engine.watchers.watch_end(request.execution_id) as watch:
             started = await self._engine.starter.start(request)

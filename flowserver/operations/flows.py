@@ -16,7 +16,7 @@ from flowserver.language.parser import parse
 from flowserver.language.work import Work
 from flowserver.operations.missing_targets import find_missing_targets, has_targets
 from flowserver.operations.paging import Page, check_limit
-from flowserver.operations.preconditions import ANY_FLOW, FlowPrecondition
+from flowserver.operations.preconditions import UNCONDITIONAL, Precondition
 from flowserver.operations.texts import check_no_nul
 from flowserver.store.flows import (
     FlowRow,
@@ -30,6 +30,7 @@ from flowserver.store.flows import (
     was_created,
 )
 from flowserver.store.schedules.rows import delete_schedules_of
+from flowserver.store.versions.versions import delete_versions_of
 
 FLOW_TYPE = "FDL"
 EXECUTION_MODES = ("", "Standard", "Express")
@@ -131,7 +132,7 @@ class FlowOperations:
         raise FlowAlreadyExists(f"flow {flow.name} exists already")
 
     async def update(
-        self, name: str, change: FlowChange, *, precondition: FlowPrecondition = ANY_FLOW, strict: bool = False
+        self, name: str, change: FlowChange, *, precondition: Precondition = UNCONDITIONAL, strict: bool = False
     ) -> Deployed:
         """Change a flow; running executions keep their definition.
 
@@ -161,7 +162,7 @@ class FlowOperations:
         *,
         description: str | None = None,
         kept: Kept | None = None,
-        precondition: FlowPrecondition = ANY_FLOW,
+        precondition: Precondition = UNCONDITIONAL,
         strict: bool = False,
     ) -> Deployed:
         """Give a flow this definition, creating it if need be. Raises as `create`, and PreconditionFailed.
@@ -181,10 +182,10 @@ class FlowOperations:
         except FlowAlreadyExists:  # a concurrent request created it first
             return await self.update(name, change, precondition=precondition, strict=strict)
 
-    async def delete(self, name: str, *, precondition: FlowPrecondition = ANY_FLOW) -> None:
-        """Delete a flow and its schedules; its running executions are stopped, and none can be read any more.
+    async def delete(self, name: str, *, precondition: Precondition = UNCONDITIONAL) -> None:
+        """Delete a flow with its schedules, versions and aliases.
 
-        Raises FlowNotExists, PreconditionFailed.
+        Its running executions are stopped, and none can be read any more. Raises FlowNotExists, PreconditionFailed.
         """
         now = self._engine.clock.now_ms()
         flow_id: str | None = None
@@ -199,6 +200,7 @@ class FlowOperations:
             flow_id = flow.flow_id
             delete_flow(connection, flow_id, now)
             delete_schedules_of(connection, name, flow_id)
+            delete_versions_of(connection, flow_id)
 
         await self._engine.committer.write(write, bounded=True)
         self._engine.recovery.sweep_soon()
@@ -268,7 +270,7 @@ def _existing(flow: FlowRow | None, name: str) -> FlowRow:
 
 
 def _update(
-    connection: Connection, flow: FlowRow, change: FlowChange, now_ms: int, precondition: FlowPrecondition
+    connection: Connection, flow: FlowRow, change: FlowChange, now_ms: int, precondition: Precondition
 ) -> FlowRow:
     precondition.check(flow)
     given = {
@@ -291,6 +293,11 @@ def _update(
 def _check_fields(type: str, description: str) -> None:
     if type != FLOW_TYPE:
         raise InvalidArgument(f"Type must be {FLOW_TYPE}")
+    check_description(description)
+
+
+def check_description(description: str) -> None:
+    """Raises InvalidArgument if the description is too long or has the character NUL."""
     if len(description) > DESCRIPTION_CHARACTERS_MAX:
         raise InvalidArgument(f"Description must be at most {DESCRIPTION_CHARACTERS_MAX} characters")
     check_no_nul("Description", description)

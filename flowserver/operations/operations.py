@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from flowserver.base.threads import Threads
 from flowserver.engine.engine import Engine
 from flowserver.operations.access import AccessOperations
+from flowserver.operations.aliases import AliasOperations
 from flowserver.operations.async_configs import AsyncConfigOperations
 from flowserver.operations.async_invocations import AsyncInvocationOperations
 from flowserver.operations.executions import ExecutionOperations
@@ -20,6 +21,7 @@ from flowserver.operations.step_summaries import StepSummaryOperations
 from flowserver.operations.subscriptions import SubscriptionOperations
 from flowserver.operations.tasks import TaskOperations
 from flowserver.operations.topics import TopicOperations
+from flowserver.operations.versions import VersionOperations
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class Operations:
     """The operations that a facade may call."""
 
     flows: FlowOperations
+    versions: VersionOperations
+    aliases: AliasOperations
     executions: ExecutionOperations
     redrives: RedriveOperations
     step_summaries: StepSummaryOperations
@@ -51,6 +55,8 @@ class Operations:
         """
         return Operations(
             FlowOperations(engine, lenient=lenient),
+            VersionOperations(engine),
+            AliasOperations(engine),
             ExecutionOperations(engine),
             RedriveOperations(engine),
             StepSummaryOperations(engine),

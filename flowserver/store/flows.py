@@ -40,7 +40,7 @@ class FlowRow:
 def _live(*, documents: bool = True) -> Select[Any]:
     """The query for live flows. Without `documents`, definitions are not read."""
     current = definitions.c.definition_id == flows.c.definition_id
-    columns: list[Any] = [column for column in flows.c if column.name != "deleted_at"]
+    columns: list[Any] = [column for column in flows.c if column.name not in _HIDDEN]
     if not documents:
         columns = [_EMPTY.label(column.name) if column.name == "environment" else column for column in columns]
         return select(*columns, _EMPTY.label("definition")).where(flows.c.deleted_at.is_(None))
@@ -52,6 +52,7 @@ def _live(*, documents: bool = True) -> Select[Any]:
 
 
 _EMPTY: ColumnElement[str] = literal_column("''", Text)
+_HIDDEN = ("deleted_at", "last_version")
 
 
 def _flow(row: Mapping[str, Any]) -> FlowRow:
@@ -114,7 +115,7 @@ def insert_flow(connection: Connection, flow: FlowRow) -> bool:
     """Insert a flow and its definition; False if a live flow has the name."""
     try:
         with connection.begin_nested():
-            columns = {column.name for column in flows.c} - {"deleted_at"}
+            columns = {column.name for column in flows.c if column.name not in _HIDDEN}
             connection.execute(insert(flows), {name: getattr(flow, name) for name in columns})
     except IntegrityError:
         return False

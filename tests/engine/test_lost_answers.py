@@ -20,7 +20,7 @@ from flowserver.engine.queues.writes import Delete, NewQueueMessage, apply_write
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.keys import EngineKeys
-from flowserver.operations.preconditions import FlowPrecondition, etag_of
+from flowserver.operations.preconditions import Precondition, etag_of
 from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.schema.queue_tables import queue_messages
@@ -107,7 +107,7 @@ async def test_a_flow_that_replaced_a_deleted_one_is_left_alone(node: Node) -> N
 async def test_a_change_does_not_fail_its_own_precondition(node: Node) -> None:
     operations = node.operations.flows
     flow, *_ = await operations.create("f", definition(PASS))
-    seen = FlowPrecondition(frozenset({etag_of(flow)}))
+    seen = Precondition(frozenset({etag_of(flow)}))
     changes = [operations.update("f", FlowChange(description=text), precondition=seen) for text in ("one", "two")]
     first, second = await tried_twice(node, select(flows).where(flows.c.description != ""), *changes)
     assert first.flow.description == "one"
@@ -140,7 +140,7 @@ async def test_a_precondition_is_checked_again_after_a_try_that_was_rolled_back(
     """Another node changes the flow between the two tries."""
     operations = node.operations.flows
     flow, *_ = await operations.create("f", definition(PASS))
-    seen = FlowPrecondition(frozenset({etag_of(flow)}))
+    seen = Precondition(frozenset({etag_of(flow)}))
     other = operations.update("f", FlowChange(description="other"))
     mine = {
         "delete": operations.delete("f", precondition=seen),

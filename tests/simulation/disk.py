@@ -11,7 +11,13 @@ from sqlalchemy.pool import StaticPool
 
 from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.items import Item
-from flowserver.store.schema import invocation_tables, queue_tables, tables  # noqa: F401 - for the metadata
+from flowserver.store.schema import (  # noqa: F401 - for the metadata
+    invocation_tables,
+    queue_tables,
+    schedule_tables,
+    tables,
+    version_tables,
+)
 from flowserver.store.schema.metadata import metadata
 from tests.simulation.disorder import Crash, Fault
 

@@ -18,7 +18,12 @@ from flowserver.base.names import child_execution_id
 from flowserver.store.executions.history import read_history
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.queues.deliveries import claim_deliveries
-from flowserver.store.schema import invocation_tables, queue_tables, schedule_tables  # noqa: F401 - for the metadata
+from flowserver.store.schema import (  # noqa: F401 - for the metadata
+    invocation_tables,
+    queue_tables,
+    schedule_tables,
+    version_tables,
+)
 from flowserver.store.schema.metadata import metadata
 from flowserver.store.schema.migrating import migrate
 from flowserver.store.schema.revision import REVISIONS, SchemaOutdated, SchemaTooNew, check_schema

@@ -25,7 +25,9 @@ from flowserver.base.errors import (
     ExecutionInputDiffers,
     ExecutionNotExists,
     ExecutionNotParked,
+    FlowAliasNotExists,
     FlowNotExists,
+    FlowVersionNotExists,
     UnsupportedMediaType,
 )
 from flowserver.base.json_values import dump_json
@@ -40,7 +42,14 @@ router = rest_router("/flows/{flow}/executions", "executions")
     response_model=Execution,
     status_code=201,
     response_description="The execution is new.",
-    responses=problems(FlowNotExists, ExecutionAlreadyExists, ExecutionInputDiffers, UnsupportedMediaType)
+    responses=problems(
+        FlowNotExists,
+        FlowVersionNotExists,
+        FlowAliasNotExists,
+        ExecutionAlreadyExists,
+        ExecutionInputDiffers,
+        UnsupportedMediaType,
+    )
     | {200: {"model": Execution, "description": "An execution of this name runs already; this is it."}},
     openapi_extra=json_request(StartExecution, required=False),
 )
@@ -54,15 +63,18 @@ async def start_execution(
     """Start an execution of a flow; with `?wait=` seconds the reply comes when it has ended.
 
     A name makes the start idempotent: while an execution of that name runs, starting it again with the same input
-    returns it. So a client that got no answer may simply ask again. With another input the start is refused with
-    409, and once the execution has ended the name is refused, too. Without a name every request starts an execution of
-    its own.
+    returns it. So a client that got no answer may simply ask again. With another input or qualifier the start is
+    refused with 409, and once the execution has ended the name is refused, too. Without a name every request starts an
+    execution of its own.
+
+    With a `qualifier` the execution runs a published version of the flow.
     """
     row, is_new = await operations.executions.start_or_find_same(
         flow,
         name=start.name,
         input_text="" if start.input is None else dump_json(start.input),
         callback_token=start.callback_task_token,
+        qualifier=start.qualifier,
     )
     if query.wait:
         async with allowed:

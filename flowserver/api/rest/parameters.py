@@ -39,6 +39,12 @@ InvocationId = Annotated[
 ]
 FunctionName = Annotated[str, Path(pattern=NAME_PATTERN, description="The function's name.", examples=["charge"])]
 ScheduleName = Annotated[str, Path(pattern=NAME_PATTERN, description="The schedule's name.", examples=["nightly"])]
+VERSION_PATTERN = r"^[0-9]{1,9}$"
+
+VersionNumber = Annotated[
+    str, Path(pattern=VERSION_PATTERN, description="The number of a published version.", examples=["3"])
+]
+AliasName = Annotated[str, Path(pattern=NAME_PATTERN, description="The alias's name.", examples=["prod"])]
 
 
 def instant_of(name: str, text: str | None) -> int | None:

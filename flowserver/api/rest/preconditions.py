@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Header
 
 from flowserver.base.errors import InvalidArgument
-from flowserver.operations.preconditions import FlowPrecondition
+from flowserver.operations.preconditions import Precondition
 
 ANY = "*"
 _ETAGS = re.compile(r'\s*(?:W/)?"[^"]*"\s*(?:,\s*(?:W/)?"[^"]*"\s*)*')
@@ -15,15 +15,15 @@ _EACH = re.compile(r'"([^"]*)"')
 
 IfMatch = Annotated[
     str | None,
-    Header(description="Change the flow only if it has this entity tag, the `ETag` of an earlier reply; `*`: any."),
+    Header(description="Change it only if it has this entity tag, the `ETag` of an earlier reply; `*`: any."),
 ]
 IfNoneMatch = Annotated[
     str | None,
-    Header(description="An entity tag that you know; in a PUT `*` alone is allowed: only create the flow."),
+    Header(description="An entity tag that you know; in a PUT `*` alone is allowed: only create, replace nothing."),
 ]
 
 
-def read_precondition(if_match: str | None, if_none_match: str | None) -> FlowPrecondition:
+def read_precondition(if_match: str | None, if_none_match: str | None) -> Precondition:
     """What a change asks for; raises InvalidArgument if a header is not in the form that RFC 9110 gives it."""
     if if_none_match is not None and if_none_match.strip() != ANY:
         raise InvalidArgument("If-None-Match of a PUT must be *: it creates the flow, or fails if that exists")
@@ -31,7 +31,7 @@ def read_precondition(if_match: str | None, if_none_match: str | None) -> FlowPr
     if if_match is not None and if_match.strip() != ANY:
         _check("If-Match", if_match)
         etags = frozenset(_STRONG.findall(if_match))
-    return FlowPrecondition(etags, must_exist=if_match is not None, must_be_new=if_none_match is not None)
+    return Precondition(etags, must_exist=if_match is not None, must_be_new=if_none_match is not None)
 
 
 def matches_any(if_none_match: str | None, etag: str) -> bool:

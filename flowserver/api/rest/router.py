@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from flowserver import __version__
 from flowserver.api.rest import (
+    aliases,
     definitions,
     events,
     executions,
@@ -21,6 +22,7 @@ from flowserver.api.rest import (
     schedules,
     steps,
     tasks,
+    versions,
 )
 from flowserver.api.rest.docs import Docs
 from flowserver.api.rest.problems import MethodNotAllowed, PathNotFound, problem_response
@@ -28,6 +30,8 @@ from flowserver.base.errors import FlowServerError, InvalidArgument
 
 ROUTERS = (
     flows.router,
+    versions.router,
+    aliases.router,
     executions.router,
     redrives.router,
     steps.router,

@@ -14,7 +14,7 @@ damaged to load. `fair_queue` puts stops first.
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
@@ -50,6 +50,7 @@ from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.invocations.callbacks import clear_invocation_callbacks
 from flowserver.store.schedules.turns import hold_versions, save_turns
 from flowserver.store.sql.prepared import execute_plain
+from flowserver.store.versions.resolving import Qualified, Resolved, is_latest, resolve_starts
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +104,7 @@ class Batch:
         self._taken: dict[tuple[str, str], tuple[str, Status]] = {}
         self._begun: dict[str, Status] = {}
         self._schedule_versions: dict[str, int] = {}
+        self._resolved: dict[str, Resolved] = {}
         self._schedules: dict[str, Schedule] = {}
         """Changed by the starts of executions, by the execution's id."""
         self._ending: set[str] = set()
@@ -208,6 +210,12 @@ class Batch:
         ]
         self._taken = find_names(self._connection, asked) if asked else {}
         self._begun = find_statuses(self._connection, [new.execution_id for new in news if not new.name_is_unique])
+        qualified = [
+            Qualified(flow.flow_id, new.qualifier, new.execution_id)
+            for new in news
+            if new.qualifier is not None and not is_latest(new.qualifier) and (flow := self._flows.get(new.flow_name))
+        ]
+        self._resolved = resolve_starts(self._connection, qualified) if qualified else {}
         turns = [new.turn.before.schedule_id for new in news if new.turn is not None]
         if turns:
             self._schedule_versions = hold_versions(self._connection, turns)
@@ -223,7 +231,13 @@ class Batch:
             return Receipt(ReceiptKind.EXISTS, existing=(new.execution_id, self._begun[new.execution_id]), flow=flow)
         if key in self._taken:
             return Receipt(ReceiptKind.EXISTS, existing=self._taken[key], flow=flow)
-        stored = new.stored(flow)
+        resolved = None
+        if not is_latest(new.qualifier):
+            resolved = self._resolved.get(new.execution_id)
+            if resolved is None:
+                return Receipt(ReceiptKind.NO_VERSION)
+            flow = replace(flow, definition_id=resolved.definition_id, definition=resolved.definition)
+        stored = new.stored(flow, resolved)
         self._stored[new.execution_id] = stored
         receipt = self._tell(envelope)
         if receipt.kind is ReceiptKind.APPLIED:

@@ -15,6 +15,7 @@ from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.reading import ExecutionRow
 from flowserver.store.flows import FlowRow
 from flowserver.store.schedules.turns import ScheduleTurn
+from flowserver.store.versions.resolving import Resolved
 
 
 class ReceiptKind(Enum):
@@ -38,6 +39,8 @@ class ReceiptKind(Enum):
     """A redrive under the client token of the execution's last one."""
     REFUSED = auto()
     """A redrive that cannot be made; the receipt says why."""
+    NO_VERSION = auto()
+    """A start with a version or an alias that does not exist."""
 
 
 ENDING = (Stop, DeadlineReached)
@@ -85,10 +88,12 @@ class NewExecution(msgspec.Struct, frozen=True):
     callback_token: str | None = None
     name_is_unique: bool = False
     """The name contains a new UUID, so it cannot be taken."""
+    qualifier: str | None = None
+    """The version to run, the alias that draws it, or LATEST, as None: the flow's own definition."""
     turn: ScheduleTurn | None = None
     """The turn of the schedule that makes this start: if another node has taken it, the start is stale."""
 
-    def stored(self, flow: FlowRow) -> StoredExecution:
+    def stored(self, flow: FlowRow, resolved: Resolved | None) -> StoredExecution:
         """A new execution without a row; the machine sets its instants when it starts."""
         execution = Execution(
             execution_id=self.execution_id,
@@ -99,7 +104,10 @@ class NewExecution(msgspec.Struct, frozen=True):
             deadline_at=0,
             callback_token=self.callback_token,
         )
-        return StoredExecution(execution, flow.flow_id, flow.definition_id, 0, self.input_text)
+        stored = StoredExecution(execution, flow.flow_id, flow.definition_id, 0, self.input_text)
+        if resolved is not None:
+            stored.flow_version, stored.flow_alias = resolved.version, resolved.alias
+        return stored
 
 
 class Envelope(msgspec.Struct, frozen=True):

@@ -8,8 +8,10 @@ import msgspec
 
 from flowserver.base.errors import (
     ExecutionAlreadyExists,
+    FlowAliasNotExists,
     FlowNotExists,
     FlowServerError,
+    FlowVersionNotExists,
     InternalServerError,
     InvalidArgument,
     ResourceThrottled,
@@ -23,6 +25,7 @@ from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, Rece
 from flowserver.engine.context import EngineContext
 from flowserver.machine.messages import Start
 from flowserver.machine.state import Status
+from flowserver.machine.versions.routing import is_qualifier, is_version
 from flowserver.store.executions.reading import ExecutionRow, count_running, find_statuses
 from flowserver.store.flows import FlowRow
 from flowserver.store.schedules.turns import ScheduleTurn
@@ -32,6 +35,9 @@ COUNT_SECONDS = 5.0
 
 FULL_COUNT_SECONDS = 1.0
 """The same before a start is refused: other nodes may have ended executions that were started here."""
+
+QUALIFIER_CHARACTERS = 128
+"""How much of a qualifier that is wrong an error shows."""
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +51,8 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     callback_token: str | None = None
     name_is_unique: bool = False
     """The name was made for this request and holds a new UUID, so no other execution has it."""
+    qualifier: str | None = None
+    """The published version to run or the alias that draws it, by `execution_id`; None and LATEST: what the flow is."""
     turn: ScheduleTurn | None = None
     """The turn of the schedule that makes this start; its row changes in the start's transaction."""
 
@@ -95,11 +103,14 @@ class Starter:
 
         A step's start is refused neither because many messages wait for the writer, nor when it is repeated.
 
-        Raises InvalidArgument (input), FlowNotExists, ExecutionAlreadyExists (an ended execution has the name),
-        ResourceThrottled (too many executions run, or too many messages wait for the writer), TurnTaken.
+        Raises InvalidArgument (input), FlowNotExists, FlowVersionNotExists, FlowAliasNotExists,
+        ExecutionAlreadyExists (an ended execution has the name), ResourceThrottled (too many executions run, or too
+        many messages wait for the writer), TurnTaken.
         """
         if not is_name(request.flow_name):  # a flow may have computed it, and PostgreSQL cannot look for NUL
             raise FlowNotExists(f"flow {request.flow_name} does not exist")
+        if request.qualifier is not None and not is_qualifier(request.qualifier):
+            raise no_version(request.flow_name, request.qualifier)
         given = parse_input(request.input_text, self._limits)
         if not (await self._has_room() or (by_step and await self._exists(request.execution_id))):
             raise ResourceThrottled(f"{self._limits.running_executions_max} executions are running; try again later")
@@ -111,6 +122,7 @@ class Starter:
             input=given,
             callback_token=request.callback_token,
             name_is_unique=request.name_is_unique,
+            qualifier=request.qualifier,
             turn=request.turn,
         )
         receipt = await self._committer.submit(Envelope(request.execution_id, Start(), new=new), bounded=not by_step)
@@ -119,6 +131,8 @@ class Starter:
     def _started(self, request: StartRequest, receipt: Receipt) -> Started:
         if receipt.kind is ReceiptKind.NO_FLOW:
             raise FlowNotExists(f"flow {request.flow_name} does not exist")
+        if receipt.kind is ReceiptKind.NO_VERSION:
+            raise no_version(request.flow_name, str(request.qualifier))
         if request.turn is not None and receipt.kind is ReceiptKind.STALE:
             raise TurnTaken
         if receipt.flow is not None and receipt.kind is ReceiptKind.APPLIED:
@@ -156,6 +170,13 @@ class Starter:
             self._counted_at = asyncio.get_running_loop().time()
         finally:
             self._counting = None
+
+
+def no_version(flow_name: str, qualifier: str) -> FlowServerError:
+    """The refusal of a qualifier that names no version and no alias."""
+    if is_version(qualifier):
+        return FlowVersionNotExists(f"flow {flow_name} has no version {qualifier[:QUALIFIER_CHARACTERS]}")
+    return FlowAliasNotExists(f"flow {flow_name} has no alias {qualifier[:QUALIFIER_CHARACTERS]}")
 
 
 def check_execution_name(name: str) -> None:

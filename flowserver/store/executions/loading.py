@@ -47,6 +47,10 @@ class StoredExecution:
     """The version in the database; 0 means that there is no row yet."""
     input_text: str
     parked_error: str | None = None
+    flow_version: int | None = None
+    """The published version that a new execution runs; not loaded."""
+    flow_alias: str | None = None
+    """The alias that drew the version; not loaded."""
     leases: dict[int, str] = field(default_factory=dict, compare=False)
     """The node that makes a scope's call, by scope id, as stored."""
     saved: dict[int, SavedScope] = field(default_factory=dict, compare=False)
@@ -267,8 +271,12 @@ def lock_versions(connection: Connection, execution_ids: Iterable[str]) -> dict[
     return dict(fetch_all(connection, _LOCK_VERSIONS, {"ids": texts(connection, ids)}))
 
 
-_HEADER = [column for column in executions.c if not isinstance(column.type, Boolean)]
-"""Without booleans: loading does not need them, and SQLite has no boolean type."""
+_HEADER = [
+    column
+    for column in executions.c
+    if not isinstance(column.type, Boolean) and column.name not in ("flow_version", "flow_alias")
+]
+"""Without what loading does not need: the version, and booleans, which SQLite does not have."""
 
 _LOCK_VERSIONS = (
     select(executions.c.execution_id, executions.c.version)

@@ -39,9 +39,18 @@ class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
     redrive_count: int = 0
     redriven_at: int | None = None
     definition: str
+    flow_version: int | None = None
+    """The published version that it runs; None for the flow's own definition."""
+    flow_alias: str | None = None
+    """The alias that drew the version; None without one."""
     environment: str = ""
     role_arn: str = ""
     """The flow's current environment and role; empty if the flow was not read."""
+
+    @property
+    def qualifier(self) -> str | None:
+        """What it was started with: the alias or the version; None for the flow's own definition."""
+        return self.flow_alias or (None if self.flow_version is None else str(self.flow_version))
 
 
 _EMPTY: ColumnElement[str] = literal_column("''", Text)
@@ -61,6 +70,8 @@ def readable(*, documents: bool = True) -> Select[Any]:
         header.parked_error,
         header.redrive_count,
         header.redriven_at,
+        header.flow_version,
+        header.flow_alias,
         (func.coalesce(own.input, _EMPTY) if documents else _EMPTY).label("input"),
         (own.output if documents else null()).label("output"),
         own.error,
@@ -104,6 +115,8 @@ _SHOWN = checks_of(
         executions.c.parked_error,
         executions.c.redrive_count,
         executions.c.redriven_at,
+        executions.c.flow_version,
+        executions.c.flow_alias,
         *(column for column in execution_documents.c if column.name in ("input", "output", "error", "cause")),
     ]
 )
@@ -126,6 +139,8 @@ def row_of_new(stored: StoredExecution, flow: FlowRow) -> ExecutionRow:
         cause=execution.cause,
         parked_error=None,
         definition=flow.definition,
+        flow_version=stored.flow_version,
+        flow_alias=stored.flow_alias,
         environment=flow.environment,
         role_arn=flow.role_arn,
     )

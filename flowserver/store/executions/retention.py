@@ -25,6 +25,7 @@ from flowserver.store.schema.tables import (
     kept_scopes,
     scopes,
 )
+from flowserver.store.schema.version_tables import flow_versions
 from flowserver.store.sql.unreadable import is_text
 
 HIDDEN: Final = ""
@@ -127,7 +128,7 @@ def forget_flows(connection: Connection, before_ms: int, limit: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """Definitions of a flow that no execution refers to, valid while the flow's `modified_at` is this."""
+    """Definitions of a flow that neither executions nor versions refer to, valid while its `modified_at` is this."""
 
     flow_id: str
     modified_at: int
@@ -135,7 +136,7 @@ class Unused:
 
 
 def unused_definitions(connection: Connection, before_ms: int) -> list[Unused]:
-    """Definitions that were replaced before the instant and have no executions.
+    """Definitions that were replaced before the instant, are not published and have no executions.
 
     Reads every header of a flow that has replaced definitions. For the instant see `forget_flows`.
     """
@@ -146,9 +147,11 @@ def unused_definitions(connection: Connection, before_ms: int) -> list[Unused]:
     found = []
     for flow in connection.execute(query).all():
         used = select(header.definition_id).where(header.flow_id == flow.flow_id).distinct()
+        published = select(flow_versions.c.definition_id).where(flow_versions.c.flow_id == flow.flow_id)
         own = select(definitions.c.definition_id).where(definitions.c.flow_id == flow.flow_id)
         unused = set(filter(is_text, connection.execute(own).scalars()))
-        unused -= {flow.definition_id, *connection.execute(used).scalars()}
+        # In this order: once a version is deleted, all its starts have committed.
+        unused -= {flow.definition_id, *connection.execute(published).scalars(), *connection.execute(used).scalars()}
         found.append(Unused(flow.flow_id, flow.modified_at, sorted(unused)))
     return [each for each in found if each.definition_ids]
 

@@ -170,6 +170,8 @@ def _new_header(stored: StoredExecution) -> dict[str, Any]:
         "started_at": execution.started_at,
         "deadline_at": execution.deadline_at,
         "callback_token": execution.callback_token,
+        "flow_version": stored.flow_version,
+        "flow_alias": stored.flow_alias,
     }
 
 

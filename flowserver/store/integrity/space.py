@@ -4,7 +4,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, literal, select, tablesample
 
-from flowserver.store.schema import invocation_tables, queue_tables, schedule_tables, tables  # noqa: F401 - metadata
+from flowserver.store.schema import (  # noqa: F401 - for the metadata
+    invocation_tables,
+    queue_tables,
+    schedule_tables,
+    tables,
+    version_tables,
+)
 from flowserver.store.schema.metadata import metadata
 
 SAMPLED_PAGES = 500

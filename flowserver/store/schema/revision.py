@@ -28,6 +28,7 @@ REVISIONS: Final = (
     "0016",
     "0017",
     "0018",
+    "0019",
 )
 """The revision of every migration, oldest first."""
 

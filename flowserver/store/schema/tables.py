@@ -1,6 +1,6 @@
 """The tables of flows, executions, functions and the server itself, and their indexes.
 
-With `invocation_tables` and `queue_tables` they are the only source of the schema; a test checks that `migrations/`
+With the other `…_tables` of this folder they are the only source of the schema; a test checks that `migrations/`
 produce exactly it.
 
 JSON is stored as text and never queried inside. Instants are integer ms since the epoch. Frequent statements use the
@@ -22,10 +22,12 @@ flows = Table(
     *required(BigInteger, "created_at", "modified_at"),
     Column("deleted_at", BigInteger),
     Column("retention_days", Integer),
+    Column("last_version", Integer, nullable=False, server_default=text("0")),
 )
 """Flows. The row of a deleted flow stays while executions refer to it; its name is free at once.
 
-`retention_days` is how long ended executions are kept: 0 for ever, NULL for the server's setting.
+`retention_days` is how long ended executions are kept: 0 for ever, NULL for the server's setting. `last_version` is the
+number of the version that was published last, 0 before the first.
 """
 partial_index("uq_flows_live_name", flows.c.name, unique=True, where=text("deleted_at IS NULL"))
 partial_index("ix_flows_deleted", flows.c.flow_id, where=text("deleted_at IS NOT NULL"))
@@ -41,6 +43,7 @@ definitions = Table(
 """The definitions of flows; a text never changes. An execution keeps the definition that it started with."""
 
 RUNNING = text("status = 'Running'")
+RUNNING_VERSION = text("flow_version IS NOT NULL AND status = 'Running'")
 NOT_ENDED = text("status NOT IN ('Succeeded', 'Failed', 'Stopped', 'TimedOut')")
 """Running, or with a damaged status."""
 
@@ -68,6 +71,8 @@ executions = Table(
     Column("document_bytes", BigInteger, nullable=False, server_default=text("0")),
     Column("redrive_count", Integer, nullable=False, server_default=text("0")),
     Column("redriven_at", BigInteger),
+    Column("flow_version", Integer),
+    Column("flow_alias", Text),
     CheckConstraint(
         "status IN ('Running', 'Succeeded', 'Failed', 'Stopped', 'TimedOut')",
         name="status",
@@ -81,6 +86,8 @@ with an older copy cannot write.
 `callback_due` marks an ended execution whose result has not reached the waiting task; `parked_error` is set if the
 server could not run the execution. `document_bytes` is the size of all `local` and `step_input` of its scopes, known
 before they are read; after the end, of those that it keeps for a redrive. `redriven_at` is the last redrive's instant.
+`flow_version` is the published version that it runs, NULL for the flow's own definition, and `flow_alias` the alias
+that chose it.
 """
 Index(
     "ix_executions_flow_id_status",
@@ -95,6 +102,7 @@ partial_index("ix_executions_callback_due", executions.c.callback_due, where=CAL
 partial_index(
     "ix_executions_parked", executions.c.flow_id, executions.c.started_at.desc(), executions.c.name, where=PARKED
 )
+partial_index("ix_executions_flow_version", executions.c.flow_id, executions.c.flow_version, where=RUNNING_VERSION)
 
 execution_documents = Table(
     "execution_documents",

@@ -14,6 +14,7 @@ LIMITS = Limits()
 
 NAME_PATTERN = "^" + NAME.pattern.replace(r"\Z", "$")
 TOKEN_PATTERN = r"^[A-Za-z0-9_:./-]+$"  # noqa: S105 - a pattern, no secret
+QUALIFIER_PATTERN = r"^([A-Za-z_][A-Za-z0-9_-]{0,127}|[0-9]{1,9})$"
 
 Name = Annotated[
     str,

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from flowserver.api.rest.models.base import (
     LIMITS,
+    QUALIFIER_PATTERN,
     TOKEN_PATTERN,
     Instant,
     Name,
@@ -57,6 +58,8 @@ _SUMMARY: JsonObject = {
     "error": None,
     "cause": None,
     "parkedError": None,
+    "version": 3,
+    "alias": "prod",
     "startedTime": "2026-01-02T03:04:05.678Z",
     "stoppedTime": "2026-01-02T03:04:06.001Z",
     "redriveCount": 0,
@@ -79,6 +82,11 @@ class ExecutionSummary(Resource):
         str | None,
         Field(description="Why the server has set a running execution aside (parked it); null while all is well."),
     ]
+    version: Annotated[
+        int | None,
+        Field(description="The published version of the flow that it runs; null for the flow's own definition."),
+    ]
+    alias: Annotated[str | None, Field(description="The alias that chose the version; null without one.")]
     started_time: Instant
     stopped_time: Annotated[Instant | None, Field(description="Null while it runs.")]
     redrive_count: Annotated[int, Field(description="How often it was redriven after it had ended.")]
@@ -99,6 +107,8 @@ def _summary(row: ExecutionRow) -> dict[str, Any]:
         "error": row.error,
         "cause": row.cause,
         "parked_error": row.parked_error,
+        "version": row.flow_version,
+        "alias": row.flow_alias,
         "started_time": format_instant(row.started_at),
         "stopped_time": None if row.stopped_at is None else format_instant(row.stopped_at),
         "redrive_count": row.redrive_count,
@@ -155,6 +165,14 @@ class StartExecution(RequestBody):
     callback_task_token: Annotated[
         str | None,
         Field(description="Token of a waiting task that is to be told how this execution ends."),
+    ] = None
+    qualifier: Annotated[
+        str | None,
+        Field(
+            pattern=QUALIFIER_PATTERN,
+            description="The published version to run, such as `3`, or the alias that chooses it; the flow's own "
+            "definition if absent, null or `LATEST`.",
+        ),
     ] = None
 
 

@@ -1,0 +1,1 @@
+"""How an alias divides the starts of a flow among its versions."""
