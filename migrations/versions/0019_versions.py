@@ -38,7 +38,7 @@ def upgrade() -> None:
         sa.Column("modified_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
             "other_weight BETWEEN 0 AND 100 AND (other_version IS NOT NULL OR other_weight = 0)",
-            name="ck_flow_aliases_other_weight",
+            name="other_weight",
         ),
         sa.PrimaryKeyConstraint("flow_id", "name", name="pk_flow_aliases"),
         sqlite_with_rowid=False,

@@ -60,6 +60,9 @@ def test_its_operations() -> None:
         *("list_functions", "get_function", "put_function", "delete_function"),
         *("list_all_schedules", "list_schedules", "create_schedule", "get_schedule", "put_schedule", "update_schedule"),
         *("delete_schedule", "pause_schedule", "resume_schedule", "trigger_schedule", "backfill_schedule"),
+        *("publish_flow_version", "list_flow_versions", "get_flow_version", "delete_flow_version"),
+        *("list_flow_aliases", "create_flow_alias", "get_flow_alias", "put_flow_alias", "update_flow_alias"),
+        "delete_flow_alias",
         *("list_parked_invocations", "get_invocation", "restart_invocation", "stop_invocation"),
     }
 

@@ -90,18 +90,18 @@ async def test_deleting_a_version(client: httpx.AsyncClient) -> None:
     assert (again.status_code, again.json()["version"]) == (201, 4)  # numbers are not used again
 
 
-async def test_an_alias_divides_starts(client: httpx.AsyncClient) -> None:
+async def test_a_start_runs_what_an_alias_routes_to(client: httpx.AsyncClient) -> None:
     await publish(client, PASS, SECOND)
     created = await client.post("/v1/flows/f/aliases", json={"name": "prod", "routes": [{"version": 1}]})
     assert (created.status_code, created.headers["location"]) == (201, "/v1/flows/f/aliases/prod")
     assert created.json()["routes"] == [{"version": 1, "weight": 100}]
     execution = await start(client, qualifier="prod")
     assert (execution["version"], execution["alias"], execution["definition"]) == (1, "prod", PASS)
-    half = [{"version": 1, "weight": 50}, {"version": 2, "weight": 50}]
-    changed = await client.patch("/v1/flows/f/aliases/prod", json={"routes": half})
-    assert (changed.status_code, changed.json()["routes"]) == (200, half)
-    drawn = {(await start(client, qualifier="prod"))["version"] for _ in range(64)}
-    assert drawn == {1, 2}  # one of them alone: once in 2**63
+    for old, new, version in ((100, 0, 1), (0, 100, 2)):
+        routes = [{"version": 1, "weight": old}, {"version": 2, "weight": new}]
+        changed = await client.patch("/v1/flows/f/aliases/prod", json={"routes": routes})
+        assert (changed.status_code, changed.json()["routes"]) == (200, routes)
+        assert {(await start(client, qualifier="prod"))["version"] for _ in range(8)} == {version}
 
 
 async def test_changes_of_an_alias_do_not_overwrite_each_other(client: httpx.AsyncClient) -> None:
