@@ -133,17 +133,9 @@ class Limits:
         error="429 ResourceThrottled",
     )
     flow_versions_max: int = _limit(
-        1_000,
-        unit="versions",
-        reason="published versions of one flow; each keeps its definition until it is deleted",
-        error="429 ResourceThrottled",
+        1_000, unit="versions", reason="versions of one flow; each keeps its definition", error="429 ResourceThrottled"
     )
-    flow_aliases_max: int = _limit(
-        100,
-        unit="aliases",
-        reason="aliases of one flow",
-        error="429 ResourceThrottled",
-    )
+    flow_aliases_max: int = _limit(100, unit="aliases", reason="aliases of one flow", error="429 ResourceThrottled")
     step_data_bytes_max: int = _limit(
         262_144,
         32_768,
@@ -265,10 +257,7 @@ class Limits:
         error="none: the next turn goes on",
     )
     describe_wait_seconds_max: int = _limit(
-        60,
-        unit="seconds",
-        reason="DescribeExecution.WaitTimeSeconds, as documented",
-        error="400 InvalidArgument",
+        60, unit="seconds", reason="DescribeExecution.WaitTimeSeconds, as documented", error="400 InvalidArgument"
     )
     sync_wait_seconds_max: int = _limit(
         300,
@@ -276,12 +265,7 @@ class Limits:
         reason="StartSyncExecution answers within five minutes, the documented life of an express execution",
         error="none: the reply's Status is Running and the execution goes on",
     )
-    page_max: int = _limit(
-        1_000,
-        unit="items",
-        reason="ListFlows and GetExecutionHistory",
-        error="400 InvalidArgument",
-    )
+    page_max: int = _limit(1_000, unit="items", reason="ListFlows and GetExecutionHistory", error="400 InvalidArgument")
     page_bytes_max: int = _limit(
         4_194_304,
         unit="bytes",

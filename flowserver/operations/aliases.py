@@ -143,7 +143,7 @@ class AliasOperations:
 
     def _new(self, name: str, routes: Sequence[Route], description: str) -> AliasRow:
         if not is_alias_name(name):
-            rule = f"must not be {LATEST}, which stands for the flow's own definition" if name == LATEST else NAME_RULE
+            rule = f"must not be {LATEST}, which means the flow's own definition" if name == LATEST else NAME_RULE
             raise InvalidArgument(f"the name of an alias {rule}")
         check_description(description)
         now = self._engine.clock.now_ms()

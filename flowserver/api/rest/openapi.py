@@ -31,9 +31,21 @@ from flowserver.api.rest.models.schedules import (
 )
 from flowserver.api.rest.models.steps import StepPage
 from flowserver.api.rest.models.tasks import TaskFailure, TaskReceipt, TaskSuccess
+from flowserver.api.rest.models.versions import (
+    CreateAlias,
+    FlowAlias,
+    FlowAliasPage,
+    FlowVersion,
+    FlowVersionPage,
+    PublishVersion,
+    PutAlias,
+    UpdateAlias,
+)
 
 MODELS = (
     *(FlowPage, Flow, DeployedFlow, CreateFlow, PutFlow, UpdateFlow),
+    *(FlowVersionPage, FlowVersion, PublishVersion),
+    *(FlowAliasPage, FlowAlias, CreateAlias, PutAlias, UpdateAlias),
     *(ExecutionPage, Execution, StartExecution, StopExecution, StepPage, EventPage),
     *(RedriveExecution, RedrivePreview, RedriveMany, ManyRedriven),
     *(SchedulePage, Schedule, CreateSchedule, PutSchedule, UpdateSchedule),
@@ -63,6 +75,8 @@ that is not known is an error.
 
 TAGS = [
     {"name": "flows", "description": "What can be executed."},
+    {"name": "versions", "description": "Definitions of flows that were published and do not change."},
+    {"name": "aliases", "description": "Names that route starts to versions."},
     {"name": "executions", "description": "Flows at work, and their histories."},
     {"name": "schedules", "description": "When flows start by themselves."},
     {"name": "tasks", "description": "Callbacks of steps with the pattern `waitForCallback`."},

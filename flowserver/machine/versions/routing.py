@@ -70,7 +70,7 @@ def version_in(text: str) -> int | None:
 
 
 def is_version(qualifier: str) -> bool:
-    """Whether the qualifier stands for a version, not for an alias: it has digits only."""
+    """Whether the qualifier names a version, not an alias: it has digits only."""
     return _DIGITS.match(qualifier) is not None
 
 
