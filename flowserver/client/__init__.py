@@ -30,6 +30,7 @@ from flowserver.client.results import (
     Function,
     Invocation,
     Schedule,
+    Task,
 )
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ __all__ = [
     "NotPermitted",
     "Schedule",
     "ServerFault",
+    "Task",
     "Throttled",
     "Unreachable",
     "WaitedTooLong",

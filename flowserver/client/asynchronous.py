@@ -131,6 +131,7 @@ class AsyncClient:
     put_function = _awaiting(calls.put_function)
     delete_function = _awaiting(calls.delete_function)
     change_invocation = _awaiting(calls.change_invocation)
+    tasks = _async_listing(calls.tasks)
     succeed_task = _awaiting(calls.succeed_task)
     fail_task = _awaiting(calls.fail_task)
     parked_invocations = _async_listing(calls.parked_invocations)

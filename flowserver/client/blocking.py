@@ -133,6 +133,7 @@ class Client:
     put_function = _calling(calls.put_function)
     delete_function = _calling(calls.delete_function)
     change_invocation = _calling(calls.change_invocation)
+    tasks = _listing(calls.tasks)
     succeed_task = _calling(calls.succeed_task)
     fail_task = _calling(calls.fail_task)
     parked_invocations = _listing(calls.parked_invocations)

@@ -19,6 +19,7 @@ from flowserver.client.results import (
     Json,
     Nothing,
     Result,
+    Task,
     typed,
 )
 
@@ -274,6 +275,11 @@ def change_invocation(name: str, invocation_id: str, action: str) -> Conversatio
 
 
 # Tasks
+
+
+def tasks(flow: str | None = None, *, older_than_seconds: int | None = None) -> Listing[Task]:
+    """Tasks that wait for a report, those of the oldest executions first."""
+    return Listing(path_of("tasks"), "tasks", Task, {"flow": flow, "olderThanSeconds": older_than_seconds})
 
 
 def succeed_task(token: str, output: Any = None) -> Conversation[Nothing]:

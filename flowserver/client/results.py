@@ -128,6 +128,17 @@ class Schedule(Result, frozen=True):
         return f"{self.flow_name}/{self.name}"
 
 
+class Task(Result, frozen=True):
+    """A task that waits for a report with its token."""
+
+    flow_name: str
+    execution_name: str
+    task_token: str
+    step_name: str = ""
+    entered_time: str = ""
+    due_time: str | None = None
+
+
 class Nothing(Result, frozen=True):
     """An answer of which nothing is read but its document."""
 

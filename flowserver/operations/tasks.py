@@ -1,18 +1,52 @@
-"""Redeeming task tokens."""
+"""Task tokens: which tasks wait for a report, and the reports."""
 
-from flowserver.base.errors import InvalidArgument, TaskAlreadyCompleted, TaskInvalidState
+from dataclasses import dataclass
+from functools import partial
+
+from flowserver.base.errors import FlowNotExists, InvalidArgument, TaskAlreadyCompleted, TaskInvalidState
 from flowserver.engine.commit.items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.starting import parse_input
 from flowserver.machine.messages import Failure, Result, Success, TaskReported
+from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
+from flowserver.store.executions.waiting_tasks import ScopeKey, WaitingTask, list_waiting_tasks
+from flowserver.store.flows import find_flow
+
+SCOPE_DIGITS_MAX = 9
+"""Numbers of scopes are 32-bit numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTask:
+    """A task that waits, with the token that settles it."""
+
+    task: WaitingTask
+    token: str
 
 
 class TaskOperations:
-    """ReportTaskSucceeded and ReportTaskFailed."""
+    """ReportTaskSucceeded and ReportTaskFailed, and the list of tasks that wait for one of them."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    async def list_waiting(
+        self, flow: str | None, *, older_than_seconds: int, next_token: str | None, limit: int | None
+    ) -> Page[ShownTask]:
+        """Tasks that have waited for so long at least, the oldest executions first; of one flow or of all.
+
+        A page may be short, or even empty, and have a next one. Raises InvalidArgument and FlowNotExists.
+        """
+        engine = self._engine
+        size = check_limit(limit, engine.limits.page_max)
+        after = _key_of(next_token)
+        if flow is not None and await engine.reader.ask(partial(find_flow, name=flow)) is None:
+            raise FlowNotExists(f"flow {flow} does not exist")
+        before = engine.clock.now_ms() - 1000 * older_than_seconds if older_than_seconds else None
+        page = await engine.lists.ask(lambda c: list_waiting_tasks(c, flow, before, after, size))
+        shown = [ShownTask(each, engine.tokens.make(*each.key, each.entered_event_id, None)) for each in page.tasks]
+        return Page(shown, None if page.last is None else f"{page.last.scope_id}:{page.last.execution_id}")
 
     async def report_succeeded(self, token: str, output_text: str) -> int:
         """Settle a task with its output (JSON text of an object); returns the id of the event that records it.
@@ -47,3 +81,13 @@ class TaskOperations:
                 raise TaskInvalidState("the task's execution is parked and takes no report now; try again later")
             case _:
                 raise TaskAlreadyCompleted
+
+
+def _key_of(next_token: str | None) -> ScopeKey:
+    """Where a page begins; raises InvalidArgument if this server did not give the token."""
+    if next_token is None:
+        return ScopeKey("", 0)
+    number, colon, execution_id = next_token.partition(":")
+    if not (colon and number.isascii() and number.isdigit() and len(number) <= SCOPE_DIGITS_MAX):
+        raise InvalidArgument("this server did not give this nextToken")
+    return ScopeKey(execution_id, int(number))

@@ -38,7 +38,7 @@ def test_the_version_is_shown_with_any_variable(run, monkeypatch, variable):
 def test_commands_are_those_that_are_documented():
     assert {" ".join(names) for names in COMMANDS} == {
         "serve", "migrate", "restore", "validate", "doctor", "start", "watch", "apply", "status",
-        "flows list", "flows get", "flows diff", "flows delete", "tasks succeed", "tasks fail",
+        "flows list", "flows get", "flows diff", "flows delete", "tasks list", "tasks succeed", "tasks fail",
         "context list", "context set", "context use", "context delete", "invocations list",
         "executions list", "executions describe", "executions history", "executions stop", "executions restart",
         "executions redrive", "schedules list", "schedules get", "schedules create", "schedules update",

@@ -63,6 +63,27 @@ def test_a_task_succeeds_or_fails(flowserver, asked, tmp_path):
     assert flowserver("tasks", "fail", "nonsense", "--error", "E").exit_code == 1
 
 
+def test_waiting_tasks_are_listed(flowserver, asked):
+    for _, waiting in ((each["executionName"], each["taskToken"]) for each in _listed(flowserver)):
+        flowserver("tasks", "fail", waiting, "--error", "Cleared")
+    pairs = [asked() for _ in range(3)]
+    listed = _listed(flowserver, "--flow", "ask")
+    assert [(f"ask/{each['executionName']}", each["taskToken"]) for each in listed] == pairs
+    assert {each["stepName"] for each in listed} == {"ask"}
+    assert _listed(flowserver, "--older-than", "1d") == []
+    assert flowserver("tasks", "list", "--flow", "aks").exit_code == 3
+    table = flowserver("tasks", "list").stdout
+    assert table.splitlines()[0].split() == ["EXECUTION", "STEP", "SINCE", "DUE", "TOKEN"]
+    assert flowserver("tasks", "list", "-o", "name").stdout.split() == [token for _, token in pairs]
+    done = flowserver("tasks", "succeed", "-", "--output", '{"approved": 1}', stdin=pairs[1][1])
+    assert done.exit_code == 0
+    assert len(_listed(flowserver)) == 2
+
+
+def _listed(flowserver, *arguments):
+    return json.loads(flowserver("tasks", "list", *arguments, "-o", "json").stdout)
+
+
 def test_status(flowserver, server, asked):
     asked()
     text = flowserver("status").stdout

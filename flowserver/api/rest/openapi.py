@@ -30,7 +30,7 @@ from flowserver.api.rest.models.schedules import (
     UpdateSchedule,
 )
 from flowserver.api.rest.models.steps import StepPage
-from flowserver.api.rest.models.tasks import TaskFailure, TaskReceipt, TaskSuccess
+from flowserver.api.rest.models.tasks import TaskFailure, TaskPage, TaskReceipt, TaskSuccess
 from flowserver.api.rest.models.versions import (
     CreateAlias,
     FlowAlias,
@@ -50,7 +50,7 @@ MODELS = (
     *(RedriveExecution, RedrivePreview, RedriveMany, ManyRedriven),
     *(SchedulePage, Schedule, CreateSchedule, PutSchedule, UpdateSchedule),
     *(ScheduleNote, TriggerSchedule, ScheduleTrigger, BackfillSchedule, ScheduleBackfill),
-    *(TaskSuccess, TaskFailure, TaskReceipt),
+    *(TaskPage, TaskSuccess, TaskFailure, TaskReceipt),
     *(FunctionPage, Function, PutFunction),
     *(InvocationPage, Invocation),
     *(ValidateDefinition, DefinitionReport, Problem),

@@ -1,21 +1,40 @@
-"""/v1/tasks: reports on tasks that wait for them."""
+"""/v1/tasks: tasks that wait for a report, and the reports."""
 
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Query
 from starlette.responses import Response
 
-from flowserver.api.rest.answers import answer
+from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body, json_request
-from flowserver.api.rest.models.tasks import TaskFailure, TaskReceipt, TaskSuccess
+from flowserver.api.rest.models.tasks import TaskFailure, TaskPage, TaskQuery, TaskReceipt, TaskSuccess, WaitingTask
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.routing import Ops, rest_router
-from flowserver.base.errors import MissingParameter, TaskAlreadyCompleted, TaskInvalidState, UnsupportedMediaType
+from flowserver.base.errors import (
+    FlowNotExists,
+    MissingParameter,
+    TaskAlreadyCompleted,
+    TaskInvalidState,
+    UnsupportedMediaType,
+)
 from flowserver.base.json_values import dump_json
 
 router = rest_router("/tasks", "tasks")
 
 REPORT_PROBLEMS = problems(MissingParameter, TaskAlreadyCompleted, TaskInvalidState, UnsupportedMediaType)
+
+
+@router.get("", summary="List waiting tasks", response_model=TaskPage, responses=problems(FlowNotExists))
+async def list_tasks(operations: Ops, query: Annotated[TaskQuery, Query()]) -> Response:
+    """Tasks that wait for a report with their token, those of the oldest executions first.
+
+    A page may be short, or even empty, and have a `nextToken` all the same, if very many other steps wait: go on until
+    `nextToken` is null.
+    """
+    page = await operations.tasks.list_waiting(
+        query.flow, older_than_seconds=query.older_than_seconds, next_token=query.next_token, limit=query.limit
+    )
+    return await page_answer(operations, page, "tasks", WaitingTask.of)
 
 
 @router.post(

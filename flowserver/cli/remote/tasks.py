@@ -1,5 +1,7 @@
 """The commands `flowserver tasks …`: reports on tasks that wait for an answer from outside."""
 
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Annotated
 
 import typer
@@ -7,13 +9,20 @@ import typer
 from flowserver.cli.choices import takes_choices
 from flowserver.cli.documents import show_document
 from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.flows import Limit
+from flowserver.cli.remote.output import show_list
 from flowserver.cli.remote.session import Session, read_text
 from flowserver.cli.remote.start import input_of
+from flowserver.cli.remote.times import seconds_of, shown_instant
 from flowserver.client.results import Nothing
 
 tasks = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Token = Annotated[str, typer.Argument(metavar="TOKEN|@FILE|-", help="The task's token; - is standard input.")]
+OfFlow = Annotated[str | None, typer.Option("--flow", metavar="FLOW", help="Only tasks of this flow.")]
+OlderThan = Annotated[
+    str | None, typer.Option("--older-than", metavar="DURATION", help="Only those that have waited for so long: 1h.")
+]
 Output = Annotated[
     str | None, typer.Option("--output", metavar="JSON|@FILE|-", help="The task's result, a JSON object.")
 ]
@@ -24,7 +33,33 @@ Cause = Annotated[str | None, typer.Option("--cause", help="What happened, in wo
 @tasks.callback()
 @takes_choices
 def _tasks() -> None:
-    """Answer tasks that wait for an answer."""
+    """List and answer tasks that wait for an answer."""
+
+
+@tasks.command("list")
+@remote
+def list_tasks(session: Session, flow: OfFlow = None, older_than: OlderThan = None, limit: Limit = 50) -> None:
+    """List the tasks that wait, the oldest executions first.
+
+    `-o name` prints their tokens.
+
+    \b
+    Examples:
+      flowserver tasks list --flow order --older-than 1h
+      flowserver tasks list -o name
+    """
+    seconds = None if older_than is None else int(seconds_of(older_than, "--older-than"))
+    asked = None if flow is None else session.flow(flow)
+    found = list(islice(session.client.tasks(asked, older_than_seconds=seconds), limit))
+    now = datetime.now(UTC)
+    columns = {
+        "EXECUTION": lambda one: f"{one.flow_name}/{one.execution_name}",
+        "STEP": lambda one: one.step_name,
+        "SINCE": lambda one: shown_instant(one.entered_time, now),
+        "DUE": lambda one: shown_instant(one.due_time, now),
+        "TOKEN": lambda one: one.task_token,
+    }
+    show_list(session, found, columns, lambda one: one.task_token, "No task waits.")
 
 
 @tasks.command("succeed")
@@ -60,4 +95,4 @@ def _show(session: Session, receipt: Nothing, verb: str) -> None:
     if session.output in ("json", "yaml"):
         show_document(session.output, receipt.document)
     else:
-        typer.echo(f"{verb}: the execution goes on")
+        typer.echo(f"{verb}: the execution continues")

@@ -56,7 +56,7 @@ def test_its_operations() -> None:
             "list_events",
             "stream_events",
         ),
-        *("report_task_succeeded", "report_task_failed"),
+        *("list_tasks", "report_task_succeeded", "report_task_failed"),
         *("list_functions", "get_function", "put_function", "delete_function"),
         *("list_all_schedules", "list_schedules", "create_schedule", "get_schedule", "put_schedule", "update_schedule"),
         *("delete_schedule", "pause_schedule", "resume_schedule", "trigger_schedule", "backfill_schedule"),

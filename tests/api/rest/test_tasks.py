@@ -71,3 +71,16 @@ async def test_an_output_has_a_bound(client: httpx.AsyncClient, waiting: str) ->
     report = {"taskToken": waiting, "output": {"x": "y" * 262_144}}
     assert_problem(await client.post("/v1/tasks/succeed", json=report), 400, "InvalidArgument")
     assert (await client.get(RUN)).json()["status"] == "Running"
+
+
+async def test_waiting_tasks_are_listed_until_they_are_reported(client: httpx.AsyncClient, waiting: str) -> None:
+    [task] = (await client.get("/v1/tasks")).json()["tasks"]
+    assert (task["flowName"], task["executionName"], task["stepName"]) == ("ask", "run", "ask")
+    assert task["taskToken"] == waiting
+    assert (await client.get("/v1/tasks?flow=ask")).json()["tasks"] == [task]
+    assert (await client.get("/v1/tasks?olderThanSeconds=86400")).json() == {"tasks": [], "nextToken": None}
+    assert_problem(await client.get("/v1/tasks?flow=none"), 404, "FlowNotExists")
+    for token in ("x", "1", "9999999999:e", ":e"):
+        assert_problem(await client.get(f"/v1/tasks?nextToken={token}"), 400, "InvalidArgument")
+    await client.post("/v1/tasks/succeed", json={"taskToken": waiting})
+    assert (await client.get("/v1/tasks")).json()["tasks"] == []

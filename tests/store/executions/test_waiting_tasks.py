@@ -1,0 +1,68 @@
+"""Tasks that wait for a report are listed page by page; a page reads a bounded number of scopes."""
+
+import pytest
+from sqlalchemy import text
+
+from flowserver.machine.state import Status, WaitKind
+from flowserver.store.executions import waiting_tasks
+from flowserver.store.executions.waiting_tasks import ScopeKey, list_waiting_tasks
+from flowserver.store.sql.database import Database
+from tests.store.effort import effort_of
+from tests.store.rows import end, keep_flow, new_execution, save_new, scope
+
+START = ScopeKey("", 0)
+
+
+def keep(database: Database, execution_id: str, *waits: WaitKind, ends: bool = False) -> None:
+    with database.write() as connection:
+        stored = new_execution(execution_id)
+        if ends:
+            end(stored, Status.SUCCEEDED)
+        save_new(connection, stored, *(scope(number, wait, wake_at=9) for number, wait in enumerate(waits, 1)))
+
+
+def test_pages_hold_every_waiting_task_once(database: Database) -> None:
+    with database.write() as connection:
+        keep_flow(connection, "f", "flow-f")
+    keep(database, "a", WaitKind.TOKEN, WaitKind.TIMER, WaitKind.TOKEN)
+    keep(database, "b", WaitKind.TIMER)
+    keep(database, "c", WaitKind.TOKEN)
+    with database.read() as connection:
+        first = list_waiting_tasks(connection, None, None, START, 2)
+        assert [each.key for each in first.tasks] == [("a", 1), ("a", 3)]
+        assert first.last is not None
+        rest = list_waiting_tasks(connection, None, None, first.last, 2)
+        assert ([each.key for each in rest.tasks], rest.last) == ([("c", 1)], None)
+        assert list_waiting_tasks(connection, "another", None, START, 2).tasks == []
+
+
+def test_a_page_of_other_waits_is_short_and_goes_on(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_tasks, "SCANNED_MAX", 3)
+    for name in "abcdef":
+        keep(database, name, WaitKind.TIMER)
+    keep(database, "g", WaitKind.TOKEN)
+    with database.read() as connection:
+        pages, after = [], START
+        while after is not None:
+            page = list_waiting_tasks(connection, None, None, after, 10)
+            pages.append([each.key.execution_id for each in page.tasks])
+            after = page.last
+    assert pages == [[], [], ["g"]]
+
+
+def test_a_page_costs_the_same_however_many_wait_otherwise(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_tasks, "SCANNED_MAX", 20)
+
+    def effort() -> int:
+        with database.read() as connection:
+            if connection.dialect.name == "postgresql":  # which reads a table of so few rows whole
+                connection.execute(text("SET LOCAL enable_seqscan = off"))
+                connection.execute(text("SET LOCAL enable_bitmapscan = off"))
+            return effort_of(connection, lambda c: list_waiting_tasks(c, None, None, START, 10))
+
+    for number in range(40):
+        keep(database, f"e{number:03}", WaitKind.TIMER)
+    few = effort()
+    for number in range(40, 400):
+        keep(database, f"e{number:03}", WaitKind.TIMER)
+    assert effort() <= 2 * few
