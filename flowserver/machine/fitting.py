@@ -1,39 +1,14 @@
-"""Where the scopes of an ended execution are: their paths for people, and their places in another definition.
+"""Where the scopes of an ended execution are in another definition.
 
 A scope is stored by numbers of lists and steps. Another definition has other numbers, so scopes are found again by
 names: of the steps that opened them, and of the step that each is at.
 """
 
-from collections.abc import Iterator
-
 from flowserver.expressions.paths import find
 from flowserver.language.graph import ChoiceStep, Flow, ForeachStep, ParallelStep, Step, StepList
 from flowserver.machine.state import Execution, Scope
+from flowserver.machine.step_paths import path_of
 from flowserver.machine.steps.choice import option_of
-
-
-def open_steps(flow: Flow, execution: Execution) -> Iterator[tuple[Scope, str]]:
-    """The innermost scopes, each with the path of the step that it is at: `pack[17].label`, `pay`."""
-    for scope in execution.scopes.values():
-        if not execution.opened_by(scope):
-            yield scope, path_of(flow, execution, scope)
-
-
-def path_of(flow: Flow, execution: Execution, scope: Scope) -> str:
-    """The path of the step that the scope is at; `pack[17]` or "" if it is at the end of its list."""
-    names = flow.lists[scope.list_id].steps[scope.step_index : scope.step_index + 1]
-    within = _within(flow, execution, scope)
-    return ".".join(part for part in (within, *(step.name for step in names)) if part)
-
-
-def _within(flow: Flow, execution: Execution, scope: Scope) -> str:
-    """The path of the scope's list: that of the step that opened it, with the number of the branch or iteration."""
-    if scope.parent_id is None:
-        return ""
-    parent = execution.scopes[scope.parent_id]
-    step = flow.lists[parent.list_id].steps[parent.step_index]
-    number = f"[{scope.item}]" if isinstance(step, (ParallelStep, ForeachStep)) else ""
-    return path_of(flow, execution, parent) + number
 
 
 def fit(old: Flow, new: Flow, execution: Execution) -> list[str]:

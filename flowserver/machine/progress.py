@@ -10,6 +10,7 @@ from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
 from flowserver.machine.sizes import Excess, measure_plain
 from flowserver.machine.state import Scope, Status, WaitKind
+from flowserver.machine.step_paths import path_of
 from flowserver.machine.turn import Turn
 
 
@@ -123,6 +124,7 @@ def fail_step(turn: Turn, scope: Scope, failure: Failure) -> None:
     Only a task's own `catch` handles failures, so this ends the execution.
     """
     scope.has_failed = True
+    turn.execution.failed_step = path_of(turn.flow, turn.execution, scope)
     while True:
         _cancel_opened_by(turn, scope)
         turn.record_in(scope, EventType.STEP_FAILED, error=failure.error, cause=failure.cause)

@@ -43,7 +43,8 @@ def run_again(turn: Turn, message: Redrive) -> int:
     execution = turn.execution
     assert (execution.status, Status.RUNNING) in LEGAL_STATUSES
     execution.status = Status.RUNNING
-    execution.stopped_at = execution.output = execution.error = execution.cause = None
+    execution.stopped_at = execution.output = None
+    execution.error = execution.cause = execution.failed_step = None
     execution.redrive_count += 1
     execution.redriven_at = turn.environment.now_ms
     execution.deadline_at = deadline_of(turn)

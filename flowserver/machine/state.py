@@ -128,6 +128,8 @@ class Execution:
     output: JsonObject | None = None
     error: str | None = None
     cause: str | None = None
+    failed_step: str | None = None
+    """The path of the step whose failure ended it."""
     document_bytes: int = 0
     """Of the documents of all its scopes, and of finished branches and iterations that wait for the join."""
     redrive_count: int = 0

@@ -19,9 +19,10 @@ from flowserver.language.diagnostics import DefinitionRejected
 from flowserver.language.graph import Flow, Pattern, TaskStep
 from flowserver.language.parser import parse_stored
 from flowserver.machine.events import EventType
-from flowserver.machine.fitting import fit, open_steps
+from flowserver.machine.fitting import fit
 from flowserver.machine.messages import Redrive, Rewind
 from flowserver.machine.state import Execution, Scope
+from flowserver.machine.step_paths import open_steps
 from flowserver.store.executions.history import list_events, scan_history
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of
 from flowserver.store.executions.loading import StoredExecution, read_header

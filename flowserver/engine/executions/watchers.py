@@ -24,6 +24,7 @@ class End:
     output: str | None
     error: str | None
     cause: str | None
+    failed_step: str | None = None
 
     @staticmethod
     def of(execution: Execution) -> "End":
@@ -35,6 +36,7 @@ class End:
             output=None if execution.output is None else dump_json(execution.output),
             error=execution.error,
             cause=execution.cause,
+            failed_step=execution.failed_step,
         )
 
     def on(self, row: ExecutionRow) -> ExecutionRow:
@@ -46,6 +48,7 @@ class End:
             output=self.output,
             error=self.error,
             cause=self.cause,
+            failed_step=self.failed_step,
         )
 
 

@@ -35,6 +35,7 @@ class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
     output: str | None
     error: str | None
     cause: str | None
+    failed_step: str | None = None
     parked_error: str | None
     redrive_count: int = 0
     redriven_at: int | None = None
@@ -76,6 +77,7 @@ def readable(*, documents: bool = True) -> Select[Any]:
         (own.output if documents else null()).label("output"),
         own.error,
         own.cause,
+        own.failed_step,
         (func.coalesce(definitions.c.text, _EMPTY) if documents else _EMPTY).label("definition"),
     ).join(execution_documents, own.execution_id == header.execution_id, isouter=True)
     if not documents:
@@ -117,7 +119,7 @@ _SHOWN = checks_of(
         executions.c.redriven_at,
         executions.c.flow_version,
         executions.c.flow_alias,
-        *(column for column in execution_documents.c if column.name in ("input", "output", "error", "cause")),
+        *(own for own in execution_documents.c if own.name in ("input", "output", "error", "cause", "failed_step")),
     ]
 )
 
@@ -137,6 +139,7 @@ def row_of_new(stored: StoredExecution, flow: FlowRow) -> ExecutionRow:
         output=None if execution.output is None else dump_json(execution.output),
         error=execution.error,
         cause=execution.cause,
+        failed_step=execution.failed_step,
         parked_error=None,
         definition=flow.definition,
         flow_version=stored.flow_version,

@@ -182,7 +182,8 @@ def _new_documents(stored: StoredExecution) -> dict[str, Any]:
 
 def _results(execution: Execution) -> dict[str, Any]:
     output = None if execution.output is None else dump_json(execution.output)
-    return {"output": output, "error": storable(execution.error), "cause": storable(execution.cause)}
+    error, cause = storable(execution.error), storable(execution.cause)
+    return {"output": output, "error": error, "cause": cause, "failed_step": execution.failed_step}
 
 
 def _save_scopes(connection: Connection, batch: Sequence[Changes], node_id: str) -> None:

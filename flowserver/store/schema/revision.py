@@ -29,6 +29,7 @@ REVISIONS: Final = (
     "0017",
     "0018",
     "0019",
+    "0020",
 )
 """The revision of every migration, oldest first."""
 

@@ -109,10 +109,10 @@ execution_documents = Table(
     metadata,
     Column("execution_id", Text, primary_key=True),
     Column("input", Text, nullable=False),
-    *optional(Text, "output", "error", "cause", "redrive_token"),
+    *optional(Text, "output", "error", "cause", "redrive_token", "failed_step"),
 )
 """The documents of executions, which few turns read or change. `input` is the text that the caller sent,
-`redrive_token` the client token of the last redrive."""
+`redrive_token` the client token of the last redrive; `failed_step` is the path of the step that failed."""
 
 WAKES = text("wake_at IS NOT NULL")
 TASK = text("wait = 'task'")

@@ -1,6 +1,7 @@
 """Executions: started, awaited, listed, stopped."""
 
 import asyncio
+import json
 
 import httpx
 import pytest
@@ -229,3 +230,16 @@ async def test_a_set_aside_execution_says_so(client: httpx.AsyncClient, app: App
     assert (execution["status"], execution["parkedError"]) == ("Running", "our bug")
     stopped = (await client.post("/v1/flows/parcel/executions/run/stop")).json()
     assert (stopped["status"], stopped["parkedError"]) == ("Stopped", "our bug")
+
+
+async def test_a_failed_execution_names_the_step_that_failed(client: httpx.AsyncClient) -> None:
+    steps = [{"type": "foreach", "name": "pack", "iterationMapping": {"collection": "$.list", "item": "it"}}]
+    steps[0]["steps"] = [{"type": "fail", "name": "label", "error": "Torn", "cause": "no paper"}]
+    await client.put(
+        "/v1/flows/order", json={"definition": json.dumps({"version": "v1", "type": "flow", "steps": steps})}
+    )
+    started = await client.post("/v1/flows/order/executions?wait=60", json={"name": "run", "input": {"list": [1, 2]}})
+    shown = (await client.get("/v1/flows/order/executions/run")).json()
+    (listed,) = (await client.get("/v1/flows/order/executions?status=Failed")).json()["executions"]
+    for each in (started.json(), shown, listed):
+        assert (each["failedStep"], each["error"], each["cause"]) == ("pack[0].label", "Torn", "no paper")

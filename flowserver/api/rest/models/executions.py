@@ -57,6 +57,7 @@ _SUMMARY: JsonObject = {
     "status": "Succeeded",
     "error": None,
     "cause": None,
+    "failedStep": None,
     "parkedError": None,
     "version": 3,
     "alias": "prod",
@@ -78,6 +79,10 @@ class ExecutionSummary(Resource):
     status: Status
     error: Annotated[str | None, Field(description="Name of the error that ended it; null if none did.")]
     cause: Annotated[str | None, Field(description="What happened, in words; null if no error ended it.")]
+    failed_step: Annotated[
+        str | None,
+        Field(description="The path of the step whose failure ended it, such as `pack[17].label`; null if none did."),
+    ]
     parked_error: Annotated[
         str | None,
         Field(description="Why the server has set a running execution aside (parked it); null while all is well."),
@@ -106,6 +111,7 @@ def _summary(row: ExecutionRow) -> dict[str, Any]:
         "status": row.status,
         "error": row.error,
         "cause": row.cause,
+        "failed_step": row.failed_step,
         "parked_error": row.parked_error,
         "version": row.flow_version,
         "alias": row.flow_alias,
