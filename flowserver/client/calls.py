@@ -158,7 +158,8 @@ def redrive(
 ) -> Conversation[Execution]:
     """Let an execution that has ended badly go on where it failed; `from_step` goes back to an earlier step.
 
-    `definition` is `same` or `current`. A token made here lets the request be repeated when its answer is lost.
+    `definition` is `same`, `current` or the number of a version. A token made here lets the request be repeated when
+    its answer is lost.
     """
     body = _redrive(from_step, definition, input) | {"clientToken": uuid.uuid4().hex}
     path = path_of("flows", flow, "executions", name, "redrive")

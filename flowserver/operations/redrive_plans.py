@@ -27,6 +27,7 @@ from flowserver.store.executions.history import list_events, scan_history
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of
 from flowserver.store.executions.loading import StoredExecution, read_header
 from flowserver.store.flows import FlowRow, load_definition
+from flowserver.store.versions.versions import find_version
 
 SHOWN_MAX: Final = 100
 """Steps that a plan names in each of its lists; it counts them all."""
@@ -42,7 +43,8 @@ class RedriveWish:
     """How to redrive: from a step of the flow's own list or from where it failed, with which definition and input."""
 
     from_step: str | None = None
-    definition: Literal["same", "current"] = "same"
+    definition: Literal["same", "current"] | int = "same"
+    """An integer is the number of a published version."""
     input: JsonObject | None = None
     """What the one step that runs again gets instead of its input."""
     client_token: str | None = None
@@ -80,17 +82,37 @@ def plan_redrive(
     stored = read_header(connection, execution_id)
     if stored is None:
         return None
-    definition_id = flow.definition_id if wish.definition == "current" else stored.definition_id
-    request = RedriveRequest(definition_id, stored.execution.next_event_id - 1, wish.client_token or str(uuid4()))
+    request = _request(connection, stored, flow, wish)
     token = None if wish.client_token is None else redrive_token_of(connection, execution_id)
     plan = RedrivePlan(execution_id, Redrive(), request, is_repeated=token is not None and token == wish.client_token)
+    if not request.definition_id:
+        plan.reasons.append(f"version {wish.definition} of flow {flow.name} does not exist")
     reason = "it is running" if stored.execution.is_running else why_not(stored, limits)
     reason = reason or load_kept(connection, stored) or why_not_kept(stored.execution, limits)
     if reason is not None:
         plan.reasons.append(reason)
+    if plan.reasons:
         return plan
     _Planning(connection, stored, wish, plan, limits).run(counts_kept=counts_kept)
     return plan
+
+
+def _request(connection: Connection, stored: StoredExecution, flow: FlowRow, wish: RedriveWish) -> RedriveRequest:
+    """The request without its message; its definition is "" if there is no such version."""
+    definition_id, version = stored.definition_id, None
+    if wish.definition == "current":
+        definition_id = flow.definition_id
+    elif isinstance(wish.definition, int):
+        version = wish.definition
+        found = find_version(connection, flow.flow_id, version)
+        definition_id = "" if found is None else found.definition_id
+    return RedriveRequest(
+        definition_id=definition_id,
+        last_event_id=stored.execution.next_event_id - 1,
+        client_token=wish.client_token or str(uuid4()),
+        is_same=wish.definition == "same",
+        version=version,
+    )
 
 
 class _Planning:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from flowserver.api.rest.answers import answer
 from flowserver.api.rest.bodies import json_body, json_request
 from flowserver.api.rest.models.executions import Execution
-from flowserver.api.rest.models.redrives import ManyRedriven, RedriveExecution, RedriveMany, RedrivePreview
+from flowserver.api.rest.models.redrives import ManyRedriven, RedriveExecution, RedriveMany, RedrivePreview, wished
 from flowserver.api.rest.parameters import ExecutionName, FlowName, instant_of
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.routing import Ops, rest_router
@@ -76,7 +76,7 @@ async def redrive_executions(
     )
     done = await operations.redrives.redrive_many(
         flow,
-        RedriveWish(from_step=redrive.from_, definition=redrive.definition),
+        RedriveWish(from_step=redrive.from_, definition=wished(redrive.definition)),
         wanted,
         error=redrive.error,
         next_token=redrive.next_token,

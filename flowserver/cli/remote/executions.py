@@ -58,7 +58,12 @@ EndedStatus = Annotated[
 WithError = Annotated[str | None, typer.Option("--error", help="Only those that ended with this error.")]
 FromStep = Annotated[str | None, typer.Option("--from", metavar="STEP", help="Go back to this step of the flow.")]
 Definition = Annotated[
-    Literal["same", "current"], typer.Option("--definition", help="The one it ended with, or the flow's present one.")
+    str,
+    typer.Option(
+        "--definition",
+        metavar="same|current|VERSION",
+        help="The one it ended with, the flow's present one, or a published version.",
+    ),
 ]
 NewInput = Annotated[
     str | None,

@@ -71,6 +71,10 @@ class RedriveRequest(msgspec.Struct, frozen=True):
     """The last event of the history that the message was made for."""
     client_token: str
     """The caller's, or one of this request alone: a second try after a commit finds it."""
+    is_same: bool = True
+    """Whether the execution keeps its definition."""
+    version: int | None = None
+    """The number of another definition, if that is a published version."""
 
 
 class NewExecution(msgspec.Struct, frozen=True):

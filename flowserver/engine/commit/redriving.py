@@ -12,9 +12,10 @@ from flowserver.engine.commit.items import Receipt, ReceiptKind, RedriveRequest
 from flowserver.machine.fitting import fit
 from flowserver.machine.messages import Message, Redrive
 from flowserver.machine.state import Execution, Status
-from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept
+from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept, version_of
 from flowserver.store.executions.loading import StoredExecution, load_finished
 from flowserver.store.executions.retention import HIDDEN
+from flowserver.store.versions.versions import find_version
 
 EVENTS_PER_SCOPE = 10
 """A redrive records at most so many events for a scope before it waits again, and must have room for them."""
@@ -74,9 +75,14 @@ def prepare_redrive(
     if reason is not None:
         execution.scopes.clear()
         return Receipt(ReceiptKind.REFUSED, reason=reason)
+    if request.version is not None and find_version(connection, stored.flow_id, request.version) is None:
+        return Receipt(ReceiptKind.NOT_NOW)  # deleted since the plan was made
     take_kept(connection, execution.execution_id)
     load_finished(connection, stored, _needed(execution, message))
     stored.definition_id = request.definition_id
+    stored.flow_version, stored.flow_alias = request.version, None
+    if request.is_same:
+        stored.flow_version, stored.flow_alias = version_of(connection, execution.execution_id)
     stored.redrive_token = token
     stored.parked_error = None
     return None

@@ -15,7 +15,14 @@ from flowserver.base.json_values import dump_json, text_bytes
 from flowserver.machine.keeping import Kept
 from flowserver.machine.state import Execution, Scope
 from flowserver.store.executions.loading import StoredExecution, stored_document
-from flowserver.store.schema.tables import execution_documents, finished_items, kept_items, kept_scopes, scopes
+from flowserver.store.schema.tables import (
+    execution_documents,
+    executions,
+    finished_items,
+    kept_items,
+    kept_scopes,
+    scopes,
+)
 from flowserver.store.sql.in_list import among, texts
 from flowserver.store.sql.prepared import execute_many, fetch_rows
 from flowserver.store.sql.unreadable import checks_of, damage_in
@@ -158,7 +165,16 @@ def redriven_columns(stored: StoredExecution) -> dict[str, Any]:
         "redrive_count": execution.redrive_count,
         "redriven_at": execution.redriven_at,
         "parked_error": None,
+        "flow_version": stored.flow_version,
+        "flow_alias": stored.flow_alias,
     }
+
+
+def version_of(connection: Connection, execution_id: str) -> tuple[int | None, str | None]:
+    """The published version that the execution ran, and the alias that named it."""
+    query = select(executions.c.flow_version, executions.c.flow_alias).where(executions.c.execution_id == execution_id)
+    version, alias = connection.execute(query).one()
+    return version, alias
 
 
 def redrive_token_of(connection: Connection, execution_id: str) -> str | None:

@@ -405,6 +405,17 @@ async def test_it_goes_on_with_the_presentchanged(node: Node, shop: Shop) -> Non
     assert shop.calls == {"reserve": 1, "pay": 1, "label": 1}
 
 
+async def test_it_goes_on_with_a_published_version(node: Node, shop: Shop) -> None:
+    await failed(node, TWO)
+    await node.operations.flows.update("f", changed(TWO.replace("functions/pay", "functions/label")))
+    published, _ = await node.operations.versions.publish("f")
+    await node.operations.flows.update("f", changed(TWO))
+    assert "version 9 of flow f does not exist" in await refusal(node, definition=9)
+    row = await redrive(node, definition=published.version)
+    assert (row.flow_version, row.redrive_count) == (published.version, 1)
+    assert (await node.output_of("f", "e"))["label"] == 1
+
+
 async def test_a_definition_that_does_not_fit_is_refused_with_the_reason(node: Node, shop: Shop) -> None:
     await failed(node, EACH.replace("label", "pay"), input={"items": [1]})
     await node.operations.flows.update("f", changed(PAY))

@@ -11,8 +11,11 @@ from flowserver.operations.redrive_plans import SHOWN_MAX, RedrivePlan, RedriveW
 from flowserver.operations.redrives import BulkRedrive
 
 DefinitionChoice = Annotated[
-    Literal["same", "current"],
-    Field(description="`same`: the definition that the execution ended with; `current`: the flow's present one."),
+    Literal["same", "current"] | Annotated[int, Field(ge=1)] | Annotated[str, Field(pattern="^[1-9][0-9]{0,8}$")],
+    Field(
+        description="`same`: the definition that the execution ended with; `current`: the flow's present one; or the "
+        "number of a published version."
+    ),
 ]
 FromStep = Annotated[
     str | None,
@@ -21,6 +24,13 @@ FromStep = Annotated[
         "was entered with last. If absent, the execution goes on where it failed or was aborted."
     ),
 ]
+
+
+def wished(definition: str | int) -> Literal["same", "current"] | int:
+    """The definition that a request names; the number of a version may be a text."""
+    if definition == "same":
+        return "same"
+    return "current" if definition == "current" else int(definition)
 
 
 class RedriveExecution(RequestBody):
@@ -47,7 +57,10 @@ class RedriveExecution(RequestBody):
     def wish(self) -> RedriveWish:
         """The redrive that is asked for."""
         return RedriveWish(
-            from_step=self.from_, definition=self.definition, input=self.input, client_token=self.client_token
+            from_step=self.from_,
+            definition=wished(self.definition),
+            input=self.input,
+            client_token=self.client_token,
         )
 
 
