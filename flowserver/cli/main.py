@@ -23,6 +23,8 @@ COMMANDS: Final = {
     "status": "flowserver.cli.remote.status:status",
     "flows": "flowserver.cli.remote.flows:flows",
     "executions": "flowserver.cli.remote.executions:executions",
+    "versions": "flowserver.cli.remote.versions:versions",
+    "aliases": "flowserver.cli.remote.aliases:aliases",
     "schedules": "flowserver.cli.remote.schedules:schedules",
     "tasks": "flowserver.cli.remote.tasks:tasks",
     "functions": "flowserver.cli.remote.functions:functions",

@@ -24,13 +24,16 @@ from flowserver.client.errors import (
     WaitedTooLong,
 )
 from flowserver.client.results import (
+    Alias,
     Event,
     Execution,
     Flow,
     Function,
     Invocation,
     Schedule,
+    Step,
     Task,
+    Version,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Alias",
     "AsyncClient",
     "Client",
     "ClientError",
@@ -61,8 +65,10 @@ __all__ = [
     "NotPermitted",
     "Schedule",
     "ServerFault",
+    "Step",
     "Task",
     "Throttled",
     "Unreachable",
+    "Version",
     "WaitedTooLong",
 ]

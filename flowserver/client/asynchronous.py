@@ -10,6 +10,7 @@ import httpx
 
 from flowserver.client import calls
 from flowserver.client import schedules as schedule_calls
+from flowserver.client import versions as version_calls
 from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
 from flowserver.client.errors import ClientError
 from flowserver.client.exchanges import NO_CONTENT, Conversation, Pause, with_retries
@@ -116,6 +117,7 @@ class AsyncClient:
     wait = _awaiting(calls.wait)
     get_execution = _awaiting(calls.get_execution)
     executions = _async_listing(calls.executions)
+    steps = _async_listing(calls.steps)
     history = _async_listing(calls.history)
     stop = _awaiting(calls.stop)
     restart = _awaiting(calls.restart)
@@ -147,3 +149,13 @@ class AsyncClient:
     resume_schedule = _awaiting(schedule_calls.resume_schedule)
     trigger_schedule = _awaiting(schedule_calls.trigger_schedule)
     backfill_schedule = _awaiting(schedule_calls.backfill_schedule)
+    versions = _async_listing(version_calls.versions)
+    get_version = _awaiting(version_calls.get_version)
+    publish_version = _awaiting(version_calls.publish_version)
+    delete_version = _awaiting(version_calls.delete_version)
+    aliases = _async_listing(version_calls.aliases)
+    get_alias = _awaiting(version_calls.get_alias)
+    create_alias = _awaiting(version_calls.create_alias)
+    put_alias = _awaiting(version_calls.put_alias)
+    update_alias = _awaiting(version_calls.update_alias)
+    delete_alias = _awaiting(version_calls.delete_alias)

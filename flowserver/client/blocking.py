@@ -10,6 +10,7 @@ import httpx
 
 from flowserver.client import calls
 from flowserver.client import schedules as schedule_calls
+from flowserver.client import versions as version_calls
 from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
 from flowserver.client.errors import ClientError
 from flowserver.client.exchanges import NO_CONTENT, Conversation, Pause, with_retries
@@ -118,6 +119,7 @@ class Client:
     wait = _calling(calls.wait)
     get_execution = _calling(calls.get_execution)
     executions = _listing(calls.executions)
+    steps = _listing(calls.steps)
     history = _listing(calls.history)
     stop = _calling(calls.stop)
     restart = _calling(calls.restart)
@@ -149,3 +151,13 @@ class Client:
     resume_schedule = _calling(schedule_calls.resume_schedule)
     trigger_schedule = _calling(schedule_calls.trigger_schedule)
     backfill_schedule = _calling(schedule_calls.backfill_schedule)
+    versions = _listing(version_calls.versions)
+    get_version = _calling(version_calls.get_version)
+    publish_version = _calling(version_calls.publish_version)
+    delete_version = _calling(version_calls.delete_version)
+    aliases = _listing(version_calls.aliases)
+    get_alias = _calling(version_calls.get_alias)
+    create_alias = _calling(version_calls.create_alias)
+    put_alias = _calling(version_calls.put_alias)
+    update_alias = _calling(version_calls.update_alias)
+    delete_alias = _calling(version_calls.delete_alias)

@@ -19,6 +19,7 @@ from flowserver.client.results import (
     Json,
     Nothing,
     Result,
+    Step,
     Task,
     typed,
 )
@@ -72,14 +73,21 @@ def _request(method: str, path: str, body: object, *, repeatable: bool = False, 
 
 
 def start(
-    flow: str, input: Json | None = None, *, name: str | None = None, wait_seconds: int = 0
+    flow: str,
+    input: Json | None = None,
+    *,
+    name: str | None = None,
+    qualifier: str | None = None,
+    wait_seconds: int = 0,
 ) -> Conversation[Execution]:
     """Start an execution; with `wait_seconds` the reply comes when it has ended or that time is over.
 
+    `qualifier` is a published version, such as `3`, or an alias.
     Without a name it gets a random one, made here, so that the request can be repeated when its answer is lost.
     """
     chosen = name or _random_name()
-    body = {"name": chosen} | ({} if input is None else {"input": input})
+    given_body = {"name": chosen, "input": input, "qualifier": qualifier}
+    body = {key: value for key, value in given_body.items() if value is not None}
     path = path_of("flows", flow, "executions")
     try:
         return (yield from send(Execution, "POST", path, body, repeatable=True, wait=wait_seconds))
@@ -98,6 +106,11 @@ def _random_name() -> str:
 def get_execution(flow: str, name: str, *, wait_seconds: int = 0) -> Conversation[Execution]:
     """An execution with its documents, as it is when it has ended or after `wait_seconds` at most."""
     return get(Execution, path_of("flows", flow, "executions", name), wait=wait_seconds or None)
+
+
+def steps(flow: str, name: str) -> Listing[Step]:
+    """What became of each step of an execution, in the order in which they were entered first."""
+    return Listing(path_of("flows", flow, "executions", name, "steps"), "steps", Step, {})
 
 
 def wait(flow: str, name: str, *, timeout_seconds: float | None = None) -> Conversation[Execution]:

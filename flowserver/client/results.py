@@ -30,6 +30,8 @@ class Execution(Result, frozen=True):
     error: str | None = None
     cause: str | None = None
     parked_error: str | None = None
+    version: int | None = None
+    alias: str | None = None
     failed_step: str | None = None
     input: Json = {}
     output: Json | None = None
@@ -137,6 +139,45 @@ class Task(Result, frozen=True):
     step_name: str = ""
     entered_time: str = ""
     due_time: str | None = None
+
+
+class Version(Result, frozen=True):
+    """A published definition of a flow. Lists show it without its text."""
+
+    version: int
+    description: str = ""
+    created_time: str = ""
+    definition: str = ""
+
+
+class Alias(Result, frozen=True):
+    """A name for one or two versions of a flow."""
+
+    name: str
+    description: str = ""
+    routes: list[Json] = []
+    """Objects with `version` and `weight`."""
+
+
+class Iterations(msgspec.Struct, frozen=True):
+    """The iterations of a foreach."""
+
+    total: int
+    done: int
+    failed: int
+    running: int
+
+
+class Step(Result, frozen=True):
+    """What became of one step of an execution; `pack[].label` stands for that step in all iterations of `pack`."""
+
+    path: str
+    status: str
+    first: str
+    last: str
+    attempts: int = 0
+    error: str | None = None
+    iterations: Iterations | None = None
 
 
 class Nothing(Result, frozen=True):

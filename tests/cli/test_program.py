@@ -41,7 +41,9 @@ def test_commands_are_those_that_are_documented():
         "flows list", "flows get", "flows diff", "flows delete", "tasks list", "tasks succeed", "tasks fail",
         "context list", "context set", "context use", "context delete", "invocations list",
         "executions list", "executions describe", "executions history", "executions stop", "executions restart",
-        "executions redrive", "schedules list", "schedules get", "schedules create", "schedules update",
+        "executions redrive", "versions list", "versions publish", "versions delete",
+        "aliases list", "aliases create", "aliases update", "aliases delete",
+        "schedules list", "schedules get", "schedules create", "schedules update",
         "schedules pause", "schedules resume", "schedules trigger", "schedules backfill", "schedules delete",
         "invocations restart", "invocations stop",
         "keys create", "keys list", "keys disable", "keys open",
@@ -58,7 +60,18 @@ def test_every_command_has_help_with_an_example(run, names):
 
 @pytest.mark.parametrize(
     "names",
-    [(), ("keys",), ("functions",), ("executions",), ("flows",), ("tasks",), ("context",), ("schedules",)],
+    [
+        (),
+        ("keys",),
+        ("functions",),
+        ("executions",),
+        ("flows",),
+        ("tasks",),
+        ("context",),
+        ("schedules",),
+        ("versions",),
+        ("aliases",),
+    ],
     ids=" ".join,
 )
 def test_overviews_say_every_command_in_a_full_sentence(run, names):

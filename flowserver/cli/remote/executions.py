@@ -33,6 +33,9 @@ STATUSES: Final = {
     "timedout": "TimedOut",
 }
 
+STEPS_MAX: Final = 200
+"""Steps that `describe` shows; `-o json` and `history` have all."""
+
 ExecutionPath = Annotated[str, typer.Argument(metavar="EXECUTION", help="The execution, written FLOW/NAME.")]
 ExecutionPaths = Annotated[list[str], typer.Argument(metavar="EXECUTION", help="Executions, each written FLOW/NAME.")]
 AnyExecutionPaths = Annotated[
@@ -131,7 +134,8 @@ def describe_executions(session: Session, executions: ExecutionPaths) -> None:
         return
     now = datetime.now(UTC)
     for number, each in enumerate(found):
-        show_one(session, each, each.path, ("\n" if number else "") + described(each, now))
+        steps = list(islice(session.client.steps(each.flow_name, each.name), STEPS_MAX))
+        show_one(session, each, each.path, ("\n" if number else "") + described(each, steps, now))
 
 
 @executions.command("history")

@@ -24,6 +24,9 @@ Input = Annotated[
 Name = Annotated[
     str | None, typer.Option("--name", help="The execution's name, which makes the start idempotent; else a new one.")
 ]
+Qualifier = Annotated[
+    str | None, typer.Option("--qualifier", metavar="VERSION|ALIAS", help="Run this version, or one that it chooses.")
+]
 Wait = Annotated[bool, typer.Option("--wait", "-w", help="Show the steps live, then print the output.")]
 Timeout = Annotated[
     str | None, typer.Option("--timeout", metavar="DURATION", help="How long to wait at most, such as 10m.")
@@ -36,6 +39,7 @@ def start(
     flow: FlowName,
     input: Input = None,
     name: Name = None,
+    qualifier: Qualifier = None,
     wait: Wait = False,
     timeout: Timeout = None,
 ) -> None:
@@ -48,12 +52,13 @@ def start(
     Examples:
       flowserver start order
       flowserver start order --input '{"orderId": 4711}' --wait
+      flowserver start order --qualifier prod
       flowserver start order --input @order.json --name order-4711 --wait --timeout 10m
     """
     if timeout is not None and not wait:
         raise CommandFailed("--timeout is for --wait", ExitCode.USAGE)
     seconds = None if timeout is None else seconds_of(timeout, "--timeout")
-    execution = session.client.start(session.flow(flow), input_of(input), name=name)
+    execution = session.client.start(session.flow(flow), input_of(input), name=name, qualifier=qualifier)
     if wait:
         show_ended(session, follow(session, execution, seconds))
         return
