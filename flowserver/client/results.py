@@ -169,7 +169,7 @@ class Iterations(msgspec.Struct, frozen=True):
 
 
 class Step(Result, frozen=True):
-    """What became of one step of an execution; `pack[].label` stands for that step in all iterations of `pack`."""
+    """What became of one step of an execution; `pack[].label` is that step in all iterations of `pack`."""
 
     path: str
     status: str

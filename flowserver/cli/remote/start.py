@@ -25,7 +25,8 @@ Name = Annotated[
     str | None, typer.Option("--name", help="The execution's name, which makes the start idempotent; else a new one.")
 ]
 Qualifier = Annotated[
-    str | None, typer.Option("--qualifier", metavar="VERSION|ALIAS", help="Run this version, or one that it chooses.")
+    str | None,
+    typer.Option("--qualifier", metavar="VERSION|ALIAS", help="Run this version, or a version that the alias chooses."),
 ]
 Wait = Annotated[bool, typer.Option("--wait", "-w", help="Show the steps live, then print the output.")]
 Timeout = Annotated[
