@@ -36,7 +36,7 @@ from flowserver.invokers.brokers import Outlet, read_outlets
 from flowserver.operations.operations import Operations
 from flowserver.settings import Settings
 from flowserver.store.keys import keep_secret, remember_keys
-from flowserver.store.schema.revision import check_schema
+from flowserver.store.schema.revision import require_current_schema
 from flowserver.store.sql.database import Database, parse_url
 
 log = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         database.on_loss(lambda: loop.call_soon_threadsafe(app.state.on_loss))
         stack.enter_context(sole_use(database))
-        check_schema(database)
+        require_current_schema(database)
         engine = Engine(
             database,
             clock=app.state.clock,

@@ -8,7 +8,7 @@ from typing import Final
 
 from starlette.types import Send
 
-from flowserver.base.background_throttle import give_way
+from flowserver.base.background_throttle import yield_to_writer
 from flowserver.base.json_values import Json, dump_json_bytes
 
 PIECE_BYTES: Final = 65_536
@@ -51,7 +51,7 @@ def _elements(values: Iterable[Json]) -> Iterator[bytes]:
     for value in values:
         yield separator + dump_json_bytes(value)
         separator = b","
-        give_way()
+        yield_to_writer()
     yield b"]" if separator == b"," else b"[]"
 
 

@@ -51,7 +51,7 @@ class Background:
         self._is_quiet.set()
 
     @contextmanager
-    def held_up(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Hold background work up inside the `with` block, which is short and must be on time."""
         self._is_quiet.clear()
         try:
@@ -60,10 +60,10 @@ class Background:
             self._is_quiet.set()
 
     async def give_way_in_loop(self) -> None:
-        """`give_way` for background work on the event loop: lets other tasks run, and urgent work first."""
+        """`yield_to_writer` for background work on the event loop: lets other tasks run, and urgent work first."""
         await asyncio.sleep(0 if self._is_quiet.is_set() else LOOP_PAUSE_SECONDS)
 
-    def give_way(self) -> None:
+    def yield_to_writer(self) -> None:
         """Pause if this thread has worked for a while. Call it only between pieces of background work."""
         used = self._used()
         worked = used - getattr(self._own, "used", 0.0)
@@ -83,4 +83,4 @@ class Background:
 BACKGROUND: Final = Background()
 """Of this process."""
 
-give_way = BACKGROUND.give_way
+yield_to_writer = BACKGROUND.yield_to_writer

@@ -14,7 +14,7 @@ def shared(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     return task
 
 
-def give(future: asyncio.Future[Any], answer: Any) -> None:
+def resolve(future: asyncio.Future[Any], answer: Any) -> None:
     """Resolve a waiting caller's future with the answer, or fail it if the answer is an Exception.
 
     A future that is done already, for example cancelled, is left alone. No future holds StopIteration: it becomes the

@@ -73,12 +73,12 @@ async def leave(app: Application) -> None:
     """Begin to stop: give work away, answer long polls, and serve on for a while if there are other nodes."""
     log.info("stopping")
     engine = app.state.engine
-    engine.watchers.release()
+    engine.watchers.stop()
     engine.queues.release()
     await engine.leave()
     if engine.membership.share.nodes > 1:
         await asyncio.sleep(FAREWELL_SECONDS)
-    asyncio.get_running_loop().call_later(REQUESTS_STOP_SECONDS - TELLING_SECONDS, engine.cutting.cut)
+    asyncio.get_running_loop().call_later(REQUESTS_STOP_SECONDS - TELLING_SECONDS, engine.interruptible.interrupt)
 
 
 async def _serve(app: Application, server: uvicorn.Server, listeners: list[socket.socket]) -> None:

@@ -24,7 +24,7 @@ from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.reader import Reader
-from flowserver.engine.commit.slow_reads import Lists
+from flowserver.engine.commit.slow_reads import SlowReads
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.inbound import FunctionReceiver, QueueReceiver
@@ -53,7 +53,7 @@ from flowserver.engine.queues.expiry import MessageExpiry
 from flowserver.engine.queues.service import Queues
 from flowserver.engine.recovery import Recovery
 from flowserver.engine.schedules.loop import ScheduleLoop
-from flowserver.engine.shutdown import Cutting, drain
+from flowserver.engine.shutdown import InterruptibleWork, drain
 from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.invokers.invocation import Invoker
 from flowserver.invokers.outlets import Outlets
@@ -93,7 +93,7 @@ class Engine:
         self.limits = limits
         self.tokens = tokens
         self.lease = Lease(node_id)
-        self.cutting = Cutting()
+        self.interruptible = InterruptibleWork()
         cache = ExecutionCache(limits.cached_executions_bytes_max)
         batches = BatchContext(clock, limits, options.missing_source, tokens, self.lease, DefinitionCache(), cache)
         self.committer = Committer(database, batches, self)
@@ -104,7 +104,7 @@ class Engine:
         )
         self.metrics = Metrics()
         self.watchers = Watchers()
-        self.lists = Lists(database, limits)
+        self.slow_reads = SlowReads(database, limits)
         self.checks = Threads("checks", CHECK_THREADS, waiting_max=limits.pending_messages_max)
         self.registry = registry = FunctionRegistry(self.reader)
         self.starter = Starter(context)
@@ -141,7 +141,7 @@ class Engine:
     async def running(self, drain_seconds: float) -> AsyncIterator[None]:
         """Run the engine. On leaving, calls under way have `drain_seconds` to end; other nodes make the rest again."""
         async with contextlib.AsyncExitStack() as leaving:
-            for threads in (self.lists, self.checks, self.starter, self.membership):
+            for threads in (self.slow_reads, self.checks, self.starter, self.membership):
                 leaving.callback(threads.close)
             leaving.push_async_callback(self.reader.close)
             leaving.push_async_callback(self.invoker.close)
@@ -167,8 +167,8 @@ class Engine:
         if self.lease.is_leaving:
             return
         self.lease.is_leaving = True
-        self.dispatcher.leave()  # first, so that calls committed from now on have no node, and other nodes make them
-        self.invocations.leave()
+        self.dispatcher.begin_no_more()  # first: calls committed from now on have no node, and other nodes make them
+        self.invocations.begin_no_more()
         for loop in self._loops:
             await loop.stop()
         try:
@@ -222,8 +222,8 @@ class Engine:
 
     def lease_lost(self) -> None:
         """Drop what is under way, which other nodes take over, and go on as a new node."""
-        self.dispatcher.abandon()
-        self.invocations.abandon()
+        self.dispatcher.drop_all()
+        self.invocations.drop_all()
         self.recovery.sweep_soon()
 
     def nodes_changed(self) -> None:

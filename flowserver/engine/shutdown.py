@@ -11,19 +11,19 @@ T = TypeVar("T")
 STOPPING = "the server is being stopped; try again shortly"
 
 
-class Cutting:
-    """Work in progress that `cut` interrupts."""
+class InterruptibleWork:
+    """Work in progress that `interrupt` interrupts."""
 
     def __init__(self) -> None:
-        self.is_cut = False
+        self.is_interrupted = False
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Do the work. If it is interrupted, it may still return a result when it is cancelled.
 
-        Raises ServiceUnavailable if it returns none, or if `cut` was called before.
+        Raises ServiceUnavailable if it returns none, or if `interrupt` was called before.
         """
-        if self.is_cut:
+        if self.is_interrupted:
             work.close()
             raise ServiceUnavailable(STOPPING)
         task = asyncio.create_task(work)
@@ -32,15 +32,15 @@ class Cutting:
             return await task
         except asyncio.CancelledError:
             current = asyncio.current_task()
-            if self.is_cut and current is not None and not current.cancelling():
+            if self.is_interrupted and current is not None and not current.cancelling():
                 raise ServiceUnavailable(STOPPING) from None
             raise
         finally:
             self._under_way.discard(task)
 
-    def cut(self) -> None:
+    def interrupt(self) -> None:
         """Interrupt all work in progress, and refuse new work."""
-        self.is_cut = True
+        self.is_interrupted = True
         for task in self._under_way:
             task.cancel()
 

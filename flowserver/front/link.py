@@ -18,7 +18,7 @@ import msgspec
 
 from flowserver.base import errors
 from flowserver.base.errors import FlowServerError, ServiceUnavailable
-from flowserver.base.sharing import give
+from flowserver.base.sharing import resolve
 
 Handler = Callable[..., Awaitable[Any]]
 """Carries out a call of the other end."""
@@ -156,7 +156,7 @@ class Link(asyncio.Protocol):
         else:
             asked = self._asked.get(number)
             if asked is not None:  # else its caller was cancelled
-                give(asked, rest[0] if kind == ANSWER else _error(*rest))
+                resolve(asked, rest[0] if kind == ANSWER else _error(*rest))
 
     async def _serve(self, number: int, name: str, arguments: list[Any]) -> None:
         try:

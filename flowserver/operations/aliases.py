@@ -108,7 +108,7 @@ class AliasOperations:
 
     async def describe(self, flow_name: str, name: str) -> AliasRow:
         """The alias; raises FlowAliasNotExists."""
-        return await self._engine.reader.ask(partial(_require, flow_name=flow_name, name=name), bounded=True)
+        return await self._engine.reader.ask(partial(_require, flow_name=flow_name, name=name), by_caller=True)
 
     async def list(self, flow_name: str, *, next_token: str | None, limit: int | None) -> Page[AliasRow]:
         """Aliases by name; the token is the name that the next page begins with."""
@@ -122,7 +122,7 @@ class AliasOperations:
             )
             return Page(rows, following)
 
-        return await self._engine.lists.ask(read)
+        return await self._engine.slow_reads.ask(read)
 
     async def delete(self, flow_name: str, name: str, *, precondition: Precondition = UNCONDITIONAL) -> None:
         """Delete an alias; executions that it has started go on. Raises FlowAliasNotExists, PreconditionFailed."""
@@ -139,7 +139,7 @@ class AliasOperations:
                 precondition.check_alias(found)
                 delete_alias(connection, flow.flow_id, name)
 
-        await self._engine.committer.write(write, bounded=True)
+        await self._engine.committer.write(write, by_caller=True)
 
     def _new(self, name: str, routes: Sequence[Route], description: str) -> AliasRow:
         if not is_alias_name(name):
@@ -171,7 +171,7 @@ class AliasOperations:
             tried = alias, found is None
             return tried
 
-        return await self._engine.committer.write(write, bounded=True)
+        return await self._engine.committer.write(write, by_caller=True)
 
 
 def _routing(routes: Sequence[Route]) -> Routing:

@@ -48,14 +48,14 @@ class AsyncConfigOperations:
         row = AsyncConfigRow(
             service=key[0], function=function, qualifier=qualifier, document=document, created_at=now, modified_at=now
         )
-        kept = await self._engine.committer.write(lambda connection: put_async_config(connection, row), bounded=True)
+        kept = await self._engine.committer.write(lambda connection: put_async_config(connection, row), by_caller=True)
         self._engine.invocations.settings.forget()
         return kept
 
     async def describe(self, service: str, qualifier: str, function: str) -> AsyncConfigRow:
         """The configuration; raises InvalidArgument or AsyncConfigNotExists."""
         name, _, _ = check_function(service, qualifier, function)
-        row = await self._engine.reader.ask(lambda c: find_async_config(c, name, function, qualifier), bounded=True)
+        row = await self._engine.reader.ask(lambda c: find_async_config(c, name, function, qualifier), by_caller=True)
         if row is None:
             raise _not_there(service, qualifier, function)
         return row
@@ -64,7 +64,7 @@ class AsyncConfigOperations:
         """Delete a configuration; raises InvalidArgument or AsyncConfigNotExists."""
         name, _, _ = check_function(service, qualifier, function)
         deleted = await self._engine.committer.write(
-            lambda connection: delete_async_config(connection, name, function, qualifier), bounded=True
+            lambda connection: delete_async_config(connection, name, function, qualifier), by_caller=True
         )
         self._engine.invocations.settings.forget()
         if not deleted:
@@ -86,7 +86,7 @@ class AsyncConfigOperations:
             limit=size,
             bytes_max=self._engine.limits.page_bytes_max,
         )
-        return Page(*await self._engine.lists.ask(query))
+        return Page(*await self._engine.slow_reads.ask(query))
 
 
 def checked_config(wanted: JsonObject) -> JsonObject:

@@ -91,7 +91,7 @@ class AsyncInvocationOperations:
         name, _, _ = check_function(service, qualifier, function)
         try:
             row = await self._engine.reader.ask(
-                lambda c: find_invocation(c, name, function, invocation_id), bounded=True
+                lambda c: find_invocation(c, name, function, invocation_id), by_caller=True
             )
         except InvocationDamaged as damaged:
             raise InternalServerError(str(damaged)) from None
@@ -123,7 +123,7 @@ class AsyncInvocationOperations:
         size = _checked_limit(limit, LIMIT_DEFAULT)
         if "\0" in (next_token or ""):
             raise InvalidArgument("this server did not give this nextToken")
-        found = await self._engine.lists.ask(lambda c: list_parked_invocations(c, next_token or "", size + 1))
+        found = await self._engine.slow_reads.ask(lambda c: list_parked_invocations(c, next_token or "", size + 1))
         return Page(found[:size], found[size - 1].invocation_key if len(found) > size else None)
 
     async def unpark(self, service: str, function: str, invocation_id: str) -> InvocationHeader:
@@ -169,7 +169,7 @@ class AsyncInvocationOperations:
             oldest_first=wanted.oldest_first,
         )
         after = _position(next_token) if next_token else None
-        rows, end = await self._engine.lists.ask(
+        rows, end = await self._engine.slow_reads.ask(
             lambda c: list_invocations(c, chosen, after=after, limit=size, with_payload=wanted.with_payload),
         )
         return Page(rows, None if end is None else _token(end))
@@ -179,7 +179,7 @@ class AsyncInvocationOperations:
         size = _checked_limit(limit, FUNCTIONS_LIMIT_DEFAULT)
         service, _, function = (next_token or "").partition("/")
         after = (service_key(service), function) if next_token else None
-        found = await self._engine.lists.ask(lambda c: list_functions_invoked(c, after=after, limit=size + 1))
+        found = await self._engine.slow_reads.ask(lambda c: list_functions_invoked(c, after=after, limit=size + 1))
         shown = [(service or WITHOUT_SERVICE, function) for service, function in found]
         return Page(shown[:size], "/".join(shown[size - 1]) if len(shown) > size else None)
 

@@ -153,8 +153,8 @@ class ExecutionOperations:
         """Stop a running execution; raises FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted."""
         check_error(error, self._engine.limits)
         check_cause(cause, self._engine.limits)
-        row = await self._find(flow_name, name, bounded=True)
-        receipt = await self._engine.committer.submit(Envelope(row.execution_id, Stop(error, cause)), bounded=True)
+        row = await self._find(flow_name, name, by_caller=True)
+        receipt = await self._engine.committer.submit(Envelope(row.execution_id, Stop(error, cause)), by_caller=True)
         if receipt.kind is ReceiptKind.ENDED:
             raise ExecutionAlreadyCompleted(f"execution {name} of flow {flow_name} has already ended")
         if receipt.kind is not ReceiptKind.APPLIED:
@@ -166,7 +166,7 @@ class ExecutionOperations:
 
         Raises FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, ExecutionNotParked.
         """
-        row = await self._find(flow_name, name, bounded=True)
+        row = await self._find(flow_name, name, by_caller=True)
         was_parked = False
 
         def change(connection: Connection) -> bool:
@@ -174,7 +174,7 @@ class ExecutionOperations:
             was_parked = unpark_execution(connection, row.execution_id) or was_parked
             return was_parked  # perhaps by a first try that was committed although its answer was lost
 
-        if not await self._engine.committer.write(change, bounded=True):
+        if not await self._engine.committer.write(change, by_caller=True):
             if (await self._find(flow_name, name)).status is not Status.RUNNING:
                 raise ExecutionAlreadyCompleted(f"execution {name} of flow {flow_name} has already ended")
             raise ExecutionNotParked(f"execution {name} of flow {flow_name} is not parked")
@@ -223,7 +223,7 @@ class ExecutionOperations:
             rows = [replace(row, environment=flow.environment) for row in page.rows]
             return Listed(rows, page.following)
 
-        page = await self._engine.lists.ask(read)
+        page = await self._engine.slow_reads.ask(read)
         return Page(page.rows, None if page.following is None else token_of(page.following))
 
     async def history(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> Page[Event]:
@@ -238,7 +238,7 @@ class ExecutionOperations:
                 connection, execution_id, from_event_id=first, limit=size, bytes_max=limits.page_bytes_max
             )
 
-        events, following = await self._engine.lists.ask(read)
+        events, following = await self._engine.slow_reads.ask(read)
         return Page(events, None if following is None else str(following))
 
     async def follow(
@@ -254,28 +254,28 @@ class ExecutionOperations:
         Ends early, between two events, when the server stops. `check` is called before each look, at least every
         LOOK_AGAIN_SECONDS; what it raises ends the events.
         """
-        row = await self._find(flow_name, name, bounded=True)
+        row = await self._find(flow_name, name, by_caller=True)
         with self._engine.watchers.watch_changes(row.execution_id) as changed:
             while True:
-                changed.happened.clear()
+                changed.woken.clear()
                 if check is not None:
                     await check()
                 # By its id: if its flow is deleted meanwhile, the execution is stopped, and that is still reported.
-                over, events = await self._engine.lists.ask(
+                over, events = await self._engine.slow_reads.ask(
                     partial(_news, execution_id=row.execution_id, after_event_id=after_event_id)
                 )
                 for event in events:
                     after_event_id = event.event_id
                     yield event
-                if (over or self._engine.watchers.released) and len(events) < EVENTS_PER_READ:
+                if (over or self._engine.watchers.is_stopping) and len(events) < EVENTS_PER_READ:
                     return
                 if len(events) < EVENTS_PER_READ:
-                    await _wait(changed.happened, LOOK_AGAIN_SECONDS)
+                    await _wait(changed.woken, LOOK_AGAIN_SECONDS)
 
     async def _await_end(self, flow_name: str, name: str, seconds: float) -> ExecutionRow:
         watchers = self._engine.watchers
         with watchers.watch_name(flow_name, name) as watch:
-            row = await self._find(flow_name, name, bounded=True)
+            row = await self._find(flow_name, name, by_caller=True)
             if seconds <= 0 or _is_over(row):
                 return row
             with watchers.watch_end(row.execution_id, watch):
@@ -287,21 +287,21 @@ class ExecutionOperations:
         """The execution once it has ended; `row` was read after `watch` began."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        while not _is_over(row) and not self._engine.watchers.released:
+        while not _is_over(row) and not self._engine.watchers.is_stopping:
             left = until - loop.time()
             if left <= 0:
                 break
-            await _wait(watch.happened, min(left, LOOK_AGAIN_SECONDS))
+            await _wait(watch.woken, min(left, LOOK_AGAIN_SECONDS))
             if watch.end is not None and watch.end.execution_id == row.execution_id:
-                return watch.end.on(row)
-            watch.happened.clear()  # it may be another execution of that name that has ended
+                return watch.end.applied_to(row)
+            watch.woken.clear()  # it may be another execution of that name that has ended
             row = await self._find(row.flow_name, row.name)
         return row
 
-    async def _find(self, flow_name: str, name: str, *, bounded: bool = False) -> ExecutionRow:
-        """The execution. `bounded` if nothing was done for the caller yet, so that the request may be refused."""
+    async def _find(self, flow_name: str, name: str, *, by_caller: bool = False) -> ExecutionRow:
+        """The execution. `by_caller` if nothing was done for the caller yet, so that the request may be refused."""
         return await self._engine.reader.ask(
-            lambda connection: require_execution(connection, flow_name, name), bounded=bounded
+            lambda connection: require_execution(connection, flow_name, name), by_caller=by_caller
         )
 
 

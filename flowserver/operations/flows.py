@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from flowserver.base.background_throttle import give_way
+from flowserver.base.background_throttle import yield_to_writer
 from flowserver.base.errors import FlowAlreadyExists, FlowNotExists, InvalidArgument, ResourceThrottled
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
@@ -118,7 +118,7 @@ class FlowOperations:
             modified_at=now,
             retention_days=retention_days,
         )
-        await self._engine.committer.write(lambda connection: self._insert(connection, flow), bounded=True)
+        await self._engine.committer.write(lambda connection: self._insert(connection, flow), by_caller=True)
         return Deployed(flow, True, warnings)
 
     def _insert(self, connection: Connection, flow: FlowRow) -> None:
@@ -153,7 +153,7 @@ class FlowOperations:
             first = _update(connection, _existing(flow, name), change, now, precondition)
             return first
 
-        return Deployed(await self._engine.committer.write(write, bounded=True), False, warnings)
+        return Deployed(await self._engine.committer.write(write, by_caller=True), False, warnings)
 
     async def put(
         self,
@@ -202,12 +202,12 @@ class FlowOperations:
             delete_schedules_of(connection, name, flow_id)
             delete_versions_of(connection, flow_id)
 
-        await self._engine.committer.write(write, bounded=True)
+        await self._engine.committer.write(write, by_caller=True)
         self._engine.recovery.sweep_soon()
 
     async def describe(self, name: str) -> FlowRow:
         """The flow; raises FlowNotExists."""
-        return await self._engine.reader.ask(lambda connection: require_flow(connection, name), bounded=True)
+        return await self._engine.reader.ask(lambda connection: require_flow(connection, name), by_caller=True)
 
     async def list(
         self,
@@ -231,7 +231,7 @@ class FlowOperations:
             resource_group_id=resource_group_id,
             documents=documents,
         )
-        return Page(*await self._engine.lists.ask(query))
+        return Page(*await self._engine.slow_reads.ask(query))
 
     async def validate(
         self, definition: str, *, lenient: bool | None = None, strict: bool = False
@@ -240,12 +240,12 @@ class FlowOperations:
 
         If `lenient` is None, the server's setting applies. With `strict`, warnings refuse the definition.
         """
-        limits, work = self._engine.limits, Work(pause=give_way)
+        limits, work = self._engine.limits, Work(pause=yield_to_writer)
         is_lenient = self._lenient if lenient is None else lenient
         parsed = await self._engine.checks.run(lambda: parse(definition, limits, lenient=is_lenient, work=work))
         warnings = parsed.warnings
         if has_targets(parsed.flow):
-            warnings = await self._engine.lists.ask(partial(find_missing_targets, parsed=parsed))
+            warnings = await self._engine.slow_reads.ask(partial(find_missing_targets, parsed=parsed))
         if strict and warnings:
             raise DefinitionRejected(warnings)
         return warnings

@@ -56,13 +56,13 @@ class FunctionOperations:
             created_at=now,
             modified_at=now,
         )
-        is_new = await self._engine.committer.write(lambda connection: put_function(connection, row), bounded=True)
+        is_new = await self._engine.committer.write(lambda connection: put_function(connection, row), by_caller=True)
         self._engine.functions_changed()
         return await self.describe(service, function), is_new
 
     async def describe(self, service: str, function: str) -> FunctionRow:
         """The registration; raises FunctionNotExists."""
-        row = await self._engine.reader.ask(lambda c: find_function(c, service_key(service), function), bounded=True)
+        row = await self._engine.reader.ask(lambda c: find_function(c, service_key(service), function), by_caller=True)
         if row is None:
             raise FunctionNotExists(f"function {service}/{function} is not registered")
         return row
@@ -70,7 +70,7 @@ class FunctionOperations:
     async def delete(self, service: str, function: str) -> None:
         """Remove a function from the registry; raises FunctionNotExists."""
         deleted = await self._engine.committer.write(
-            lambda connection: delete_function(connection, service_key(service), function), bounded=True
+            lambda connection: delete_function(connection, service_key(service), function), by_caller=True
         )
         self._engine.functions_changed()
         if not deleted:
@@ -84,7 +84,7 @@ class FunctionOperations:
             service, _, function = next_token.partition("/")
             after = (service_key(service), function)
         bytes_max = self._engine.limits.page_bytes_max
-        rows, has_more = await self._engine.lists.ask(
+        rows, has_more = await self._engine.slow_reads.ask(
             lambda c: list_functions(c, after=after, limit=size, bytes_max=bytes_max)
         )
         return Page(rows, f"{rows[-1].service or WITHOUT_SERVICE}/{rows[-1].function}" if has_more else None)

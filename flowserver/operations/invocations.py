@@ -48,7 +48,7 @@ class InvocationOperations:
             request_id=request_id,
             wants_log=wants_log,
         )
-        return await self._engine.cutting.run(self._call(invocation, endpoint))
+        return await self._engine.interruptible.run(self._call(invocation, endpoint))
 
     async def _call(self, invocation: Invocation, endpoint: Endpoint) -> Returned | Refused:
         """Wait for a slot of the function, if it has a limit, and only then for one of this node."""
@@ -70,7 +70,7 @@ class InvocationOperations:
         try:
             return await self._engine.invoker.exchange(invocation, endpoint)
         except asyncio.CancelledError:
-            if not self._engine.cutting.is_cut:
+            if not self._engine.interruptible.is_interrupted:
                 raise
             return Failed(
                 ErrorName.UNKNOWN, f"{invocation.title} was called, but the server stopped before it replied."

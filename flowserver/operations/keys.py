@@ -48,7 +48,7 @@ class EngineKeys:
     async def find(self, kind: KeyKind, value: str) -> AccessKey | None:
         """The enabled key of that id, or of that digest of its token."""
         look = find_access_key if kind == "id" else find_key_by_token
-        return await self._engine.reader.ask(lambda connection: look(connection, value), bounded=True)
+        return await self._engine.reader.ask(lambda connection: look(connection, value), by_caller=True)
 
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
         """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
@@ -63,4 +63,4 @@ class EngineKeys:
             # If the answer of the commit was lost, a second try finds the row of the first.
             return was_new and nonce_expires_at(connection, access_key_id, nonce) == expires_at
 
-        return await self._engine.committer.write(change, bounded=True)
+        return await self._engine.committer.write(change, by_caller=True)

@@ -95,7 +95,7 @@ class MonitoringOperations:
         disk, a database that is away, a writer that is stuck or has crashed. It waits for PATIENCE_SECONDS at most.
         """
         engine = self._engine
-        if engine.lease.is_leaving or engine.watchers.released or engine.committer.has_crashed:
+        if engine.lease.is_leaving or engine.watchers.is_stopping or engine.committer.has_crashed:
             return False
         return await self._probe.get() is True
 

@@ -117,7 +117,7 @@ class QueueOperations:
         def read(connection: Connection) -> tuple[QueueRow, Counts]:
             return _require(connection, name), count_messages(connection, name, now)
 
-        return await self._engine.lists.ask(read)
+        return await self._engine.slow_reads.ask(read)
 
     async def list(self, *, prefix: str, marker: str, limit: int | None) -> Page[QueueRow]:
         """Queues by name; the token is the name that the next page begins with."""
@@ -125,7 +125,7 @@ class QueueOperations:
         if not 1 <= size <= LIST_MAX:
             raise InvalidArgument(f"the number of queues to return must be between 1 and {LIST_MAX}")
         check_no_nul("the prefix", prefix + marker)
-        rows = await self._engine.lists.ask(partial(list_queues, prefix=prefix, from_name=marker, limit=size + 1))
+        rows = await self._engine.slow_reads.ask(partial(list_queues, prefix=prefix, from_name=marker, limit=size + 1))
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
     async def delete(self, name: str) -> None:
@@ -145,7 +145,7 @@ class QueueOperations:
             _check_message(each, limits)
         if sum(len(each.body.encode()) for each in messages) > limits.queue_message_bytes_max:
             raise InvalidArgument(f"the bodies have more than {limits.queue_message_bytes_max} bytes together")
-        return await self._engine.queues.send(name, [_new(each) for each in messages], bounded=True)
+        return await self._engine.queues.send(name, [_new(each) for each in messages], by_caller=True)
 
     async def receive(self, name: str, *, count: int = 1, wait_seconds: int | None = None) -> Sequence[QueueMessage]:
         """Receive messages, at least one. Without `wait_seconds` the queue's own wait applies.
@@ -157,7 +157,7 @@ class QueueOperations:
         _check_count(count, limits)
         if wait_seconds is not None:
             _check_range("the seconds to wait", wait_seconds, 0, limits.queue_polling_seconds_max)
-        messages = await self._engine.queues.receive(name, count, wait_seconds, bounded=True)
+        messages = await self._engine.queues.receive(name, count, wait_seconds, by_caller=True)
         if not messages:
             raise MessageNotExist
         return messages
@@ -172,7 +172,7 @@ class QueueOperations:
             _require(connection, name)
             return peek_messages(connection, name, count, now)
 
-        messages = await self._engine.reader.ask(read, bounded=True)
+        messages = await self._engine.reader.ask(read, by_caller=True)
         if not messages:
             raise MessageNotExist
         return messages
@@ -183,7 +183,7 @@ class QueueOperations:
         _check_count(len(handles), self._engine.limits)
         receipts = [read_handle(handle) for handle in handles]
         known = [receipt for receipt in receipts if receipt is not None]
-        deleted = dict(zip(known, await self._engine.queues.delete(name, known, bounded=True), strict=True))
+        deleted = dict(zip(known, await self._engine.queues.delete(name, known, by_caller=True), strict=True))
         return [_fate(receipt, deleted) for receipt in receipts]
 
     async def change_visibility(self, name: str, handle: str, visibility_seconds: int) -> tuple[str, int]:
@@ -197,7 +197,7 @@ class QueueOperations:
         receipt = read_handle(handle)
         if receipt is None:
             raise ReceiptHandleError
-        changed = await self._engine.queues.hide(name, receipt, visibility_seconds, bounded=True)
+        changed = await self._engine.queues.hide(name, receipt, visibility_seconds, by_caller=True)
         if changed is None:
             raise MessageNotExist("the receipt handle is no longer good: the message is gone or visible again")
         return make_handle(*changed[0]), changed[1]
@@ -207,7 +207,7 @@ class QueueOperations:
         self._engine.queues.check_is_here(name)
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
-        return await self._engine.committer.write(change, bounded=True)
+        return await self._engine.committer.write(change, by_caller=True)
 
 
 def check_queue_name(name: str) -> None:

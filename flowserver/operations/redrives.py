@@ -86,7 +86,7 @@ class RedriveOperations:
             raise InvalidArgument(f"executions with the status {wanted.status} cannot be redriven")
         size = check_limit(limit, self._engine.limits.executions_page_max)
         begin = None if next_token is None else cursor_of(next_token)
-        page = await self._engine.lists.ask(
+        page = await self._engine.slow_reads.ask(
             partial(self._page, flow_name=flow_name, wanted=wanted, begin=begin, size=size)
         )
         redriven: list[str] = []
@@ -115,7 +115,7 @@ class RedriveOperations:
                 raise ExecutionNotExists(f"execution {name} of flow {flow_name} does not exist")
             return plan
 
-        return await self._engine.lists.ask(read)
+        return await self._engine.slow_reads.ask(read)
 
     async def _submit(self, flow_name: str, name: str, plan: RedrivePlan) -> bool:
         """Make the planned redrive; False if the execution has changed since."""
@@ -123,7 +123,7 @@ class RedriveOperations:
             raise _refusal(flow_name, name, "; ".join(plan.reasons))
         await self._engine.starter.require_room()
         envelope = Envelope(plan.execution_id, plan.message, redrive=plan.request)
-        receipt: Receipt = await self._engine.committer.submit(envelope, bounded=True)
+        receipt: Receipt = await self._engine.committer.submit(envelope, by_caller=True)
         match receipt.kind:
             case ReceiptKind.APPLIED | ReceiptKind.REPEATED:
                 return True

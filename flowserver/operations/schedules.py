@@ -73,7 +73,7 @@ class ScheduleOperations:
                 raise ScheduleAlreadyExists(f"flow {flow_name} has a schedule {name} already")
             return schedule
 
-        return self._noted(await self._engine.committer.write(write, bounded=True))
+        return self._noted(await self._engine.committer.write(write, by_caller=True))
 
     async def update(self, flow_name: str, name: str, change: ScheduleChange) -> Schedule:
         """Change a schedule; another expression or time zone, or enabling it, starts `@every` anew from now.
@@ -170,11 +170,11 @@ class ScheduleOperations:
             if not was_there:  # nor at a first try that was committed although its answer was lost
                 raise _missing(connection, flow_name, name)
 
-        await self._engine.committer.write(write, bounded=True)
+        await self._engine.committer.write(write, by_caller=True)
 
     async def describe(self, flow_name: str, name: str) -> Schedule:
         """The schedule; raises FlowNotExists, ScheduleNotExists."""
-        return await self._engine.reader.ask(partial(_require, flow_name=flow_name, name=name), bounded=True)
+        return await self._engine.reader.ask(partial(_require, flow_name=flow_name, name=name), by_caller=True)
 
     async def show(self, flow_name: str, name: str) -> ShownSchedule:
         """The schedule with its next ten instants and its last ten executions; raises as `describe`."""
@@ -182,7 +182,7 @@ class ScheduleOperations:
         def read(connection: Connection) -> ShownSchedule:
             return self._shown(connection, _require(connection, flow_name=flow_name, name=name))
 
-        return await self._engine.lists.ask(read)
+        return await self._engine.slow_reads.ask(read)
 
     async def list(self, flow_name: str | None, *, next_token: str | None, limit: int | None) -> Page[Schedule]:
         """Schedules of a flow by name, or of all flows by flow and name.
@@ -206,7 +206,7 @@ class ScheduleOperations:
             token = None if following is None else "/".join(following) if flow_name is None else following[1]
             return Page(found, token)
 
-        return await self._engine.lists.ask(read)
+        return await self._engine.slow_reads.ask(read)
 
     async def _change(self, flow_name: str, name: str, change: Callable[[Schedule], Schedule]) -> Schedule:
         def write(connection: Connection) -> Schedule:
@@ -216,7 +216,7 @@ class ScheduleOperations:
                 update_schedule(connection, after)
             return after
 
-        return self._noted(await self._engine.committer.write(write, bounded=True))
+        return self._noted(await self._engine.committer.write(write, by_caller=True))
 
     def _noted(self, schedule: Schedule) -> Schedule:
         if schedule.wake_at is not None:

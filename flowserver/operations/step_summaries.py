@@ -48,7 +48,7 @@ class StepSummaryOperations:
             raise InvalidArgument("NextToken must be the position of a step")
         begin = int(next_token or 0)
         execution_id = await self._engine.reader.ask(
-            lambda connection: require_id(connection, flow_name, name), bounded=True
+            lambda connection: require_id(connection, flow_name, name), by_caller=True
         )
         # Taken out of the cache while another thread adds to it. A request that comes meanwhile makes its own.
         summaries = self._kept.pop(execution_id, None) or StepSummaries()
@@ -63,7 +63,7 @@ class StepSummaryOperations:
             end = begin + len(shown)
             return StepPage(shown, str(end) if end < len(steps) else None, summaries.last_event_id)
 
-        page = await self._engine.lists.ask(read)
+        page = await self._engine.slow_reads.ask(read)
         self._keep(execution_id, summaries)
         return page
 

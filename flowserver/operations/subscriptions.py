@@ -99,7 +99,9 @@ class SubscriptionOperations:
     async def describe(self, topic: str, name: str) -> SubscriptionRow:
         """A subscription; raises SubscriptionNotExist."""
         _check_names(topic, name)
-        row = await self._engine.reader.ask(lambda connection: find_subscription(connection, topic, name), bounded=True)
+        row = await self._engine.reader.ask(
+            lambda connection: find_subscription(connection, topic, name), by_caller=True
+        )
         if row is None:
             raise _no_subscription(topic, name)
         return row
@@ -114,7 +116,7 @@ class SubscriptionOperations:
             require_topic(connection, topic)
             return list_subscriptions(connection, topic, prefix=prefix, from_name=marker, limit=size + 1)
 
-        rows = await self._engine.lists.ask(read)
+        rows = await self._engine.slow_reads.ask(read)
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
     async def unsubscribe(self, topic: str, name: str) -> None:
@@ -124,7 +126,7 @@ class SubscriptionOperations:
         await drop_deliveries(self._engine, topic, name)
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
-        return await self._engine.committer.write(change, bounded=True)
+        return await self._engine.committer.write(change, by_caller=True)
 
 
 def _subscribe(connection: Connection, row: SubscriptionRow, limits: Limits) -> SubscriptionRow | None:

@@ -44,7 +44,7 @@ class TaskOperations:
         if flow is not None and await engine.reader.ask(partial(find_flow, name=flow)) is None:
             raise FlowNotExists(f"flow {flow} does not exist")
         before = engine.clock.now_ms() - 1000 * older_than_seconds if older_than_seconds else None
-        page = await engine.lists.ask(lambda c: list_waiting_tasks(c, flow, before, after, size))
+        page = await engine.slow_reads.ask(lambda c: list_waiting_tasks(c, flow, before, after, size))
         shown = [ShownTask(each, engine.tokens.make(*each.key, each.entered_event_id, None)) for each in page.tasks]
         return Page(shown, None if page.last is None else f"{page.last.scope_id}:{page.last.execution_id}")
 
@@ -71,7 +71,7 @@ class TaskOperations:
         if claim is None or claim.wait_id is not None:
             raise InvalidArgument("TaskToken is not a task token of this server")
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
-        receipt = await self._engine.committer.submit(Envelope(claim.execution_id, message), bounded=True)
+        receipt = await self._engine.committer.submit(Envelope(claim.execution_id, message), by_caller=True)
         match receipt.kind:
             case ReceiptKind.APPLIED:
                 return receipt.event_id

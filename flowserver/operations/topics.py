@@ -20,7 +20,7 @@ from flowserver.engine.deliveries.publishing import NewTopicMessage
 from flowserver.engine.engine import Engine
 from flowserver.operations.paging import Page
 from flowserver.operations.texts import check_no_nul
-from flowserver.store.queues.deliveries import count_messages, delete_deliveries_of
+from flowserver.store.queues.deliveries import count_undelivered_messages, delete_deliveries_of
 from flowserver.store.queues.topics import (
     TopicRow,
     delete_topic,
@@ -91,15 +91,15 @@ class TopicOperations:
     async def describe(self, name: str) -> tuple[TopicRow, int]:
         """A topic, and how many of its messages are not yet delivered to all their subscribers."""
         check_topic_name(name)
-        return await self._engine.lists.ask(
-            lambda connection: (require_topic(connection, name), count_messages(connection, name))
+        return await self._engine.slow_reads.ask(
+            lambda connection: (require_topic(connection, name), count_undelivered_messages(connection, name))
         )
 
     async def list(self, *, prefix: str, marker: str, limit: int | None) -> Page[TopicRow]:
         """Topics by name; the token is the name that the next page begins with."""
         size = page_size(limit)
         check_no_nul("the prefix", prefix + marker)
-        rows = await self._engine.lists.ask(partial(list_topics, prefix=prefix, from_name=marker, limit=size + 1))
+        rows = await self._engine.slow_reads.ask(partial(list_topics, prefix=prefix, from_name=marker, limit=size + 1))
         return Page(rows[:size], rows[size].name if len(rows) > size else None)
 
     async def delete(self, name: str) -> None:
@@ -116,11 +116,11 @@ class TopicOperations:
         check_no_nul("the body", body)
         check_tag("the tag", tag or "")
         message = NewTopicMessage(message_id=uuid_utils.uuid7().hex.upper(), body=body, tag=tag or None)
-        digest = await self._engine.topics.publish(topic, message, bounded=True)
+        digest = await self._engine.topics.publish(topic, message, by_caller=True)
         return PublishedMessage(message_id=message.message_id, body_md5=digest)
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
-        return await self._engine.committer.write(change, bounded=True)
+        return await self._engine.committer.write(change, by_caller=True)
 
 
 def _create(connection: Connection, row: TopicRow) -> TopicRow | None:
@@ -181,5 +181,5 @@ async def drop_deliveries(engine: Engine, topic: str, subscription: str | None) 
     Deliveries that a crash leaves behind are delivered or given up as usual.
     """
     dropping = partial(delete_deliveries_of, topic=topic, subscription=subscription, limit=DELETED_AT_ONCE)
-    while await engine.committer.write(dropping, bounded=True) == DELETED_AT_ONCE:
+    while await engine.committer.write(dropping, by_caller=True) == DELETED_AT_ONCE:
         pass

@@ -57,7 +57,7 @@ class VersionOperations:
             first = published.version
             return published, True
 
-        return await self._engine.committer.write(write, bounded=True)
+        return await self._engine.committer.write(write, by_caller=True)
 
     async def describe(self, flow_name: str, version: str) -> VersionRow:
         """The version with its definition; raises FlowVersionNotExists."""
@@ -83,7 +83,7 @@ class VersionOperations:
             )
             return Page(rows, None if following is None else str(following))
 
-        return await self._engine.lists.ask(read)
+        return await self._engine.slow_reads.ask(read)
 
     async def delete(self, flow_name: str, version: str) -> None:
         """Delete a version. Raises FlowVersionNotExists, FlowVersionInUse (by an alias or a running execution)."""
@@ -100,11 +100,11 @@ class VersionOperations:
             elif not was_tried:  # else a first try was committed although its answer was lost
                 raise no_version(flow_name, version)
 
-        await self._engine.committer.write(write, bounded=True)
+        await self._engine.committer.write(write, by_caller=True)
 
     async def _read(self, flow_name: str, version: str) -> tuple[FlowRow, VersionRow]:
         find = partial(_require_version, flow_name=flow_name, version=version)
-        return await self._engine.reader.ask(find, bounded=True)
+        return await self._engine.reader.ask(find, by_caller=True)
 
 
 def no_version(flow_name: str, version: str) -> FlowVersionNotExists:

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from flowserver.server import sole_use
 from flowserver.store.schema.migrating import migrate
-from flowserver.store.schema.revision import check_schema
+from flowserver.store.schema.revision import require_current_schema
 from flowserver.store.sql.database import Database
 from tests.cli.conftest import one_line
 
@@ -33,7 +33,7 @@ def test_takes_the_database_from_the_environment(run, monkeypatch, new_url):
 def test_postgresql(run, postgres_url):
     assert "is now up to date" in run("migrate", "--database-url", postgres_url).stdout
     database = Database(postgres_url)
-    check_schema(database)
+    require_current_schema(database)
     database.close()
 
 

@@ -22,7 +22,7 @@ class Thread:
     def work(self, seconds: float) -> None:
         self.now += seconds
         self.used += seconds
-        self.background.give_way()
+        self.background.yield_to_writer()
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_it_waits_for_what_is_urgent_but_not_for_ever(thread: Thread, monkeypatc
     is_quiet = thread.background._is_quiet
     monkeypatch.setattr(is_quiet, "wait", lambda seconds: waits.append(0 if is_quiet.is_set() else seconds))
     thread.work(SLICE_SECONDS)
-    with thread.background.held_up():
+    with thread.background.paused():
         thread.work(SLICE_SECONDS)
     thread.work(SLICE_SECONDS)
     assert waits == [0, pytest.approx(WAIT_SLICES * SLICE_SECONDS), 0]

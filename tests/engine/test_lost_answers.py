@@ -47,10 +47,10 @@ async def tried_twice(
     owner, method = (committer, "_put") if through is None else (through, "add")
     put = getattr(owner, method)
 
-    def noted(change: Any, *, bounded: bool) -> asyncio.Future[Any]:
+    def noted(change: Any, *, by_caller: bool) -> asyncio.Future[Any]:
         nonlocal queued
         queued += asyncio.current_task() not in of_server  # which writes of its own accord, too
-        future: asyncio.Future[Any] = put(change, bounded=bounded)
+        future: asyncio.Future[Any] = put(change, by_caller=by_caller)
         return future
 
     setattr(owner, method, noted)
@@ -120,7 +120,7 @@ async def rolled_back_first(node: Node, between: Coroutine[Any, Any, Any], opera
     committer = node.engine.committer
     write = committer.write
 
-    async def twice(change: Callable[[Connection], Any], *, bounded: bool) -> Any:
+    async def twice(change: Callable[[Connection], Any], *, by_caller: bool) -> Any:
         def roll_back(connection: Connection) -> None:
             change(connection)
             raise LookupError
@@ -129,7 +129,7 @@ async def rolled_back_first(node: Node, between: Coroutine[Any, Any, Any], opera
         with pytest.raises(LookupError):
             await write(roll_back)
         await between
-        return await write(change, bounded=bounded)
+        return await write(change, by_caller=by_caller)
 
     setattr(committer, "write", twice)  # noqa: B010
     return await operation

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from flowserver.base.errors import ServiceUnavailable
-from flowserver.engine.shutdown import Cutting
+from flowserver.engine.shutdown import InterruptibleWork
 
 
 async def done() -> str:
@@ -24,9 +24,9 @@ async def work(begun: asyncio.Event, last_words: str | None = None) -> str:
 
 
 async def test_work_comes_to_its_own_end() -> None:
-    assert await Cutting().run(done()) == "done"
+    assert await InterruptibleWork().run(done()) == "done"
     with pytest.raises(ZeroDivisionError):
-        await Cutting().run(fail())
+        await InterruptibleWork().run(fail())
 
 
 async def fail() -> None:
@@ -35,10 +35,10 @@ async def fail() -> None:
 
 @pytest.mark.parametrize("last_words", ["it had begun", None])
 async def test_what_is_cut_off_may_say_something(last_words: str | None) -> None:
-    cutting, begun = Cutting(), asyncio.Event()
-    running = asyncio.create_task(cutting.run(work(begun, last_words)))
+    interruptible, begun = InterruptibleWork(), asyncio.Event()
+    running = asyncio.create_task(interruptible.run(work(begun, last_words)))
     await begun.wait()
-    cutting.cut()
+    interruptible.interrupt()
     if last_words is None:
         with pytest.raises(ServiceUnavailable, match="being stopped"):
             await running
@@ -47,19 +47,19 @@ async def test_what_is_cut_off_may_say_something(last_words: str | None) -> None
 
 
 async def test_nothing_begins_after_that() -> None:
-    cutting = Cutting()
-    cutting.cut()
+    interruptible = InterruptibleWork()
+    interruptible.interrupt()
     with pytest.raises(ServiceUnavailable):
-        await cutting.run(done())
+        await interruptible.run(done())
 
 
-@pytest.mark.parametrize("is_cut_too", [False, True])
-async def test_whoever_goes_away_is_told_nothing(is_cut_too: bool) -> None:
-    cutting, begun = Cutting(), asyncio.Event()
-    running = asyncio.create_task(cutting.run(work(begun)))
+@pytest.mark.parametrize("is_interrupted_too", [False, True])
+async def test_whoever_goes_away_is_told_nothing(is_interrupted_too: bool) -> None:
+    interruptible, begun = InterruptibleWork(), asyncio.Event()
+    running = asyncio.create_task(interruptible.run(work(begun)))
     await begun.wait()
     running.cancel()
-    if is_cut_too:
-        cutting.cut()
+    if is_interrupted_too:
+        interruptible.interrupt()
     with pytest.raises(asyncio.CancelledError):
         await running

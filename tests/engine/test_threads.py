@@ -25,7 +25,7 @@ def blocked(node: Node, more: int = 3) -> Iterator[list[Gate]]:
     """Every thread for lists and every thread for checks is busy until the block ends, and `more` wait for one."""
     lists = [Gate() for _ in range(LIST_THREADS + more)]
     checks = [Gate() for _ in range(CHECK_THREADS + more)]
-    tasks = [asyncio.create_task(node.engine.lists.ask(gate)) for gate in lists]
+    tasks = [asyncio.create_task(node.engine.slow_reads.ask(gate)) for gate in lists]
     tasks += [asyncio.create_task(node.engine.checks.run(gate.block)) for gate in checks]
     try:
         yield [*lists[:LIST_THREADS], *checks[:CHECK_THREADS]]

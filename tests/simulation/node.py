@@ -179,7 +179,7 @@ class Node:
 
     # What recovery asks of a dispatcher
 
-    def is_calling(self, key: TaskKey) -> bool:
+    def needs_no_dispatch(self, key: TaskKey) -> bool:
         """Whether the attempt's call is under way here."""
         return key in self.calls
 

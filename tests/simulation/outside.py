@@ -219,7 +219,7 @@ class _NoSlot:
 class _Asking:
     """A committer whose `submit` hands its envelope to whoever drives the coroutine."""
 
-    async def submit(self, envelope: Envelope, *, bounded: bool = False) -> Receipt:
+    async def submit(self, envelope: Envelope, *, by_caller: bool = False) -> Receipt:
         return await _Asked(envelope)
 
 

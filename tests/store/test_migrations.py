@@ -26,7 +26,7 @@ from flowserver.store.schema import (  # noqa: F401 - for the metadata
 )
 from flowserver.store.schema.metadata import metadata
 from flowserver.store.schema.migrating import migrate
-from flowserver.store.schema.revision import REVISIONS, SchemaOutdated, SchemaTooNew, check_schema
+from flowserver.store.schema.revision import REVISIONS, SchemaOutdated, SchemaTooNew, require_current_schema
 from flowserver.store.schema.tables import executions, finished_items, histories, scopes
 from flowserver.store.sql.database import Database
 from tests.store.rows import event
@@ -98,7 +98,7 @@ def test_the_migrated_schema_is_the_described_one(empty_database: Database) -> N
 
 def test_migrating_tells_what_it_did_and_is_done_once(empty_database: Database) -> None:
     assert migrate(empty_database)[0] == "0001"
-    check_schema(empty_database)
+    require_current_schema(empty_database)
     assert migrate(empty_database) == []
 
 
@@ -113,7 +113,7 @@ def test_down_and_up_again(empty_database: Database) -> None:
     with empty_database.read() as connection:
         assert inspect(connection).get_table_names() == ["alembic_version"]
     with pytest.raises(SchemaOutdated):
-        check_schema(empty_database)
+        require_current_schema(empty_database)
     migrate(empty_database)
     assert described(empty_database) == before
 
@@ -121,7 +121,7 @@ def test_down_and_up_again(empty_database: Database) -> None:
 def test_an_unmigrated_database_is_refused(empty_database: Database) -> None:
     _make_folder(empty_database)
     with pytest.raises(SchemaOutdated):
-        check_schema(empty_database)
+        require_current_schema(empty_database)
 
 
 def test_a_database_of_a_newer_version_is_refused(empty_database: Database) -> None:
@@ -129,7 +129,7 @@ def test_a_database_of_a_newer_version_is_refused(empty_database: Database) -> N
     with empty_database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(SchemaTooNew):
-        check_schema(empty_database)
+        require_current_schema(empty_database)
     with pytest.raises(SchemaTooNew):
         migrate(empty_database)
 

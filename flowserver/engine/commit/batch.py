@@ -72,7 +72,7 @@ class BatchResult:
     """How long the transaction took; None if none was committed."""
     held_bytes: int = 0
     """Documents that were read, and documents and events that were made."""
-    steps_gone_on: int = 0
+    continued_steps: int = 0
     """Steps made for `Continue` messages."""
 
 
@@ -148,7 +148,7 @@ class Batch:
         )
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
         return BatchResult(
-            answers, changes, continuing, self._parked, held_bytes=self._held, steps_gone_on=self._steps_gone_on
+            answers, changes, continuing, self._parked, held_bytes=self._held, continued_steps=self._steps_gone_on
         )
 
     def settle(self) -> None:

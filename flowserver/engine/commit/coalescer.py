@@ -28,7 +28,7 @@ from typing import Generic, TypeVar
 from sqlalchemy import Connection
 
 from flowserver.base.errors import ResourceThrottled
-from flowserver.base.sharing import give
+from flowserver.base.sharing import resolve
 from flowserver.engine.commit.committer import Committer
 from flowserver.store.cluster.nodes import LeaseLost
 from flowserver.store.sql.errors import is_away
@@ -62,12 +62,12 @@ class Coalescer(Generic[K, A]):
         self._is_requested = False
         self._writes: set[asyncio.Task[None]] = set()
 
-    def add(self, change: K, *, bounded: bool = False) -> asyncio.Future[A]:
+    def add(self, change: K, *, by_caller: bool = False) -> asyncio.Future[A]:
         """Request a change; the future has its result, or raises its exception, once that is durable.
 
-        Raises ResourceThrottled at once when `bounded` and `pending_max` changes wait for the writer.
+        Raises ResourceThrottled at once when `by_caller` and `pending_max` changes wait for the writer.
         """
-        if bounded and len(self._waiting) >= self._pending_max:
+        if by_caller and len(self._waiting) >= self._pending_max:
             raise ResourceThrottled
         future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._waiting.append((change, future))
@@ -106,7 +106,7 @@ class Coalescer(Generic[K, A]):
                     self._waiting.clear()
                 answers = [error] * len(group)
         for (_, future), answer in zip(group, answers, strict=True):
-            give(future, answer)
+            resolve(future, answer)
         if self._waiting and not self._is_requested:
             self._request()
 

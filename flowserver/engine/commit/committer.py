@@ -1,8 +1,8 @@
 """The single writer: items that arrive while a commit runs become the next batch.
 
 Callers get their answers only after the commit. Requests of callers are bounded; a full queue refuses them with
-ResourceThrottled. The engine's own messages are always accepted, because what runs bounds them. `fair_queue` has the
-order of the items.
+ResourceThrottled. The engine's own messages are always accepted; the work in progress limits their number.
+`fair_queue` has the order of the items.
 
 A batch that fails is taken apart, and each item is tried alone, so only an item at fault fails. An execution that the
 database cannot read or save is parked. If the database is away, all items fail. After an error that no item explains
@@ -23,7 +23,7 @@ from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, SQLAlchemy
 from flowserver.base.background_throttle import BACKGROUND
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.memory import give_back_memory
-from flowserver.base.sharing import give
+from flowserver.base.sharing import resolve
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce
@@ -33,7 +33,7 @@ from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import VersionConflict, park_execution
 from flowserver.store.sql.database import Database
-from flowserver.store.sql.errors import is_away, reason_of, sqlstate_of, was_cut
+from flowserver.store.sql.errors import is_away, lost_connection, reason_of, sqlstate_of
 from flowserver.store.sql.unreadable import is_damage
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,8 @@ CONFLICT_CODES = ("40P01", "40001")
 """PostgreSQL's codes for a deadlock that ended this transaction, and for a serialization failure."""
 
 GIVE_BACK_BYTES = 8_388_608
-"""After a batch that held more, the idle writer returns freed memory to the system; the allocator would keep it."""
+"""If a batch held more than this, the idle writer returns freed memory to the operating system, which the allocator
+would keep."""
 
 T = TypeVar("T")
 
@@ -77,7 +78,7 @@ class Committer:
         self._context = context
         self._listener = listener
         self._queue = FairQueue()
-        self._was_too_much = False
+        self._exceeded_memory = False
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._loop_task: asyncio.Task[None] | None = None
@@ -104,18 +105,19 @@ class Committer:
         self._stopped = True
         self._thread.shutdown()
 
-    async def submit(self, envelope: Envelope, *, bounded: bool = False) -> Receipt:
+    async def submit(self, envelope: Envelope, *, by_caller: bool = False) -> Receipt:
         """Commit a message and return its receipt.
 
-        Raises ResourceThrottled at once if `bounded` and the queue is full, or if the committer has stopped. Raises
-        SQLAlchemyError, of which WriterCrashed is one, if the commit failed: it may have been made all the same.
+        Raises ResourceThrottled at once if `by_caller` and the queue is full, or if the committer has stopped. Raises
+        SQLAlchemyError, of which WriterCrashed is one, if the commit failed or its outcome is unknown; the change may
+        be committed.
         """
-        receipt: Receipt = await self._put(envelope, bounded=bounded)
+        receipt: Receipt = await self._put(envelope, by_caller=by_caller)
         return receipt
 
-    async def write(self, change: Callable[[Connection], T], *, bounded: bool = False) -> T:
+    async def write(self, change: Callable[[Connection], T], *, by_caller: bool = False) -> T:
         """Run a change in the next batch's transaction and return its result once that is durable."""
-        answer: T = await self._put(Write(change), bounded=bounded)
+        answer: T = await self._put(Write(change), by_caller=by_caller)
         return answer
 
     @property
@@ -123,13 +125,13 @@ class Committer:
         """How many items wait for a later transaction."""
         return len(self._queue)
 
-    def _put(self, item: Item, *, bounded: bool) -> asyncio.Future[Any]:
+    def _put(self, item: Item, *, by_caller: bool) -> asyncio.Future[Any]:
         if self.has_crashed:
             raise WriterCrashed
-        if self._stopped or (bounded and self._queue.requested >= self._context.limits.pending_messages_max):
+        if self._stopped or (by_caller and self._queue.requested >= self._context.limits.pending_messages_max):
             raise ResourceThrottled
         future = asyncio.get_running_loop().create_future()
-        self._queue.put((item, future), by_caller=bounded)
+        self._queue.put((item, future), by_caller=by_caller)
         self._wake.set()
         return future
 
@@ -139,7 +141,7 @@ class Committer:
         except BaseException as error:  # a bug, or this task was cancelled: no caller may wait for ever
             self.has_crashed = True
             for _, future in self._queue.unanswered():
-                give(future, WriterCrashed())
+                resolve(future, WriterCrashed())
             if not isinstance(error, Exception):
                 raise
             log.critical("the writer has crashed; nothing is committed any more", exc_info=error)
@@ -151,16 +153,16 @@ class Committer:
             await self._wake.wait()
             self._wake.clear()
             while taken := self._queue.take():
-                await self._commit_some(taken)
+                await self._commit_first(taken)
             if self._held_bytes > GIVE_BACK_BYTES:
                 self._held_bytes = 0
                 await loop.run_in_executor(self._thread, give_back_memory)
-        self._stopped = True  # before another item is added
+        self._stopped = True  # set here at once: an item added after the loop's end would never be answered
 
-    async def _commit_some(self, taken: Sequence[Pending]) -> None:
+    async def _commit_first(self, taken: Sequence[Pending]) -> None:
         """Commit these, or only the first if all are too much at once; the queue takes back the rest."""
         items = [item for item, _ in taken]
-        self._was_too_much = False
+        self._exceeded_memory = False
         results = await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, items)
         if self._has_rejoined:
             self._has_rejoined = False
@@ -171,8 +173,8 @@ class Committer:
             self._held_bytes = max(self._held_bytes, result.held_bytes)
         self._queue.answered(
             sum(len(result.answers) for result in results),
-            steps_gone_on=sum(result.steps_gone_on for result in results),
-            was_too_much=self._was_too_much,
+            continued_steps=sum(result.continued_steps for result in results),
+            exceeded_memory=self._exceeded_memory,
         )
 
     def _deliver(self, result: BatchResult, futures: Any) -> None:
@@ -181,7 +183,7 @@ class Committer:
         except Exception:  # it is committed, and recovery finds what was not done
             log.exception("acting on a commit failed")
         for answer in result.answers:
-            give(next(futures), answer)
+            resolve(next(futures), answer)
 
     def _commit(self, items: Sequence[Item]) -> list[BatchResult]:
         """Results in order. If the items cannot be committed together, each is tried alone.
@@ -189,16 +191,16 @@ class Committer:
         If they are too much at once, only the first are committed and have results.
         """
         try:
-            with BACKGROUND.held_up():
+            with BACKGROUND.paused():
                 return [self._transact(items)]
         except TooMuchAtOnce:  # nothing was done, and no item failed
-            self._was_too_much = True
+            self._exceeded_memory = True
             return self._commit(items[: len(items) // 2])
         except Exception as error:
             if len(items) == 1:
-                return [self._commit_alone(_once_more(items[0]), error)]
+                return [self._commit_alone(_for_retry(items[0]), error)]
             log.warning("a batch of %d failed and is taken apart: %r", len(items), error)
-            return self._commit_apart([_once_more(item) for item in items])
+            return self._commit_apart([_for_retry(item) for item in items])
 
     def _commit_apart(self, items: Sequence[Item]) -> list[BatchResult]:
         """Each item alone. Once the database proves to be away, the rest fail at once."""
@@ -206,11 +208,11 @@ class Committer:
         for item in items:
             results.append(self._commit_alone(item, None))
             answer = results[-1].answers[0]
-            if isinstance(answer, Exception) and is_away(answer) and not self._answers():
+            if isinstance(answer, Exception) and is_away(answer) and not self._database_works():
                 return results + [BatchResult(answers=[answer]) for _ in items[len(results) :]]
         return results
 
-    def _answers(self) -> bool:
+    def _database_works(self) -> bool:
         """Whether the database works, so that only the item that has just failed is at fault."""
         try:
             with self._database.write() as connection:
@@ -223,7 +225,7 @@ class Committer:
 
     def _commit_alone(self, item: Item, error: Exception | None) -> BatchResult:
         for tries in range(CONFLICT_TRIES_MAX):
-            if error is not None and not _may_pass(error, tries):
+            if error is not None and not _is_worth_retrying(error, tries):
                 break
             try:
                 return self._transact([item])
@@ -310,7 +312,7 @@ async def all_of(submissions: Iterable[Awaitable[T]]) -> list[T | None]:
     return [None if isinstance(result, BaseException) else result for result in results]
 
 
-def _once_more(item: Item) -> Item:
+def _for_retry(item: Item) -> Item:
     """The item for another try. The first may have been committed, so even a start with a unique name is looked up."""
     if isinstance(item, Envelope) and item.new is not None:
         return replace(item, new=replace(item.new, name_is_unique=False))
@@ -322,9 +324,12 @@ def _is_conflict(error: Exception) -> bool:
     return isinstance(error, (VersionConflict, IntegrityError)) or sqlstate_of(error) in CONFLICT_CODES
 
 
-def _may_pass(error: Exception, tries: int) -> bool:
-    """Whether another try may succeed at once: after a conflict, a lost session, or what looked like damage once."""
-    return _is_conflict(error) or (tries == 0 and (is_damage(error) or was_cut(error)))
+def _is_worth_retrying(error: Exception, tries: int) -> bool:
+    """Whether another try may succeed at once.
+
+    It may after a conflict (each time), or after a lost session or apparent damage (the first time only).
+    """
+    return _is_conflict(error) or (tries == 0 and (is_damage(error) or lost_connection(error)))
 
 
 def _is_at_fault(error: Exception) -> bool:

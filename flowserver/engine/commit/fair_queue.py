@@ -163,10 +163,10 @@ class FairQueue:
         others = (len(fifos.keys - {self._sole}) if len(fifos.keys) < 3 else 1 for fifos in self._kinds)
         return before != self._sole or any(others)
 
-    def answered(self, count: int, *, steps_gone_on: int = 0, was_too_much: bool = False) -> None:
+    def answered(self, count: int, *, continued_steps: int = 0, exceeded_memory: bool = False) -> None:
         """The first `count` items of the batch are answered; the others wait again.
 
-        `steps_gone_on` is the number of steps that continuing items made. `was_too_much` says that the batch was
+        `continued_steps` is the number of steps that continuing items made. `exceeded_memory` says that the batch was
         divided by the memory bound.
         """
         done, undone = self._taken[:count], self._taken[count:]
@@ -177,12 +177,12 @@ class FairQueue:
         self._owed = [fifos for fifos in self._owed if fifos not in served]
         self._has_continued = self._continuing in served
         if undone:
-            self._count_max = min(self._count_max, max(1 if was_too_much else DIVIDED_MIN, count))
+            self._count_max = min(self._count_max, max(1 if exceeded_memory else DIVIDED_MIN, count))
         else:
             self._count_max = min(self._batch_max, 2 * self._count_max)
-        if steps_gone_on > CONTINUING_STEPS:
+        if continued_steps > CONTINUING_STEPS:
             self._continuing_max = max(1, self._continuing_max // 2)
-        elif steps_gone_on:
+        elif continued_steps:
             self._continuing_max = min(self._batch_max, self._continuing_max * 2)
 
 

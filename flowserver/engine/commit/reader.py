@@ -16,9 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
-from flowserver.base.sharing import give
+from flowserver.base.sharing import resolve
 from flowserver.store.sql.database import Database
-from flowserver.store.sql.errors import is_away, was_cut
+from flowserver.store.sql.errors import is_away, lost_connection
 
 log = logging.getLogger(__name__)
 
@@ -43,13 +43,13 @@ class Reader:
         self.begun = 0
         """Counts the transactions. Until it changes, waiting questions will see all that is committed now."""
 
-    async def ask(self, question: Callable[[Connection], T], *, bounded: bool = False) -> T:
+    async def ask(self, question: Callable[[Connection], T], *, by_caller: bool = False) -> T:
         """Run a query function of a few look-ups; returns what it returns, or raises what it raises.
 
         An exception that a future cannot hold, such as StopIteration, is raised as RuntimeError. Raises
-        ResourceThrottled at once if `bounded` and `pending_messages_max` questions wait, or if the reader is closed.
+        ResourceThrottled at once if `by_caller` and `pending_messages_max` questions wait, or if the reader is closed.
         """
-        if self._is_closed or (bounded and len(self._asked) >= self._limits.pending_messages_max):
+        if self._is_closed or (by_caller and len(self._asked) >= self._limits.pending_messages_max):
             raise ResourceThrottled
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._asked.append((question, future))
@@ -71,10 +71,10 @@ class Reader:
             while taken := self._take():
                 answers = await loop.run_in_executor(self._thread, self._answer, [question for question, _ in taken])
                 for (_, future), answer in zip(taken, answers, strict=True):
-                    give(future, answer)
+                    resolve(future, answer)
         except BaseException as error:  # a bug, or this task was cancelled: no caller may wait for ever
             for _, future in taken + self._asked:
-                give(future, RuntimeError(f"the reader was ended by {error!r}"))
+                resolve(future, RuntimeError(f"the reader was ended by {error!r}"))
             self._asked = []
             if not isinstance(error, Exception):
                 raise
@@ -94,7 +94,7 @@ class Reader:
         try:
             return self._transact(questions)
         except Exception as error:
-            if len(questions) == 1 and not was_cut(error):
+            if len(questions) == 1 and not lost_connection(error):
                 return [error]
             log.warning("a batch of %d questions failed and is taken apart: %r", len(questions), error)
             return self._answer_apart(questions)

@@ -10,33 +10,33 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import InvalidArgument
 from flowserver.store.cluster.nodes import LeaseLost
-from flowserver.store.sql.errors import holds_nul, is_away, reason_of, was_cut
+from flowserver.store.sql.errors import holds_nul, is_away, lost_connection, reason_of
 
 log = logging.getLogger(__name__)
 
-AGAIN_SECONDS = (0.05, 0.2, 1.0, 2.0, 5.0)
+BACKOFF_SECONDS = (0.05, 0.2, 1.0, 2.0, 5.0)
 """Backoff between tries; the last pause repeats."""
 
 FAULTS_MAX = 3
-"""Failures of the same work while the database works, before it is given up."""
+"""With `gives_up`: how many failures other than outages end the retries."""
 
 NUL_IN_TEXT = "a text holds the character NUL, which the database cannot store"
 
 T = TypeVar("T")
 
 
-async def persist(attempt: Callable[[], Awaitable[T]], *, gives_up: bool = False) -> T:
+async def retry_until_available(attempt: Callable[[], Awaitable[T]], *, gives_up: bool = False) -> T:
     """Retry until the database works; `attempt` must be idempotent, because an earlier try may have been committed.
 
-    With `gives_up`, raises the error after FAULTS_MAX failures that are not an outage. Without it, raises
-    InvalidArgument for a text that the database cannot store.
+    With `gives_up`: raises after FAULTS_MAX failures that are not outages. Without it: retries for ever, except that a
+    text with NUL raises InvalidArgument.
     """
     faults = 0
-    for pause in chain(AGAIN_SECONDS, repeat(AGAIN_SECONDS[-1])):
+    for pause in chain(BACKOFF_SECONDS, repeat(BACKOFF_SECONDS[-1])):
         try:
             return await attempt()
         except (SQLAlchemyError, LeaseLost) as error:
-            faults += not (isinstance(error, LeaseLost) or is_away(error) or was_cut(error))
+            faults += not (isinstance(error, LeaseLost) or is_away(error) or lost_connection(error))
             if gives_up and faults >= FAULTS_MAX:
                 raise
             if holds_nul(error) and not gives_up:

@@ -19,7 +19,7 @@ LIST_THREADS = 3
 T = TypeVar("T")
 
 
-class Lists:
+class SlowReads:
     """Runs slow reads, each in a transaction of its own."""
 
     def __init__(self, database: Database, limits: Limits) -> None:

@@ -44,12 +44,12 @@ class Publisher:
             weigh=lambda _: GROUP_MAX // PUBLISHED_AT_ONCE,
         )
 
-    async def publish(self, topic: str, message: NewTopicMessage, *, bounded: bool = False) -> str:
+    async def publish(self, topic: str, message: NewTopicMessage, *, by_caller: bool = False) -> str:
         """Publish a message; returns the MD5 of its body, as the service tells it.
 
-        Raises TopicNotExist, InvalidArgument for a body that is too long, ResourceThrottled when `bounded`.
+        Raises TopicNotExist, InvalidArgument for a body that is too long, ResourceThrottled when `by_caller`.
         """
-        digest = await self._publications.add((topic, message), bounded=bounded)
+        digest = await self._publications.add((topic, message), by_caller=by_caller)
         self._deliveries.note_due()
         return digest
 

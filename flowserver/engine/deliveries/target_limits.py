@@ -26,7 +26,7 @@ class TargetLimits:
     """Counts what is under way to each target, and remembers which of them fail."""
 
     def __init__(self, slots: int) -> None:
-        self.each_max = max(slots // SAME_TARGET_PART, 1)
+        self.per_target_max = max(slots // SAME_TARGET_PART, 1)
         self._failing_max = max(slots // FAILING_PART, 1)
         self._under_way: Counter[str] = Counter()
         self._failing: FIFOCache[str, None] = FIFOCache(FAILING_KNOWN_MAX)
@@ -58,12 +58,12 @@ class TargetLimits:
         return frozenset(self._failing)
 
     @property
-    def failing_room(self) -> int:
+    def failing_max(self) -> int:
         """How many more may be begun to those that fail, all together."""
         return self._failing_max - sum(count for target, count in self._under_way.items() if target in self._failing)
 
     @property
     def full(self) -> frozenset[str]:
         """Targets to which nothing may be begun."""
-        own = frozenset(target for target, count in self._under_way.items() if count >= self.each_max)
-        return own if self.failing_room > 0 else own | self.failing
+        own = frozenset(target for target, count in self._under_way.items() if count >= self.per_target_max)
+        return own if self.failing_max > 0 else own | self.failing

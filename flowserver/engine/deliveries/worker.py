@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import FlowServerError
-from flowserver.engine.commit.retry import persist
+from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.outbound import NotSent, Senders
 from flowserver.engine.deliveries.target_limits import TargetLimits
@@ -105,7 +105,7 @@ class Deliveries(DueLoop):
             return None
         is_due, self._is_due = self._is_due, False
         if not is_due:
-            first = await self._reader.ask(partial(next_delivery_at, except_to=self._targets.full))
+            first = await self._reader.ask(partial(next_delivery_at, skipped=self._targets.full))
             if first is None or first > self._clock.now_ms():
                 return first
         claimed = await self._committer.write(self._claiming(room))
@@ -120,9 +120,9 @@ class Deliveries(DueLoop):
             claim_deliveries,
             limit=limit,
             under_way=targets.under_way,
-            each_max=targets.each_max,
+            per_target_max=targets.per_target_max,
             failing=targets.failing,
-            failing_room=targets.failing_room,
+            failing_max=targets.failing_max,
         )
 
         def claim(connection: Connection) -> list[Delivery]:
@@ -166,7 +166,7 @@ class Deliveries(DueLoop):
         if self._outward.leads_to(destination):
             failure = await self._outward.bring(delivery, destination)
             if failure is None:
-                await persist(lambda: self._committer.write(lambda c: self._end_in(c, delivery, ARRIVED)))
+                await retry_until_available(lambda: self._committer.write(lambda c: self._end_in(c, delivery, ARRIVED)))
             return failure
         receiver = self._receivers.get(type(destination))
         if receiver is None:
@@ -197,7 +197,9 @@ class Deliveries(DueLoop):
         """Nothing was sent, so the next attempt has the same number."""
         again_at = self._clock.now_ms() + NOT_SENT_MS
         log.warning("%s waits: %s", _title(delivery), reason)
-        await persist(lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at, counts=False)))
+        await retry_until_available(
+            lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at, counts=False))
+        )
         self.note_due(again_at)
 
     async def _put_off(self, delivery: Delivery, failure: str) -> None:
@@ -205,10 +207,10 @@ class Deliveries(DueLoop):
         again_at = next_attempt_at(delivery.strategy, delivery.attempt, now, self._chance())
         if again_at is None:
             log.warning("%s is given up after %d attempts: %s", _title(delivery), delivery.attempt, failure)
-            await persist(lambda: self._committer.write(lambda c: self._end_in(c, delivery, GIVEN_UP)))
+            await retry_until_available(lambda: self._committer.write(lambda c: self._end_in(c, delivery, GIVEN_UP)))
             return
         log.info("%s is tried again in %d ms: %s", _title(delivery), again_at - now, failure)
-        await persist(lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at)))
+        await retry_until_available(lambda: self._committer.write(lambda c: put_off_delivery(c, delivery, again_at)))
         self.note_due(again_at)
 
 

@@ -12,7 +12,7 @@ from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.base.names import child_execution_id
 from flowserver.engine.commit.items import Envelope
-from flowserver.engine.commit.retry import persist
+from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
@@ -69,10 +69,10 @@ class Dispatcher:
         self._submitter = submitter
         self._hooks = hooks
         self._orders = WaitingCalls(context)
-        self._queues: CallQueues[TaskKey] = CallQueues(registry, slots, self._turn_came, self._refuse)
+        self._queues: CallQueues[TaskKey] = CallQueues(registry, slots, self._slot_granted, self._refuse)
         self._calls: dict[TaskKey, asyncio.Task[None]] = {}
-        self._waiting: dict[TaskKey, QueueKey] = {}
-        self._kept: dict[TaskKey, OrderedCall] = {}
+        self._queue_of: dict[TaskKey, QueueKey] = {}
+        self._kept_orders: dict[TaskKey, OrderedCall] = {}
         self._draining = False
 
     def dispatch(self, caller: Caller, command: InvokeTask, size: int = 0) -> None:
@@ -81,16 +81,16 @@ class Dispatcher:
         `size` is that of the step's documents in bytes: large ones are not kept while the call waits for a slot.
         """
         key = (caller.execution_id, command.scope_id, command.wait_id)
-        if self._draining or key in self._calls or key in self._waiting:
+        if self._draining or key in self._calls or key in self._queue_of:
             return
         queue = _queue_key(caller, command)
         slot = self._queues.take_now(queue)
         if slot is not None:
             self._begin(key, slot, (caller, command))
             return
-        self._waiting[key] = queue
-        if len(self._kept) < KEPT_MAX and size <= KEPT_BYTES_MAX:
-            self._kept[key] = caller, command
+        self._queue_of[key] = queue
+        if len(self._kept_orders) < KEPT_MAX and size <= KEPT_BYTES_MAX:
+            self._kept_orders[key] = caller, command
         self._queues.join(queue, key)
 
     def cancel(self, key: TaskKey) -> bool:
@@ -105,24 +105,24 @@ class Dispatcher:
         self._queues.drop(queue, key)
         return True
 
-    def abandon(self) -> None:
+    def drop_all(self) -> None:
         """Drop all calls after the lease was lost: other nodes make them again, and replies to this node are stale."""
         for call in self._calls.values():
             call.cancel()
         self._calls.clear()
         self._queues.clear()
-        self._waiting.clear()
-        self._kept.clear()
+        self._queue_of.clear()
+        self._kept_orders.clear()
 
-    def leave(self) -> None:
+    def begin_no_more(self) -> None:
         """Begin no more calls; those that wait for a slot are left to other nodes."""
         self._draining = True
         self._queues.close()
-        self._waiting.clear()
-        self._kept.clear()
+        self._queue_of.clear()
+        self._kept_orders.clear()
 
     def release_waiting(self, keeps: Callable[[str], bool], limit: int) -> list[TaskKey]:
-        """Drop up to `limit` calls that wait for a slot, none of an execution whose id `keeps` is true for."""
+        """Drop up to `limit` calls that wait for a slot, of executions for which `keeps(execution_id)` is false."""
         released = self._queues.send_away(lambda key: keeps(key[0]), limit)
         for key in released:
             self._forget_waiting(key)
@@ -138,20 +138,20 @@ class Dispatcher:
 
         The other calls that wait are read again when they get a slot, and dropped if no step waits for them by then.
         """
-        return [*self._calls, *self._kept]
+        return [*self._calls, *self._kept_orders]
 
     @property
     def waiting(self) -> int:
         """Number of calls that wait for a slot."""
-        return len(self._waiting)
+        return len(self._queue_of)
 
-    def is_calling(self, key: TaskKey) -> bool:
+    def needs_no_dispatch(self, key: TaskKey) -> bool:
         """Whether the attempt's call is under way or waits here, or is left to other nodes because this one leaves."""
-        return self._draining or key in self._calls or key in self._waiting
+        return self._draining or key in self._calls or key in self._queue_of
 
     async def drain(self, seconds: float) -> None:
         """Begin no more calls, wait `seconds` for those under way, and drop the rest. Other nodes make them."""
-        self.leave()
+        self.begin_no_more()
         await drain(list(self._calls.values()), seconds)
 
     def _begin(self, key: TaskKey, slot: CallSlot, order: OrderedCall | None) -> None:
@@ -159,21 +159,21 @@ class Dispatcher:
         self._calls[key] = call
         call.add_done_callback(lambda _: self._forget(key, call, slot))
 
-    def _turn_came(self, key: TaskKey, slot: CallSlot) -> None:
-        order = self._kept.get(key)
+    def _slot_granted(self, key: TaskKey, slot: CallSlot) -> None:
+        order = self._kept_orders.get(key)
         self._forget_waiting(key)
         self._begin(key, slot, order)
 
     def _refuse(self, key: TaskKey, cause: str) -> None:
-        """Fail a call because its function has the most waiting calls that it may have."""
+        """Fail a call because its function's limit of waiting calls is reached."""
         self._forget_waiting(key)
         call = asyncio.create_task(self._report(key, Failure("FC.ResourceExhausted", cause), self._lease.node_id))
         self._calls[key] = call
         call.add_done_callback(lambda _: self._forget(key, call))
 
     def _forget_waiting(self, key: TaskKey) -> QueueKey | None:
-        self._kept.pop(key, None)
-        return self._waiting.pop(key, None)
+        self._kept_orders.pop(key, None)
+        return self._queue_of.pop(key, None)
 
     def _forget(self, key: TaskKey, call: asyncio.Task[None], slot: CallSlot | None = None) -> None:
         """Forget a call that is over, unless the same attempt has been ordered again."""
@@ -188,35 +188,37 @@ class Dispatcher:
             order = order or await self._orders.read(key)
             if order is None:
                 return  # no step waits for it, or its rows are damaged, which recovery finds
-            result = await self._make(*order)
+            result = await self._perform_safely(*order)
         finally:
             slot.release()
         await self._report(key, result, lease)
 
     async def _report(self, key: TaskKey, result: Result, lease: str) -> None:
         envelope = Envelope(key[0], TaskReplied(key[1], key[2], result), lease=lease)
-        await persist(lambda: self._committer.submit(envelope))  # a second copy would be stale and do no harm
+        await retry_until_available(
+            lambda: self._committer.submit(envelope)
+        )  # a second copy would be stale and do no harm
 
-    async def _make(self, caller: Caller, command: InvokeTask) -> Result:
+    async def _perform_safely(self, caller: Caller, command: InvokeTask) -> Result:
         try:
-            return await self._result(caller, command)
+            return await self._perform(caller, command)
         except Exception as error:  # without a result the step would wait for ever
             log.exception("the call %s failed inside the server", command.idempotency_key)
             return Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
 
-    async def _result(self, caller: Caller, command: InvokeTask) -> Result:
+    async def _perform(self, caller: Caller, command: InvokeTask) -> Result:
         match command.target:
             case FunctionTarget() as target if command.asynchronous:
                 return await self._submitter.submit(caller, command, target)
             case FunctionTarget(_, service, qualifier, function):
                 return await self._invoke(caller, command, service, qualifier, function, command.input)
             case FlowTarget(_, flow_name):
-                return await persist(lambda: self._start_child(caller, command, flow_name, "FnF"))
+                return await retry_until_available(lambda: self._start_child(caller, command, flow_name, "FnF"))
             case QueueTarget() | TopicTarget() as target:
                 return await self._sender.send(target, command)
             case ActionTarget(_, "fnf", _):
                 name = str((command.params or {}).get("FlowName"))
-                return await persist(lambda: self._start_child(caller, command, name, "fnf"))
+                return await retry_until_available(lambda: self._start_child(caller, command, name, "fnf"))
             case ActionTarget(_, service, api):
                 return await self._call_action(caller, command, service, api)
 
@@ -244,13 +246,13 @@ class Dispatcher:
             execution_name=caller.execution_name,
             step_name=command.step_name,
         )
-        return _result(await self._invoker.invoke(invocation, endpoint))
+        return _result_of(await self._invoker.invoke(invocation, endpoint))
 
     async def _endpoint(self, service: str, qualifier: str, function: str) -> Lookup:
         known = self._registry.remembered(service, qualifier, function)
         if known is not None:
             return known
-        return await persist(lambda: self._registry.find(service, qualifier, function))
+        return await retry_until_available(lambda: self._registry.find(service, qualifier, function))
 
     async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> Result:
         """Call another product's API: the function that the operator has registered in its place."""
@@ -312,7 +314,7 @@ def _queue_key(caller: Caller, command: InvokeTask) -> QueueKey:
             return QueueKey(caller.flow_name, (target.arn,), is_function=False)
 
 
-def _result(reply: Replied | Failed) -> Result:
+def _result_of(reply: Replied | Failed) -> Result:
     return Success(reply.output) if isinstance(reply, Replied) else Failure(reply.error, reply.cause)
 
 

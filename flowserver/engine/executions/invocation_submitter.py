@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import dump_json_bytes
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.retry import persist
+from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.executions.starting import as_failure
 from flowserver.engine.functions.caller import Caller
 from flowserver.engine.invocations.service import Invocations, NewInvocation
@@ -68,7 +68,7 @@ class InvocationSubmitter:
                 raise NotAwaited
 
         try:
-            row = await persist(lambda: self._invocations.submit(new, check=check))
+            row = await retry_until_available(lambda: self._invocations.submit(new, check=check))
         except FlowServerError as error:
             return Failure(*as_failure(error, "FC"))
         except NotAwaited:

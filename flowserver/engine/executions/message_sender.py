@@ -11,7 +11,7 @@ from uuid import NAMESPACE_OID, uuid5
 from flowserver.base.errors import FlowServerError, InvalidArgument
 from flowserver.base.json_values import JsonObject
 from flowserver.base.xml_characters import NOT_IN_XML
-from flowserver.engine.commit.retry import persist
+from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.deliveries.publishing import NewTopicMessage, Publisher
 from flowserver.engine.executions.starting import as_failure
 from flowserver.engine.queues.service import Queues, new_receipt
@@ -59,7 +59,7 @@ class MessageSender:
             priority=PRIORITY_DEFAULT if priority is None else priority,
             receipt=new_receipt(),
         )
-        (sent,) = await persist(lambda: self._queues.send(queue, [message]))
+        (sent,) = await retry_until_available(lambda: self._queues.send(queue, [message]))
         return sent.body_md5
 
     async def _publish(self, topic: str, command: InvokeTask) -> str:
@@ -67,7 +67,7 @@ class MessageSender:
         params = command.params or {}
         body = _checked_body(message_body(params))
         message = NewTopicMessage(message_id=_message_id(command), body=body, tag=_checked_tag(params.get(MESSAGE_TAG)))
-        return await persist(lambda: self._topics.publish(topic, message))
+        return await retry_until_available(lambda: self._topics.publish(topic, message))
 
     def _encoded(self, queue: str, body: str) -> str:
         if queue in self._outlets:

@@ -78,7 +78,7 @@ class TaskRecovery:
 
     def is_local(self, call: ScopeRef) -> bool:
         """Whether the dispatcher has the call, or leaves it to other nodes."""
-        return self._dispatcher.is_calling(_key(call))
+        return self._dispatcher.needs_no_dispatch(_key(call))
 
     async def resume(self, found: FoundTasks, lost: list[ScopeRef], scope: SweepScope) -> Resumed:
         """Drop calls that no step waits for, then send messages for the rest."""

@@ -125,7 +125,7 @@ class Starter:
             qualifier=request.qualifier,
             turn=request.turn,
         )
-        receipt = await self._committer.submit(Envelope(request.execution_id, Start(), new=new), bounded=not by_step)
+        receipt = await self._committer.submit(Envelope(request.execution_id, Start(), new=new), by_caller=not by_step)
         return self._started(request, receipt)
 
     def _started(self, request: StartRequest, receipt: Receipt) -> Started:

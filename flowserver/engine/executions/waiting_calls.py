@@ -9,7 +9,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from flowserver.engine.commit.definition_cache import DefinitionCache
-from flowserver.engine.commit.retry import persist
+from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import TaskStep
@@ -39,7 +39,7 @@ class WaitingCalls:
         damage.
         """
         try:
-            return await persist(lambda: self._reader.ask(partial(self._find, key=key)), gives_up=True)
+            return await retry_until_available(lambda: self._reader.ask(partial(self._find, key=key)), gives_up=True)
         except Exception as error:
             log.warning("a call of execution %s cannot be read: %s", key[0], error)
             return None

@@ -39,7 +39,7 @@ class End:
             failed_step=execution.failed_step,
         )
 
-    def on(self, row: ExecutionRow) -> ExecutionRow:
+    def applied_to(self, row: ExecutionRow) -> ExecutionRow:
         """The ended execution, from a row that was read before its end."""
         return replace(
             row,
@@ -56,17 +56,19 @@ class End:
 class Watch:
     """One request that waits."""
 
-    happened: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when it is time to read the execution."""
     end: End | None = None
-    """The end that set it, unless that has to be read."""
+    """The end, if this node committed it; if None, read the execution."""
 
 
 K = TypeVar("K")
 
 
 class Watchers:
-    """Wakes requests after a commit of this node. Notices of other nodes may be lost, so read again now and then.
+    """Wakes requests after a commit of this node.
+
+    Other nodes' notices wake them too, but may be lost: a waiting request also reads again periodically.
 
     A watch is a context: enter it, read the execution, then wait. So no change between the two is missed.
     """
@@ -75,7 +77,7 @@ class Watchers:
         self._for_changes: dict[str, set[Watch]] = defaultdict(set)
         self._for_ends: dict[str, set[Watch]] = defaultdict(set)
         self._for_names: dict[tuple[str, str], set[Watch]] = defaultdict(set)
-        self.released = False
+        self.is_stopping = False
 
     def watch_changes(self, execution_id: str) -> AbstractContextManager[Watch]:
         """Woken by each change of the execution."""
@@ -100,28 +102,30 @@ class Watchers:
             end = End.of(execution)
             for watch in (*by_id, *by_name):
                 watch.end = end
-                watch.happened.set()
+                watch.woken.set()
 
     def wake(self, execution_id: str, *, ended: bool) -> None:
-        """Wake the requests to read the execution: another node changed it, or it ended or is parked (`ended`)."""
+        """Wake requests, which then read the execution. `ended`: it ended or is parked, so those that wait for its end
+        wake too.
+        """
         _wake(self._for_changes, execution_id)
         if ended:
             _wake(self._for_ends, execution_id)
 
-    def release(self) -> None:
-        """Wake all requests because the server stops. A request that sees `released` waits no longer."""
-        self.released = True
+    def stop(self) -> None:
+        """Wake all requests because the server stops. A request that sees `is_stopping` waits no longer."""
+        self.is_stopping = True
         for execution_id in self._for_changes:
             _wake(self._for_changes, execution_id)
         for execution_id in self._for_ends:
             _wake(self._for_ends, execution_id)
-        for names in self._for_names:
-            _wake(self._for_names, names)
+        for key in self._for_names:
+            _wake(self._for_names, key)
 
 
 def _wake(waiting: dict[K, set[Watch]], key: K) -> None:
     for watch in waiting.get(key, ()):
-        watch.happened.set()
+        watch.woken.set()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
-from flowserver.engine.commit.retry import persist
+from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.keyed_semaphore import Callee, KeyedSemaphore
 from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup
@@ -174,7 +174,7 @@ class CallQueues(Generic[K]):
             return None
         service, qualifier, function = queue.called
         try:
-            return await persist(lambda: self._registry.find(service, qualifier, function), gives_up=True)
+            return await retry_until_available(lambda: self._registry.find(service, qualifier, function), gives_up=True)
         except Exception:  # an unreadable name or registration: each call fails by it when it reaches a slot
             log.exception("cannot look up function %s of waiting calls", "/".join(queue.called))
             return None

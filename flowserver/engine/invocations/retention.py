@@ -1,6 +1,6 @@
 """Deletes asynchronous invocations some days after their end, in small transactions.
 
-Each may hold more than a megabyte, so the bytes of one transaction have a limit as well.
+One invocation may hold more than a megabyte, so the bytes of one transaction have a limit as well.
 """
 
 import asyncio

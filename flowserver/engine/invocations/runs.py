@@ -12,7 +12,7 @@ from functools import partial
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.engine.commit.coalescer import Coalescer
-from flowserver.engine.commit.retry import persist
+from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX
 from flowserver.engine.functions.call_slots import CallSlot
@@ -150,7 +150,7 @@ class Runs:
     async def _load(self, key: str) -> InvocationRow:
         """The stored row; raises InvocationDamaged, or the database's error, if it cannot be read."""
         question = partial(find_invocations, keys=[key])
-        found = await persist(lambda: self._reader.ask(question), gives_up=True)
+        found = await retry_until_available(lambda: self._reader.ask(question), gives_up=True)
         if key not in found:
             raise InvocationDamaged("the stored invocation is gone or makes no sense; the server's log says why")
         return found[key]
@@ -160,7 +160,9 @@ class Runs:
         log.error("invocation %s is parked", key, exc_info=error)
         reason, node_id = storable(f"{type(error).__name__}: {reason_of(error)}"), self._lease.node_id
         try:
-            await persist(lambda: self._committer.write(lambda c: park_invocation(c, key, node_id, reason)))
+            await retry_until_available(
+                lambda: self._committer.write(lambda c: park_invocation(c, key, node_id, reason))
+            )
         except Exception:  # recovery finds that this node holds it without running it, and retries
             log.exception("cannot park invocation %s", key)
 
@@ -168,7 +170,7 @@ class Runs:
         """Make the next commit, with the call before it if there is one; returns the row after it."""
         if run.is_stopping and row.state.status is not InvocationStatus.STOPPING:
             return await self._change(row, StopAsked())  # the stop may not be committed yet
-        endpoint = await persist(lambda: self._registry.find(*row.called), gives_up=True)
+        endpoint = await retry_until_available(lambda: self._registry.find(*row.called), gives_up=True)
         if row.state.status is InvocationStatus.STOPPING:
             if isinstance(endpoint, Endpoint):
                 await self._hooks.pre_stop(endpoint, row.request_id)
@@ -204,7 +206,7 @@ class Runs:
         if change.after is row:
             return row
         try:
-            return await persist(lambda: self._changes.add(change), gives_up=True)
+            return await retry_until_available(lambda: self._changes.add(change), gives_up=True)
         except InvocationChanged:  # by another writer, or by an earlier attempt of this commit
             return await self._load(row.invocation_key)
 

@@ -148,7 +148,7 @@ class Invocations:
         self._coming[new.called] += 1
         try:
             settings = await self.settings.find(new.called)
-            row = await self._submissions.add(Submission(self._row(new, settings), check), bounded=True)
+            row = await self._submissions.add(Submission(self._row(new, settings), check), by_caller=True)
         finally:
             self._came(new.called)
         self.take_up([row])
@@ -198,13 +198,13 @@ class Invocations:
         """
         now, names = self._clock.now_ms(), (service, function, invocation_id)
         try:
-            found = await self._committer.write(lambda c: stop_named(c, *names, now), bounded=True)
+            found = await self._committer.write(lambda c: stop_named(c, *names, now), by_caller=True)
         except (InvocationDamaged, DBAPIError) as error:
             empty_payload = isinstance(error, DBAPIError)
             if empty_payload and not is_damage(error):
                 raise
             await self._committer.write(
-                lambda c: stop_unreadable_named(c, *names, now, empty_payload=empty_payload), bounded=True
+                lambda c: stop_unreadable_named(c, *names, now, empty_payload=empty_payload), by_caller=True
             )
             self._listener.left_to_others()  # recovery reports to the task that waits for its end
             return None
@@ -252,7 +252,7 @@ class Invocations:
             was_parked |= held is not None
             return held
 
-        held = await self._committer.write(change, bounded=True)
+        held = await self._committer.write(change, by_caller=True)
         if held is not None and not self._lease.is_leaving:
             self.take_over([held])
         else:
@@ -309,7 +309,7 @@ class Invocations:
 
     # Stopping the node
 
-    def leave(self) -> None:
+    def begin_no_more(self) -> None:
         """Begin no more; waiting invocations are left to other nodes."""
         self._queues.close()
 
@@ -318,7 +318,7 @@ class Invocations:
         self._queues.close()
         await self._runs.drain(seconds)
 
-    def abandon(self) -> None:
+    def drop_all(self) -> None:
         """The lease was lost: drop everything, since other nodes hold it now."""
         self._queues.clear()
         self._runs.drop()

@@ -1,4 +1,4 @@
-"""Deletes expired messages of queues. No receive returns them in any case; the deletion frees space.
+"""Deletes expired messages of queues. Receives skip them anyway; deleting them only frees space.
 
 A loop of small transactions through the committer. A node skips messages that another node is deleting.
 """

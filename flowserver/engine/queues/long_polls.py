@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from flowserver.base.sharing import give
+from flowserver.base.sharing import resolve
 from flowserver.store.queues.messages import QueueMessage
 
 
@@ -18,7 +18,7 @@ class LongPoll:
 
     def end(self) -> None:
         """Answer without messages."""
-        give(self.answer, [])
+        resolve(self.answer, [])
 
 
 @dataclass(slots=True, eq=False)

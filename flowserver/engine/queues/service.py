@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
-from flowserver.base.sharing import give
+from flowserver.base.sharing import resolve
 from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.context import EngineContext
 from flowserver.engine.queues.broker_queues import publish
@@ -69,16 +69,16 @@ class Queues:
         self._is_released = False
 
     async def send(
-        self, queue: str, messages: Sequence[NewQueueMessage], *, bounded: bool = False
+        self, queue: str, messages: Sequence[NewQueueMessage], *, by_caller: bool = False
     ) -> list[QueueMessage]:
         """Put all messages into a queue, or none. A message whose id exists already stays as it is.
 
-        Raises QueueNotExist, InvalidArgument for a body that is too long, ResourceThrottled when `bounded`. For a queue
-        that a broker keeps, see `publish`.
+        Raises QueueNotExist, InvalidArgument for a body that is too long, ResourceThrottled when `by_caller`. For a
+        queue that a broker keeps, see `publish`.
         """
         if queue in self._outlets:
             return await publish(self._outlets, queue, messages, self._clock.now_ms())
-        sending = self._writes.add(Send(queue, messages), bounded=bounded)
+        sending = self._writes.add(Send(queue, messages), by_caller=by_caller)
         self._serve(queue, len(messages))
         sent: list[QueueMessage] = await asyncio.shield(sending)
         self.note_sent(queue, 0)
@@ -112,38 +112,38 @@ class Queues:
             self._membership.announce().queues.add(queue)
 
     async def receive(
-        self, queue: str, count: int, wait_seconds: int | None = None, *, bounded: bool = False
+        self, queue: str, count: int, wait_seconds: int | None = None, *, by_caller: bool = False
     ) -> list[QueueMessage]:
         """Receive up to `count` messages. Waits for the first for `wait_seconds`; None means the queue's own time.
 
         Returns [] if no message came in time or the server stops. Raises QueueNotExist, and ResourceThrottled when
-        `bounded`.
+        `by_caller`.
         """
-        if queue in self._flowing and (messages := await self._take(queue, count, bounded=bounded)):
+        if queue in self._flowing and (messages := await self._take(queue, count, by_caller=by_caller)):
             return messages
         if not wait_seconds or self._is_full:
-            sight = await self._scan.see(queue, 1, bounded=bounded)
+            sight = await self._scan.see(queue, 1, by_caller=by_caller)
             if sight is None:
                 raise no_queue(queue)
-            if sight.ready and (messages := await self._take(queue, count, bounded=bounded)):
+            if sight.ready and (messages := await self._take(queue, count, by_caller=by_caller)):
                 return messages
             wait_seconds = sight.polling_seconds if wait_seconds is None else 0
         return await self._wait(queue, count, wait_seconds) if wait_seconds else []
 
-    async def delete(self, queue: str, receipts: Sequence[Receipt], *, bounded: bool = False) -> list[bool]:
+    async def delete(self, queue: str, receipts: Sequence[Receipt], *, by_caller: bool = False) -> list[bool]:
         """Delete received messages; returns for each whether its receipt was still valid. Raises as `send`."""
-        deleted: list[bool] = await self._writes.add(Delete(queue, receipts), bounded=bounded)
+        deleted: list[bool] = await self._writes.add(Delete(queue, receipts), by_caller=by_caller)
         return deleted
 
     async def hide(
-        self, queue: str, receipt: Receipt, seconds: int, *, bounded: bool = False
+        self, queue: str, receipt: Receipt, seconds: int, *, by_caller: bool = False
     ) -> tuple[Receipt, int] | None:
         """Hide a received message for `seconds` from now; returns its new receipt, and the instant (ms) of its return.
 
         None if the receipt was no longer valid. Raises as `send`.
         """
         fresh = new_receipt()
-        until: int | None = await self._writes.add(Hide(queue, receipt, seconds, fresh), bounded=bounded)
+        until: int | None = await self._writes.add(Hide(queue, receipt, seconds, fresh), by_caller=by_caller)
         if until is None:
             return None
         self.note_sent(queue, 0)
@@ -163,8 +163,8 @@ class Queues:
 
     # Taking
 
-    async def _take(self, queue: str, count: int, *, bounded: bool) -> list[QueueMessage]:
-        taking = self._writes.add(Take(queue, count, new_receipt()), bounded=bounded)
+    async def _take(self, queue: str, count: int, *, by_caller: bool) -> list[QueueMessage]:
+        taking = self._writes.add(Take(queue, count, new_receipt()), by_caller=by_caller)
         try:
             messages: list[QueueMessage] = await asyncio.shield(taking)
         except asyncio.CancelledError:
@@ -242,9 +242,9 @@ class Queues:
         if poll.answer.done():  # the client has gone
             self._put_back(queue, taking)
         elif isinstance(error := taking.exception(), Exception):
-            give(poll.answer, error)
+            resolve(poll.answer, error)
         elif messages := taking.result():
-            give(poll.answer, messages)
+            resolve(poll.answer, messages)
             self._note_flow(queue, len(messages) == poll.count)
         elif poll.is_over or self._is_released:
             poll.end()
@@ -277,7 +277,7 @@ class Queues:
     def _serve_all(self, queue: str, polls: LongPolls, sight: Sight | None) -> None:
         if sight is None:
             while polls.waiting:
-                give(polls.waiting.popitem()[0].answer, no_queue(queue))
+                resolve(polls.waiting.popitem()[0].answer, no_queue(queue))
             return
         self._serve(queue, sight.ready)
         seconds = SCAN_SECONDS

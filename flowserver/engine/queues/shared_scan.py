@@ -22,15 +22,15 @@ class SharedScan:
         self._clock = clock
         self._under_way: dict[tuple[str, int], tuple[int, asyncio.Task[Sight | None]]] = {}
 
-    async def see(self, queue: str, wanted: int, *, bounded: bool = False) -> Sight | None:
+    async def see(self, queue: str, wanted: int, *, by_caller: bool = False) -> Sight | None:
         """The messages of a queue, counted up to `wanted`, as of now or later; None if the queue does not exist.
 
-        Raises ResourceThrottled when `bounded`, SQLAlchemyError.
+        Raises ResourceThrottled when `by_caller`, SQLAlchemyError.
         """
         key = (queue, wanted)
         begun, looking = self._under_way.get(key, (None, None))
         if looking is None or begun != self._reader.begun:
-            looking = shared(self._reader.ask(partial(self._look_at, queue=queue, wanted=wanted), bounded=bounded))
+            looking = shared(self._reader.ask(partial(self._look_at, queue=queue, wanted=wanted), by_caller=by_caller))
             self._under_way[key] = self._reader.begun, looking
             looking.add_done_callback(partial(self._ended, key))
         return await asyncio.shield(looking)

@@ -2,8 +2,8 @@
 
 Most turns make six events or more with the same instant; one row per event would cost several times as much to write.
 A row's `events` is a JSON array of `[schedule_event_id, type, step_name, detail]`; ids count from `first_event_id`.
-An optional fifth element, `[[document, name, event_id, number], …]`, names the parts that hold large values; `detail`
-has null in their places.
+An optional fifth element lists references to large values. Entry `[document, name, event_id, number]`:
+`detail[document][name]` is null here; its value is part (event_id, number).
 """
 
 import logging
@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, insert, literal_column, select
 
-from flowserver.base.background_throttle import give_way
+from flowserver.base.background_throttle import yield_to_writer
 from flowserver.base.json_values import dump_json, load_stored_json, text_bytes
 from flowserver.machine.events import Event, EventType
 from flowserver.store.executions.history_values import INSERT_PART, KnownParts, PartId, PartReader, part_row
@@ -57,9 +57,9 @@ def _rows(
             yield _row(execution_id, events[start:number], texts)
             start, characters, texts = number, 0, []
         characters += len(event.detail)
-        shown = f",{_references(execution_id, event, known, parts)}" if event.parts else ""
+        references = f",{_references(execution_id, event, known, parts)}" if event.parts else ""
         name = _quoted(event.step_name)
-        texts.append(f'[{event.schedule_event_id},"{event.type}",{name},{event.detail}{shown}]')
+        texts.append(f'[{event.schedule_event_id},"{event.type}",{name},{event.detail}{references}]')
     if events:
         yield _row(execution_id, events[start:], texts)
 
@@ -161,22 +161,22 @@ def find_parts(connection: Connection, execution_id: str, event_id: int, documen
     for row in rows:
         if damage_in(row, _CHECKS) is None:
             with suppress(msgspec.MsgspecError, IndexError):
-                shown = _DECODER.decode(row.events)[event_id - row.first_event_id].parts
-                return {name: PartId(*part_id) for shown_in, name, *part_id in shown if shown_in == document}
+                references = _DECODER.decode(row.events)[event_id - row.first_event_id].parts
+                return {name: PartId(*part_id) for in_document, name, *part_id in references if in_document == document}
     return {}
 
 
-def _event(row: Row[Any], event_id: int, kept: "_Kept", parts: PartReader | None) -> Event:
+def _event(row: Row[Any], event_id: int, kept: "_StoredEvent", parts: PartReader | None) -> Event:
     detail = bytes(kept.detail).decode()
     if not detail.startswith("{"):
         raise UnreadableHistory("a detail is not a JSON object")
     if kept.parts and parts is not None:
-        detail = _whole(row.execution_id, detail, kept.parts, parts)
-    give_way()
+        detail = _with_parts(row.execution_id, detail, kept.parts, parts)
+    yield_to_writer()
     return Event(event_id, kept.schedule_event_id, EventType(kept.type), kept.step_name, row.time, detail)
 
 
-def _whole(execution_id: str, detail: str, references: "list[_Reference]", parts: PartReader) -> str:
+def _with_parts(execution_id: str, detail: str, references: "list[_Reference]", parts: PartReader) -> str:
     """The detail with its parts inserted."""
     whole = load_stored_json(detail)
     for document, name, *part_id in references:
@@ -191,7 +191,7 @@ _Reference = tuple[str, str, int, int]
 """(document, name, event id, number): `detail[document][name]` is the part with that event id and number."""
 
 
-class _Kept(msgspec.Struct, array_like=True):
+class _StoredEvent(msgspec.Struct, array_like=True):
     """An event as an element of `events`."""
 
     schedule_event_id: int
@@ -201,7 +201,7 @@ class _Kept(msgspec.Struct, array_like=True):
     parts: list[_Reference] = []
 
 
-_DECODER = msgspec.json.Decoder(list[_Kept])
+_DECODER = msgspec.json.Decoder(list[_StoredEvent])
 _CHECKS = checks_of(histories.c)
 _INSERT = insert(histories)
 _SELECT: Select[Any] = (

@@ -3,9 +3,8 @@
 Before an attempt a node claims the delivery, which moves the next attempt to a later instant in a commit. Until then no
 other node tries it; if the node dies, the delivery is due again.
 
-If no target is skipped, the earliest deliveries are found by their instants alone. If some targets are skipped, that
-would read their backlogs row by row. So the query then steps from target to target through the index (target_key,
-wake_at) and reads the first instants of the others: its cost grows with the number of targets, not of deliveries.
+Without skipped targets one index scan finds the earliest deliveries. With skipped targets that scan would read their
+whole backlogs, so the query goes from target to target by the index (target_key, wake_at).
 """
 
 import logging
@@ -35,14 +34,14 @@ class NewDelivery:
     delivery_id: str
     """Inserting the same id again has no effect."""
     target: str
-    """As `machine.deliveries.destinations` reads it."""
+    """The destination as text; `destinations` parses it."""
     message_id: str
     body: str
     tag: str | None = None
     strategy: Strategy = Strategy.EXPONENTIAL_DECAY
     content_format: ContentFormat = ContentFormat.SIMPLIFIED
     topic: str = ""
-    """With `subscription`, the subscription that it is for; "" for the result of an invocation."""
+    """Topic of the subscription; "" for an invocation's result."""
     subscription: str = ""
     invocation_key: str | None = None
     """The invocation whose result it is; None for a message."""
@@ -91,25 +90,30 @@ def claim_deliveries(
     until_ms: int,
     limit: int,
     under_way: Mapping[str, int],
-    each_max: int,
+    per_target_max: int,
     *,
     failing: Collection[str] = (),
-    failing_room: int = 0,
+    failing_max: int = 0,
 ) -> list[Delivery]:
     """Claim up to `limit` due deliveries, earliest first; they are due again at `until_ms`.
 
-    A target gets at most `each_max` deliveries, including those `under_way` to it; the `failing` targets together get
-    at most `failing_room`. A damaged row is claimed but not returned: it stays in the table, and the log names it.
+    A target gets at most `per_target_max` deliveries, including those `under_way` to it; the `failing` targets together
+    get at most `failing_max`. A damaged row is claimed but not returned: it stays in the table, and the log names it.
     """
-    full = {target for target, count in under_way.items() if count >= each_max}
-    if failing_room <= 0:
-        full.update(failing)
-    if full:
-        parameters = {"b_now": now_ms, "b_limit": limit, "b_each": each_max, "passed_over": _keys(connection, full)}
-        found = connection.execute(_DUE_ELSEWHERE[connection.dialect.name], parameters)
+    skipped = {target for target, count in under_way.items() if count >= per_target_max}
+    if failing_max <= 0:
+        skipped.update(failing)
+    if skipped:
+        parameters = {
+            "b_now": now_ms,
+            "b_limit": limit,
+            "b_each": per_target_max,
+            "skipped": _keys(connection, skipped),
+        }
+        found = connection.execute(_DUE_NOT_SKIPPED[connection.dialect.name], parameters)
     else:
         found = connection.execute(_DUE, {"b_now": now_ms, "b_limit": limit})
-    ids = _picked(found.all(), Counter(under_way), each_max, frozenset(failing), failing_room)
+    ids = _picked(found.all(), Counter(under_way), per_target_max, frozenset(failing), failing_max)
     if not ids:
         return []
     rows = connection.execute(_CLAIM, {"listed": texts(connection, ids), "b_until": until_ms}).all()
@@ -118,23 +122,23 @@ def claim_deliveries(
 
 
 def _picked(
-    found: Sequence[Row[Any]], under_way: Counter[str], each_max: int, failing: frozenset[str], failing_room: int
+    found: Sequence[Row[Any]], under_way: Counter[str], per_target_max: int, failing: frozenset[str], failing_max: int
 ) -> list[str]:
     picked: list[str] = []
     for row in found:
         is_failing = row.target in failing
-        if not is_text(row.delivery_id) or under_way[row.target] >= each_max or (is_failing and failing_room <= 0):
+        if not is_text(row.delivery_id) or under_way[row.target] >= per_target_max or (is_failing and failing_max <= 0):
             continue
         under_way[row.target] += 1
-        failing_room -= is_failing
+        failing_max -= is_failing
         picked.append(row.delivery_id)
     return picked
 
 
-def next_delivery_at(connection: Connection, except_to: Collection[str] = ()) -> int | None:
-    """The earliest instant (ms) at which a delivery is due, without deliveries to the targets `except_to`."""
-    if except_to:
-        rows = fetch_all(connection, _NEXT_ELSEWHERE, {"passed_over": _keys(connection, except_to)})
+def next_delivery_at(connection: Connection, skipped: Collection[str] = ()) -> int | None:
+    """The earliest instant (ms) at which a delivery is due, without deliveries to the targets `skipped`."""
+    if skipped:
+        rows = fetch_all(connection, _NEXT_NOT_SKIPPED, {"skipped": _keys(connection, skipped)})
     else:
         rows = fetch_all(connection, _NEXT, {})
     return next((wake_at for (wake_at,) in rows if isinstance(wake_at, int)), None)
@@ -160,7 +164,7 @@ def delete_deliveries_of(connection: Connection, topic: str, subscription: str |
     return connection.execute(dropped).rowcount
 
 
-def count_messages(connection: Connection, topic: str) -> int:
+def count_undelivered_messages(connection: Connection, topic: str) -> int:
     """How many messages of a topic have not reached all of their subscribers."""
     query = select(func.count(distinct(deliveries.c.message_id))).where(deliveries.c.topic == topic)
     return connection.execute(query).scalar_one()
@@ -192,7 +196,7 @@ _INSERT: Any = {
 }
 
 
-def _elsewhere() -> Subquery:
+def _not_skipped() -> Subquery:
     """The targets that are not skipped, each with the first instant at which a delivery to it is due."""
     key = deliveries.c.target_key
     found = select(func.min(key).label("target_key")).cte("targets", recursive=True)
@@ -200,14 +204,14 @@ def _elsewhere() -> Subquery:
     found = found.union_all(select(following).where(found.c.target_key.is_not(None)))
     first = select(func.min(deliveries.c.wake_at)).where(key == found.c.target_key).scalar_subquery()
     wanted = select(found.c.target_key, first.label("first_at")).where(found.c.target_key.is_not(None))
-    return wanted.where(not_(among(found.c.target_key, bindparam("passed_over")))).subquery("elsewhere")
+    return wanted.where(not_(among(found.c.target_key, bindparam("skipped")))).subquery("not_skipped")
 
 
-def _due_elsewhere() -> dict[str, Any]:
+def _due_not_skipped() -> dict[str, Any]:
     """The query for the first due deliveries to those targets, up to `b_each` for each, by dialect."""
-    elsewhere = _elsewhere()
-    chosen = select(elsewhere.c.target_key).where(elsewhere.c.first_at <= bindparam("b_now"))
-    targets = chosen.order_by(elsewhere.c.first_at).limit(bindparam("b_limit")).subquery("chosen")
+    not_skipped = _not_skipped()
+    chosen = select(not_skipped.c.target_key).where(not_skipped.c.first_at <= bindparam("b_now"))
+    targets = chosen.order_by(not_skipped.c.first_at).limit(bindparam("b_limit")).subquery("chosen")
     own = deliveries.alias("own")
     few = select(own.c.delivery_id).where(own.c.target_key == targets.c.target_key, own.c.wake_at <= bindparam("b_now"))
     few = few.order_by(own.c.wake_at).limit(bindparam("b_each"))
@@ -227,7 +231,7 @@ _DUE = (
     # Rows that another node is claiming are skipped (PostgreSQL; SQLite has one writer).
     .with_for_update(skip_locked=True, of=deliveries)
 )
-_DUE_ELSEWHERE = _due_elsewhere()
+_DUE_NOT_SKIPPED = _due_not_skipped()
 _CLAIM = (
     update(deliveries)
     .where(among(deliveries.c.delivery_id, bindparam("listed")))
@@ -235,7 +239,7 @@ _CLAIM = (
     .returning(*_COLUMNS)
 )
 _NEXT = select(func.min(deliveries.c.wake_at))
-_NEXT_ELSEWHERE = select(func.min(_elsewhere().c.first_at))
+_NEXT_NOT_SKIPPED = select(func.min(_not_skipped().c.first_at))
 _DELETE = delete(deliveries).where(deliveries.c.delivery_id == bindparam("b_id"))
 _PUT_OFF = update(deliveries).where(
     deliveries.c.delivery_id == bindparam("b_id"), deliveries.c.attempt == bindparam("b_attempt")

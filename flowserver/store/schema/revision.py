@@ -1,6 +1,6 @@
 """The schema revision that this version needs, and whether a database has it.
 
-Knows the migrations by name only: every start checks the revision, and only `migrating` needs to import Alembic.
+Lists only the migrations' names: every start checks the revision, and must not need Alembic for that.
 """
 
 from typing import Final
@@ -60,7 +60,7 @@ def is_up_to_date(database: Database) -> bool:
     return database.run_read(revision_of) == REVISIONS[-1]
 
 
-def check_schema(database: Database) -> None:
+def require_current_schema(database: Database) -> None:
     """Raises SchemaOutdated or SchemaTooNew unless the database has exactly this version's schema."""
     if not is_up_to_date(database):
         raise SchemaOutdated("the database is not up to date; run: flowserver migrate")

@@ -31,7 +31,7 @@ def reason_of(error: BaseException) -> str:
     return next(iter(said.splitlines()), type(error).__name__)
 
 
-def was_cut(error: object) -> bool:
+def lost_connection(error: object) -> bool:
     """Whether the connection was closed, so that a retry on another connection may succeed at once."""
     return isinstance(error, DBAPIError) and error.connection_invalidated
 

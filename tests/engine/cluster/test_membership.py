@@ -381,7 +381,7 @@ async def test_calls_that_fall_to_a_node_that_does_nothing_are_not_left_for_long
         with two.database.write() as connection:
             connection.execute(scopes.update().values(node_id="gone"))
             connection.execute(executions.update().values(version=executions.c.version + 1))  # as all changes do
-        one.engine.dispatcher.abandon()
+        one.engine.dispatcher.drop_all()
         one.engine.recovery.sweep_soon()
         again = [await functions.next_call("shop/pay") for _ in keys]
         assert {call.key for call in again} == keys

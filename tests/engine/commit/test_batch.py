@@ -239,7 +239,7 @@ def test_executions_go_on_in_short_turns_while_the_writer_is_shared(bench: Bench
     def steps_made(*, is_shared: bool) -> int:
         with bench.database.write() as connection:
             batch = Batch(connection, bench.workshop, is_shared=is_shared)
-            return batch.run([tell("longer-e", Continue())]).steps_gone_on
+            return batch.run([tell("longer-e", Continue())]).continued_steps
 
     assert steps_made(is_shared=True) == SHARED_TURN_STEPS
     assert steps_made(is_shared=False) > SHARED_TURN_STEPS

@@ -97,9 +97,9 @@ async def test_what_comes_while_others_are_tried_again_is_not_taken_for_tried(no
 
 
 async def test_too_many_are_refused_if_they_are_bounded(node: Node, coalescer: Coalescer[Any, Any]) -> None:
-    futures = [coalescer.add(number, bounded=True) for number in range(5)]
+    futures = [coalescer.add(number, by_caller=True) for number in range(5)]
     with pytest.raises(ResourceThrottled):
-        coalescer.add(5, bounded=True)
+        coalescer.add(5, by_caller=True)
     futures.append(coalescer.add(5))
     assert await asyncio.gather(*futures) == [0, 2, 4, 6, 8, 10]
 

@@ -181,15 +181,15 @@ async def test_a_write_fails_alone(committer: Committer, listener: Listener, fra
 
 async def test_a_full_queue_turns_callers_away(committer: Committer) -> None:
     gate, _ = await busy(committer)
-    tasks = await queue(*(committer.write(keep(f"{number}"), bounded=True) for number in range(5)))
+    tasks = await queue(*(committer.write(keep(f"{number}"), by_caller=True) for number in range(5)))
     with pytest.raises(ResourceThrottled):
-        await committer.submit(start("e"), bounded=True)
+        await committer.submit(start("e"), by_caller=True)
     with pytest.raises(ResourceThrottled):
-        await committer.write(keep("x"), bounded=True)
+        await committer.write(keep("x"), by_caller=True)
     tasks += await queue(committer.submit(start("e")))  # the engine's own messages always fit
     gate.open()
     assert (await asyncio.gather(*tasks))[5].kind is ReceiptKind.APPLIED
-    assert await committer.write(keep("x"), bounded=True) == "x"
+    assert await committer.write(keep("x"), by_caller=True) == "x"
 
 
 async def test_what_a_batch_leaves_is_answered_by_later_ones(
@@ -245,7 +245,7 @@ async def test_a_writer_that_crashes_leaves_no_caller_waiting(
 ) -> None:
     gate, first = await busy(committer)
     tasks = await queue(
-        committer.write(keep("a"), bounded=True), committer.write(keep("b")), committer.submit(start("e"))
+        committer.write(keep("a"), by_caller=True), committer.write(keep("b")), committer.submit(start("e"))
     )
 
     def crash(*_: Any, **__: Any) -> None:
@@ -268,7 +268,7 @@ async def test_a_writer_that_crashes_at_work_leaves_no_caller_waiting(
     committer: Committer, listener: Listener, monkeypatch: pytest.MonkeyPatch, fragile: Database
 ) -> None:
     monkeypatch.setattr(Committer, "_commit", lambda *_: 1 // 0)
-    tasks = await queue(committer.write(keep("a")), committer.write(keep("b"), bounded=True))
+    tasks = await queue(committer.write(keep("a")), committer.write(keep("b"), by_caller=True))
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert [type(result) for result in results] == [WriterCrashed] * 2
     assert (committer.has_crashed, kept(fragile)) == (True, 0)

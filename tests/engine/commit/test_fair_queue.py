@@ -46,10 +46,10 @@ _LOOP = asyncio.new_event_loop()
 _LOOP.close()  # nothing runs in it; a future wants one
 
 
-def batch(queue: FairQueue, answered: int = BATCH_MAX, *, steps: int = 0, was_too_much: bool = False) -> list[Item]:
+def batch(queue: FairQueue, answered: int = BATCH_MAX, *, steps: int = 0, exceeded_memory: bool = False) -> list[Item]:
     """What is taken, of which so many are answered."""
     taken = queue.take()
-    queue.answered(min(answered, len(taken)), steps_gone_on=steps, was_too_much=was_too_much)
+    queue.answered(min(answered, len(taken)), continued_steps=steps, exceeded_memory=exceeded_memory)
     return [item for item, _ in taken]
 
 
@@ -123,8 +123,8 @@ def test_one_execution_with_much_does_not_keep_what_comes_later_waiting(queue: F
     assert batch(queue, answered=5)[:3] == [tell("much", 5), tell("little"), tell("much", 6)]
 
 
-@pytest.mark.parametrize("was_too_much", [False, True])
-def test_nothing_waits_for_ever_when_only_the_first_of_each_batch_is_answered(was_too_much: bool) -> None:
+@pytest.mark.parametrize("exceeded_memory", [False, True])
+def test_nothing_waits_for_ever_when_only_the_first_of_each_batch_is_answered(exceeded_memory: bool) -> None:
     """Each batch answers one item, and for each of them another like it comes."""
     queue = FairQueue()
     asked, loop = tell("asked"), going_on("loop")
@@ -133,7 +133,7 @@ def test_nothing_waits_for_ever_when_only_the_first_of_each_batch_is_answered(wa
     put(queue, *(tell(str(number)) for number in range(BATCH_MAX)))
     answered = []
     for _ in range(9):
-        item = batch(queue, answered=1, was_too_much=was_too_much)[0]
+        item = batch(queue, answered=1, exceeded_memory=exceeded_memory)[0]
         put(queue, item, by_caller=item == asked)
         answered.append(item)
     own = [item for item in answered if item not in (asked, loop)]
@@ -145,16 +145,16 @@ def test_after_a_divided_batch_the_next_ones_are_small_at_first(queue: FairQueue
     put(queue, *(tell(str(number)) for number in range(5 * BATCH_MAX)))
     counts = [len(batch(queue, answered=each)) for each in (50, 3, 200, 200, 200, 200, 200)]
     assert counts == [200, 50, DIVIDED_MIN, 32, 64, 128, 200]
-    batch(queue, answered=1, was_too_much=True)
+    batch(queue, answered=1, exceeded_memory=True)
     assert [len(batch(queue)) for _ in range(3)] == [1, 2, 4]
 
 
 def test_a_kind_that_is_owed_an_item_is_owed_one_only(queue: FairQueue) -> None:
     put(queue, going_on("loop"), tell("own"))
     put(queue, tell("asked"), by_caller=True)
-    batch(queue, answered=1, was_too_much=True)
+    batch(queue, answered=1, exceeded_memory=True)
     put(queue, tell("own", 2))
-    answered = [batch(queue, answered=1, was_too_much=True)[0] for _ in range(3)]
+    answered = [batch(queue, answered=1, exceeded_memory=True)[0] for _ in range(3)]
     assert answered == [tell("asked"), going_on("loop"), tell("own", 2)]
     assert not batch(queue)
 
@@ -167,14 +167,14 @@ def test_what_callers_ask_for_goes_before_the_second_items_of_executions(queue: 
 
 def test_what_was_too_much_together_is_not_taken_together_again(queue: FairQueue) -> None:
     put(queue, tell("a"), going_on("loop"))
-    assert len(batch(queue, answered=1, was_too_much=True)) == 2
+    assert len(batch(queue, answered=1, exceeded_memory=True)) == 2
     put(queue, tell("a"), going_on("other"))
     assert [len(batch(queue)) for _ in range(4)] == [1, 1, 1, 0]
 
 
 def test_a_batch_divided_by_bytes_is_never_a_reason_for_a_larger_one(queue: FairQueue) -> None:
     put(queue, *(tell(str(number)) for number in range(40)))
-    batch(queue, answered=1, was_too_much=True)
+    batch(queue, answered=1, exceeded_memory=True)
     batch(queue)
     batch(queue, answered=1)
     assert len(batch(queue)) <= 2
@@ -206,7 +206,7 @@ def test_every_item_is_answered_once_and_in_the_order_of_its_line(random: Random
         for _, future in taken[:count]:
             line = next(line for line in waiting.values() if future.number in line)  # type: ignore[attr-defined]
             assert line.pop(0) == future.number  # type: ignore[attr-defined]
-        queue.answered(count, was_too_much=count < len(taken) and random.random() < 0.4)
+        queue.answered(count, exceeded_memory=count < len(taken) and random.random() < 0.4)
         assert len(queue) == sum(map(len, waiting.values()))
 
 
@@ -225,11 +225,11 @@ def test_stops_come_first_and_each_item_is_answered_once_and_in_its_order(random
         taken = [item for item, _ in queue.take()]
         stops = [item for item in taken if is_stop(item)]
         assert taken[: len(stops)] == stops
-        was_too_much = len(taken) > 1 and random.random() < 0.3
-        count = len(taken) // 2 if was_too_much else random.randint(min(len(stops) + 1, len(taken)), len(taken))
+        exceeded_memory = len(taken) > 1 and random.random() < 0.3
+        count = len(taken) // 2 if exceeded_memory else random.randint(min(len(stops) + 1, len(taken)), len(taken))
         for item in taken[:count]:
             assert any(line[:1] == [item] and line.pop(0) for line in waiting.values())
-        queue.answered(count, was_too_much=was_too_much)
+        queue.answered(count, exceeded_memory=exceeded_memory)
         assert len(queue) == sum(map(len, waiting.values()))
     while taken := queue.take():
         count = min(len(taken), sum(is_stop(item) for item, _ in taken) + 1)

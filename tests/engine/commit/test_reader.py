@@ -74,9 +74,9 @@ async def busy(reader: Reader) -> tuple[Gate, asyncio.Task[str]]:
     return gate, task
 
 
-async def ask(reader: Reader, *questions: Question, bounded: bool = False) -> list[asyncio.Task[Any]]:
+async def ask(reader: Reader, *questions: Question, by_caller: bool = False) -> list[asyncio.Task[Any]]:
     """Ask them in order, and wait for none."""
-    tasks = [asyncio.create_task(reader.ask(question, bounded=bounded)) for question in questions]
+    tasks = [asyncio.create_task(reader.ask(question, by_caller=by_caller)) for question in questions]
     await asyncio.sleep(0)
     return tasks
 
@@ -210,13 +210,13 @@ async def test_who_goes_while_being_answered_does_not_matter(reader: Reader) -> 
 
 async def test_callers_are_turned_away_when_too_many_ask(reader: Reader) -> None:
     gate, _ = await busy(reader)
-    tasks = await ask(reader, *[one] * PENDING_MAX, bounded=True)
+    tasks = await ask(reader, *[one] * PENDING_MAX, by_caller=True)
     with pytest.raises(ResourceThrottled):
-        await reader.ask(one, bounded=True)
+        await reader.ask(one, by_caller=True)
     tasks += await ask(reader, one)  # the engine's own questions always fit
     gate.open()
     assert await answers(tasks) == [1] * (PENDING_MAX + 1)
-    assert await reader.ask(one, bounded=True) == 1
+    assert await reader.ask(one, by_caller=True) == 1
 
 
 async def test_long_lists_do_not_hold_it_up(reader: Reader, watched: WatchedDatabase) -> None:

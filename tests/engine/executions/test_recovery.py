@@ -92,7 +92,7 @@ async def test_calls_of_a_node_are_looked_at_some_at_a_time(
     for number in range(5):
         await node.start("f", f"e{number}")
     first = [await functions.next_call("shop/pay") for _ in range(5)]
-    node.engine.dispatcher.abandon()
+    node.engine.dispatcher.drop_all()
     for call in first:
         await call.gone.wait()
     read: list[int] = []
@@ -262,10 +262,10 @@ async def test_what_cannot_be_committed_does_not_keep_the_rest_from_it(
     first = [await functions.next_call("shop/pay") for _ in (refused, fine)]
     submit = node.engine.committer.submit
 
-    async def refuse_one(envelope: Envelope, *, bounded: bool = False) -> Receipt:
+    async def refuse_one(envelope: Envelope, *, by_caller: bool = False) -> Receipt:
         if envelope.execution_id == refused.execution_id:
             raise OperationalError("COMMIT", None, Exception("as the test wants it"))
-        return await submit(envelope, bounded=bounded)
+        return await submit(envelope, by_caller=by_caller)
 
     monkeypatch.setattr(node.engine.committer, "submit", refuse_one)
     asynchronous = invocation_row(
@@ -274,7 +274,7 @@ async def test_what_cannot_be_committed_does_not_keep_the_rest_from_it(
     with node.database.write() as connection:
         connection.execute(update(scopes).values(node_id="gone"))
         insert_invocations(connection, [asynchronous])
-    node.engine.dispatcher.abandon()
+    node.engine.dispatcher.drop_all()
     for call in first:
         await call.gone.wait()
     await node.engine.recovery.sweep()

@@ -99,7 +99,7 @@ async def test_a_reply_that_came_meanwhile_is_asked_for_again(node: Node, functi
     first = await functions.next_call("shop/pay")
     park(node, row)
     first.reply({"paid": "unheard"})
-    while node.engine.dispatcher.is_calling((row.execution_id, 1, 1)):
+    while node.engine.dispatcher.needs_no_dispatch((row.execution_id, 1, 1)):
         await node.engine.committer.write(lambda _: None)
     await restart(node, "f", "e")
     for _ in range(2):

@@ -32,10 +32,10 @@ def test_changes_and_ends_wake_whom_they_concern() -> None:
         watchers.watch_changes("b") as other,
     ):
         watchers.notify_change(running("a"))
-        assert [each.happened.is_set() for each in (one, two, end, other)] == [True, True, False, False]
-        one.happened.clear()
+        assert [each.woken.is_set() for each in (one, two, end, other)] == [True, True, False, False]
+        one.woken.clear()
         watchers.notify_change(ended("a"))
-        assert [each.happened.is_set() for each in (one, end, other)] == [True, True, False]
+        assert [each.woken.is_set() for each in (one, end, other)] == [True, True, False]
         assert end.end == End(
             execution_id="a", status=Status.SUCCEEDED, stopped_at=5, output='{"n":1}', error=None, cause=None
         )
@@ -45,9 +45,9 @@ def test_an_end_is_told_by_name_to_whoever_knows_no_id() -> None:
     watchers = Watchers()
     with watchers.watch_name("f", "e") as watch, watchers.watch_name("f", "other") as other:
         watchers.notify_change(running("a"))
-        assert not watch.happened.is_set()
+        assert not watch.woken.is_set()
         watchers.notify_change(ended("a"))
-        assert (watch.happened.is_set(), other.happened.is_set()) == (True, False)
+        assert (watch.woken.is_set(), other.woken.is_set()) == (True, False)
         assert watch.end is not None
         assert watch.end.execution_id == "a"
 
@@ -56,9 +56,9 @@ def test_what_others_have_done_has_to_be_read() -> None:
     watchers = Watchers()
     with watchers.watch_changes("a") as change, watchers.watch_end("a") as end:
         watchers.wake("a", ended=False)
-        assert (change.happened.is_set(), end.happened.is_set()) == (True, False)
+        assert (change.woken.is_set(), end.woken.is_set()) == (True, False)
         watchers.wake("a", ended=True)
-        assert (end.happened.is_set(), end.end) == (True, None)
+        assert (end.woken.is_set(), end.end) == (True, None)
 
 
 def test_whoever_left_is_forgotten() -> None:
@@ -67,15 +67,15 @@ def test_whoever_left_is_forgotten() -> None:
         with watchers.watch_changes("a") as gone:
             pass
         watchers.wake("a", ended=True)
-    assert (stays.happened.is_set(), gone.happened.is_set()) == (True, False)
+    assert (stays.woken.is_set(), gone.woken.is_set()) == (True, False)
     watchers.notify_change(ended("a"))
 
 
 def test_everybody_is_released_when_the_server_stops() -> None:
     watchers = Watchers()
     with watchers.watch_changes("a") as one, watchers.watch_end("b") as two:
-        watchers.release()
-        assert (watchers.released, one.happened.is_set(), two.happened.is_set()) == (True, True, True)
+        watchers.stop()
+        assert (watchers.is_stopping, one.woken.is_set(), two.woken.is_set()) == (True, True, True)
 
 
 async def test_a_long_poll_ends_with_the_execution(node: Node) -> None:
@@ -114,7 +114,7 @@ async def test_a_long_poll_ends_when_the_server_stops(node: Node) -> None:
     await node.create_flow("f", ASK)
     await node.start("f", "e")
     waiting = asyncio.create_task(node.operations.executions.describe("f", "e", wait_seconds=60))
-    node.engine.watchers.release()
+    node.engine.watchers.stop()
     assert (await waiting).status == "Running"
 
 

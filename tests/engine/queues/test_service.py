@@ -316,7 +316,7 @@ async def test_a_queue_that_is_gone_is_not_asked_for_messages_in_vain(node: Node
 
 async def test_who_asks_for_many_shares_no_transaction_with_all_others(node: Node, groups: list[int]) -> None:
     async with busy_writer(node):
-        takes = [asyncio.create_task(node.engine.queues._take("q", 16, bounded=True)) for _ in range(100)]
+        takes = [asyncio.create_task(node.engine.queues._take("q", 16, by_caller=True)) for _ in range(100)]
         await asyncio.sleep(0)
     await asyncio.gather(*takes)
     assert sum(groups) == 100
@@ -428,7 +428,7 @@ class TestLimits:
     async def test_orders_past_the_bound_are_turned_away(self, node: Node) -> None:
         new = [NewQueueMessage(message_id="A", body="b")]
         async with busy_writer(node):
-            sends = [asyncio.create_task(node.engine.queues.send("q", new, bounded=True)) for _ in range(5)]
+            sends = [asyncio.create_task(node.engine.queues.send("q", new, by_caller=True)) for _ in range(5)]
         answers = await asyncio.gather(*sends, return_exceptions=True)
         assert [type(answer) for answer in answers] == [list] * 3 + [ResourceThrottled] * 2
 

@@ -15,7 +15,7 @@ from flowserver.store.queues.deliveries import (
     Delivery,
     NewDelivery,
     claim_deliveries,
-    count_messages,
+    count_undelivered_messages,
     delete_deliveries_of,
     delete_delivery,
     insert_deliveries,
@@ -34,11 +34,11 @@ def new(delivery_id: str, target: str = SHOP, **changes: Any) -> NewDelivery:
 
 
 def claim(
-    connection: Connection, now_ms: int, until_ms: int, limit: int = 5, each_max: int = 100, **under_way: int
+    connection: Connection, now_ms: int, until_ms: int, limit: int = 5, per_target_max: int = 100, **under_way: int
 ) -> list[Delivery]:
     targets = {"shop": SHOP, "bank": BANK}
     counts = {targets[name]: count for name, count in under_way.items()}
-    return claim_deliveries(connection, now_ms, until_ms, limit, counts, each_max)
+    return claim_deliveries(connection, now_ms, until_ms, limit, counts, per_target_max)
 
 
 def ids(claimed: list[Delivery]) -> list[str]:
@@ -94,16 +94,16 @@ def test_targets_can_be_passed_over(database: Database) -> None:
         insert_deliveries(connection, [new("3", BANK)], 2)
         assert next_delivery_at(connection, {SHOP}) == 2
         assert next_delivery_at(connection, {SHOP, BANK}) is None
-        assert ids(claim(connection, 9, 20, 1, each_max=2, shop=2)) == ["3"]
+        assert ids(claim(connection, 9, 20, 1, per_target_max=2, shop=2)) == ["3"]
 
 
 def test_no_target_takes_more_than_its_part(database: Database) -> None:
     with database.write() as connection:
         insert_deliveries(connection, [new(str(number)) for number in range(4)], 1)
         insert_deliveries(connection, [new("other", BANK)], 2)
-        assert len(claim(connection, 9, 20, 9, each_max=3, shop=1)) == 3
+        assert len(claim(connection, 9, 20, 9, per_target_max=3, shop=1)) == 3
         assert next_delivery_at(connection) == 1
-        assert len(claim(connection, 9, 20, 9, each_max=3, shop=1)) == 2
+        assert len(claim(connection, 9, 20, 9, per_target_max=3, shop=1)) == 2
 
 
 def test_a_failed_one_is_put_off_unless_it_was_claimed_since(database: Database) -> None:
@@ -139,8 +139,8 @@ def test_messages_of_a_topic_are_counted_once_each(database: Database) -> None:
     with database.write() as connection:
         some = [new(f"{m}{s}", topic="a", subscription=s, message_id=m) for m in "12" for s in "xyz"]
         insert_deliveries(connection, [*some, new("other", topic="b")], 1)
-        assert count_messages(connection, "a") == 2
-        assert count_messages(connection, "none") == 0
+        assert count_undelivered_messages(connection, "a") == 2
+        assert count_undelivered_messages(connection, "none") == 0
 
 
 def test_of_two_nodes_each_claims_what_the_other_has_not(migrated_postgres_url: str) -> None:
@@ -185,9 +185,9 @@ def fill(connection: Connection, backlog: int) -> None:
 
 QUESTIONS: dict[str, tuple[Callable[[Connection], Any], Any]] = {
     "look": (lambda c: next_delivery_at(c, {SHOP}), 50),
-    "claim elsewhere": (lambda c: ids(claim(c, 60, 99, 16, each_max=2, shop=2)), ["due"]),
-    "claim of the backlog": (lambda c: len(claim(c, 60, 99, 16, each_max=2, bank=2)), 2),
-    "claim of all": (lambda c: len(claim(c, 60, 99, 16, each_max=2)), 2),
+    "claim elsewhere": (lambda c: ids(claim(c, 60, 99, 16, per_target_max=2, shop=2)), ["due"]),
+    "claim of the backlog": (lambda c: len(claim(c, 60, 99, 16, per_target_max=2, bank=2)), 2),
+    "claim of all": (lambda c: len(claim(c, 60, 99, 16, per_target_max=2)), 2),
 }
 
 
