@@ -102,22 +102,37 @@ def make_cases(plan: Plan, interruption: float, share: float = 1.0) -> Iterator[
         yield _make_case(plan, number, interruption)
 
 
+def make_tick_case(plan: Plan, number: int, flow_name: str, execution_name: str, given: JsonObject) -> Case:
+    """The case of an execution that a schedule starts; nothing ends it from outside. `number` is any of the world."""
+    functions = Functions(f"{plan.seed}/{number}")
+    return _case_of(plan, number, flow_name, execution_name, given, functions, ("", 0))
+
+
 def _make_case(plan: Plan, number: int, interruption: float) -> Case:
     random = Random(f"{plan.seed}/{number}")
     given: JsonObject = {key: random.randint(0, 3) for key in random.sample(KEYS, random.randint(2, 4))}
     given["list"] = [random.randint(0, 3) for _ in range(random.randint(0, 3))]
     flow_name = f"sim{number % DEFINITIONS_PER_WORLD}"
-    definition = plan.definitions[flow_name]
     functions = Functions(f"{plan.seed}/{number}")
-    settings = plan.settings(flow_name, f"run{number}")
+    interrupted: Interruption = random.choice(("stop", "silence")) if random.random() < interruption else ""
+    ending = interrupted, random.randint(1, 10)
+    return _case_of(plan, number, flow_name, f"run{number}", given, functions, ending)
+
+
+def _case_of(
+    plan: Plan,
+    number: int,
+    flow_name: str,
+    execution_name: str,
+    given: JsonObject,
+    functions: Functions,
+    ending: tuple[Interruption, int],
+) -> Case:
+    settings, definition = plan.settings(flow_name, execution_name), plan.definitions[flow_name]
     has_real_children = True
     try:
         expected = Reference(definition, functions, replace(settings, sub=plan.definitions[SUB])).run(given)
     except Ambiguous:
         has_real_children = False
         expected = Reference(definition, functions, settings).run(given)
-    interrupted: Interruption = random.choice(("stop", "silence")) if random.random() < interruption else ""
-    return Case(
-        plan, number, flow_name, definition, given, functions, has_real_children, expected, interrupted,
-        random.randint(1, 10),
-    )  # fmt: skip
+    return Case(plan, number, flow_name, definition, given, functions, has_real_children, expected, *ending)

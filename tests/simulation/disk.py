@@ -33,6 +33,7 @@ TABLES = (
     "history_parts",
     "invocations",
     "nodes",
+    "schedules",
 )
 
 Witness = Callable[[Sequence[Item], BatchResult], None]

@@ -9,26 +9,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, assert_never, cast
 
+from flowserver.base.json_values import load_json_object
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
-from flowserver.engine.commit.items import Envelope, Item, Write
+from flowserver.engine.commit.items import Envelope, Item, NewExecution, Write
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.recovery import TaskRecovery, result_of
+from flowserver.engine.executions.starting import StartRequest
 from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.functions.caller import Caller
 from flowserver.engine.recovery import LostCalls
+from flowserver.engine.schedules.loop import ScheduleLoop, request_of
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
-from flowserver.machine.messages import Continue, Result, TaskReported
+from flowserver.machine.messages import Continue, Result, Start, TaskReported
 from flowserver.store.executions.due import ScopeRef, TaskKey
 from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback
 from flowserver.store.keys import delete_expired_nonces
+from flowserver.store.schedules.turns import save_turns
 from tests.simulation.case import TOKEN_CHARACTERS
 from tests.simulation.disk import Disk
 from tests.simulation.leases import Company
@@ -172,6 +176,7 @@ class Node:
         )
         self._recovery = TaskRecovery(context, me, me)
         self._lost: LostCalls[ScopeRef] = LostCalls()
+        self._schedules = ScheduleLoop(context, nobody)
         self._timers = StepTimers(context, lambda _: None)
         self.inbox: list[Parcel] = []
         self.calls: dict[TaskKey, object] = {}
@@ -277,7 +282,23 @@ class Node:
     def due(self) -> list[Envelope]:
         """What is due by the rows and falls to this node."""
         self._company.look()
-        return [envelope for envelope, _ in self._timers._look()[0]]
+        return [envelope for envelope, _ in self._timers._look()[0]] + self._ticks()
+
+    def _ticks(self) -> list[Envelope]:
+        """The starts of schedules that are due, as ScheduleLoop has them; turns without a start are written."""
+        decided, _, _ = self._schedules._look(set())
+        quiet = [each.turn.schedule for each in decided if each.turn.start is None]
+        if quiet:
+            self.write(lambda connection: save_turns(connection, quiet), lambda _: None)
+        return [_start_of(request_of(each)) for each in decided if each.turn.start is not None]
+
+
+def _start_of(request: StartRequest) -> Envelope:
+    given = load_json_object(request.input_text)
+    new = NewExecution(
+        request.execution_id, request.flow_name, request.execution_name, request.input_text, given, turn=request.turn
+    )
+    return Envelope(request.execution_id, Start(), new=new)
 
 
 def _is_ordered(changes: Changes, key: TaskKey) -> bool:

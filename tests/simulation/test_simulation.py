@@ -5,15 +5,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, Integer, bindparam, update
 
 from flowserver.base.limits import Limits
 from flowserver.engine.commit import batch, redriving
 from flowserver.engine.commit.batch import Batch
 from flowserver.engine.commit.items import Envelope
 from flowserver.machine.messages import RetryLostCall
+from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.steps import task
 from flowserver.store.executions import kept_scopes, saving
+from flowserver.store.schedules import turns
+from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.schema.tables import executions
 from tests.simulation.case import CASES_PER_WORLD
 from tests.simulation.disorder import CALM, EAGER, Disorder
@@ -127,6 +130,18 @@ def _go_on_with_old_waits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(redriving, "take_kept", lambda *_: None)
 
 
+def _forget_the_turn(patch: pytest.MonkeyPatch) -> None:
+    """Two nodes decide on the same tick, and both count."""
+    statement = update(schedules).where(schedules.c.schedule_id == bindparam("b_id"))
+    patch.setattr(turns, "_SAVE", statement.where(bindparam("b_version", type_=Integer()) >= 0))
+    patch.setattr(Batch, "_takes_turn", _take_any_turn)
+
+
+def _take_any_turn(batch: Batch, execution_id: str, before: Schedule, changed: Schedule) -> bool:
+    batch._schedules[execution_id] = changed
+    return True
+
+
 def _never_retry(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(task, "choose_retry", lambda *_: None)
 
@@ -138,6 +153,7 @@ def _never_retry(patch: pytest.MonkeyPatch) -> None:
         (_forget_the_lease, None),
         (_drop_lost_calls, None),
         (_skip_clear_callback, None),
+        (_forget_the_turn, None),
         (_lose_more, CALM),
         (_lose_a_scope, None),
         (_never_retry, CALM),

@@ -6,6 +6,7 @@ from random import Random
 from flowserver.engine.commit.items import Envelope
 from flowserver.machine.messages import TimerFired
 from flowserver.store.executions.due import next_due
+from flowserver.store.schedules.turns import next_turn_at
 from tests.simulation.disk import Disk
 from tests.simulation.node import Node
 from tests.simulation.witness import Witness
@@ -52,8 +53,8 @@ class Timeline:
     def _next_due(self) -> int:
         now = self._clock.now_ms()
         with self._disk.read() as connection:
-            due = next_due(connection, now)
-        return now + 10 * FAR_MS if due is None else due
+            instants = [next_due(connection, now), next_turn_at(connection, now)]
+        return min((at for at in instants if at is not None), default=now + 10 * FAR_MS)
 
     def _fire(self, node: Node) -> None:
         for envelope in node.due():

@@ -33,6 +33,7 @@ from tests.simulation.disorder import Crash, Disorder, Fault
 from tests.simulation.losses import Losses
 from tests.simulation.node import Node, Parcel, Tokens
 from tests.simulation.outside import Outside, Request
+from tests.simulation.schedules import Schedules
 from tests.simulation.strays import Strays, is_old_report, is_redrive, may_come_twice, old_reports_apart
 from tests.simulation.timeline import Timeline
 from tests.simulation.witness import Witness, Wrong
@@ -100,6 +101,7 @@ class World:
         else:
             raise AssertionError("the world does not end")
         self.witness.check_all_ended(self._compares)
+        self._schedules.check()
 
     def _begin(self) -> None:
         self.disk.wipe()
@@ -108,6 +110,7 @@ class World:
         with self.disk.read() as connection:
             for name, definition in self.plan.definitions.items():
                 assert insert_flow(connection, _flow_row(name, dump_json(definition)))
+        self._schedules = Schedules(self.plan, self.disk, self.witness, self._random)
         self._nodes = [self._new_node(), self._new_node()]
         for case in self._cases:
             self._outside.start(case)
@@ -369,7 +372,7 @@ class World:
     def _is_over(self) -> bool:
         if self.witness.running or self._outside.requests or any(node.inbox for node in self._nodes):
             return False
-        if len(self.witness.runs) == 0:
+        if len(self.witness.runs) == 0 or self._schedules.are_left:
             return False
         for _ in range(3):
             self._sweep()

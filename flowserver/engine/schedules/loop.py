@@ -56,7 +56,7 @@ STOP_ERROR = "Schedule.Overlap"
 
 
 @dataclass(frozen=True, slots=True)
-class _Decided:
+class Decided:
     """A schedule as it was read, its timing, and its turn."""
 
     before: Schedule
@@ -102,7 +102,7 @@ class ScheduleLoop(DueLoop):
             self.notice(self.left_at)
         return next_at
 
-    def _look(self, ended: set[str]) -> tuple[list[_Decided], list[str], int | None]:
+    def _look(self, ended: set[str]) -> tuple[list[Decided], list[str], int | None]:
         """The turns of this node's share, the ids of damaged schedules, and when to look again."""
         now = self._clock.now_ms()
         share = self._membership.share
@@ -115,21 +115,21 @@ class ScheduleLoop(DueLoop):
             left = [each for each in due if each.wake_at is not None and each.wake_at <= now - LEFT_MS]
             return self._decide(connection, mine or left, now), damaged, next_at
 
-    def _decide(self, connection: Connection, schedules: list[Schedule], now: int) -> list[_Decided]:
+    def _decide(self, connection: Connection, schedules: list[Schedule], now: int) -> list[Decided]:
         runs = [run.execution_id for each in schedules for run in each.memory.recent if not run.is_judged]
         statuses = find_statuses(connection, runs)
         return [self._turn_of(each, statuses, now) for each in schedules]
 
-    def _turn_of(self, schedule: Schedule, statuses: dict[str, Status], now: int) -> _Decided:
+    def _turn_of(self, schedule: Schedule, statuses: dict[str, Status], now: int) -> Decided:
         try:
             timing = self._timings.of(schedule)
         except ExpressionRejected as error:
             log.error("schedule %s of flow %s waits to be changed: %s", schedule.name, schedule.flow_name, error)
             later = replace(schedule, wake_at=now + DAMAGED_MS)
-            return _Decided(schedule, self._timings.never, Turn(later, later))
+            return Decided(schedule, self._timings.never, Turn(later, later))
         turn = take_turn(schedule, timing, statuses, now, self._context.limits.schedule_buffer_max)
         self._await_ends(turn.schedule)
-        return _Decided(schedule, timing, turn)
+        return Decided(schedule, timing, turn)
 
     def _await_ends(self, schedule: Schedule) -> None:
         memory = schedule.memory
@@ -144,17 +144,9 @@ class ScheduleLoop(DueLoop):
         if rows:
             await self._context.committer.write(lambda connection: save_turns(connection, rows))
 
-    async def _start(self, decided: _Decided) -> bool:
+    async def _start(self, decided: Decided) -> bool:
         """Make the start; returns True, because the turn is over in any case. Raises SQLAlchemyError if it is not."""
-        schedule, turn = decided.before, decided.turn
-        assert turn.start is not None
-        request = StartRequest(
-            flow_name=schedule.flow_name,
-            execution_id=turn.start.execution_id,
-            execution_name=turn.start.name,
-            input_text=_input_of(schedule, turn.start),
-            turn=ScheduleTurn(schedule, turn.schedule, turn.start.if_taken),
-        )
+        request = request_of(decided)
         try:
             await self._starter.start(request)
         except (TurnTaken, ExecutionAlreadyExists):
@@ -163,7 +155,7 @@ class ScheduleLoop(DueLoop):
             await self._refuse(decided, error)
         return True
 
-    async def _refuse(self, decided: _Decided, error: FlowServerError) -> None:
+    async def _refuse(self, decided: Decided, error: FlowServerError) -> None:
         schedule, start = decided.turn.undecided, decided.turn.start
         assert start is not None
         log.warning("schedule %s of flow %s could not start: %s", schedule.name, schedule.flow_name, error.message)
@@ -174,6 +166,19 @@ class ScheduleLoop(DueLoop):
     async def _stop(self, execution_id: str) -> None:
         stop = Stop(STOP_ERROR, "the schedule's overlap policy stops it for the next execution")
         await self._context.committer.submit(Envelope(execution_id, stop))
+
+
+def request_of(decided: Decided) -> StartRequest:
+    """The start that a turn has chosen."""
+    schedule, turn = decided.before, decided.turn
+    assert turn.start is not None
+    return StartRequest(
+        flow_name=schedule.flow_name,
+        execution_id=turn.start.execution_id,
+        execution_name=turn.start.name,
+        input_text=_input_of(schedule, turn.start),
+        turn=ScheduleTurn(schedule, turn.schedule, turn.start.if_taken),
+    )
 
 
 def _input_of(schedule: Schedule, start: Start) -> str:

@@ -30,7 +30,7 @@ from flowserver.machine.state import Status
 ACTIONS_MAX: Final = 1_000
 """Ticks that one turn decides on; more wait for the next turn."""
 
-LOOK_AGAIN_MS: Final = 5_000
+LOOK_AGAIN_MS: Final = 30_000
 """When to look again at an execution that starts wait for, should its end not be noticed."""
 
 FAILED: Final = (Status.FAILED, Status.TIMED_OUT)
@@ -86,9 +86,10 @@ def paused(schedule: Schedule, note: str) -> Schedule:
     """The schedule without further ticks. What ticks have buffered counts as skipped; triggers and backfills stay."""
     memory = schedule.memory
     kept = tuple(action for action in memory.buffered if action.kind is not Kind.TICK)
-    skipped = memory.skipped + len(memory.buffered) - len(kept)
-    memory = replace(memory, buffered=kept, skipped=skipped)
-    return replace(schedule, is_enabled=False, note=note, next_at=None, memory=memory)
+    dropped = len(memory.buffered) - len(kept)
+    memory = replace(memory, buffered=kept, skipped=memory.skipped + dropped)
+    left = schedule.actions_left if schedule.actions_left is None else schedule.actions_left + dropped
+    return replace(schedule, is_enabled=False, note=note, next_at=None, actions_left=left, memory=memory)
 
 
 def _judge(schedule: Schedule, statuses: Mapping[str, Status]) -> Schedule:
@@ -157,11 +158,7 @@ class _Deciding:
         memory = replace(
             memory, recent=_trimmed((*memory.recent, run)), started=memory.started + 1, refusals=0, refusal=None
         )
-        left = schedule.actions_left
-        if left is not None and action.kind is Kind.TICK:
-            left -= 1
-        next_at = None if left == 0 else schedule.next_at
-        return replace(schedule, memory=memory, actions_left=left, next_at=next_at)
+        return replace(schedule, memory=memory)
 
     @property
     def _is_blocked(self) -> bool:
@@ -193,16 +190,30 @@ class _Deciding:
     def _starts(self, action: Action) -> bool:
         """Whether the action starts now; otherwise it is buffered or dropped."""
         if action.overlap is Overlap.ALLOW_ALL or not self._is_blocked:
+            self._use_up(action, 1)
             return True
         buffered = self.schedule.memory.buffered
         if action.overlap in STOPPING:
             self._drop(len(buffered))
+            for dropped in buffered:
+                self._use_up(dropped, -1)
+            self._use_up(action, 1)
             self._change(buffered=(action,))
         elif action.overlap is Overlap.SKIP or len(buffered) >= self._room(action.overlap):
             self._drop(1)
         else:
+            self._use_up(action, 1)
             self._change(buffered=(*buffered, action))
         return False
+
+    def _use_up(self, action: Action, count: int) -> None:
+        """A tick that starts or is buffered is one of the actions that are left; with none left there is no next."""
+        left = self.schedule.actions_left
+        if left is not None and action.kind is Kind.TICK:
+            left -= count
+            self.schedule = replace(
+                self.schedule, actions_left=left, next_at=None if left == 0 else self.schedule.next_at
+            )
 
     def _room(self, overlap: Overlap) -> int:
         return 1 if overlap is Overlap.BUFFER_ONE else self._buffer_max

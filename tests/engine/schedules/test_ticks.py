@@ -104,7 +104,7 @@ async def test_an_end_that_nothing_noticed_is_found_by_the_row(hand: Hand) -> No
     await hand.turns(after_seconds=60)
     hand.loop._awaited.clear()
     await hand.node.operations.executions.stop("f", "s-20260101T000100Z")
-    await hand.turns(after_seconds=5)
+    await hand.turns(after_seconds=30)
     assert len(await hand.executions()) == 2
 
 

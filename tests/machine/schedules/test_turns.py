@@ -9,7 +9,7 @@ from flowserver.machine.schedules.names import execution_name
 from flowserver.machine.schedules.refusals import BACKOFF_MS, TRIES_MAX, refused
 from flowserver.machine.schedules.state import Action, Backfill, Kind, Memory, Overlap, Refusal, Run, Schedule
 from flowserver.machine.schedules.timing import Every, read_timing
-from flowserver.machine.schedules.turns import ACTIONS_MAX, LOOK_AGAIN_MS, Start, take_turn
+from flowserver.machine.schedules.turns import ACTIONS_MAX, LOOK_AGAIN_MS, Start, paused, take_turn
 from flowserver.machine.state import Status
 
 MINUTE = 60_000
@@ -156,6 +156,27 @@ def test_a_limited_number_of_actions() -> None:
     case = Case(actions_left=2)
     assert case.turns(5 * MINUTE) == [1, 2]
     assert (case.schedule.actions_left, case.schedule.next_at, case.schedule.wake_at) == (0, None, None)
+
+
+@pytest.mark.parametrize("overlap", [Overlap.BUFFER_ALL, Overlap.TERMINATE_OTHER])
+def test_what_is_buffered_is_one_of_the_actions_that_are_left(overlap: Overlap) -> None:
+    case = Case(actions_left=3, overlap=overlap)
+    found = case.turns(2 * MINUTE)
+    assert (found, case.schedule.actions_left, case.schedule.next_at) == ([1], 1, 3 * MINUTE)
+    case.schedule = replace(case.schedule, wake_at=0)
+    found += case.turns(9 * MINUTE)
+    while case.memory.buffered:
+        case.end()
+        found += case.turns(9 * MINUTE)
+    assert len(found) == (3 if overlap is Overlap.BUFFER_ALL else 2)
+    assert case.schedule.actions_left == (0 if overlap is Overlap.BUFFER_ALL else 1)
+
+
+def test_a_pause_gives_back_what_was_buffered() -> None:
+    case = Case(actions_left=3, overlap=Overlap.BUFFER_ALL)
+    case.turns(3 * MINUTE)
+    assert case.schedule.actions_left == 0
+    assert paused(case.schedule, "").actions_left == 2
 
 
 def test_a_trigger_starts_under_a_name_of_its_own() -> None:
