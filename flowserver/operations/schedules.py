@@ -32,6 +32,9 @@ from flowserver.store.schedules.rows import (
 BACKFILLS_MAX = 10
 """Ranges that wait in one schedule."""
 
+CLOCKS_DIFFER_MS = 60_000
+"""How far ahead the clock of a caller may be that asks for a range up to now."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShownSchedule:
@@ -137,8 +140,9 @@ class ScheduleOperations:
         """
         if begin_ms > end_ms:
             raise InvalidArgument("the backfill must end after it begins")
-        if end_ms > self._engine.clock.now_ms():
+        if end_ms > self._engine.clock.now_ms() + CLOCKS_DIFFER_MS:
             raise InvalidArgument("the backfill must end in the past; later ticks start by themselves")
+        end_ms = min(end_ms, self._engine.clock.now_ms())
         most, count = self._engine.limits.schedule_backfill_ticks_max, 0
         now = self._engine.clock.now_ms()
 

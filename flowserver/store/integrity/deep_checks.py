@@ -6,6 +6,7 @@ the database itself cannot read is damage like any other: it is reported, and th
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, select
@@ -15,14 +16,17 @@ from flowserver.base.json_values import load_json_object, load_stored_json
 from flowserver.language.parser import parse_stored
 from flowserver.machine.deliveries.destinations import read_destination
 from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.machine.schedules.timing import read_timing
 from flowserver.machine.state import WaitKind
 from flowserver.store.executions.history import events_of
 from flowserver.store.executions.history_values import PartReader
 from flowserver.store.executions.loading import stored_status
 from flowserver.store.executions.retention import HIDDEN
 from flowserver.store.invocations.changes import read_invocation
+from flowserver.store.schedules.rows import check_schedule
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.queue_tables import deliveries, queue_messages, queues, subscriptions, topics
+from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.schema.tables import (
     definitions,
     execution_documents,
@@ -75,6 +79,7 @@ def find_damage(connection: Connection) -> Iterator[Damage]:
     """
     yield from _surviving(connection, "histories", _gaps(connection))
     yield from _surviving(connection, "table execution_documents", _missing_documents(connection))
+    yield from _surviving(connection, "table schedules", _schedules_of_no_flow(connection))
     for sound in _TABLES:
         yield from _unsound(connection, sound)
     transaction = connection.get_transaction()
@@ -130,6 +135,14 @@ def _missing_documents(connection: Connection) -> Iterator[Damage]:
     kept = select(documents.execution_id).where(documents.execution_id == executions.c.execution_id)
     for row in _rows(connection, select(executions.c.execution_id).where(~kept.exists())):
         yield Damage(f"execution {legible(row.execution_id)}", "it has no row in execution_documents")
+
+
+def _schedules_of_no_flow(connection: Connection) -> Iterator[Damage]:
+    live = select(flows.c.flow_id).where(
+        flows.c.flow_id == schedules.c.flow_id, flows.c.name == schedules.c.flow_name, flows.c.deleted_at.is_(None)
+    )
+    for row in _rows(connection, select(schedules.c.schedule_id).where(~live.exists())):
+        yield Damage(f"schedule {legible(row.schedule_id)}", "its flow does not exist")
 
 
 def _unsound(connection: Connection, sound: Sound) -> Iterator[Damage]:
@@ -194,6 +207,10 @@ def _compile(text: str) -> None:
     parse_stored(text)
 
 
+def _read_expression(text: str) -> None:
+    read_timing(text, UTC, 0)
+
+
 def _read_events(row: Row[Any], parts: PartReader) -> None:
     for event in events_of(row, parts):
         _load_object(event.detail)
@@ -219,6 +236,12 @@ _TABLES: Final = (
         {"target": read_destination, "strategy": Strategy, "content_format": ContentFormat},
     ),
     Sound(flows, "flow {flow_id}"),
+    Sound(
+        schedules,
+        "schedule {schedule_id}",
+        {"payload": _load_input, "expression": _read_expression},
+        reads_row=lambda row, _: check_schedule(row),
+    ),
     Sound(executions, "execution {execution_id}", {"status": _only_status}),
     Sound(execution_documents, "execution {execution_id}", {"input": _load_input, "output": load_json_object}),
     Sound(

@@ -35,6 +35,17 @@ def schedule_of(row: Row[Any]) -> Schedule:
     raise ScheduleDamaged(f"schedule {legible(row.name)} of flow {legible(row.flow_name)} is damaged: {damage}")
 
 
+def check_schedule(row: Row[Any]) -> None:
+    """Raises ScheduleDamaged for a row that makes no sense, or has something to do and no reason to wake up."""
+    schedule = schedule_of(row)
+    memory = schedule.memory
+    waits = memory.triggers or memory.buffered or memory.backfills
+    if schedule.is_enabled and schedule.next_at is None and schedule.actions_left != 0:
+        raise ScheduleDamaged("it is enabled and has no next tick")
+    if schedule.wake_at is None and (waits or schedule.next_at is not None):
+        raise ScheduleDamaged("it has something to do and no reason to wake up")
+
+
 def row_of(schedule: Schedule) -> dict[str, Any]:
     """The columns of a schedule."""
     row = msgspec.structs.asdict(schedule)

@@ -4,6 +4,7 @@ from string import Formatter
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import delete, text, update
 
 from flowserver.machine.state import WaitKind
@@ -16,8 +17,10 @@ from flowserver.store.integrity.deep_checks import find_damage
 from flowserver.store.invocations.changes import insert_invocations
 from flowserver.store.queues.deliveries import insert_deliveries
 from flowserver.store.queues.topics import insert_subscription, insert_topic
+from flowserver.store.schedules.rows import insert_schedule
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.queue_tables import deliveries, subscriptions
+from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.schema.tables import (
     definitions,
     execution_documents,
@@ -30,6 +33,7 @@ from flowserver.store.sql.database import Database
 from tests.store.queues.test_deliveries import new
 from tests.store.queues.test_topics import subscription, topic
 from tests.store.rows import event, function_row, invocation_row, keep_flow, new_execution, scope
+from tests.store.schedules.test_turns import schedule
 
 THIRD = update(histories).where(histories.c.last_event_id == 3)
 
@@ -47,6 +51,7 @@ def sound(database: Database) -> Database:
         insert_topic(connection, topic("news"))
         insert_subscription(connection, subscription("s"))
         insert_deliveries(connection, [new("1")], 1)
+        insert_schedule(connection, replace(schedule("s", 60), flow_id=flow.flow_id))
     return database
 
 
@@ -80,6 +85,12 @@ def test_sound_data_has_no_damage(sound: Database) -> None:
         (update(execution_documents).values(input="[1]"), "execution e1", "its input cannot be read: not a JSON"),
         (update(execution_documents).values(output="x"), "execution e1", "its output"),
         (delete(execution_documents), "execution e1", "it has no row"),
+        (update(schedules).values(memory="x"), "schedule f/s", "it cannot be read"),
+        (update(schedules).values(payload="[]"), "schedule f/s", "its payload"),
+        (update(schedules).values(expression="0 0 L"), "schedule f/s", "its expression cannot be read"),
+        (update(schedules).values(next_at=None), "schedule f/s", "it is enabled and has no next tick"),
+        (update(schedules).values(wake_at=None), "schedule f/s", "no reason to wake up"),
+        (update(schedules).values(flow_id="gone"), "schedule f/s", "its flow does not exist"),
         (update(functions).values(headers="x"), "function s/f", "its headers"),
         (update(invocations).values(events=""), "invocation k", "it cannot be read: invocation k is damaged"),
         (update(subscriptions).values(endpoint="nowhere"), "subscription s of topic news", "its endpoint"),

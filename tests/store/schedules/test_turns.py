@@ -1,0 +1,90 @@
+"""Due schedules: what a look reads does not grow with the schedules that wait, and a turn is committed once."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from sqlalchemy import Connection, insert, text, update
+
+from flowserver.machine.schedules.state import Action, Kind, Memory, Overlap, Schedule
+from flowserver.store.schedules.rows import ScheduleDamaged, find_schedule, insert_schedule, list_schedules, row_of
+from flowserver.store.schedules.turns import due_schedules, hold_versions, next_turn_at, put_off_damaged, save_turns
+from flowserver.store.schema.schedule_tables import schedules
+from flowserver.store.sql.database import Database
+from tests.store.effort import effort_of
+
+WAITING = 10_000
+
+
+def schedule(name: str, wake_at: int | None, flow: str = "f") -> Schedule:
+    return Schedule(
+        schedule_id=f"{flow}/{name}", flow_id=flow, flow_name=flow, name=name, expression="@every 1m", anchor_at=0,
+        next_at=wake_at, wake_at=wake_at, created_at=0, modified_at=0,
+    )  # fmt: skip
+
+
+def keep(database: Database, *kept: Schedule) -> None:
+    with database.write() as connection:
+        connection.execute(insert(schedules), [row_of(each) for each in kept])
+
+
+def look(connection: Connection) -> Any:
+    return due_schedules(connection, 500, 100), next_turn_at(connection, 500)
+
+
+def test_ten_thousand_schedules_cost_nothing_while_they_wait(database: Database) -> None:
+    """The look that finds nothing due reads as much with ten thousand as with ten."""
+    keep(database, *(schedule(f"a{number}", 1_000 + number) for number in range(10)))
+    with database.read() as connection:
+        few = effort_of(connection, look)
+    keep(database, *(schedule(f"b{number}", 2_000 + number) for number in range(WAITING)))
+    with database.write() as connection:
+        connection.execute(text("ANALYZE"))
+    with database.read() as connection:
+        assert look(connection) == (([], []), 1_000)
+        assert effort_of(connection, look) <= few * 1.5 + 5
+
+
+def test_due_ones_come_first_and_paused_ones_never(database: Database) -> None:
+    keep(database, schedule("late", 30), schedule("soon", 10), schedule("paused", None), schedule("future", 99))
+    with database.read() as connection:
+        found, damaged = due_schedules(connection, 50, 10, ["f/paused", "f/soon"])
+        assert [each.name for each in found] == ["soon", "late", "paused"]
+        assert damaged == []
+        assert [each.name for each in due_schedules(connection, 50, 1)[0]] == ["soon"]
+        assert next_turn_at(connection, 30) == 99
+        assert next_turn_at(connection, 99) is None
+
+
+def test_a_turn_is_saved_at_its_version_only(database: Database) -> None:
+    before = schedule("s", 10)
+    keep(database, before)
+    action = Action(5, Kind.TICK, Overlap.SKIP)
+    after = replace(before, wake_at=70, next_at=70, actions_left=3, memory=Memory(started=1, buffered=(action,)))
+    with database.write() as connection:
+        assert hold_versions(connection, ["f/s", "gone"]) == {"f/s": 0}
+        assert save_turns(connection, [after]) == 1
+        assert save_turns(connection, [after]) == 0
+    with database.read() as connection:
+        assert find_schedule(connection, "f", "s") == replace(after, version=1)
+
+
+def test_damaged_rows_are_named_and_put_off(database: Database) -> None:
+    keep(database, schedule("bad", 10), schedule("good", 20))
+    with database.write() as connection:
+        connection.execute(update(schedules).where(schedules.c.name == "bad").values(overlap="Sometimes"))
+        found, damaged = due_schedules(connection, 50, 10)
+        assert ([each.name for each in found], damaged) == (["good"], ["f/bad"])
+        put_off_damaged(connection, damaged, 60_000)
+        assert due_schedules(connection, 50, 10)[1] == []
+        with pytest.raises(ScheduleDamaged):
+            find_schedule(connection, "f", "bad")
+        listed, _ = list_schedules(connection, flow_name="f", begin=("", ""), limit=10, bytes_max=10_000)
+        assert [each.name for each in listed] == ["good"]
+
+
+def test_a_name_is_taken_once_per_flow(database: Database) -> None:
+    with database.write() as connection:
+        assert insert_schedule(connection, schedule("s", 1))
+        assert not insert_schedule(connection, replace(schedule("s", 1), schedule_id="other"))
+        assert insert_schedule(connection, schedule("s", 1, flow="g"))
