@@ -58,3 +58,28 @@ def test_with_the_definition_that_was_put_right(flowserver, failed, tmp_path):
     assert flowserver(*arguments).stderr == "No execution matches.\n"
     assert flowserver("executions", "redrive").exit_code == 2
     assert flowserver("executions", "redrive", paths[0], "--flow", flow).exit_code == 2
+
+
+def test_a_redriven_foreach_is_watched_to_its_new_end(flowserver, tmp_path):
+    each = """\
+version: v1
+type: flow
+steps:
+  - type: foreach
+    name: pack
+    inputMappings: [{target: items, source: $input.items}]
+    iterationMapping: {collection: $.items, item: item}
+    steps: [{type: fail, name: label, error: Broken}]
+"""
+    (tmp_path / "packs.yaml").write_text(each)
+    flowserver("apply", "packs.yaml")
+    assert flowserver("start", "packs", "--name", "p", "--input", '{"items": [1, 2, 3]}', "-w").exit_code == 1
+    (tmp_path / "packs.yaml").write_text(
+        each.replace("{type: fail, name: label, error: Broken}", "{type: pass, name: label}")
+    )
+    flowserver("apply", "packs.yaml")
+    assert flowserver("executions", "redrive", "packs/p", "--definition", "current").exit_code == 0
+    watched = flowserver("watch", "packs/p")
+    assert watched.exit_code == 0
+    assert watched.stderr.splitlines()[-1].startswith("✔ pack")
+    assert "3 of 3" in watched.stderr.splitlines()[-1]

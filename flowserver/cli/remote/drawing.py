@@ -101,5 +101,5 @@ class Drawing:
         if not step.iterations:
             return notes
         row = Table.grid(padding=(0, 2))
-        row.add_row(ProgressBar(total=step.iterations, completed=step.iterations_done, width=BAR_CELLS), notes)
+        row.add_row(ProgressBar(total=step.iterations, completed=step.iterations_over, width=BAR_CELLS), notes)
         return row

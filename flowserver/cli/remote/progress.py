@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from flowserver.client.feeds import LAST
 from flowserver.client.results import Event
 
 ERRORS_MAX: Final = 5
@@ -33,8 +34,16 @@ class StepProgress:
     errors: list[str] = field(default_factory=list)
     error: str = ""
     iterations: int = 0
+    iterations_entered: int = 0
     iterations_done: int = 0
     iterations_failed: int = 0
+    resumes: bool = False
+
+    @property
+    def iterations_over(self) -> int:
+        """Iterations that are done; in a redrive those that it does not run again are among them."""
+        kept = self.iterations - self.iterations_entered if self.resumes else 0
+        return kept + self.iterations_done
 
 
 @dataclass(slots=True, eq=False)
@@ -84,14 +93,16 @@ class Progress:
                     step.stopped = event.time
                     if scope.is_shown:
                         yield step
-            case type if type.startswith("Execution") and type != "ExecutionStarted":
+            case type if type in LAST:
                 self.status = type.removeprefix("Execution")
+            case "ExecutionRedriven":
+                self.status = "Running"
             case _:
                 yield from self._change(scope, event)
 
     def _enter(self, scope: _Scope, event: Event) -> Iterator[StepProgress]:
         depth = scope.depth + len(scope.entered)
-        step = StepProgress(event.step_name, depth, State.RUNNING, event.time)
+        step = StepProgress(event.step_name, depth, State.RUNNING, event.time, resumes="resumes" in event.detail)
         scope.entered.append(step)
         scope.has_failed = False
         if scope.is_shown:
@@ -121,7 +132,9 @@ class Progress:
         inner = _Scope(scope, is_iteration, scope.depth + len(scope.entered))
         self._scopes[event.event_id] = inner
         if is_iteration and scope.entered:
-            scope.entered[-1].iterations += 1
+            step = scope.entered[-1]
+            step.iterations_entered += 1
+            step.iterations = max(step.iterations_entered, int(event.detail.get("total", 0)))
 
     def _close(self, scope: _Scope, event: Event) -> None:
         around = scope.around or scope

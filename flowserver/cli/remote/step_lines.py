@@ -32,7 +32,7 @@ def shown_notes(step: StepProgress) -> str:
     if step.errors:
         notes.append(f"attempt {step.attempts} ({', '.join(step.errors)})")
     if step.iterations:
-        notes.append(f"{step.iterations_done} of {step.iterations}")
+        notes.append(f"{step.iterations_over} of {step.iterations}")
     if step.iterations_failed:
         notes.append(f"{step.iterations_failed} failed")
     if step.error:
