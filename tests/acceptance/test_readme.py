@@ -30,17 +30,19 @@ def test_the_commands_for_make_are_tasks_of_the_makefile() -> None:
 
 
 def test_the_first_flows_run_as_the_readme_says(tmp_path: Path) -> None:
-    _, _, write, serve, run_hello, run_ask, report = BASH
+    _, _, write, serve, run_commands, run_hello, run_ask, report = BASH
     port = str(free_port())
     assert "\nflowserver functions serve functions.yaml &" in serve
     terminal = Terminal(tmp_path, port)
     terminal.run(write)
     with terminal.serving(serve):
+        printed = terminal.run(run_commands)
         greeted = json_texts(terminal.run(run_hello))[-1]
         terminal.run(run_ask)
         answered = json_texts(terminal.run(report))[-1]
         started = terminal.run_python(PYTHON[0])
 
+    assert json.loads(printed.partition("created\n")[2]) == {"name": "world", "greeting": "Hello world"}
     assert (greeted["status"], greeted["output"]) == ("Succeeded", {"name": "world", "greeting": "Hello world"})
     assert (answered["status"], answered["output"]) == ("Succeeded", {"answer": "yes"})
     assert started["FlowName"] == "hello"
