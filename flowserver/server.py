@@ -33,7 +33,7 @@ from flowserver.engine.engine import Engine
 from flowserver.engine.executions.retention import Rules
 from flowserver.engine.options import EngineOptions
 from flowserver.invokers.brokers import Outlet, read_outlets
-from flowserver.operations.operations import Operations
+from flowserver.operations.operations import Operations, Place
 from flowserver.settings import Settings
 from flowserver.store.keys import keep_secret, remember_keys
 from flowserver.store.schema.revision import require_current_schema
@@ -190,7 +190,8 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         )
         engine.committer.on_crash = app.state.on_loss
         app.state.engine = engine
-        app.state.operations = Operations.of(engine, is_wide=app.state.is_wide, lenient=settings.lenient)
+        place = Place(settings.region, f"{settings.host}:{settings.port}")
+        app.state.operations = Operations.of(engine, is_wide=app.state.is_wide, lenient=settings.lenient, place=place)
         stack.callback(app.state.operations.close)
         access = app.state.operations.access
         app.state.rpc = RpcRoute(Acting(app.state.operations), access, engine.clock, settings.allowed_hosts)

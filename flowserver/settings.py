@@ -70,6 +70,11 @@ class Settings(BaseSettings):
         default_factory=list,
         description="Further Host names that a server without access keys answers to, e.g. a container's name.",
     )
+    region: str = Field(
+        "local",
+        pattern=r"^[A-Za-z0-9_-]{1,64}$",
+        description="Name of the region that DescribeRegions answers; it has no other effect.",
+    )
     queues: Annotated[dict[str, str], NoDecode] = Field(
         default_factory=dict,
         repr=False,  # a URL may hold a password

@@ -26,6 +26,8 @@ INVOCATION_ID: Final = "StatefulAsyncInvocationID"
 SYNC: Final = "Sync"
 ASYNC: Final = "Async"
 
+QUALIFIER: Final = "Qualifier"
+
 MESSAGE_BODY: Final = "MessageBody"
 PRIORITY: Final = "Priority"
 DELAY_SECONDS: Final = "DelaySeconds"
@@ -69,6 +71,11 @@ def _is_invocation_id(value: Json) -> bool:
     return value is None or (isinstance(value, str) and is_name(value))
 
 
+def _is_qualifier(value: Json) -> bool:
+    """Whether it may name a version, in YAML perhaps as a number, or an alias."""
+    return value is None or (isinstance(value, str) and value != "") or (value.__class__ is int and value > 0)
+
+
 def _is_tag(value: Json) -> bool:
     return value is None or (isinstance(value, str) and 1 <= len(value) <= TAG_CHARACTERS_MAX)
 
@@ -89,12 +96,13 @@ def _of(*parameters: Parameter) -> Parameters:
 
 _BODY = Parameter(MESSAGE_BODY, "must not be an empty text", lambda value: value != "", is_required=True)
 _INPUT, _EXECUTION_NAME = Parameter("Input"), Parameter("ExecutionName")
+_QUALIFIER = Parameter(QUALIFIER, "must be a version or the name of an alias", _is_qualifier)
 _FUNCTION: Final = _of(
     _one_of(INVOCATION_TYPE, SYNC, ASYNC),
     Parameter(INVOCATION_ID, NAME_RULE, _is_invocation_id),
 )
-_FLOW: Final = _of(_INPUT, _EXECUTION_NAME)
-_START_EXECUTION: Final = _of(Parameter("FlowName", is_required=True), _INPUT, _EXECUTION_NAME)
+_FLOW: Final = _of(_INPUT, _EXECUTION_NAME, _QUALIFIER)
+_START_EXECUTION: Final = _of(Parameter("FlowName", is_required=True), _INPUT, _EXECUTION_NAME, _QUALIFIER)
 _QUEUE: Final = _of(_BODY, _whole(PRIORITY, 1, PRIORITY_MAX), _whole(DELAY_SECONDS, 0, DELAY_SECONDS_MAX))
 _TOPIC: Final = _of(
     _BODY,

@@ -25,6 +25,14 @@ from flowserver.operations.versions import VersionOperations
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """The server's region, which is a name and nothing else, and the address that it listens on."""
+
+    region: str = "local"
+    endpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Operations:
     """The operations that a facade may call."""
 
@@ -47,9 +55,10 @@ class Operations:
     monitoring: MonitoringOperations
     encoding: Threads
     """Encodes pages of lists beside the event loop."""
+    place: Place
 
     @staticmethod
-    def of(engine: Engine, *, is_wide: bool = False, lenient: bool = False) -> "Operations":
+    def of(engine: Engine, *, is_wide: bool = False, lenient: bool = False, place: Place = Place()) -> "Operations":
         """The operations on an engine. `is_wide`: the server listens beyond loopback. `lenient`: the server accepts
         definitions with unknown or empty attributes.
         """
@@ -72,6 +81,7 @@ class Operations:
             AccessOperations(EngineKeys(engine), is_wide=is_wide),
             MonitoringOperations(engine, is_wide=is_wide),
             Threads("encoding", waiting_max=engine.limits.pending_messages_max),
+            place,
         )
 
     def close(self) -> None:

@@ -101,3 +101,9 @@ def ask(client: SdkClient, unique: str) -> str:
     """The name of a flow that runs until somebody reports."""
     client.call("CreateFlow", Name=unique, Definition=ASK, Description="-", Type="FDL")
     return unique
+
+
+@pytest.fixture
+def client_of(process_of: Callable[[Sdk], SdkProcess], keyed: Access) -> Callable[[str], SdkClient]:
+    """A client of the server with keys, by the SDK's name."""
+    return lambda name: SdkClient(process_of({sdk.name: sdk for sdk in SDKS}[name]), keyed)

@@ -3,6 +3,16 @@
 from collections.abc import Awaitable, Callable
 
 from flowserver.api.rpc.parameters import Parameters
+from flowserver.api.rpc.versions import (
+    create_flow_alias,
+    delete_flow_alias,
+    delete_flow_version,
+    describe_flow_alias,
+    list_flow_aliases,
+    list_flow_versions,
+    publish_flow_version,
+    update_flow_alias,
+)
 from flowserver.api.rpc.views import (
     event_view,
     execution_view,
@@ -60,8 +70,11 @@ async def delete_flow(operations: Operations, given: Parameters) -> JsonObject:
 
 
 async def describe_flow(operations: Operations, given: Parameters) -> JsonObject:
-    """DescribeFlow."""
-    return flow_view(await operations.flows.describe(given.required("Name")))
+    """DescribeFlow, as it is or with the definition of a version."""
+    name, version = given.required("Name"), given.text("FlowVersion")
+    if version is not None:
+        return flow_view(await operations.versions.describe_flow(name, version))
+    return flow_view(await operations.flows.describe(name))
 
 
 async def list_flows(operations: Operations, given: Parameters) -> JsonObject:
@@ -81,6 +94,7 @@ async def start_execution(operations: Operations, given: Parameters) -> JsonObje
         name=given.text("ExecutionName"),
         input_text=given.document("Input"),
         callback_token=given.text("CallbackFnFTaskToken"),
+        qualifier=given.text("Qualifier"),
     )
     return execution_view(row)
 
@@ -88,7 +102,10 @@ async def start_execution(operations: Operations, given: Parameters) -> JsonObje
 async def start_sync_execution(operations: Operations, given: Parameters) -> JsonObject:
     """StartSyncExecution."""
     row = await operations.executions.start_sync(
-        given.required("FlowName"), name=given.text("ExecutionName"), input_text=given.document("Input")
+        given.required("FlowName"),
+        name=given.text("ExecutionName"),
+        input_text=given.document("Input"),
+        qualifier=given.text("Qualifier"),
     )
     return with_environment(sync_execution_view(row), row)
 
@@ -203,6 +220,13 @@ async def list_schedules(operations: Operations, given: Parameters) -> JsonObjec
     return _with_token({"Schedules": [schedule_view(each) for each in page.items]}, page.next_token)
 
 
+async def describe_regions(operations: Operations, _given: Parameters) -> JsonObject:
+    """DescribeRegions: this server alone."""
+    place = operations.place
+    region: JsonObject = {"RegionId": place.region, "RegionEndpoint": place.endpoint, "LocalName": place.region}
+    return {"Regions": {"Region": [region]}}
+
+
 ACTIONS: dict[str, Action] = {
     "CreateFlow": create_flow,
     "UpdateFlow": update_flow,
@@ -222,10 +246,29 @@ ACTIONS: dict[str, Action] = {
     "DeleteSchedule": delete_schedule,
     "DescribeSchedule": describe_schedule,
     "ListSchedules": list_schedules,
+    "PublishFlowVersion": publish_flow_version,
+    "ListFlowVersions": list_flow_versions,
+    "DeleteFlowVersion": delete_flow_version,
+    "CreateFlowAlias": create_flow_alias,
+    "UpdateFlowAlias": update_flow_alias,
+    "DescribeFlowAlias": describe_flow_alias,
+    "ListFlowAliases": list_flow_aliases,
+    "DeleteFlowAlias": delete_flow_alias,
+    "DescribeRegions": describe_regions,
 }
 
 
-LISTS = ("ListFlows", "ListExecutions", "GetExecutionHistory", "ListSchedules")
+NOT_CARRIED_OUT = {
+    action: f"the action {action} is not supported: there are no map runs here; "
+    "a foreach step runs its iterations in its own execution"
+    for action in ("DescribeMapRun", "UpdateMapRun")
+}
+"""Actions of newer releases that are refused, and why."""
+
+LISTS = (
+    *("ListFlows", "ListExecutions", "GetExecutionHistory", "ListSchedules"),
+    *("ListFlowVersions", "ListFlowAliases"),
+)
 """Those whose answers may be large."""
 
 

@@ -15,11 +15,11 @@ PYTHON_NONE = "None"
 """What the classic Python SDK sends for a parameter that was set to None. `given` takes it for absent."""
 
 NOT_CARRIED_OUT: Final = {
-    "Qualifier": "flows have no versions and no aliases here",
-    "FlowVersion": "flows have no versions here",
-    "MapRunName": "there are no map runs here",
+    "Qualifier": ("StartExecution", "StartSyncExecution"),
+    "FlowVersion": ("DescribeFlow", "DeleteFlowVersion"),
+    "MapRunName": (),
 }
-"""Parameters of newer releases that change what an action does, and why none of them can be given here."""
+"""Parameters of newer releases that change what an action does, and the actions that carry them out."""
 
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
 
@@ -33,13 +33,13 @@ def given(texts: Mapping[str, str], name: str) -> str | None:
 
 
 class Parameters:
-    """Query and form merged. Making it raises InvalidArgument for a parameter that is not carried out."""
+    """Query and form merged. Making it raises InvalidArgument for a parameter that the action does not carry out."""
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
+    def __init__(self, texts: Mapping[str, str], action: str) -> None:
         self._texts = texts
-        for name, reason in NOT_CARRIED_OUT.items():
-            if name in texts and self.text(name) is not None:
-                raise InvalidArgument(f"the parameter {name} is not supported: {reason}")
+        for name, actions in NOT_CARRIED_OUT.items():
+            if name in texts and action not in actions and self.text(name) is not None:
+                raise InvalidArgument(f"the parameter {name} of {action} is not supported here")
 
     def given(self, name: str) -> str | None:
         """The parameter, which may be empty, or None if it is absent."""

@@ -20,7 +20,7 @@ from flowserver.api.middleware import is_request_id
 from flowserver.api.permission import Check, WhileAllowed
 from flowserver.api.pieces import Header, send_pieces
 from flowserver.api.rpc.acting import Act
-from flowserver.api.rpc.actions import ACTIONS
+from flowserver.api.rpc.actions import ACTIONS, NOT_CARRIED_OUT
 from flowserver.api.rpc.parameters import given
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify
 from flowserver.base.clock import Clock
@@ -83,6 +83,8 @@ class RpcRoute:
         name = given(parameters, "Action") or received.headers.get("x-acs-action")
         if not name:
             raise MissingParameter("the parameter Action is missing; REST is under /v1, interactive docs at /docs")
+        if name in NOT_CARRIED_OUT:
+            raise ActionNotSupported(NOT_CARRIED_OUT[name])
         if name not in ACTIONS:
             raise ActionNotSupported(f"the action {name[:100]} is not supported")
         version = given(parameters, "Version") or received.headers.get("x-acs-version") or VERSION

@@ -33,7 +33,7 @@ from flowserver.language.graph import (
     QueueTarget,
     TopicTarget,
 )
-from flowserver.language.targets import INVOCATION_ID
+from flowserver.language.targets import INVOCATION_ID, QUALIFIER
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success, TaskReplied
 from flowserver.store.executions.due import TaskKey
@@ -265,13 +265,14 @@ class Dispatcher:
         """Start a sub-flow. Its id follows from the attempt, so ordering the attempt again finds the same child."""
         child_id = child_execution_id(caller.execution_id, command.scope_id, command.wait_id)
         params = command.params or {}
-        name = params.get("ExecutionName")
+        name, qualifier = params.get("ExecutionName"), params.get(QUALIFIER)
         request = StartRequest(
             flow_name=flow_name,
             execution_id=child_id,
             execution_name=child_id if name is None else str(name),
             input_text=_input_text(params.get("Input"), command.input),
             callback_token=command.token if command.pattern is Pattern.SYNC else None,
+            qualifier=None if qualifier is None else str(qualifier),
         )
         try:
             if name is not None:

@@ -40,6 +40,7 @@ from flowserver.store.schema.tables import (
     kept_scopes,
     scopes,
 )
+from flowserver.store.schema.version_tables import flow_aliases, flow_versions
 from flowserver.store.sql.errors import is_away, reason_of
 from flowserver.store.sql.unreadable import checks_of, damage_in, is_damage, legible
 
@@ -260,5 +261,7 @@ _TABLES: Final = (
     Sound(history_parts, "part {number} of event {event_id} of execution {execution_id}", {"value": load_stored_json}),
     Sound(functions, "function {service}/{function}", {"headers": _load_object}),
     Sound(invocations, "invocation {invocation_key}", reads_row=lambda row, _: read_invocation(row)),
+    Sound(flow_versions, "version {version} of flow {flow_id}"),
+    Sound(flow_aliases, "alias {name} of flow {flow_id}"),
     Sound(definitions, "definition {definition_id}", {"text": _compile}),
 )

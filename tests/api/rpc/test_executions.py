@@ -227,8 +227,8 @@ async def test_executions_show_the_environment_of_their_flow(rpc: Rpc) -> None:
 @pytest.mark.parametrize(
     ("action", "parameter"),
     [
-        ("StartExecution", "Qualifier"),
-        ("StartSyncExecution", "Qualifier"),
+        ("StartExecution", "FlowVersion"),
+        ("StartSyncExecution", "MapRunName"),
         ("ListExecutions", "Qualifier"),
         ("ListExecutions", "MapRunName"),
     ],
@@ -236,7 +236,7 @@ async def test_executions_show_the_environment_of_their_flow(rpc: Rpc) -> None:
 async def test_parameters_that_are_not_carried_out_are_refused(rpc: Rpc, action: str, parameter: str) -> None:
     await rpc.create_flow("f")
     message = await rpc.refused(action, 400, "InvalidArgument", **{"FlowName": "f", parameter: "1"})
-    assert message.startswith(f"the parameter {parameter} is not supported: ")
+    assert message == f"the parameter {parameter} of {action} is not supported here"
     assert (await rpc.call("ListExecutions", FlowName="f"))["Executions"] == []
     for nothing in ("", "None"):
         await rpc.call(action, **{"FlowName": "f", parameter: nothing})

@@ -84,14 +84,6 @@ async def test_resource_groups(rpc: Rpc) -> None:
     assert await rpc.names("ListFlows", "Flows", ResourceGroupId="") == [["a", "b", "c", "d"]]
 
 
-async def test_a_version_of_a_flow_is_refused(rpc: Rpc) -> None:
-    await rpc.create_flow("f")
-    message = await rpc.refused("DescribeFlow", 400, "InvalidArgument", Name="f", FlowVersion="1")
-    assert message == "the parameter FlowVersion is not supported: flows have no versions here"
-    for nothing in ("", "None"):
-        await rpc.call("DescribeFlow", Name="f", FlowVersion=nothing)
-
-
 async def test_environments(rpc: Rpc) -> None:
     variables = {"Variables": [{"Name": "n", "Value": "v", "Description": "中"}]}
     created = await rpc.create_flow("f", Environment='{"Variables":[{"Name":"n","Value":"v","Description":"中"}]}')
