@@ -60,7 +60,7 @@ def publish_version(session: Session, flow: FlowName, description: Description =
 @versions.command("delete")
 @remote
 def delete_version(session: Session, flow: FlowName, version: Number, yes: Yes = False) -> None:
-    """Delete a version. Executions that run it continue.
+    """Delete a version that no alias and no running execution uses.
 
     \b
     Example:
