@@ -351,7 +351,7 @@ class Turn:
             execution.error, execution.cause = failure.error, failure.cause
         detail = {"output": output} if failure is None else {"error": failure.error, "cause": failure.cause}
         self._append(EventType(f"Execution{status}"), "", execution.next_event_id - 1, detail)
-        if status is not Status.SUCCEEDED and execution.next_event_id < self.environment.limits.events_max:
+        if self._may_be_redriven(status):
             kept = Kept(set(self.touched), set(self.removed), set(self.joined), dict(self.finished))
             self.kept = keep_scopes(execution, kept, self.taken)
         for scope in list(execution.scopes.values()):
@@ -365,6 +365,12 @@ class Turn:
         if execution.callback_token is not None:
             result = result_of_end(status, output, execution.error, execution.cause)
             self.commands.append(ReportCallback(execution.callback_token, result))
+
+    def _may_be_redriven(self, status: Status) -> bool:
+        """Not if it succeeded, its end is reported to a task, or its history is full."""
+        execution = self.execution
+        has_room = execution.next_event_id < self.environment.limits.events_max
+        return status is not Status.SUCCEEDED and execution.callback_token is None and has_room
 
 
 def idempotency_key(execution_id: str, scope: Scope) -> str:

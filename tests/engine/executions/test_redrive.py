@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, func, select, text, update
 
 from flowserver.base.errors import ExecutionNotExists, ExecutionNotRedrivable, TaskAlreadyCompleted
 from flowserver.base.json_values import load_json
@@ -18,6 +18,7 @@ from flowserver.operations.flows import FlowChange
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.listing import ExecutionFilter
 from flowserver.store.executions.reading import ExecutionRow
+from flowserver.store.executions.retention import delete_ended
 from flowserver.store.executions.saving import VersionConflict
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import finished_items, kept_items, kept_scopes, scopes
@@ -491,3 +492,35 @@ async def test_a_filter_redrives_page_by_page(node: Node, shop: Shop) -> None:
     assert sorted(done) == names
     for name in names:
         assert await node.output_of("f", name) == {"pay": 1}
+
+
+# What is kept
+
+
+async def test_what_is_kept_goes_with_the_execution(node: Node, shop: Shop) -> None:
+    shop.broken = {"label3"}
+    await failed(node, EACH, input={"items": [1, 2, 3]})
+    row = await node.operations.executions.describe("f", "e")
+    with node.database.write() as connection:
+        assert delete_ended(connection, [row.execution_id]) == 1
+    assert left(node) == [0, 0, 0, 0, 0]
+
+
+async def test_the_execution_of_a_sub_flow_keeps_nothing(node: Node, shop: Shop) -> None:
+    await node.create_flow("f", PAY)
+    await node.create_flow("g", "- {type: task, name: sub, resourceArn: 'acs:fnf:::flow/f', pattern: sync}")
+    await node.start("g", "e")
+    await node.end_of("g", "e")
+    assert left(node) == [0, 0, 1, 0, 0]  # that of g
+
+
+async def test_a_damaged_row_is_told_and_keeps_what_it_is(node: Node, shop: Shop) -> None:
+    await failed(node, PAY)
+    with node.database.write() as connection:
+        connection.execute(update(kept_scopes).values(local="{"))
+    assert "its kept scope 1 cannot be read" in await refusal(node)
+    with node.database.write() as connection:
+        connection.execute(update(kept_scopes).values(local="{}"))
+    shop.broken.clear()
+    await redrive(node)
+    assert await node.output_of("f", "e") == {"pay": 1}

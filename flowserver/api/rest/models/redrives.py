@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from flowserver.api.rest.models.base import LIMITS, TOKEN_PATTERN, NextToken, RequestBody, Resource, with_examples
 from flowserver.api.rest.models.executions import Document
@@ -10,11 +10,18 @@ from flowserver.machine.state import Status
 from flowserver.operations.redrive_plans import SHOWN_MAX, RedrivePlan, RedriveWish, Why
 from flowserver.operations.redrives import BulkRedrive
 
+
+def _as_text(given: object) -> object:
+    return str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+
+
 DefinitionChoice = Annotated[
-    Literal["same", "current"] | Annotated[int, Field(ge=1)] | Annotated[str, Field(pattern="^[1-9][0-9]{0,8}$")],
+    str,
+    BeforeValidator(_as_text, json_schema_input_type=str | int),
     Field(
+        pattern="^(same|current|[1-9][0-9]{0,8})$",
         description="`same`: the definition that the execution ended with; `current`: the flow's present one; or the "
-        "number of a published version."
+        "number of a published version.",
     ),
 ]
 FromStep = Annotated[
@@ -26,8 +33,8 @@ FromStep = Annotated[
 ]
 
 
-def wished(definition: str | int) -> Literal["same", "current"] | int:
-    """The definition that a request names; the number of a version may be a text."""
+def wished(definition: str) -> Literal["same", "current"] | int:
+    """The definition that a request names."""
     if definition == "same":
         return "same"
     return "current" if definition == "current" else int(definition)

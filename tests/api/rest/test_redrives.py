@@ -1,0 +1,110 @@
+"""Redrives over REST: of one execution, of many, and what would happen."""
+
+import httpx
+import pytest
+
+from tests.api.rest.conftest import PASS, WAIT, assert_problem
+
+HERE = "/v1/flows/order/executions/run"
+FAIL = f"{PASS}  - type: fail\n    name: broken\n    error: E1\n"
+
+
+@pytest.fixture(autouse=True)
+async def run(client: httpx.AsyncClient) -> None:
+    """An execution that has failed in its second step."""
+    await client.put("/v1/flows/order", json={"definition": FAIL})
+    await client.post("/v1/flows/order/executions?wait=60", json={"name": "run"})
+
+
+async def test_it_goes_on_with_the_present_definition(client: httpx.AsyncClient) -> None:
+    await client.put(
+        "/v1/flows/order", json={"definition": FAIL.replace("fail\n", "wait\n").replace("error: E1", "duration: 3600")}
+    )
+    response = await client.post(f"{HERE}/redrive", json={"definition": "current", "clientToken": "t"})
+    execution = response.json()
+    assert (response.status_code, execution["status"], execution["error"]) == (200, "Running", None)
+    assert (execution["redriveCount"], execution["stoppedTime"]) == (1, None)
+    assert execution["lastRedriveTime"] >= execution["startedTime"]
+    assert (await client.get(HERE)).json() == execution
+    assert (await client.post(f"{HERE}/redrive", json={"clientToken": "t"})).json() == execution
+    assert_problem(await client.post(f"{HERE}/redrive"), 409, "ExecutionNotRedrivable")
+    events = (await client.get(f"{HERE}/events", params={"limit": 100})).json()["events"]
+    assert [event["eventId"] for event in events] == list(range(1, len(events) + 1))
+    assert [event["detail"] for event in events if event["type"] == "ExecutionRedriven"] == [
+        {"redriveCount": 1, "definition": "current"}
+    ]
+
+
+async def test_a_dry_run_changes_nothing(client: httpx.AsyncClient) -> None:
+    before = (await client.get(HERE)).json()
+    response = await client.post(f"{HERE}/redrive", json={"dryRun": True})
+    assert response.json() == {
+        "redrivable": True,
+        "reasons": [],
+        "againCount": 1,
+        "again": [{"path": "broken", "why": "failed"}],
+        "keptCount": 1,
+        "kept": [{"step": "p", "times": 1}],
+    }
+    await client.put("/v1/flows/order", json={"definition": PASS})
+    response = await client.post(f"{HERE}/redrive", json={"dryRun": True, "definition": "current"})
+    assert (response.json()["redrivable"], response.json()["reasons"]) == (
+        False,
+        ["step broken is not in the definition"],
+    )
+    assert (await client.get(HERE)).json() == before
+
+
+async def test_without_a_body_it_fails_as_before(client: httpx.AsyncClient) -> None:
+    assert (await client.post(f"{HERE}/redrive")).status_code == 200
+    execution = (await client.get(f"{HERE}?wait=60")).json()
+    assert (execution["status"], execution["error"], execution["redriveCount"]) == ("Failed", "E1", 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({"definition": "newest"}, "definition"),
+        ({"definition": 0}, "definition"),
+        ({"clientToken": ""}, "clientToken"),
+        ({"input": 1}, "input"),
+        ({"more": 1}, "more"),
+    ],
+)
+async def test_what_makes_no_sense_is_refused(client: httpx.AsyncClient, body: dict, named: str) -> None:
+    response = await client.post(f"{HERE}/redrive", json=body)
+    assert response.status_code == 400
+    assert named in response.text
+
+
+async def test_what_is_not_there(client: httpx.AsyncClient) -> None:
+    missing = await client.post("/v1/flows/order/executions/none/redrive")
+    assert_problem(missing, 404, "ExecutionNotExists")
+    assert_problem(await client.post("/v1/flows/none/executions/run/redrive"), 404, "FlowNotExists")
+    assert_problem(await client.post("/v1/flows/none/redrive"), 404, "FlowNotExists")
+
+
+async def test_many_in_pages(client: httpx.AsyncClient) -> None:
+    await client.put("/v1/flows/parcel", json={"definition": WAIT})
+    for number in range(3):
+        await client.post("/v1/flows/parcel/executions", json={"name": f"e{number}"})
+        await client.post(f"/v1/flows/parcel/executions/e{number}/stop", json={"error": "Enough"})
+    wanted = {"status": "Stopped", "error": "Enough", "limit": 2}
+    first = (await client.post("/v1/flows/parcel/redrive", json=wanted)).json()
+    second = (await client.post("/v1/flows/parcel/redrive", json=wanted | {"nextToken": first["nextToken"]})).json()
+    assert (first["redriven"], second["redriven"], second["nextToken"]) == (2, 1, None)
+    assert sorted(first["executions"] + second["executions"]) == ["e0", "e1", "e2"]
+    running = await client.get("/v1/flows/parcel/executions?status=Running")
+    assert len(running.json()["executions"]) == 3
+    other = (await client.post("/v1/flows/parcel/redrive", json={"error": "Other"})).json()
+    assert (other["redriven"], other["nextToken"]) == (0, None)
+    refused = await client.post("/v1/flows/parcel/redrive", json={"status": "Running"})
+    assert_problem(refused, 400, "InvalidArgument")
+
+
+async def test_what_is_refused_does_not_keep_the_others_from_going_on(client: httpx.AsyncClient) -> None:
+    await client.put("/v1/flows/order", json={"definition": PASS})
+    done = (await client.post("/v1/flows/order/redrive", json={"definition": "current"})).json()
+    assert (done["redriven"], done["executions"]) == (0, [])
+    assert [each["name"] for each in done["refused"]] == ["run"]
+    assert "step broken is not in the definition" in done["refused"][0]["reason"]
