@@ -32,6 +32,7 @@ from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
 from flowserver.store.executions.history import list_events, list_events_page
 from flowserver.store.executions.listing import ExecutionFilter, Listed, PageCursor, list_executions
+from flowserver.store.executions.listing_all import AllCursor, AllListed, list_all_executions
 from flowserver.store.executions.reading import (
     ExecutionRow,
     find_execution,
@@ -226,6 +227,24 @@ class ExecutionOperations:
         page = await self._engine.slow_reads.ask(read)
         return Page(page.rows, None if page.following is None else token_of(page.following))
 
+    async def list_all(
+        self, wanted: ExecutionFilter, *, next_token: str | None, limit: int | None
+    ) -> Page[ExecutionRow]:
+        """Executions of all flows, newest first, without their documents. A page may be short before the last one.
+
+        The token is the start and the id of the execution before the page.
+        """
+        limits = self._engine.limits
+        size = check_limit(limit, limits.executions_page_max)
+        after = None if next_token is None else _all_cursor_of(next_token)
+
+        def read(connection: Connection) -> AllListed:
+            return list_all_executions(connection, wanted, after=after, limit=size, bytes_max=limits.page_bytes_max)
+
+        page = await self._engine.slow_reads.ask(read)
+        following = page.following
+        return Page(page.rows, None if following is None else f"{following.started_at}/{following.execution_id}")
+
     async def history(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> Page[Event]:
         """Events in order; the token is the id of the event the next page starts with."""
         limits = self._engine.limits
@@ -350,6 +369,13 @@ def cursor_of(token: str) -> PageCursor:
 def token_of(place: PageCursor) -> str:
     """The token from which `cursor_of` makes the cursor."""
     return place.name if place.started_at is None else f"{place.name}/{place.started_at}"
+
+
+def _all_cursor_of(token: str) -> AllCursor:
+    start, _, execution_id = token.partition("/")
+    if not (is_small_number(start) and execution_id):
+        raise InvalidArgument("NextToken must be that of a page before")
+    return AllCursor(int(start), execution_id)
 
 
 def _event_id(token: str | None) -> int:

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body, json_request
 from flowserver.api.rest.models.executions import (
+    AllExecutionsQuery,
     Execution,
     ExecutionPage,
     ExecutionQuery,
@@ -34,6 +35,7 @@ from flowserver.base.json_values import dump_json
 from flowserver.store.executions.listing import ExecutionFilter
 
 router = rest_router("/flows/{flow}/executions", "executions")
+all_executions = rest_router("/executions", "executions")
 
 
 @router.post(
@@ -90,17 +92,38 @@ async def list_executions(flow: FlowName, operations: Ops, query: Annotated[Exec
     A page may be short, or even empty, and have a `nextToken` all the same, if the server has looked at very many
     executions that do not match: go on until `nextToken` is null.
     """
-    wanted = ExecutionFilter(
+    page = await operations.executions.list(
+        flow, _filter(query), next_token=query.next_token, limit=query.limit, documents=False
+    )
+    return await page_answer(operations, page, "executions", ExecutionSummary.of)
+
+
+@all_executions.get(
+    "", summary="List executions of all flows", response_model=ExecutionPage, responses=problems(FlowNotExists)
+)
+async def list_all_executions(operations: Ops, query: Annotated[AllExecutionsQuery, Query()]) -> Response:
+    """Executions of all flows, the newest first, without their documents; with `flow` those of this one.
+
+    A page may be short, or even empty, and have a `nextToken` all the same, if the server has looked at very many
+    executions that do not match: go on until `nextToken` is null.
+    """
+    executions = operations.executions
+    token, limit = query.next_token, query.limit
+    if query.flow is None:
+        page = await executions.list_all(_filter(query), next_token=token, limit=limit)
+    else:
+        page = await executions.list(query.flow, _filter(query), next_token=token, limit=limit, documents=False)
+    return await page_answer(operations, page, "executions", ExecutionSummary.of)
+
+
+def _filter(query: ExecutionQuery) -> ExecutionFilter:
+    return ExecutionFilter(
         status=query.status,
         started_from=instant_of("startedFrom", query.started_from),
         started_to=instant_of("startedTo", query.started_to),
         name_prefix=query.name_prefix,
         parked=query.parked,
     )
-    page = await operations.executions.list(
-        flow, wanted, next_token=query.next_token, limit=query.limit, documents=False
-    )
-    return await page_answer(operations, page, "executions", ExecutionSummary.of)
 
 
 @router.get(

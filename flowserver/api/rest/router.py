@@ -33,6 +33,7 @@ ROUTERS = (
     versions.router,
     aliases.router,
     executions.router,
+    executions.all_executions,
     redrives.router,
     steps.router,
     events.router,

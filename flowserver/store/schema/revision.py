@@ -30,6 +30,7 @@ REVISIONS: Final = (
     "0018",
     "0019",
     "0020",
+    "0021",
 )
 """The revision of every migration, oldest first."""
 

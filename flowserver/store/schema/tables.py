@@ -47,6 +47,8 @@ RUNNING_VERSION = text("flow_version IS NOT NULL AND status = 'Running'")
 NOT_ENDED = text("status NOT IN ('Succeeded', 'Failed', 'Stopped', 'TimedOut')")
 """Running, or with a damaged status."""
 
+UNSUCCESSFUL = text("status IN ('Failed', 'Stopped', 'TimedOut')")
+
 CALLBACK_DUE = text("callback_due")
 DELETABLE = text("stopped_at IS NOT NULL AND NOT callback_due")
 """Ended, and no callback is due: retention may delete it."""
@@ -95,6 +97,10 @@ Index(
     executions.c.status,
     executions.c.started_at.desc(),
     executions.c.name,
+)
+Index("ix_executions_started_at", executions.c.started_at.desc(), executions.c.execution_id)
+partial_index(
+    "ix_executions_unsuccessful", executions.c.started_at.desc(), executions.c.execution_id, where=UNSUCCESSFUL
 )
 partial_index("ix_executions_ended", executions.c.flow_id, executions.c.stopped_at, where=DELETABLE)
 partial_index("ix_executions_deadline_at", executions.c.deadline_at, where=RUNNING)

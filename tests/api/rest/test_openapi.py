@@ -47,6 +47,7 @@ def test_its_operations() -> None:
         *(
             "start_execution",
             "list_executions",
+            "list_all_executions",
             "get_execution",
             "stop_execution",
             "restart_execution",

@@ -225,6 +225,12 @@ class ExecutionQuery(PageQuery):
     ] = None
 
 
+class AllExecutionsQuery(ExecutionQuery):
+    """Which executions of all flows; all conditions must hold."""
+
+    flow: Annotated[Name | None, Field(description="Only executions of this flow.")] = None
+
+
 class WaitQuery(QueryParameters):
     """Whether to wait for the end."""
 

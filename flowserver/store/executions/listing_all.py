@@ -1,0 +1,116 @@
+"""Lists of the executions of all flows, page by page, newest first; with the same start by id.
+
+A page is read from the index `(started_at DESC, execution_id)`; of executions that ended without success, from the
+partial index that has only these. Conditions without an index are checked on at most SCANNED_MAX executions a page; it
+may then end early, with a cursor for the next page. So the time for a page does not grow with the table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, or_, select
+
+from flowserver.machine.state import Status
+from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.reading import ExecutionRow, as_shown, readable
+from flowserver.store.schema.tables import PARKED, UNSUCCESSFUL, executions, flows
+from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
+from flowserver.store.sql.unreadable import rows_with_texts
+
+SCANNED_MAX = 5_000
+"""Executions that a page checks conditions on: rows, not only index entries, which takes some milliseconds."""
+
+header = executions.c
+
+
+class AllCursor(NamedTuple):
+    """The page begins after this execution, which may be deleted; `started_at` in ms."""
+
+    started_at: int
+    execution_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllListed:
+    """A page. `following` is the cursor of the next page, None after the last. Any page may be short or empty."""
+
+    rows: Sequence[ExecutionRow]
+    following: AllCursor | None
+
+
+def list_all_executions(
+    connection: Connection, wanted: ExecutionFilter, *, after: AllCursor | None, limit: int, bytes_max: int
+) -> AllListed:
+    """A page of executions of flows that are not deleted, without their documents.
+
+    A page has at most `limit` executions and `bytes_max` bytes, but always the first execution.
+    """
+    found_by, checked = _conditions(wanted)
+    query = _ordered(wanted, after).where(*found_by)
+    end = None
+    if checked:
+        row = connection.execute(query.offset(SCANNED_MAX - 1).limit(1)).one_or_none()
+        end = None if row is None else AllCursor(*row)
+        query = _ordered(wanted, after, end).where(*found_by)
+    found = [
+        AllCursor(row.started_at, row.execution_id)
+        for row in rows_with_texts(connection, query.where(*checked), limit + 1, "execution_id")
+    ]
+    following = found[limit - 1] if len(found) > limit else end
+    return _page(connection, found[:limit], following, bytes_max)
+
+
+def _conditions(wanted: ExecutionFilter) -> tuple[list[TextClause], list[ColumnElement[bool] | TextClause]]:
+    """Conditions that choose an index, and conditions that are checked on each row that it finds."""
+    checked: list[ColumnElement[bool] | TextClause] = []
+    found_by: list[TextClause] = []
+    if wanted.status is not None:
+        checked.append(header.status == str(wanted.status))
+        if wanted.status not in (Status.RUNNING, Status.SUCCEEDED):
+            found_by.append(UNSUCCESSFUL)
+    if wanted.name_prefix is not None:
+        checked.append(func.substr(header.name, 1, len(wanted.name_prefix)) == wanted.name_prefix)
+    if wanted.parked is not None:
+        is_not = or_(header.parked_error.is_(None), header.stopped_at.is_not(None))
+        checked.append(PARKED if wanted.parked else is_not)
+    return found_by, checked
+
+
+def _ordered(wanted: ExecutionFilter, after: AllCursor | None, end: AllCursor | None = None) -> Select[Any]:
+    """The executions after `after` up to and with `end`, in order.
+
+    `started_at` gets one bound on each side: SQLite uses only one for the search, not always the narrower.
+    """
+    query = select(header.started_at, header.execution_id)
+    until = [at for at in (wanted.started_to, after and after.started_at) if at is not None]
+    since = [at for at in (wanted.started_from, end and end.started_at) if at is not None]
+    if until:
+        query = query.where(header.started_at <= min(until))
+    if since:
+        query = query.where(header.started_at >= max(since))
+    if after is not None:
+        query = query.where(or_(header.started_at < after.started_at, header.execution_id > after.execution_id))
+    if end is not None:
+        query = query.where(or_(header.started_at > end.started_at, header.execution_id <= end.execution_id))
+    return query.order_by(header.started_at.desc(), header.execution_id)
+
+
+def _page(connection: Connection, found: Sequence[AllCursor], following: AllCursor | None, bytes_max: int) -> AllListed:
+    """The executions that were found, as far as they fit into the page."""
+    query = readable(documents=False).join(flows, flows.c.flow_id == header.flow_id).where(flows.c.deleted_at.is_(None))
+    page: list[ExecutionRow] = []
+    before: AllCursor | None = None
+    for start in range(0, len(found), ROWS_AT_ONCE):
+        some = found[start : start + ROWS_AT_ONCE]
+        ids = [each.execution_id for each in some]
+        rows = {row.execution_id: row for row in connection.execute(query.where(header.execution_id.in_(ids)))}
+        for each in some:
+            row = rows.get(each.execution_id)
+            if row is not None:
+                bytes_max -= bytes_of(row)
+                if page and bytes_max < 0:
+                    return AllListed(page, before)
+                page.append(as_shown(row._asdict()))
+            before = each
+    return AllListed(page, following)
