@@ -139,7 +139,9 @@ def test_executions_listed_described_and_stopped(flowserver):
     flowserver("start", "broken", "--name", "b1", "--wait")
     path = flowserver("start", "waits", "--name", "w1").stdout.strip()
     listed = flowserver("executions", "list", "--status", "failed", "--since", "1d", "--prefix", "b1")
-    assert listed.stdout.splitlines()[0].split() == ["EXECUTION", "STATUS", "STARTED", "TOOK", "ERROR"]
+    heading, row = listed.stdout.splitlines()
+    assert heading.split() == ["EXECUTION", "STATUS", "STARTED", "TOOK", "FAILED", "STEP", "ERROR"]
+    assert row[heading.index("FAILED STEP") :].split()[0] == "f"
     assert "broken/b1" in listed.stdout
     assert "Broken: printer offline" in listed.stdout
     assert [

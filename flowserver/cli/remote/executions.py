@@ -110,6 +110,7 @@ def list_executions(
         "STATUS": lambda one: one.status if one.parked_error is None else "Parked",
         "STARTED": lambda one: shown_instant(one.started_time, now),
         "TOOK": lambda one: shown_span(one.started_time, one.stopped_time, now),
+        "FAILED STEP": lambda one: one.failed_step or "",
         "ERROR": _shown_error,
     }
     show_list(session, found[:limit], columns, lambda one: one.path, "No execution matches.")

@@ -1,0 +1,98 @@
+"""A server behind TLS is trusted by `ca_file` or SSL_CERT_FILE, and by nothing else."""
+
+import datetime
+import ssl
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from ipaddress import ip_address
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from typer.testing import CliRunner
+
+from flowserver.cli.main import app
+from flowserver.client import Client, Unreachable
+from flowserver.client.errors import AddressInvalid
+
+FLOW = b'{"name": "f", "definition": "d"}'
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A file with the certificate and key of 127.0.0.1, signed by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "flowserver test")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path_factory.mktemp("tls") / "server.pem"
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file.write_bytes(made.public_bytes(serialization.Encoding.PEM) + secret)
+    return file
+
+
+@pytest.fixture(scope="module")
+def url(certificate):
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(FLOW)))
+            self.end_headers()
+            self.wfile.write(FLOW)
+
+        def log_message(self, *_):
+            pass
+
+    class Server(HTTPServer):
+        def handle_error(self, *_):
+            """A client that does not trust the certificate hangs up."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"https://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_certificate_is_trusted_when_it_is_given(url, certificate, monkeypatch):
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+    with Client(url, retries=0) as client, pytest.raises(Unreachable, match="certificate verify failed"):
+        client.get_flow("f")
+    with Client(url, ca_file=str(certificate)) as client:
+        assert client.get_flow("f").definition == "d"
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with Client(url) as client:
+        assert client.get_flow("f").definition == "d"
+
+
+def test_the_option_of_the_command_line(url, certificate, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    done = CliRunner().invoke(app, ["flows", "get", "f", "--server", url, "--ca-file", str(certificate)])
+    assert (done.exit_code, done.stdout) == (0, "d\n")
+
+
+def test_a_file_without_certificates(tmp_path):
+    for file in (tmp_path / "absent.pem", tmp_path / "empty.pem"):
+        if file.stem == "empty":
+            file.write_text("")
+        with pytest.raises(AddressInvalid, match=file.name):
+            Client("https://127.0.0.1:1", ca_file=str(file))
