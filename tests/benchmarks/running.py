@@ -17,6 +17,7 @@ from tests.benchmarks.growing import foreach, growth, loop
 from tests.benchmarks.intake import flood, intake
 from tests.benchmarks.machine import machine_figures
 from tests.benchmarks.neighbours import neighbour
+from tests.benchmarks.schedules import schedules
 from tests.benchmarks.services import long_poll, queue, tasks
 from tests.benchmarks.stage import Shape, Stage, staged
 from tests.benchmarks.suspended import suspend_and_complete, suspend_and_crash
@@ -50,6 +51,7 @@ CHECKS: dict[str, Workload] = {
     "growth": growth,
     "loop": loop,
     "timers": timers,
+    "schedules": schedules,
     "waiting": waiting,
     "intake": intake,
     "flood": flood,

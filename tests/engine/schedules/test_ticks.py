@@ -1,7 +1,8 @@
 """Ticks: each starts one execution, in the transaction that moves the schedule on."""
 
 import pytest
-from sqlalchemy import select, update
+from msgspec.structs import replace
+from sqlalchemy import func, insert, select, update
 
 from flowserver.base.errors import ScheduleNotExists
 from flowserver.base.json_values import load_json
@@ -10,6 +11,7 @@ from flowserver.engine.due_loop import AT_ONCE
 from flowserver.machine.schedules.state import Overlap
 from flowserver.machine.state import Status
 from flowserver.operations.schedule_fields import ScheduleChange
+from flowserver.store.schedules.rows import row_of
 from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.schema.tables import definitions, executions, flows
 from tests.engine.nodes import Node
@@ -194,3 +196,23 @@ async def test_an_unreadable_expression_waits_to_be_changed(hand: Hand) -> None:
     await hand.node.operations.schedules.update("f", "s", ScheduleChange(expression="@every 1m"))
     await hand.turns(after_seconds=60)
     assert len(await hand.executions()) == 1
+
+
+async def test_a_thousand_that_are_due_at_once_take_three_looks(hand: Hand, clock: ManualClock) -> None:
+    """Two looks of 500 find them, the third finds nothing; each look reads its schedules in one query."""
+    first = await hand.create(ENDS)
+    rows = [
+        row_of(replace(first, schedule_id=f"id{number}", name=f"s{number}", wake_at=first.next_at))
+        for number in range(999)
+    ]
+    with hand.node.database.write() as connection:
+        connection.execute(insert(schedules), rows)
+    clock.advance(seconds=60)
+    looks = 1
+    while await hand.loop.handle_due() == AT_ONCE:
+        looks += 1
+    assert looks == 3
+    with hand.node.database.read() as connection:
+        assert connection.execute(select(func.count()).select_from(executions)).scalar_one() == 1_000
+        left = schedules.c.next_at <= clock.now_ms()
+        assert connection.execute(select(func.count()).select_from(schedules).where(left)).scalar_one() == 0
