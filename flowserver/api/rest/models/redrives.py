@@ -4,7 +4,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
-from flowserver.api.rest.models.base import LIMITS, TOKEN_PATTERN, NextToken, RequestBody, Resource, with_examples
+from flowserver.api.rest.models.base import (
+    DEFINITION_CHOICE_PATTERN,
+    LIMITS,
+    TOKEN_PATTERN,
+    NextToken,
+    RequestBody,
+    Resource,
+    with_examples,
+)
 from flowserver.api.rest.models.executions import Document
 from flowserver.machine.state import Status
 from flowserver.operations.redrive_plans import SHOWN_MAX, RedrivePlan, RedriveWish, Why
@@ -19,7 +27,7 @@ DefinitionChoice = Annotated[
     str,
     BeforeValidator(_as_text, json_schema_input_type=str | int),
     Field(
-        pattern="^(same|current|[1-9][0-9]{0,8})$",
+        pattern=DEFINITION_CHOICE_PATTERN,
         description="`same`: the definition that the execution ended with; `current`: the flow's present one; or the "
         "number of a published version.",
     ),
