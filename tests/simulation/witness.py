@@ -261,7 +261,9 @@ class Witness:
             assert stored.execution.document_bytes == execution.kept_bytes
             stored.execution.document_bytes = 0
         assert stored.version == run.commits, "the rows are not of the last commit"
-        assert stored.execution == replace(execution, output=None, error=None, cause=None), "memory and rows differ"
+        assert stored.execution == replace(execution, output=None, error=None, cause=None, failed_step=None), (
+            "memory and rows differ"
+        )
         assert events == run.events, "the history is not what was told"
         for scope in execution.scopes.values():
             check_wait(execution, scope)
