@@ -126,18 +126,18 @@ class AliasOperations:
 
     async def delete(self, flow_name: str, name: str, *, precondition: Precondition = UNCONDITIONAL) -> None:
         """Delete an alias; executions that it has started go on. Raises FlowAliasNotExists, PreconditionFailed."""
-        tried = False
+        was_there = False
 
         def write(connection: Connection) -> None:
-            nonlocal tried
-            was_tried, tried = tried, True
+            nonlocal was_there
             flow = require_flow(connection, flow_name, lock=True)
             found = find_alias(connection, flow.flow_id, name)
-            if found is None and not was_tried:  # else a first try was committed although its answer was lost
-                raise _no_alias(flow_name, name)
             if found is not None:
                 precondition.check_alias(found)
                 delete_alias(connection, flow.flow_id, name)
+                was_there = True
+            elif not was_there:  # else a first try was committed although its answer was lost
+                raise _no_alias(flow_name, name)
 
         await self._engine.committer.write(write, by_caller=True)
 

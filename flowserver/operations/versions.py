@@ -88,16 +88,16 @@ class VersionOperations:
     async def delete(self, flow_name: str, version: str) -> None:
         """Delete a version. Raises FlowVersionNotExists, FlowVersionInUse (by an alias or a running execution)."""
         number = _number(flow_name, version)
-        tried = False
+        was_there = False
 
         def write(connection: Connection) -> None:
-            nonlocal tried
-            was_tried, tried = tried, True
+            nonlocal was_there
             flow = require_flow(connection, flow_name, lock=True)
             if hold_version(connection, flow.flow_id, number):
                 _check_unused(connection, flow, number)
                 delete_version(connection, flow.flow_id, number)
-            elif not was_tried:  # else a first try was committed although its answer was lost
+                was_there = True
+            elif not was_there:  # else a first try was committed although its answer was lost
                 raise no_version(flow_name, version)
 
         await self._engine.committer.write(write, by_caller=True)

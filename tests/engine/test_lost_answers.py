@@ -5,26 +5,29 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, literal, select
 
 from flowserver.base.errors import (
     ExecutionNotParked,
     FlowAlreadyExists,
     FlowNotExists,
     PreconditionFailed,
+    ResourceThrottled,
     ScheduleNotExists,
 )
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.queues.writes import Delete, NewQueueMessage, apply_writes
 from flowserver.machine.state import Status
+from flowserver.machine.versions.routing import Route
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.keys import EngineKeys
-from flowserver.operations.preconditions import Precondition, etag_of
+from flowserver.operations.preconditions import Precondition, etag_of, etag_of_alias
 from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.schema.queue_tables import queue_messages
 from flowserver.store.schema.tables import executions, flows, nonces
+from flowserver.store.schema.version_tables import flow_aliases, flow_versions
 from tests.engine.held_threads import Gate
 from tests.engine.nodes import Node, definition
 from tests.support.clock import ManualClock
@@ -113,6 +116,35 @@ async def test_a_change_does_not_fail_its_own_precondition(node: Node) -> None:
     assert first.flow.description == "one"
     assert isinstance(second, PreconditionFailed)
     assert await operations.describe("f") == first.flow
+
+
+async def test_versions_and_aliases_do_not_refuse_themselves(node: Node) -> None:
+    versions, aliases = node.operations.versions, node.operations.aliases
+    await node.operations.flows.create("f", definition(PASS))
+    [published] = await tried_twice(node, select(flow_versions), versions.publish("f"))
+    assert (published[0].version, published[1]) == (1, True)
+    [created] = await tried_twice(node, select(flow_aliases), aliases.create("f", "prod", [Route(1, 100)]))
+    assert await aliases.describe("f", "prod") == created
+    seen = Precondition(frozenset({etag_of_alias(created)}))
+    is_changed = select(flow_aliases).where(flow_aliases.c.description == "d")
+    [changed] = await tried_twice(node, is_changed, aliases.update("f", "prod", description="d", precondition=seen))
+    assert await aliases.describe("f", "prod") == changed
+    is_gone = select(literal(1)).where(~select(flow_aliases).exists())
+    assert await tried_twice(node, is_gone, aliases.delete("f", "prod")) == [None]
+    is_gone = select(literal(1)).where(~select(flow_versions).exists())
+    assert await tried_twice(node, is_gone, versions.delete("f", "1")) == [None]
+
+
+@pytest.mark.parametrize("limits", [Limits(flow_versions_max=1, flow_aliases_max=1)])
+async def test_versions_and_aliases_are_limited(node: Node) -> None:
+    versions, aliases = node.operations.versions, node.operations.aliases
+    await node.operations.flows.create("f", definition(PASS))
+    [published] = await tried_twice(node, select(flow_versions), versions.publish("f"))
+    assert published[1]
+    await aliases.create("f", "a", [Route(1, 100)])
+    for refused in (versions.publish("f", description="two"), aliases.create("f", "b", [Route(1, 100)])):
+        with pytest.raises(ResourceThrottled):
+            await refused
 
 
 async def rolled_back_first(node: Node, between: Coroutine[Any, Any, Any], operation: Coroutine[Any, Any, Any]) -> Any:

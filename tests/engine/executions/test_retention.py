@@ -244,6 +244,21 @@ async def test_what_nothing_refers_to_goes(node: Node, clock: ManualClock) -> No
     assert count(node, definitions) == 1
 
 
+async def test_the_definition_of_a_version_is_kept(node: Node, clock: ManualClock) -> None:
+    await node.create_flow("f", PASS)
+    await node.operations.versions.publish("f")
+    await node.operations.flows.update("f", FlowChange(definition=definition(WAIT)))
+    kept = Keeper(node, FOR_EVER)
+    clock.advance(seconds=3_601)
+    await kept.run_once()
+    assert (await node.operations.versions.describe("f", "1")).definition == definition(PASS)
+    await node.operations.versions.delete("f", "1")
+    assert count(node, definitions) == 2
+    clock.advance(seconds=3_601)
+    await kept.run_once()
+    assert count(node, definitions) == 1
+
+
 async def test_a_file_becomes_shorter(sqlite_url: str, clock: ManualClock) -> None:
     database = FragileDatabase(sqlite_url)
     async with running_node(database, clock) as node:
