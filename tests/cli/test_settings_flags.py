@@ -28,6 +28,7 @@ EXAMPLES = {
     "retention_days": ("7", 7),
     "retention_gib": ("0.5", 0.5),
     "log_level": ("debug", "debug"),
+    "region": ("cn-beijing", "cn-beijing"),
 }
 OTHERS = {
     "settings": (FILE.parent / ".." / "cli" / FILE.name,) * 2,
