@@ -13,6 +13,7 @@ from flowserver.machine.schedules.rejection import ExpressionRejected
 from flowserver.machine.schedules.state import Overlap, Schedule
 from flowserver.machine.schedules.timing import Timing
 from flowserver.machine.schedules.turns import paused
+from flowserver.machine.versions.routing import is_qualifier
 from flowserver.operations.texts import check_no_nul
 
 DESCRIPTION_CHARACTERS_MAX = 4_096
@@ -44,6 +45,8 @@ class ScheduleChange:
     catch_up_seconds: int | None = None
     pauses_on_failure: bool | None = None
     limited: Limited | None = None
+    qualifier: str | None = None
+    """A version or an alias of the flow, which is looked up by every start; "" for the current definition."""
 
 
 def overlap_of(text: str, field: str) -> Overlap:
@@ -59,6 +62,8 @@ def check_fields(change: ScheduleChange, limits: Limits) -> None:
     _check_text("Description", change.description, DESCRIPTION_CHARACTERS_MAX)
     _check_text("Note", change.note, NOTE_CHARACTERS_MAX)
     _check_text("TimeZone", change.time_zone, ZONE_CHARACTERS_MAX)
+    if change.qualifier and not is_qualifier(change.qualifier):
+        raise InvalidArgument("Qualifier must be the name of an alias, the number of a version, or LATEST")
     if change.payload is not None:
         parse_input(change.payload, limits, "Payload")
         check_no_nul("Payload", change.payload)
@@ -79,6 +84,7 @@ def changed(schedule: Schedule, change: ScheduleChange, now_ms: int) -> Schedule
     fields: dict[str, Any] = {
         "description": change.description,
         "payload": change.payload,
+        "qualifier": change.qualifier,
         "expression": change.expression,
         "time_zone": change.time_zone,
         "note": change.note,

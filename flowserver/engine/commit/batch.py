@@ -235,6 +235,7 @@ class Batch:
         if not is_latest(new.qualifier):
             resolved = self._resolved.get(new.execution_id)
             if resolved is None:
+                self._schedules.pop(new.execution_id, None)
                 return Receipt(ReceiptKind.NO_VERSION)
             flow = replace(flow, definition_id=resolved.definition_id, definition=resolved.definition)
         stored = new.stored(flow, resolved)

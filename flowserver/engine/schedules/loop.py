@@ -177,6 +177,7 @@ def request_of(decided: Decided) -> StartRequest:
         execution_id=turn.start.execution_id,
         execution_name=turn.start.name,
         input_text=_input_of(schedule, turn.start),
+        qualifier=schedule.qualifier or None,
         turn=ScheduleTurn(schedule, turn.schedule, turn.start.if_taken),
     )
 

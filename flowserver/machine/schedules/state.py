@@ -99,6 +99,8 @@ class Schedule(Struct, frozen=True, kw_only=True):
     expression: str
     time_zone: str = "UTC"
     payload: str = ""
+    qualifier: str = ""
+    """The version or alias of the flow that executions run; `""` for the current definition."""
     is_enabled: bool = True
     note: str = ""
     """Why it is paused, or was resumed."""

@@ -31,6 +31,7 @@ REVISIONS: Final = (
     "0019",
     "0020",
     "0021",
+    "0022",
 )
 """The revision of every migration, oldest first."""
 

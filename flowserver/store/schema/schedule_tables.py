@@ -30,6 +30,7 @@ schedules = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("modified_at", BigInteger, nullable=False),
     Column("memory", Text, nullable=False),
+    Column("qualifier", Text, nullable=False, server_default=text("''")),
     Index("uq_schedules_flow_name_name", "flow_name", "name", unique=True),
 )
 """Schedules of flows that exist: those of a flow are deleted with it, so the flow's name finds them.

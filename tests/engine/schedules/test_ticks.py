@@ -216,3 +216,14 @@ async def test_a_thousand_that_are_due_at_once_take_three_looks(hand: Hand, cloc
         assert connection.execute(select(func.count()).select_from(executions)).scalar_one() == 1_000
         left = schedules.c.next_at <= clock.now_ms()
         assert connection.execute(select(func.count()).select_from(schedules).where(left)).scalar_one() == 0
+
+
+async def test_a_schedule_of_a_version_waits_until_there_is_that_version(hand: Hand) -> None:
+    await hand.create(ENDS, qualifier="prod")
+    await hand.turns(after_seconds=60)
+    refusal = (await hand.schedule()).memory.refusal
+    assert refusal is not None
+    assert refusal.code == "FlowAliasNotExists"
+    await hand.node.operations.schedules.update("f", "s", ScheduleChange(qualifier="LATEST"))
+    await hand.turns(after_seconds=1)
+    assert await hand.executions() == ["s-20260101T000100Z"]

@@ -55,6 +55,13 @@ RemainingActions = Annotated[
     int | None,
     Field(ge=0, le=ACTIONS_MAX, description="Ticks that may still start an execution; null for any number."),
 ]
+Qualifier = Annotated[
+    str,
+    Field(
+        max_length=128,
+        description="The version or alias of the flow that executions run; empty for the current definition.",
+    ),
+]
 Payload = Annotated[JsonObject, Field(description="`$input.payload` of the executions.")]
 
 _FIELDS = {
@@ -62,6 +69,7 @@ _FIELDS = {
     "timeZone": "Europe/Berlin",
     "description": "The nightly import.",
     "payload": {"source": "shop"},
+    "qualifier": "",
     "enabled": True,
     "note": "",
     "overlap": "Skip",
@@ -109,6 +117,7 @@ class ScheduleSummary(Resource):
     time_zone: TimeZone
     description: Description
     payload: Payload
+    qualifier: Qualifier
     enabled: Annotated[bool, Field(description="False while it is paused.")]
     note: Note
     overlap: OverlapPolicy
@@ -203,6 +212,7 @@ def _summary(schedule: state.Schedule) -> dict[str, Any]:
         "time_zone": schedule.time_zone,
         "description": schedule.description,
         "payload": load_json_object(schedule.payload) if schedule.payload else {},
+        "qualifier": schedule.qualifier,
         "enabled": schedule.is_enabled,
         "note": schedule.note,
         "overlap": schedule.overlap,
@@ -237,6 +247,7 @@ class UpdateSchedule(RequestBody):
     time_zone: TimeZone | None = None
     description: Description | None = None
     payload: Payload | None = None
+    qualifier: Qualifier | None = None
     enabled: bool | None = None
     note: Note | None = None
     overlap: GivenOverlap = None
@@ -252,6 +263,7 @@ class UpdateSchedule(RequestBody):
             description=self.description,
             payload=None if self.payload is None else dump_json(self.payload),
             is_enabled=self.enabled,
+            qualifier=self.qualifier,
             note=self.note,
             overlap=self.overlap,
             catch_up_seconds=self.catch_up_seconds,
