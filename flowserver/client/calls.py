@@ -137,7 +137,7 @@ def restart(flow: str, name: str) -> Conversation[Execution]:
 
 
 def executions(
-    flow: str,
+    flow: str | None = None,
     *,
     status: str | None = None,
     started_from: str | None = None,
@@ -145,7 +145,7 @@ def executions(
     name_prefix: str | None = None,
     parked: bool | None = None,
 ) -> Listing[Execution]:
-    """Executions of a flow, the newest first, without their documents. Instants are RFC 3339 with an offset."""
+    """Executions of a flow or of all, the newest first, without documents. Instants are RFC 3339 with an offset."""
     query = {
         "status": status,
         "startedFrom": started_from,
@@ -153,7 +153,8 @@ def executions(
         "namePrefix": name_prefix,
         "parked": parked,
     }
-    return Listing(path_of("flows", flow, "executions"), "executions", Execution, query)
+    path = path_of("executions") if flow is None else path_of("flows", flow, "executions")
+    return Listing(path, "executions", Execution, query)
 
 
 def history(flow: str, name: str, *, after: int = 0) -> Listing[Event]:

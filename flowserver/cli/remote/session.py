@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from heapq import merge
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,10 +47,7 @@ class Session:
 
     def executions(self, flow: str | None, **wanted: Any) -> Iterator[Execution]:
         """Executions of the flow, or of all, the newest first."""
-        if flow is not None:
-            return self.client.executions(self.flow(flow), **wanted)
-        every = [self.client.executions(each.name, **wanted) for each in self.client.flows()]
-        return merge(*every, key=lambda one: one.started_time, reverse=True)
+        return self.client.executions(None if flow is None else self.flow(flow), **wanted)
 
     def close(self) -> None:
         """Close the connection, if there is one."""
