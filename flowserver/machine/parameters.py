@@ -3,13 +3,27 @@
 from typing import Final
 
 from flowserver.base.json_values import Json, JsonObject, dump_json
-from flowserver.language.graph import FunctionTarget, QueueTarget, Target, TaskStep, TopicTarget
+from flowserver.language.graph import (
+    ActionTarget,
+    FlowTarget,
+    FunctionTarget,
+    QueueTarget,
+    Target,
+    TaskStep,
+    TopicTarget,
+)
 from flowserver.language.targets import ASYNC, INVOCATION_TYPE, MESSAGE_BODY, known_parameters
 from flowserver.machine.mappings import evaluate_params
 from flowserver.machine.messages import Failure
 
-_OWNERS: Final[dict[type, str]] = {FunctionTarget: "FC", QueueTarget: "MNS", TopicTarget: "MNS"}
-"""Whose error it is if a parameter cannot be used; the other targets take any value."""
+_OWNERS: Final[dict[type, str]] = {
+    FunctionTarget: "FC",
+    FlowTarget: "FnF",
+    ActionTarget: "fnf",
+    QueueTarget: "MNS",
+    TopicTarget: "MNS",
+}
+"""How the error begins if a parameter cannot be used. Of actions only `fnf:StartExecution` checks its parameters."""
 
 
 def refusal(target: Target, params: dict[str, Json] | None) -> Failure | None:

@@ -72,6 +72,11 @@ async def test_a_sub_flow_runs_the_version_of_its_step(node: Node) -> None:
     await node.create_flow("wrong", f"- {step % 'none'}")
     await node.start("wrong", "e")
     assert await node.error_of("wrong", "e") == "FnF.FlowAliasNotExists"
+    action = "{type: task, name: s, action: 'fnf:StartExecution', serviceParams: {FlowName: child, Qualifier: $.v}}"
+    for name, each, error in (("a", step % "$.v", "FnF.InvalidArgument"), ("b", action, "fnf.InvalidArgument")):
+        await node.create_flow(name, f"- {each}")
+        await node.start(name, "e", {"v": ["1"]})
+        assert await node.error_of(name, "e") == error
 
 
 async def test_what_does_not_exist(node: Node) -> None:
