@@ -5,8 +5,14 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from flowserver.api.rest.models.base import DEFINITION_CHOICE_PATTERN, NAME_PATTERN, TOKEN_PATTERN, RequestBody
-from flowserver.api.rest.parameters import EXECUTION_PATTERN, INVOCATION_PATTERN, SERVICE_PATTERN
+from flowserver.api.rest.models.base import (
+    DEFINITION_CHOICE_PATTERN,
+    NAME_PATTERN,
+    QUALIFIER_PATTERN,
+    TOKEN_PATTERN,
+    RequestBody,
+)
+from flowserver.api.rest.parameters import EXECUTION_PATTERN, INVOCATION_PATTERN, SERVICE_PATTERN, VERSION_PATTERN
 from flowserver.base.errors import FlowServerError, InvalidArgument, MissingParameter
 from flowserver.base.json_values import JsonObject
 from flowserver.base.names import NAME_RULE
@@ -32,6 +38,8 @@ RULES = {
     INVOCATION_PATTERN: "must be 1-128 letters, digits, '_' or '-'",
     SERVICE_PATTERN: f"{NAME_RULE}; '.qualifier' may follow, and '-' alone stands for none",
     DEFINITION_CHOICE_PATTERN: "must be `same`, `current` or the number of a version",
+    QUALIFIER_PATTERN: "must be the number of a version, the name of an alias, or LATEST",
+    VERSION_PATTERN: "must be the number of a version",
     TOKEN_PATTERN: "must be letters, digits, '_', ':', '.', '/' or '-'",
 }
 """What the patterns mean, for people."""

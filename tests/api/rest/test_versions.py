@@ -150,6 +150,13 @@ async def test_what_does_not_exist(client: httpx.AsyncClient) -> None:
     ):
         assert_problem(response, 404, code)
     assert (await client.get("/v1/flows/f/executions")).json()["executions"] == []
+    for response in (
+        await client.get("/v1/flows/f/versions/x"),
+        await client.delete("/v1/flows/f/versions/%C2%84"),
+        await client.get("/v1/flows/f/aliases/1"),
+        await client.post("/v1/flows/f/executions", json={"qualifier": "a b"}),
+    ):
+        assert "must" in assert_problem(response, 400, "InvalidArgument")["detail"]
 
 
 async def test_what_is_refused(client: httpx.AsyncClient) -> None:
