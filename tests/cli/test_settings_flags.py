@@ -22,7 +22,6 @@ EXAMPLES = {
     "missing_source": ("fail", "fail"),
     "queue_bodies": ("plain", "plain"),
     "allowed_hosts": ("a, b", ["a", "b"]),
-    "region": ("cn-here", "cn-here"),
     "queues": ("a=nats://x/s?stream=t b=nats://y,z", {"a": "nats://x/s?stream=t", "b": "nats://y,z"}),
     "processes": ("2", 2),
     "drain_seconds": ("1.5", 1.5),
