@@ -5,12 +5,21 @@ error document; a custom runtime marks failure with `x-fc-status: 404`; the plat
 and {ErrorCode, ErrorMessage}. Plain web servers, which know none of this, are read by status and document.
 """
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
 from flowserver.base.json_values import InvalidJson, JsonObject, dump_json, load_json_object
 from flowserver.base.limits import Limits
 from flowserver.invokers.error_names import ErrorName, error_of_status
 from flowserver.invokers.invocation import Failed, Invocation, Replied, Reply
+from flowserver.invokers.requests import request_id
+
+BODY_CHARACTERS_MAX: Final = 1_000
+"""So much of a body that is no error document is shown in the error's cause."""
+
+_CREDENTIALS = re.compile(r"\b(Bearer|Basic)\s+[^\s<\"']+", re.IGNORECASE)
+"""A server that shows the request it got would put its credentials into the history."""
 
 
 def read_reply(invocation: Invocation, reply: Reply | Failed, limits: Limits) -> Replied | Failed:
@@ -30,7 +39,8 @@ def classify_reply(
     try:
         return Replied(load_json_object(body.decode("utf-8")))
     except (UnicodeDecodeError, InvalidJson) as error:
-        cause = f"{invocation.title} answered {status} with a body that is not a JSON object: {_reason(error)}."
+        cause = f"{invocation.title} answered {status} with a body that is not a JSON object: {_reason(error)}; "
+        cause += _beginning(invocation, headers, body)
         return failed(ErrorName.INVALID_LOCAL, cause, limits)
 
 
@@ -67,7 +77,17 @@ def _read_refusal(
     if code := _text(document, "ErrorCode"):
         return failed(ErrorName.API_ERROR.format(ErrorCode=code), dump_json(document), limits)
     remark = "; redirects are not followed" if 300 <= status < 400 else ""
-    return failed(error_of_status(status), f"{invocation.title} answered {status}{remark}.", limits)
+    cause = f"{invocation.title} answered {status}{remark}; {_beginning(invocation, headers, body)}"
+    return failed(error_of_status(status), cause, limits)
+
+
+def _beginning(invocation: Invocation, headers: Mapping[str, str], body: bytes) -> str:
+    """The id under which both logs have the call, and how the body begins."""
+    given = headers.get("X-Fc-Request-Id", "")[:BODY_CHARACTERS_MAX].strip()
+    text = body[: 4 * BODY_CHARACTERS_MAX].decode("utf-8", "replace").strip()[:BODY_CHARACTERS_MAX]
+    text = _CREDENTIALS.sub(r"\1 ***", text)
+    known = f"X-Fc-Request-Id {given or invocation.request_id or request_id(invocation)}"
+    return f"{known}: {text}" if text else f"{known}."
 
 
 def _read_function_error(invocation: Invocation, body: bytes, limits: Limits) -> Failed:

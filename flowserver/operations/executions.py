@@ -31,6 +31,7 @@ from flowserver.operations.flows import require_flow
 from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
 from flowserver.store.executions.history import list_events, list_events_page
+from flowserver.store.executions.history_search import EventFilter, search_events
 from flowserver.store.executions.listing import ExecutionFilter, Listed, PageCursor, list_executions
 from flowserver.store.executions.listing_all import AllCursor, AllListed, list_all_executions
 from flowserver.store.executions.reading import (
@@ -45,6 +46,9 @@ LOOK_AGAIN_SECONDS = 5.0
 """How often a waiter looks for itself, should another node's notice not be heard."""
 
 EVENTS_PER_READ = 200
+
+EVENT_ID_MAX = 2_147_483_646
+"""Event ids are 32-bit numbers, and one more must still be one."""
 
 T = TypeVar("T")
 
@@ -255,6 +259,32 @@ class ExecutionOperations:
             execution_id = require_id(connection, flow_name, name)
             return list_events_page(
                 connection, execution_id, from_event_id=first, limit=size, bytes_max=limits.page_bytes_max
+            )
+
+        events, following = await self._engine.slow_reads.ask(read)
+        return Page(events, None if following is None else str(following))
+
+    async def search_history(
+        self, flow_name: str, name: str, wanted: EventFilter, *, next_token: str | None, limit: int | None
+    ) -> Page[Event]:
+        """Events that match, in either order. The token is the id of the event that the next page looks at first.
+
+        A page may be short or empty before the last one.
+        """
+        limits = self._engine.limits
+        size = check_limit(limit, limits.page_max)
+        default = EVENT_ID_MAX if wanted.is_backwards else wanted.after_event_id + 1
+        first = _event_id(next_token) if next_token else default
+
+        def read(connection: Connection) -> tuple[Sequence[Event], int | None]:
+            execution_id = require_id(connection, flow_name, name)
+            return search_events(
+                connection,
+                execution_id,
+                wanted,
+                from_event_id=min(first, EVENT_ID_MAX),
+                limit=size,
+                bytes_max=limits.page_bytes_max,
             )
 
         events, following = await self._engine.slow_reads.ask(read)

@@ -1,6 +1,7 @@
 """What a complete reply means: one test per row of the error table, and everything that is not an answer."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from multidict import CIMultiDict
 from flowserver.base.limits import Limits
 from flowserver.invokers.error_names import ErrorName, error_of_status
 from flowserver.invokers.invocation import Failed, Invocation, Replied
-from flowserver.invokers.replies import classify_reply
+from flowserver.invokers.replies import BODY_CHARACTERS_MAX, classify_reply
 
 ERROR_HEADER = {"X-Fc-Error-Type": "UnhandledInvocationError"}
 DOCUMENT = {"errorMessage": "no money", "errorType": "CardDeclined", "stackTrace": [['File "/code/index.py"']]}
@@ -156,7 +157,20 @@ def test_error_and_cause_are_cut(classify):
     [({"qualifier": "prod"}, "shop.prod/charge"), ({"service": ""}, "charge")],
 )
 def test_cause_names_the_function(classify, changes, title):
-    assert classify(500, {}, b"", **changes).cause == f"{title} answered 500."
+    assert classify(500, {}, b"", **changes).cause.startswith(f"{title} answered 500; ")
+
+
+def test_the_cause_has_the_request_s_id_and_the_beginning_of_the_body(classify):
+    own = classify(502, {"X-Fc-Request-Id": "theirs"}, b"printer offline\n").cause
+    assert own == "shop/charge answered 502; X-Fc-Request-Id theirs: printer offline"
+    sent = classify(502, {}, b"").cause
+    assert re.fullmatch(r"shop/charge answered 502; X-Fc-Request-Id [0-9a-f-]{36}\.", sent)
+    assert classify(200, {"X-Fc-Request-Id": "theirs"}, b"<html>").cause.endswith("; X-Fc-Request-Id theirs: <html>")
+
+
+@pytest.mark.parametrize("body", [b"x" * 100_000, b"\xff\x00" * 50_000, "\u4e2d".encode() * 50_000])
+def test_no_more_of_the_body_is_kept_than_its_beginning(classify, body):
+    assert len(classify(500, {}, body).cause) < BODY_CHARACTERS_MAX + 100
 
 
 def test_every_row_of_the_error_table_is_told():

@@ -11,13 +11,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from flowserver.api.rest.answers import page_answer
-from flowserver.api.rest.models.events import EVENT_ID_MAX, Event, EventPage, EventQuery, StreamQuery
+from flowserver.api.rest.models.events import Event, EventPage, EventQuery, StreamQuery
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.routing import Ops, rest_router
 from flowserver.base.errors import AccessDenied, ExecutionNotExists, FlowNotExists
 from flowserver.base.json_values import dump_json
 from flowserver.machine.events import Event as HistoryEvent
+from flowserver.operations.executions import EVENT_ID_MAX
+from flowserver.store.executions.history_search import EventFilter
 
 router = rest_router("/flows/{flow}/executions/{execution}/events", "executions")
 
@@ -55,9 +57,20 @@ LastEventId = Annotated[
 async def list_events(
     flow: FlowName, execution: ExecutionName, operations: Ops, query: Annotated[EventQuery, Query()]
 ) -> Response:
-    """The history of an execution, in order."""
-    token = query.next_token or str(query.after + 1)
-    page = await operations.executions.history(flow, execution, next_token=token, limit=query.limit)
+    """The history of an execution, in order or backwards; all of it, or the events of a step or of some types.
+
+    With `step` or `type` a page may be short, or even empty, and have a `nextToken` all the same, if the server has
+    looked at very many events that do not match: go on until `nextToken` is null.
+    """
+    wanted = EventFilter(
+        step_name=query.step,
+        types=frozenset(query.type or ()),
+        is_backwards=query.order == "desc",
+        after_event_id=query.after if query.next_token is None or query.order == "desc" else 0,
+    )
+    page = await operations.executions.search_history(
+        flow, execution, wanted, next_token=query.next_token, limit=query.limit
+    )
     return await page_answer(operations, page, "events", Event.of)
 
 

@@ -80,3 +80,32 @@ async def test_a_client_that_has_everything_is_told_to_stop(client: httpx.AsyncC
 async def test_a_wrong_last_event_id(client: httpx.AsyncClient, last_event_id: str) -> None:
     response = await client.get(f"{HERE}/stream", headers={"Last-Event-ID": last_event_id})
     assert "last-event-id" in assert_problem(response, 400, "InvalidArgument")["detail"]
+
+
+async def _ids(client: httpx.AsyncClient, query: str) -> list[int]:
+    """Of all pages, one after the other."""
+    found: list[int] = []
+    token = ""
+    while True:
+        page = (await client.get(f"{HERE}?{query}{token}")).json()
+        found += [event["eventId"] for event in page["events"]]
+        if page["nextToken"] is None:
+            return found
+        token = f"&nextToken={page['nextToken']}"
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ("order=desc", [6, 5, 4, 3, 2, 1]),
+        ("order=desc&after=4", [6, 5]),
+        ("step=p", [2, 3, 4, 5]),
+        ("step=p&order=desc", [5, 4, 3, 2]),
+        ("step=q", []),
+        ("type=StepEntered&type=StepExited", [2, 5]),
+        ("type=ExecutionFailed", []),
+    ],
+)
+@pytest.mark.parametrize("limit", [1, 2, 100])
+async def test_backwards_and_filtered(client: httpx.AsyncClient, query: str, ids: list[int], limit: int) -> None:
+    assert await _ids(client, f"{query}&limit={limit}") == ids

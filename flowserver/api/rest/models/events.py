@@ -1,17 +1,23 @@
 """Histories of executions."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import Instant, NextToken, PageQuery, QueryParameters, Resource, with_examples
+from flowserver.api.rest.models.base import (
+    NAME_PATTERN,
+    Instant,
+    NextToken,
+    PageQuery,
+    QueryParameters,
+    Resource,
+    with_examples,
+)
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import DEPTH_MAX, JsonObject, load_json
 from flowserver.machine.events import Event as HistoryEvent
 from flowserver.machine.events import EventType
-
-EVENT_ID_MAX = 2_147_483_646
-"""Event ids are 32-bit numbers, and one more must still be one."""
+from flowserver.operations.executions import EVENT_ID_MAX
 
 DETAIL_DEPTH_MAX = DEPTH_MAX + 1
 """A detail holds documents, each as deep as a document may be."""
@@ -33,6 +39,9 @@ class EventQuery(PageQuery):
         int,
         Field(ge=0, le=EVENT_ID_MAX, description="Only events after the one of this id. `nextToken` overrides it."),
     ] = 0
+    order: Annotated[Literal["asc", "desc"], Field(description="`desc` begins with the newest event.")] = "asc"
+    step: Annotated[str | None, Field(pattern=NAME_PATTERN, description="Only events of steps with this name.")] = None
+    type: Annotated[list[EventType] | None, Field(description="Only events of these types; may be repeated.")] = None
 
 
 class StreamQuery(QueryParameters):
