@@ -31,9 +31,7 @@ from flowserver.operations.flows import require_flow
 from flowserver.operations.paging import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
 from flowserver.store.executions.history import list_events, list_events_page
-from flowserver.store.executions.history_search import EventFilter, search_events
 from flowserver.store.executions.listing import ExecutionFilter, Listed, PageCursor, list_executions
-from flowserver.store.executions.listing_all import AllCursor, AllListed, list_all_executions
 from flowserver.store.executions.reading import (
     ExecutionRow,
     find_execution,
@@ -46,9 +44,6 @@ LOOK_AGAIN_SECONDS = 5.0
 """How often a waiter looks for itself, should another node's notice not be heard."""
 
 EVENTS_PER_READ = 200
-
-EVENT_ID_MAX = 2_147_483_646
-"""Event ids are 32-bit numbers, and one more must still be one."""
 
 T = TypeVar("T")
 
@@ -231,60 +226,16 @@ class ExecutionOperations:
         page = await self._engine.slow_reads.ask(read)
         return Page(page.rows, None if page.following is None else token_of(page.following))
 
-    async def list_all(
-        self, wanted: ExecutionFilter, *, next_token: str | None, limit: int | None
-    ) -> Page[ExecutionRow]:
-        """Executions of all flows, newest first, without their documents. A page may be short before the last one.
-
-        The token is the start and the id of the execution before the page.
-        """
-        limits = self._engine.limits
-        size = check_limit(limit, limits.executions_page_max)
-        after = None if next_token is None else _all_cursor_of(next_token)
-
-        def read(connection: Connection) -> AllListed:
-            return list_all_executions(connection, wanted, after=after, limit=size, bytes_max=limits.page_bytes_max)
-
-        page = await self._engine.slow_reads.ask(read)
-        following = page.following
-        return Page(page.rows, None if following is None else f"{following.started_at}/{following.execution_id}")
-
     async def history(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> Page[Event]:
         """Events in order; the token is the id of the event the next page starts with."""
         limits = self._engine.limits
         size = check_limit(limit, limits.page_max)
-        first = _event_id(next_token)
+        first = event_id_of(next_token)
 
         def read(connection: Connection) -> tuple[Sequence[Event], int | None]:
             execution_id = require_id(connection, flow_name, name)
             return list_events_page(
                 connection, execution_id, from_event_id=first, limit=size, bytes_max=limits.page_bytes_max
-            )
-
-        events, following = await self._engine.slow_reads.ask(read)
-        return Page(events, None if following is None else str(following))
-
-    async def search_history(
-        self, flow_name: str, name: str, wanted: EventFilter, *, next_token: str | None, limit: int | None
-    ) -> Page[Event]:
-        """Events that match, in either order. The token is the id of the event that the next page looks at first.
-
-        A page may be short or empty before the last one.
-        """
-        limits = self._engine.limits
-        size = check_limit(limit, limits.page_max)
-        default = EVENT_ID_MAX if wanted.is_backwards else wanted.after_event_id + 1
-        first = _event_id(next_token) if next_token else default
-
-        def read(connection: Connection) -> tuple[Sequence[Event], int | None]:
-            execution_id = require_id(connection, flow_name, name)
-            return search_events(
-                connection,
-                execution_id,
-                wanted,
-                from_event_id=min(first, EVENT_ID_MAX),
-                limit=size,
-                bytes_max=limits.page_bytes_max,
             )
 
         events, following = await self._engine.slow_reads.ask(read)
@@ -401,14 +352,8 @@ def token_of(place: PageCursor) -> str:
     return place.name if place.started_at is None else f"{place.name}/{place.started_at}"
 
 
-def _all_cursor_of(token: str) -> AllCursor:
-    start, _, execution_id = token.partition("/")
-    if not (is_small_number(start) and execution_id):
-        raise InvalidArgument("NextToken must be that of a page before")
-    return AllCursor(int(start), execution_id)
-
-
-def _event_id(token: str | None) -> int:
+def event_id_of(token: str | None) -> int:
+    """The event that a page begins with; raises InvalidArgument."""
     if token is None or token == "":
         return 1
     if not is_small_number(token):

@@ -8,6 +8,7 @@ from flowserver.operations.access import AccessOperations
 from flowserver.operations.aliases import AliasOperations
 from flowserver.operations.async_configs import AsyncConfigOperations
 from flowserver.operations.async_invocations import AsyncInvocationOperations
+from flowserver.operations.execution_searches import ExecutionSearches
 from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
@@ -41,6 +42,7 @@ class Operations:
     aliases: AliasOperations
     executions: ExecutionOperations
     redrives: RedriveOperations
+    execution_searches: ExecutionSearches
     step_summaries: StepSummaryOperations
     schedules: ScheduleOperations
     tasks: TaskOperations
@@ -68,6 +70,7 @@ class Operations:
             AliasOperations(engine),
             ExecutionOperations(engine),
             RedriveOperations(engine),
+            ExecutionSearches(engine),
             StepSummaryOperations(engine),
             ScheduleOperations(engine),
             TaskOperations(engine),

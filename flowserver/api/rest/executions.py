@@ -107,12 +107,13 @@ async def list_all_executions(operations: Ops, query: Annotated[AllExecutionsQue
     A page may be short, or even empty, and have a `nextToken` all the same, if the server has looked at very many
     executions that do not match: go on until `nextToken` is null.
     """
-    executions = operations.executions
     token, limit = query.next_token, query.limit
     if query.flow is None:
-        page = await executions.list_all(_filter(query), next_token=token, limit=limit)
+        page = await operations.execution_searches.list_all(_filter(query), next_token=token, limit=limit)
     else:
-        page = await executions.list(query.flow, _filter(query), next_token=token, limit=limit, documents=False)
+        page = await operations.executions.list(
+            query.flow, _filter(query), next_token=token, limit=limit, documents=False
+        )
     return await page_answer(operations, page, "executions", ExecutionSummary.of)
 
 

@@ -17,7 +17,7 @@ from flowserver.base.clock import format_instant
 from flowserver.base.json_values import DEPTH_MAX, JsonObject, load_json
 from flowserver.machine.events import Event as HistoryEvent
 from flowserver.machine.events import EventType
-from flowserver.operations.executions import EVENT_ID_MAX
+from flowserver.operations.execution_searches import EVENT_ID_MAX
 
 DETAIL_DEPTH_MAX = DEPTH_MAX + 1
 """A detail holds documents, each as deep as a document may be."""
