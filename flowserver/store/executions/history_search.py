@@ -50,7 +50,7 @@ def search_events(
 ) -> tuple[Sequence[Event], int | None]:
     """A page of the events that match, from `from_event_id` on, and the event that the next page begins with, or None.
 
-    A page has at most `limit` events and `bytes_max` bytes of detail, but always the first one that was found; it may
+    A page has at most `limit` events and `bytes_max` bytes of detail, but always the first match; it may
     be short or empty before the last. Damaged rows are left out.
     """
     page: list[Event] = []
