@@ -8,7 +8,7 @@ from sqlalchemy import text
 from flowserver.store.sql.database import Database
 from tests.chaos.invariant import look
 from tests.chaos.journal import Journal
-from tests.store.spoiling import BREACHES, keep_one_of_each
+from tests.store.spoiling import VIOLATIONS, keep_one_of_each
 
 
 def looked(database: Database) -> Journal:
@@ -25,7 +25,7 @@ def test_all_is_well(database: Database) -> None:
 
 def test_a_breach(database: Database) -> None:
     keep_one_of_each(database)
-    rule, _, _, spoil = BREACHES[0]
+    rule, _, _, spoil = VIOLATIONS[0]
     with database.write() as connection:
         spoil(connection)
     complaints = looked(database).complaints

@@ -52,7 +52,8 @@ def known(servers, process_of) -> None:
         ("GetExecutionHistory", NONE | {"FlowName": "known"}, "ExecutionNotExists", 404),
         ("ReportTaskSucceeded", {"TaskToken": "forged+/=~ x", "Output": "{}"}, "InvalidArgument", 400),
         ("ReportTaskFailed", {"TaskToken": "forged", "Error": "E"}, "InvalidArgument", 400),
-        ("ListSchedules", {"FlowName": "known"}, "ActionNotSupported", 400),
+        ("ListSchedules", {"FlowName": "none"}, "FlowNotExists", 404),
+        ("DescribeSchedule", {"FlowName": "known", "ScheduleName": "none"}, "ScheduleNotExists", 404),
     ],
 )
 def test_refusals(
