@@ -128,7 +128,11 @@ def load_kept(connection: Connection, stored: StoredExecution) -> str | None:
 
 
 def kept_scope(row: Any) -> Scope:
-    """The scope that a row keeps; raises ValueError."""
+    """The scope that a row keeps; raises ValueError.
+
+    Between two steps the counters are those of a join that was made before.
+    """
+    is_in_step = row.step_input is not None
     return Scope(
         scope_id=row.scope_id,
         parent_id=row.parent_id,
@@ -137,13 +141,13 @@ def kept_scope(row: Any) -> Scope:
         last_event_id=row.entered_event_id,
         local=stored_document(row.local),
         step_index=row.step_index,
-        step_input=None if row.step_input is None else stored_document(row.step_input),
+        step_input=stored_document(row.step_input) if is_in_step else None,
         entered_event_id=row.entered_event_id,
         attempt=row.attempt,
         option=row.option,
-        next_item=row.next_item,
-        open_items=row.open_items,
-        document_bytes=text_bytes(row.local) + (0 if row.step_input is None else text_bytes(row.step_input)),
+        next_item=row.next_item if is_in_step else 0,
+        open_items=row.open_items if is_in_step else 0,
+        document_bytes=text_bytes(row.local) + (text_bytes(row.step_input) if is_in_step else 0),
         has_failed=bool(row.has_failed),
     )
 
