@@ -36,7 +36,7 @@ steps:
     resourceArn: acs:fc:::services/no/functions/such
     retry: [{errors: [FnF.ALL], intervalSeconds: 1, maxAttempts: 1}]
 """
-WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 3600}\n"
+WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 3600}\n  - {type: pass, name: ship}\n"
 
 
 @pytest.fixture(scope="module")
@@ -60,15 +60,13 @@ def terminal(server, flows):
         each.__exit__(None, None, None)
 
 
-def test_steps_are_drawn_while_they_run(terminal):
+def test_steps_are_drawn(terminal):
     screen = terminal("start", "pack", "--input", json.dumps({"items": list(range(50))}), "--wait")
-    screen.read_until("▸ rest")
-    screen.read_until("· ship")  # which is still to come
     assert screen.read_to_the_end() == 0
     last = screen.text[screen.text.rindex("Succeeded") :]
     assert re.search(r"✔ pack +\d+\.\d s +━+ +50 of 50", last)
     assert re.search(r"\n  ✔ both.*\n    ✔ left.*\n    ✔ right", last)
-    assert re.search(r"✔ ship +0\.\d s", last)
+    assert re.search(r"✔ ship +\d+\.\d s", last)
     assert last.rstrip().endswith("{}")
 
 
@@ -76,13 +74,14 @@ def test_attempts_and_errors_are_drawn(terminal):
     screen = terminal("start", "call", "--wait", "--name", "c1")
     assert screen.read_to_the_end() == 1
     last = screen.text[screen.text.rindex("call/c1  Failed") :]
-    assert re.search(r"✘ charge +\d\.\d s +attempt 2 \(FC.ServiceNotFound\)", last)
+    assert re.search(r"✘ charge +\d+\.\d s +attempt 2 \(FC.ServiceNotFound\)", last)
     assert "call/c1 ended as Failed: FC.ServiceNotFound: service 'no' does not exist" in last
 
 
 def test_ctrl_c_detaches(terminal, flows):
     screen = terminal("start", "waits", "--name", "w1", "--wait")
     screen.read_until("▸ w ")
+    screen.read_until("· ship")  # which is still to come
     screen.press(CTRL_C)
     assert screen.read_to_the_end() == 130
     assert "Detached; waits/w1 continues. Come back: flowserver watch waits/w1" in screen.text

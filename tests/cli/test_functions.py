@@ -37,7 +37,7 @@ def answering():
                 pass
 
         servers.append(HTTPServer(("127.0.0.1", 0), Handler))
-        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        threading.Thread(target=servers[-1].serve_forever, args=(0.05,), daemon=True).start()
         return f"http://127.0.0.1:{servers[-1].server_port}"
 
     yield start

@@ -43,7 +43,7 @@ class Registry:
 
         self.server = ThreadingServer(Handler)
         self.url = self.server.url
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ class PushServer:
                 pass
 
         self._server = ThreadingServer(Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self.url = self._server.url
 
     def next(self) -> Push:
