@@ -49,6 +49,18 @@ def test_a_context_by_variable(run, server, monkeypatch):
     assert run("flows", "list", "-o", "json").exit_code == 0
 
 
+def test_a_typed_context_goes_before_the_variables(run, server, monkeypatch):
+    run("context", "set", "here", "--server", server.url)
+    run("context", "set", "there", "--server", "http://127.0.0.1:1")
+    monkeypatch.setenv("FLOWSERVER_URL", server.url)
+    assert run("flows", "list", "-o", "json").exit_code == 0
+    assert run("flows", "list", "--context", "there").exit_code == 4
+    used = run("context", "use", "there")
+    assert "FLOWSERVER_URL is set and goes before it" in one_line(used)
+    monkeypatch.setenv("FLOWSERVER_URL", "http://127.0.0.1:1")
+    assert run("flows", "list", "--context", "here", "-o", "json").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "words"),
     [

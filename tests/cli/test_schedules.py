@@ -18,6 +18,20 @@ def flowserver(run, server, monkeypatch, tmp_path):
     return run
 
 
+def test_a_trigger_that_is_skipped_says_so(flowserver, tmp_path):
+    (tmp_path / "long.yaml").write_text(PASS.replace("type: pass, name: p", "type: wait, name: w, duration: 3600"))
+    assert flowserver("apply", "long.yaml").exit_code == 0
+    flowserver("schedules", "create", "long/nightly", "--every", "24h", "--overlap", "Skip")
+    first = flowserver("schedules", "trigger", "long/nightly")
+    assert first.exit_code == 0
+    assert flowserver("executions", "describe", first.stdout.strip()).exit_code == 0
+    second = flowserver("schedules", "trigger", "long/nightly")
+    assert second.exit_code == 5
+    assert "skipped: an execution of long/nightly still runs" in second.stderr
+    assert flowserver("executions", "list", "--flow", "long", "-o", "name").stdout == first.stdout
+    flowserver("executions", "stop", first.stdout.strip())
+
+
 def test_created_changed_triggered_and_deleted(flowserver):
     arguments = ("--cron", "0 30 2 * * ?", "--timezone", "Europe/Berlin", "--overlap", "Skip", "--catch-up", "1h")
     created = flowserver("schedules", "create", "etl/nightly", *arguments, "--payload", '{"a": 1}')

@@ -1,5 +1,6 @@
 """The commands `flowserver context …`: named servers."""
 
+import os
 import re
 from dataclasses import asdict, replace
 from typing import Annotated, Final
@@ -16,6 +17,7 @@ from flowserver.cli.remote.contexts import Contexts, Place, read_contexts, write
 from flowserver.cli.remote.output import show_names
 from flowserver.cli.remote.session import Session
 from flowserver.cli.tables import aligned
+from flowserver.cli.variables import URL_VARIABLE
 
 contexts = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -29,8 +31,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The context's name.")
 def _contexts() -> None:
     """Name servers, and choose one.
 
-    They are kept in `flowserver/contexts.json` in your configuration folder, which only you can read. `--server` and
-    FLOWSERVER_URL win over a context.
+    They are kept in `flowserver/contexts.json` in your configuration folder, which only you can read. `--context NAME`
+    takes one for a command. FLOWSERVER_URL goes before the context in use.
     """
 
 
@@ -84,7 +86,7 @@ def set_context(session: Session, name: Name) -> None:
 
 @contexts.command("use")
 @remote
-def use_context(session: Session, name: Name) -> None:  # noqa: ARG001 - every command has a session
+def use_context(session: Session, name: Name) -> None:
     """Choose the context of the commands that name none.
 
     \b
@@ -95,6 +97,8 @@ def use_context(session: Session, name: Name) -> None:  # noqa: ARG001 - every c
     _require(known, name)
     write_contexts(replace(known, current=name))
     typer.echo(f"using {name}, {known.places[name].server}")
+    if os.environ.get(URL_VARIABLE):
+        session.note(f"{URL_VARIABLE} is set and goes before it: unset it, or use --context {name}")
 
 
 @contexts.command("delete")

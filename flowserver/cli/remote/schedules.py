@@ -1,8 +1,9 @@
 """The commands `flowserver schedules …`."""
 
+import time
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -17,9 +18,13 @@ from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
 from flowserver.cli.remote.times import instant_of, seconds_of, shown_instant
 from flowserver.cli.tables import aligned
+from flowserver.client.errors import NotFound
 from flowserver.client.results import Schedule
 
 schedules = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+START_SECONDS: Final = 5.0
+"""How long `trigger` waits to see whether the execution starts."""
 
 OverlapName = Literal["Skip", "BufferOne", "BufferAll", "CancelOther", "TerminateOther", "AllowAll"]
 
@@ -171,13 +176,34 @@ def trigger_schedule(session: Session, schedule: Path, overlap: Overlap = None) 
     Example:
       flowserver schedules trigger etl/nightly
     """
-    started = session.client.trigger_schedule(*_named(session, schedule), overlap).document
+    flow, name = _named(session, schedule)
+    skipped = session.client.get_schedule(flow, name).document["skipped"]
+    started = session.client.trigger_schedule(flow, name, overlap).document
     path = f"{started['flowName']}/{started['executionName']}"
+    is_started = _await_start(session, flow, name, started["executionName"], skipped)
     if session.output in ("json", "yaml"):
         show_document(session.output, started)
     else:
         typer.echo(path)
-        session.note(f"Watch it: flowserver watch {path}")
+        wait = "" if is_started else "It starts when an execution before it has ended. "
+        session.note(f"{wait}Watch it: flowserver watch {path}")
+
+
+def _await_start(session: Session, flow: str, name: str, execution: str, skipped: int) -> bool:
+    """Whether a triggered execution has started within START_SECONDS; raises CommandFailed if it was skipped."""
+    end = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            session.client.get_execution(flow, execution)
+        except NotFound:
+            pass
+        else:
+            return True
+        if session.client.get_schedule(flow, name).document["skipped"] > skipped:
+            raise CommandFailed(f"skipped: an execution of {flow}/{name} still runs; see --overlap", ExitCode.CONFLICT)
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
 
 
 @schedules.command("backfill")

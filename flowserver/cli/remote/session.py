@@ -61,8 +61,12 @@ class Session:
 
     @property
     def given_url(self) -> str | None:
-        """The address that was given with an option or a variable."""
-        return self._chosen.get("server") or os.environ.get(URL_VARIABLE)
+        """The address that was given: with `--server`, by the context of `--context`, or with the variable."""
+        if self._chosen.get("server"):
+            return str(self._chosen["server"])
+        if self._chosen.get("context"):
+            return self._place.server
+        return os.environ.get(URL_VARIABLE)
 
     @property
     def is_colourful(self) -> bool:
@@ -101,14 +105,18 @@ class Session:
         given = self._chosen.get("token")
         if given is not None:
             return secret_of_file(given, "--token", TOKEN_VARIABLE)
+        if self._chosen.get("context") and self._place.token is not None:
+            return self._place.token
         return os.environ.get(TOKEN_VARIABLE) or self._place.token
 
     @cached_property
     def _place(self) -> Place:
-        """The server of the context; nothing of it is used with `--server`, whose token is another one."""
-        if self.given_url and not self._chosen.get("context"):
+        """The context; none unless it is named with an option, if the address is given: its token is another one."""
+        if self._chosen.get("context"):
+            return chosen_place(self._chosen["context"])
+        if self._chosen.get("server") or os.environ.get(URL_VARIABLE):
             return Place()
-        return chosen_place(self._chosen.get("context") or os.environ.get(CONTEXT_VARIABLE))
+        return chosen_place(os.environ.get(CONTEXT_VARIABLE))
 
 
 def secret_of_file(text: str, option: str, variable: str) -> str:
