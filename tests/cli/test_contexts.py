@@ -56,7 +56,7 @@ def test_a_typed_context_goes_before_the_variables(run, server, monkeypatch):
     assert run("flows", "list", "-o", "json").exit_code == 0
     assert run("flows", "list", "--context", "there").exit_code == 4
     used = run("context", "use", "there")
-    assert "FLOWSERVER_URL is set and goes before it" in one_line(used)
+    assert "FLOWSERVER_URL is set and goes before it" in used.stderr
     monkeypatch.setenv("FLOWSERVER_URL", "http://127.0.0.1:1")
     assert run("flows", "list", "--context", "here", "-o", "json").exit_code == 0
 
