@@ -69,9 +69,11 @@ class Terminal:
 
 
 PROGRAM = """\
-import fcntl, sys, termios
+import fcntl, signal, sys, termios
+signal.signal(signal.SIGINT, signal.default_int_handler)
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 from flowserver.cli.main import app
 app(sys.argv[1:], prog_name="flowserver")
 """
-"""The terminal becomes the session's own, so that Ctrl-C on it is a signal."""
+"""The terminal becomes the session's own, so that Ctrl-C on it is a signal; tests that run in the background of a shell
+would ignore it."""
