@@ -137,8 +137,9 @@ def delete_expired_nonces(connection: Connection, now_ms: int) -> int:
     """Delete the oldest expired nonces, DELETED_AT_ONCE at most; returns how many."""
     key = (nonces.c.access_key_id, nonces.c.nonce)
     over = select(*key).where(nonces.c.expires_at < now_ms).order_by(nonces.c.expires_at).limit(DELETED_AT_ONCE)
-    over = over.with_for_update(skip_locked=True)  # rows that another node is deleting (PostgreSQL)
-    return connection.execute(delete(nonces).where(tuple_(*key).in_(over))).rowcount
+    # PostgreSQL: without rows that another node is deleting; a CTE, since it may read a subquery several times.
+    some = over.with_for_update(skip_locked=True).cte("some")
+    return connection.execute(delete(nonces).where(tuple_(*key).in_(select(some)))).rowcount
 
 
 def try_write(connection: Connection, node_id: str, now_ms: int) -> None:
