@@ -139,7 +139,8 @@ def delete_expired_nonces(connection: Connection, now_ms: int) -> int:
     over = select(*key).where(nonces.c.expires_at < now_ms).order_by(nonces.c.expires_at).limit(DELETED_AT_ONCE)
     # PostgreSQL: without rows that another node is deleting; a CTE, since it may read a subquery several times.
     some = over.with_for_update(skip_locked=True).cte("some")
-    return connection.execute(delete(nonces).where(tuple_(*key).in_(select(some)))).rowcount
+    deleted = delete(nonces).where(tuple_(*key).in_(select(some))).returning(nonces.c.nonce)
+    return len(connection.execute(deleted).all())
 
 
 def try_write(connection: Connection, node_id: str, now_ms: int) -> None:
