@@ -18,7 +18,8 @@ T = TypeVar("T")
 class Remembered(Generic[T]):
     """The cached result of a read, which is refreshed when a caller asks for it.
 
-    The result is cached for `seconds`, or for `share_of_time` times as long as the read took. A caller waits at most
+    The result is cached for `seconds`, or for `share_of_time` times as long as the read took; a failure for as long as
+    it took, since a read that a fault cut off may have waited long for nothing. A caller waits at most
     `patience_seconds` and then gets the previous result if it is at most `good_seconds` old. It gets None if there is
     no such result, or the read failed.
     """
@@ -55,9 +56,10 @@ class Remembered(Generic[T]):
 
     async def _refresh(self) -> None:
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        began, share = loop.time(), 1
         try:
             self._value = await self._look()
+            share = self._share_of_time
         except SQLAlchemyError as error:
             log.warning("the database does not answer: %s", type(error).__name__)
             self._value = None
@@ -66,5 +68,5 @@ class Remembered(Generic[T]):
             self._value = None
         finally:
             self._seen_at = loop.time()
-            self._until = self._seen_at + max(self._seconds, self._share_of_time * (self._seen_at - began))
+            self._until = self._seen_at + max(self._seconds, share * (self._seen_at - began))
             self._task = None
