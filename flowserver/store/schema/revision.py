@@ -32,6 +32,7 @@ REVISIONS: Final = (
     "0020",
     "0021",
     "0022",
+    "0023",
 )
 """The revision of every migration, oldest first."""
 

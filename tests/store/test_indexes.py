@@ -1,0 +1,19 @@
+"""Indexes that every write of a row pays for."""
+
+import pytest
+from sqlalchemy import Index
+
+from flowserver.store.schema.metadata import metadata
+
+PARTIAL = [
+    index
+    for table in metadata.sorted_tables
+    for index in table.indexes
+    if index.dialect_options["sqlite"]["where"] is not None
+]
+
+
+@pytest.mark.parametrize("index", PARTIAL, ids=lambda index: str(index.name))
+def test_the_condition_of_a_partial_index_has_no_list(index: Index) -> None:
+    """SQLite would build the list in a temporary index at each write of a row, which costs more than the write."""
+    assert " IN (" not in str(index.dialect_options["sqlite"]["where"]).upper()
