@@ -121,7 +121,7 @@ def _answering(
 
 async def _invoke(instance: Instance, request: Request, request_id: str) -> Response:
     qualifier = request.path_params["service"].partition(".")[2] or request.headers.get("x-fc-qualifier", "")
-    context = make_context(instance.function, request_id, qualifier)
+    context = make_context(instance.function, request_id, qualifier, request.headers)
     event = await request.body()
     lines = keep_log() if request.headers.get("x-fc-log-type") == "Tail" else None
     call = asyncio.create_task(instance.call(event, context))

@@ -1,6 +1,7 @@
 """The `context` argument of a handler, with the attributes that the Python runtimes of Function Compute document."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -50,16 +51,33 @@ class FunctionContext:
     credentials: Credentials = Credentials()
     region: str = ""
     account_id: str = ""
+    flow_name: str = ""
+    """"", like the four that follow, if no step of a flow makes the call. The cloud has none of the five."""
+    execution_name: str = ""
+    step_name: str = ""
+    idempotency_key: str = ""
+    """The same for all attempts of one entry of the step."""
+    attempt: int = 0
+    """1, 2, 3 …: rises with each call of that entry."""
     logger: logging.Logger = field(default_factory=logging.getLogger)
     stopped: Event = field(default_factory=Event)
     """Set when the call's result is no longer needed: its time is up, or its caller has gone. The cloud has no such
     event, because it ends the process; a thread must be asked to end."""
 
 
-def make_context(function: HostedFunction, request_id: str, qualifier: str) -> FunctionContext:
-    """The context of one call; an empty qualifier means LATEST."""
+def make_context(
+    function: HostedFunction, request_id: str, qualifier: str, headers: Mapping[str, str] | None = None
+) -> FunctionContext:
+    """The context of a call with these headers; an empty qualifier means LATEST."""
+    given = headers or {}
+    attempt = given.get("x-flowserver-attempt", "")
     return FunctionContext(
         request_id=request_id,
         function=FunctionMeta(function.name, function.handler_name, MEMORY_MB, function.timeout_seconds),
         service=ServiceMeta(function.service, "", "", qualifier or LATEST, LATEST),
+        flow_name=given.get("x-flowserver-flow", ""),
+        execution_name=given.get("x-flowserver-execution", ""),
+        step_name=given.get("x-flowserver-step", ""),
+        idempotency_key=given.get("idempotency-key", ""),
+        attempt=int(attempt) if attempt.isdecimal() and attempt.isascii() and len(attempt) < 10 else 0,
     )

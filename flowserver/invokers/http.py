@@ -17,7 +17,7 @@ from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection, ReplyTooLarge, TooManyInterimReplies
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.replies import body_too_large, failed, read_reply
-from flowserver.invokers.requests import write_request, write_web_request
+from flowserver.invokers.requests import request_id, write_request, write_web_request
 from flowserver.invokers.resolving import OwnThreadsResolver
 from flowserver.invokers.web_requests import REPLY_BYTES_MAX, WebRequest
 
@@ -104,7 +104,7 @@ class HttpInvoker:
         except (ClientError, HttpProcessingError, OSError, ValueError) as error:
             return broken_off(invocation, error, self._limits)
         except Exception as error:  # a step must end with an error name even if we have a bug
-            log.exception("calling %s", invocation.title)
+            log.exception("calling %s, request id %s", invocation.title, request_id(invocation))
             return broken_off(invocation, error, self._limits)
 
     async def send(self, request: WebRequest) -> Reply | Failed:

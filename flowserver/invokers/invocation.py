@@ -71,6 +71,8 @@ class Replied(msgspec.Struct, frozen=True):
     """The function returned a JSON object."""
 
     output: JsonObject
+    request_id: str = ""
+    """Under which both sides have the call in their logs: the one that the function answered, else the one sent."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -90,6 +92,8 @@ class Failed(msgspec.Struct, frozen=True):
     cause: str
     is_own: bool = False
     """The server ran out of descriptors or ports, so nothing was sent: no failure of what was to be called."""
+    request_id: str = ""
+    """As `Replied.request_id`; "" if no reply came."""
 
 
 class Invoker(Protocol):

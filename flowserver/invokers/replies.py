@@ -9,8 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from flowserver.base.json_values import InvalidJson, JsonObject, dump_json, load_json_object
 from flowserver.base.limits import Limits
+from flowserver.base.request_ids import readable_request_id
 from flowserver.invokers.error_names import ErrorName, error_of_status
 from flowserver.invokers.invocation import Failed, Invocation, Replied, Reply
 from flowserver.invokers.requests import request_id
@@ -26,7 +29,16 @@ def read_reply(invocation: Invocation, reply: Reply | Failed, limits: Limits) ->
     """The result of a call; raises nothing."""
     if isinstance(reply, Failed):
         return reply
-    return classify_reply(invocation, reply.status, reply.headers, reply.body, limits)
+    result = classify_reply(invocation, reply.status, reply.headers, reply.body, limits)
+    known = request_id_of(invocation, reply.headers)
+    if isinstance(result, Replied):
+        return Replied(result.output, known)
+    return replace(result, request_id=known)
+
+
+def request_id_of(invocation: Invocation, headers: Mapping[str, str]) -> str:
+    """Under which both sides have the call in their logs: the id that the function answered, else the one sent."""
+    return readable_request_id(headers.get("X-Fc-Request-Id", "")) or request_id(invocation)
 
 
 def classify_reply(
@@ -83,10 +95,9 @@ def _read_refusal(
 
 def _beginning(invocation: Invocation, headers: Mapping[str, str], body: bytes) -> str:
     """The id under which both logs have the call, and how the body begins."""
-    given = headers.get("X-Fc-Request-Id", "")[:BODY_CHARACTERS_MAX].strip()
     text = body[: 4 * BODY_CHARACTERS_MAX].decode("utf-8", "replace").strip()[:BODY_CHARACTERS_MAX]
     text = _CREDENTIALS.sub(r"\1 ***", text)
-    known = f"X-Fc-Request-Id {given or invocation.request_id or request_id(invocation)}"
+    known = f"X-Fc-Request-Id {request_id_of(invocation, headers)}"
     return f"{known}: {text}" if text else f"{known}."
 
 

@@ -7,24 +7,20 @@ because their true size would be known only after unpacking.
 
 import re
 from collections.abc import Mapping
-from uuid import UUID
 
-import uuid_utils
 from multidict import CIMultiDict
 from yarl import URL
 
+from flowserver.base.request_ids import call_request_id
 from flowserver.invokers.invocation import Invocation
 from flowserver.invokers.web_requests import WebRequest
-
-_REQUEST_IDS = uuid_utils.UUID(str(UUID("7c1b4d0e-5d1f-5c5e-9b0a-3f1d2f6f0a11")))
-"""Name space of the request ids made from idempotency keys; any fixed value does."""
 
 _BREAKS_A_LINE = re.compile(r"[\r\n\0]")
 
 
 def request_id(invocation: Invocation) -> str:
-    """A UUID for logs on both sides; the same whenever the same attempt is sent again."""
-    return str(uuid_utils.uuid5(_REQUEST_IDS, f"{invocation.idempotency_key}/{invocation.attempt}"))
+    """The id that is sent with the call, for logs on both sides."""
+    return invocation.request_id or call_request_id(invocation.idempotency_key, invocation.attempt)
 
 
 def lasting_head(url: URL, headers: Mapping[str, str], method: str = "POST") -> str:
@@ -58,7 +54,7 @@ def write_request(head: str, invocation: Invocation) -> bytes:
         f"Content-Length: {len(body)}\r\n"
         f"Idempotency-Key: {call.idempotency_key}\r\n"
         f"X-Flowserver-Attempt: {call.attempt}\r\n"
-        f"X-Fc-Request-Id: {call.request_id or request_id(call)}\r\n"
+        f"X-Fc-Request-Id: {request_id(call)}\r\n"
         "X-Fc-Invocation-Type: Sync\r\n"  # also if asynchronous: accepting the call is not doing it
         f"X-Fc-Function-Name: {call.function}{optional}\r\n\r\n"
     )

@@ -49,6 +49,8 @@ class TaskReplied(msgspec.Struct, frozen=True):
     scope_id: int
     wait_id: int
     result: Result
+    request_id: str = ""
+    """Under which the call is in the logs, for the history; "" if none was made."""
 
 
 class TaskReported(msgspec.Struct, frozen=True):

@@ -6,10 +6,12 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from yarl import URL
 
 from flowserver.base.limits import Limits
 from flowserver.invokers.invocation import Failed, Invocation, Replied
 from flowserver.invokers.replies import classify_reply
+from flowserver.invokers.requests import lasting_head, write_request
 from tests.hosting.tutorial_handlers import ECHO, GET_JOB_STATUS, START_JOB
 
 INVOKE = "/2016-08-15/services/{}/functions/{}/invocations"
@@ -179,6 +181,21 @@ def handler(event, context):
         "keys": ["", "", ""],
         "logger": "root",
     }
+
+
+async def test_context_of_a_step_s_call(host, client_of):
+    text = """
+def handler(event, context):
+    names = ("request_id", "flow_name", "execution_name", "step_name", "idempotency_key", "attempt")
+    return [getattr(context, name) for name in names]
+"""
+    client = client_of(host({"show.py": text}, {"s/f": "show.py:handler"}))
+    call = Invocation("s", "", "f", "{}", None, "key", 3, 1000, "order", "run-1", "pay", request_id="id-1")
+    request = write_request(lasting_head(URL("http://hosting/s/f"), {}), call)
+    lines = request.decode().partition("\r\n\r\n")[0].split("\r\n")[1:]
+    reply = await client.post("/s/f", headers=dict(line.split(": ", 1) for line in lines), content=b"{}")
+    assert reply.json() == ["id-1", "order", "run-1", "pay", "key", 3]
+    assert (await client.post("/s/f")).json()[1:] == ["", "", "", "", 0]
 
 
 async def test_request_id_and_qualifier_have_defaults(host, client_of):

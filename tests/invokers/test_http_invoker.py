@@ -8,6 +8,7 @@ import os
 import resource
 import socket
 import threading
+from unittest.mock import ANY
 from uuid import UUID
 
 import pytest
@@ -35,7 +36,7 @@ def free_port():
 
 async def test_event_and_headers_arrive(invoker, invocation, endpoint, server):
     call = invocation(event='{"名": 12345678901234567890}', qualifier="prod", attempt=2)
-    assert await invoker.invoke(call, endpoint) == Replied({})
+    assert await invoker.invoke(call, endpoint) == Replied({}, ANY)
     [request] = server.requests
     assert request.startswith(b"POST /function HTTP/1.1\r\n")
     assert request.split(b"\r\n\r\n", 1)[1].decode() == '{"名": 12345678901234567890}'
@@ -148,7 +149,7 @@ async def test_proxy_environment_is_ignored(monkeypatch, limits, invocation, end
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
     invoker = HttpInvoker(limits)
-    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({}, ANY)
     await invoker.close()
 
 
@@ -291,7 +292,7 @@ async def test_running_out_of_descriptors_fails_no_call(limits, invocation, endp
     pauses = []
     invoker = HttpInvoker(limits, rest=resting(descriptors, pauses, give_back_after=7))
     descriptors.take()
-    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({}, ANY)
     assert pauses == [0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
     assert len(server.requests) == 1
     await invoker.close()
@@ -348,7 +349,7 @@ async def test_a_name_that_cannot_be_looked_up_for_want_of_descriptors(limits, i
     invoker = HttpInvoker(limits, Wanting(["127.0.0.1"]), rest=resting(descriptors, pauses, give_back_after=1))
     descriptors.take()
     url = f"http://name.example:{server.port}/"
-    assert await invoker.invoke(invocation(), Endpoint(url, {}, 5)) == Replied({})
+    assert await invoker.invoke(invocation(), Endpoint(url, {}, 5)) == Replied({}, ANY)
     assert pauses == [0.05]
     await invoker.close()
 
@@ -391,7 +392,7 @@ async def test_names_that_are_slow_to_resolve_hold_up_nothing_else(limits, invoc
 async def test_a_name_is_resolved_by_the_system(limits, invocation, server):
     invoker = HttpInvoker(limits)
     url = server.url.replace("127.0.0.1", "localhost")
-    assert await invoker.invoke(invocation(), Endpoint(url, {}, 30)) == Replied({})
+    assert await invoker.invoke(invocation(), Endpoint(url, {}, 30)) == Replied({}, ANY)
     await invoker.close()
 
 
@@ -447,7 +448,7 @@ def lose_second_request(server):
 async def test_request_lost_on_a_stale_connection_is_sent_again(invoker, invocation, endpoint, server):
     server.answer = lose_second_request(server)
     await invoker.invoke(invocation(), endpoint)
-    assert await invoker.invoke(invocation(idempotency_key="key-2"), endpoint) == Replied({})
+    assert await invoker.invoke(invocation(idempotency_key="key-2"), endpoint) == Replied({}, ANY)
     assert server.connections == 2
     assert [headers_of(request)["idempotency-key"] for request in server.requests] == ["key-1", "key-2", "key-2"]
 

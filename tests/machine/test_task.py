@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
+from flowserver.base.request_ids import call_request_id
 from flowserver.language.graph import FlowTarget, FunctionTarget, Pattern
 from flowserver.machine.commands import CancelInvocation, InvokeTask
 from flowserver.machine.events import EventType
@@ -53,6 +55,22 @@ def test_the_history_of_a_failed_call() -> None:
     assert turn.commands == []
 
 
+@pytest.mark.parametrize("result", [Success({}), Failure("Boom", "why")], ids=["succeeded", "failed"])
+def test_the_event_of_a_reply_has_its_request_id(result: Success | Failure) -> None:
+    world = _task("retry: [{errors: [Boom], intervalSeconds: 1}]")
+    call = world.calls[0]
+    turn = world.tell(TaskReplied(call.scope_id, call.wait_id, result, "r-1"))
+    assert load_json(turn.events[0].detail)["requestId"] == "r-1"
+    assert all("requestId" not in event.detail for event in turn.events[1:])
+
+
+def test_the_event_of_a_submission_has_its_request_id() -> None:
+    world = _task(f"resourceArn: {ARN}", "pattern: waitForCallback")
+    call = world.calls[0]
+    world.tell(TaskReplied(call.scope_id, call.wait_id, Success({"n": 1}), "r-1"))
+    assert world.event(EventType.TASK_SUBMITTED) == {"output": {"n": 1}, "requestId": "r-1"}
+
+
 def test_what_is_ordered() -> None:
     world = _task("timeoutSeconds: 7")
     assert world.calls == [
@@ -90,7 +108,24 @@ def test_a_call_that_takes_too_long_is_dropped() -> None:
     assert world.event(EventType.TASK_TIMED_OUT) == {
         "error": "FnF.TaskTimeout",
         "cause": "the attempt took longer than 7 seconds",
+        "requestId": call_request_id("id1-2", 1),
     }
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        ("resourceArn: acs:fnf:::flow/child", "pattern: sync"),
+        ("action: 'fnf:StartExecution'", "serviceParams: {FlowName: child}"),
+        (f"resourceArn: {ARN}", "serviceParams: {InvocationType: Async}"),
+        ("resourceArn: acs:mns:::/queues/q/messages", "serviceParams: {MessageBody: m}"),
+    ],
+    ids=["sub-flow", "start", "submission", "message"],
+)
+def test_what_is_no_call_has_no_request_id_when_it_takes_too_long(attributes: tuple[str, ...]) -> None:
+    world = _task(*attributes, "timeoutSeconds: 7")
+    world.wake()
+    assert set(world.event(EventType.TASK_TIMED_OUT)) == {"error", "cause"}
 
 
 def test_every_attempt_has_the_whole_time() -> None:

@@ -6,15 +6,17 @@ A call is made at least once: if this process dies, another node makes it again 
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import NamedTuple
 
 from flowserver.base.clock import format_instant
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.base.names import child_execution_id
+from flowserver.base.request_ids import call_request_id
 from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
-from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
+from flowserver.engine.executions.invocation_submitter import InvocationSubmitter, submission_request_id
 from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.starting import Started, Starter, StartRequest, as_failure, check_execution_name
 from flowserver.engine.executions.waiting_calls import OrderedCall, WaitingCalls
@@ -24,7 +26,7 @@ from flowserver.engine.functions.caller import Caller
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
 from flowserver.engine.shutdown import drain
-from flowserver.invokers.invocation import Failed, Invocation, Invoker, Replied
+from flowserver.invokers.invocation import Invocation, Invoker, Replied
 from flowserver.language.graph import (
     ActionTarget,
     FlowTarget,
@@ -39,6 +41,13 @@ from flowserver.machine.messages import Failure, Result, Success, TaskReplied
 from flowserver.store.executions.due import TaskKey
 
 log = logging.getLogger(__name__)
+
+
+class Outcome(NamedTuple):
+    """What a call has come to, and the request id under which it is in the logs, "" if none was made."""
+
+    result: Result
+    request_id: str = ""
 
 
 class Dispatcher:
@@ -167,7 +176,7 @@ class Dispatcher:
     def _refuse(self, key: TaskKey, cause: str) -> None:
         """Fail a call because its function's limit of waiting calls is reached."""
         self._forget_waiting(key)
-        call = asyncio.create_task(self._report(key, Failure("FC.ResourceExhausted", cause), self._lease.node_id))
+        call = asyncio.create_task(self._report(key, Outcome(Failure("FC.ResourceExhausted", cause)), self._lease.node_id))
         self._calls[key] = call
         call.add_done_callback(lambda _: self._forget(key, call))
 
@@ -188,50 +197,58 @@ class Dispatcher:
             order = order or await self._orders.read(key)
             if order is None:
                 return  # no step waits for it, or its rows are damaged, which recovery finds
-            result = await self._perform_safely(*order)
+            outcome = await self._perform_safely(*order)
         finally:
             slot.release()
-        await self._report(key, result, lease)
+        await self._report(key, outcome, lease)
 
-    async def _report(self, key: TaskKey, result: Result, lease: str) -> None:
-        envelope = Envelope(key[0], TaskReplied(key[1], key[2], result), lease=lease)
+    async def _report(self, key: TaskKey, outcome: Outcome, lease: str) -> None:
+        envelope = Envelope(key[0], TaskReplied(key[1], key[2], *outcome), lease=lease)
         await retry_until_available(
             lambda: self._committer.submit(envelope)
         )  # a second copy would be stale and do no harm
 
-    async def _perform_safely(self, caller: Caller, command: InvokeTask) -> Result:
+    async def _perform_safely(self, caller: Caller, command: InvokeTask) -> Outcome:
         try:
-            return await self._perform(caller, command)
+            outcome = await self._perform(caller, command)
         except Exception as error:  # without a result the step would wait for ever
-            log.exception("the call %s failed inside the server", command.idempotency_key)
-            return Failure("FnF.RuntimeError", f"the server failed to make the call: {type(error).__name__}")
+            known = call_request_id(command.idempotency_key, command.attempt)
+            log.exception("the call %s failed inside the server; its request id is %s", command.idempotency_key, known)
+            cause = f"the server failed to make the call: {type(error).__name__}"
+            return Outcome(Failure("FnF.RuntimeError", cause), known)
+        if outcome.request_id and isinstance(outcome.result, Failure):
+            _log_failure(caller, command, outcome.result, outcome.request_id)
+        return outcome
 
-    async def _perform(self, caller: Caller, command: InvokeTask) -> Result:
+    async def _perform(self, caller: Caller, command: InvokeTask) -> Outcome:
         match command.target:
             case FunctionTarget() as target if command.asynchronous:
-                return await self._submitter.submit(caller, command, target)
+                return Outcome(await self._submitter.submit(caller, command, target), submission_request_id(command))
             case FunctionTarget(_, service, qualifier, function):
                 return await self._invoke(caller, command, service, qualifier, function, command.input)
             case FlowTarget(_, flow_name):
-                return await retry_until_available(lambda: self._start_child(caller, command, flow_name, "FnF"))
+                return Outcome(
+                    await retry_until_available(lambda: self._start_child(caller, command, flow_name, "FnF"))
+                )
             case QueueTarget() | TopicTarget() as target:
-                return await self._sender.send(target, command)
+                return Outcome(await self._sender.send(target, command))
             case ActionTarget(_, "fnf", _):
                 name = str((command.params or {}).get("FlowName"))
-                return await retry_until_available(lambda: self._start_child(caller, command, name, "fnf"))
+                return Outcome(await retry_until_available(lambda: self._start_child(caller, command, name, "fnf")))
             case ActionTarget(_, service, api):
                 return await self._call_action(caller, command, service, api)
 
     async def _invoke(
         self, caller: Caller, command: InvokeTask, service: str, qualifier: str, function: str, event: JsonObject
-    ) -> Result:
+    ) -> Outcome:
         endpoint = await self._endpoint(service, qualifier, function)
         if isinstance(endpoint, Failure):
-            return endpoint
+            return Outcome(endpoint)
+        request_id = call_request_id(command.idempotency_key, command.attempt)
         if not self._hooks.is_initialized(endpoint):
-            failure = await self._hooks.initialize(endpoint, command.idempotency_key)
+            failure = await self._hooks.initialize(endpoint, request_id)
             if failure is not None:
-                return failure
+                return Outcome(failure, request_id)
         invocation_id = (command.params or {}).get(INVOCATION_ID)
         invocation = Invocation(
             service=service,
@@ -245,8 +262,12 @@ class Dispatcher:
             flow_name=caller.flow_name,
             execution_name=caller.execution_name,
             step_name=command.step_name,
+            request_id=request_id,
         )
-        return _result_of(await self._invoker.invoke(invocation, endpoint))
+        reply = await self._invoker.invoke(invocation, endpoint)
+        if isinstance(reply, Replied):
+            return Outcome(Success(reply.output), reply.request_id)
+        return Outcome(Failure(reply.error, reply.cause), reply.request_id or request_id)
 
     async def _endpoint(self, service: str, qualifier: str, function: str) -> Lookup:
         known = self._registry.remembered(service, qualifier, function)
@@ -254,12 +275,13 @@ class Dispatcher:
             return known
         return await retry_until_available(lambda: self._registry.find(service, qualifier, function))
 
-    async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> Result:
+    async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> Outcome:
         """Call another product's API: the function that the operator has registered in its place."""
-        result = await self._invoke(caller, command, service, "", api, command.params or {})
+        outcome = await self._invoke(caller, command, service, "", api, command.params or {})
+        result, request_id = outcome
         if isinstance(result, Success) or result.error.startswith(("FC.", "FnF.", f"{service}.")):
-            return result
-        return Failure(f"{service}.{result.error}", result.cause)
+            return outcome
+        return Outcome(Failure(f"{service}.{result.error}", result.cause), request_id)
 
     async def _start_child(self, caller: Caller, command: InvokeTask, flow_name: str, prefix: str) -> Result:
         """Start a sub-flow. Its id follows from the attempt, so ordering the attempt again finds the same child."""
@@ -315,8 +337,19 @@ def _queue_key(caller: Caller, command: InvokeTask) -> QueueKey:
             return QueueKey(caller.flow_name, (target.arn,), is_function=False)
 
 
-def _result_of(reply: Replied | Failed) -> Result:
-    return Success(reply.output) if isinstance(reply, Replied) else Failure(reply.error, reply.cause)
+def _log_failure(caller: Caller, command: InvokeTask, failure: Failure, request_id: str) -> None:
+    """Log a call that failed, without its cause, which is in the history and may hold what the function answered."""
+    target = command.target
+    log.info(
+        "the call of %s failed with %s: request id %s, flow %s, execution %s, step %s, attempt %d",
+        target.action if isinstance(target, ActionTarget) else target.arn,
+        failure.error,
+        request_id,
+        caller.flow_name,
+        caller.execution_name,
+        command.step_name,
+        command.attempt,
+    )
 
 
 def _input_text(given: Json, step_input: JsonObject) -> str:

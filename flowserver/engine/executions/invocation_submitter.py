@@ -23,6 +23,11 @@ from flowserver.machine.messages import Failure, Result, Success
 from flowserver.store.executions.due import waits_for_call
 
 
+def submission_request_id(command: InvokeTask) -> str:
+    """The request id of the invocation that an attempt submits, which its calls have."""
+    return str(uuid5(NAMESPACE_OID, command.submission_key))
+
+
 class NotAwaited(Exception):
     """The step does not wait for this invocation any more, so it must not be submitted."""
 
@@ -52,7 +57,7 @@ class InvocationSubmitter:
             function=target.function,
             payload=payload,
             invocation_key=command.submission_key,
-            request_id=str(uuid5(NAMESPACE_OID, command.submission_key)),
+            request_id=submission_request_id(command),
             invocation_id=None if invocation_id is None else str(invocation_id),
             execution_id=caller.execution_id,
             flow_name=caller.flow_name,

@@ -228,4 +228,8 @@ class Runs:
             return None
         finally:
             run.is_calling = False
-        return outcome_of_reply(call, reply, round((loop.time() - began_at) * 1000), self._limits)
+        outcome = outcome_of_reply(call, reply, round((loop.time() - began_at) * 1000), self._limits)
+        if isinstance(outcome, AttemptFailed):
+            form = "the call of %s failed with %s: request id %s, invocation %s, attempt %d"
+            log.info(form, call.title, outcome.error, row.request_id, row.invocation_id, call.attempt)
+        return outcome

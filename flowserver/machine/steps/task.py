@@ -6,8 +6,9 @@ end of what it has submitted, by a token of its own.
 """
 
 from flowserver.base.json_values import Json, JsonObject
+from flowserver.base.request_ids import call_request_id
 from flowserver.expressions.fuel import Fuel
-from flowserver.language.graph import ActionTarget, FlowTarget, Pattern, TaskStep
+from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, TaskStep
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.events import EventType
 from flowserver.machine.failures import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
@@ -47,7 +48,8 @@ def time_out(turn: Turn, scope: Scope, _message: TimerFired) -> None:
     step = _step(turn, scope)
     turn.cancel_call(scope)
     cause = f"the attempt took longer than {step.timeout_seconds} seconds"
-    _fail_attempt(turn, scope, step, EventType.TASK_TIMED_OUT, Failure(TASK_TIMEOUT, cause))
+    request_id = _sent_request_id(turn, scope, step)
+    _fail_attempt(turn, scope, step, EventType.TASK_TIMED_OUT, Failure(TASK_TIMEOUT, cause), request_id)
 
 
 def retry_lost_call(turn: Turn, scope: Scope, _message: RetryLostCall) -> None:
@@ -62,13 +64,13 @@ def take_reply(turn: Turn, scope: Scope, message: TaskReplied) -> None:
     if submits and _is_unusable(turn, result):
         result = Success({})  # the immediate answer of a submission is not its result, so any will do
     if isinstance(result, Failure):
-        _fail_attempt(turn, scope, step, _failure_event(result, submits=submits), result)
+        _fail_attempt(turn, scope, step, _failure_event(result, submits=submits), result, message.request_id)
     elif submits:
-        turn.record_in(scope, EventType.TASK_SUBMITTED, output=result.output)
+        turn.record_in(scope, EventType.TASK_SUBMITTED, output=result.output, **_known(message.request_id))
         kind = WaitKind.CHILD if isinstance(step.target, FlowTarget) and _is_sync(step) else WaitKind.TOKEN
         turn.change_wait(scope, kind, scope.wake_at)
     else:
-        _succeed(turn, scope, result.output)
+        _succeed(turn, scope, result.output, message.request_id)
 
 
 def take_report(turn: Turn, scope: Scope, message: TaskReported) -> None:
@@ -178,15 +180,30 @@ def _failure_event(failure: Failure, *, submits: bool) -> EventType:
     return EventType.TASK_SUBMIT_FAILED if submits else EventType.TASK_FAILED
 
 
-def _succeed(turn: Turn, scope: Scope, output: JsonObject) -> int:
-    event_id = turn.record_in(scope, EventType.TASK_SUCCEEDED, output=output)
+def _sent_request_id(turn: Turn, scope: Scope, step: TaskStep) -> str:
+    """That of the function's call that the scope waits for; "" if it waits for something else."""
+    target = step.target
+    calls = isinstance(target, FunctionTarget) or (isinstance(target, ActionTarget) and target.service != "fnf")
+    if scope.wait is not WaitKind.TASK or not calls or is_asynchronous(step, _input(scope)):
+        return ""
+    return call_request_id(idempotency_key(turn.execution.execution_id, scope), scope.attempt)
+
+
+def _known(request_id: str) -> dict[str, Json]:
+    return {"requestId": request_id} if request_id else {}
+
+
+def _succeed(turn: Turn, scope: Scope, output: JsonObject, request_id: str = "") -> int:
+    event_id = turn.record_in(scope, EventType.TASK_SUCCEEDED, output=output, **_known(request_id))
     complete_step(turn, scope, output, output)
     return event_id
 
 
-def _fail_attempt(turn: Turn, scope: Scope, step: TaskStep, event: EventType, failure: Failure) -> int:
+def _fail_attempt(
+    turn: Turn, scope: Scope, step: TaskStep, event: EventType, failure: Failure, request_id: str = ""
+) -> int:
     """Retry; if no policy applies or it is used up, catch; else the step fails. Returns the event's id."""
-    detail = {"error": failure.error, "cause": failure.cause}
+    detail: JsonObject = {"error": failure.error, "cause": failure.cause, **_known(request_id)}
     number = choose_retry(step.retry, scope.retries, failure.error)
     if number is None:
         event_id = turn.record_in(scope, event, **detail)

@@ -1,9 +1,11 @@
 """Calls: what functions see, what becomes of their answers, and sub-flows."""
 
 import asyncio
+import logging
 from math import inf
 
 import pytest
+from aiohttp import web
 from sqlalchemy import update
 
 from flowserver.base.json_values import load_json
@@ -37,6 +39,41 @@ async def test_a_function_is_told_what_it_is_called_for(node: Node, functions: F
     assert call.key.startswith(row.execution_id)
     call.reply({"paid": True})
     assert await node.output_of("order", "run-1") == {"paid": True}
+
+
+async def test_a_call_has_one_request_id_for_the_function_the_history_and_the_log(
+    node: Node, functions: Functions, caplog: pytest.LogCaptureFixture
+) -> None:
+    await node.create_flow("order", f"{PAY[:-1]}, retry: [{{errors: [Busy], intervalSeconds: 0, maxAttempts: 3}}]}}")
+    with caplog.at_level(logging.INFO):
+        await node.start("order", "e")
+        (await functions.next_call("shop/pay")).fail("Busy")
+        (await functions.next_call("shop/pay")).reply({})
+        await node.output_of("order", "e")
+    first, second = (call.headers["X-Fc-Request-Id"] for call in functions.calls)
+    history = (await node.operations.executions.history("order", "e", next_token=None, limit=None)).items
+    kinds = (EventType.TASK_FAILED, EventType.TASK_SUCCEEDED)
+    assert [load_json(event.detail)["requestId"] for event in history if event.type in kinds] == [first, second]
+    logged = [record.getMessage() for record in caplog.records if first in record.getMessage()]
+    assert logged == [
+        "the call of acs:fc:::services/shop/functions/pay failed with Busy: "
+        f"request id {first}, flow order, execution e, step pay, attempt 1"
+    ]
+    assert second not in caplog.text
+
+
+@pytest.mark.parametrize(("answered", "is_known"), [("own-id", True), ("with blanks", False), ("x" * 129, False)])
+async def test_the_request_id_that_the_function_answers_counts(
+    node: Node, functions: Functions, answered: str, is_known: bool
+) -> None:
+    await node.create_flow("order", PAY)
+    await node.start("order", "e")
+    call = await functions.next_call("shop/pay")
+    call.response.set_result(web.json_response({}, headers={"X-Fc-Request-Id": answered}))
+    await node.output_of("order", "e")
+    history = (await node.operations.executions.history("order", "e", next_token=None, limit=None)).items
+    detail = next(load_json(event.detail) for event in history if event.type is EventType.TASK_SUCCEEDED)
+    assert detail["requestId"] == (answered if is_known else call.headers["X-Fc-Request-Id"])
 
 
 async def test_retries_are_new_attempts_of_one_task(node: Node, functions: Functions) -> None:
