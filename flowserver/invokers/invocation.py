@@ -72,7 +72,7 @@ class Replied(msgspec.Struct, frozen=True):
 
     output: JsonObject
     request_id: str = ""
-    """Under which both sides have the call in their logs: the one that the function answered, else the one sent."""
+    """Names the call in the logs of both sides: the id that the function answered, else the id that was sent."""
 
 
 class Reply(msgspec.Struct, frozen=True):

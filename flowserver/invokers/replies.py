@@ -37,7 +37,7 @@ def read_reply(invocation: Invocation, reply: Reply | Failed, limits: Limits) ->
 
 
 def request_id_of(invocation: Invocation, headers: Mapping[str, str]) -> str:
-    """Under which both sides have the call in their logs: the id that the function answered, else the one sent."""
+    """The id that names the call in the logs of both sides: the one answered, else the one sent."""
     return readable_request_id(headers.get("X-Fc-Request-Id", "")) or request_id(invocation)
 
 

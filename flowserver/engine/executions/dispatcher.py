@@ -176,7 +176,8 @@ class Dispatcher:
     def _refuse(self, key: TaskKey, cause: str) -> None:
         """Fail a call because its function's limit of waiting calls is reached."""
         self._forget_waiting(key)
-        call = asyncio.create_task(self._report(key, Outcome(Failure("FC.ResourceExhausted", cause)), self._lease.node_id))
+        refused = Outcome(Failure("FC.ResourceExhausted", cause))
+        call = asyncio.create_task(self._report(key, refused, self._lease.node_id))
         self._calls[key] = call
         call.add_done_callback(lambda _: self._forget(key, call))
 
