@@ -124,6 +124,7 @@ class Membership:
         """Stop the beats; notices can still be sent."""
         self._stopping.set()
         if self._thread is not None:
+            self.announce().stops = True
             await self._ended.wait()
 
     def close(self) -> None:
@@ -210,6 +211,8 @@ class Membership:
         until = time.monotonic() + BEAT_SECONDS
         while (left := until - time.monotonic()) > 0 and not self._stopping.is_set():
             for text in receive(connection, left):
+                if self._stopping.is_set():
+                    return
                 notice = read_notice(text, self._lease.node_id)
                 if notice is not None:
                     loop.call_soon_threadsafe(self._listener.heard, notice)

@@ -35,6 +35,8 @@ class Notice:
     """Queues with new messages, or with messages that become visible sooner."""
     dropped: list[tuple[str, int, int]] = field(default_factory=list)
     """Calls, by (execution_id, scope_id, wait_id), that no step waits for: the node that makes one drops it."""
+    stops: bool = False
+    """This node stops. Only its own thread waits for this one, which then does not wait for its next beat."""
 
     def note_due(self, source: str, instant_ms: int) -> None:
         """A row of the source is due at that instant (ms)."""

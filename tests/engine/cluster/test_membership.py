@@ -90,6 +90,16 @@ def test_a_node_is_silent_when_its_count_stands_still_for_so_many_looks() -> Non
     assert silence.look([row("still", 8)]) == []
 
 
+async def test_a_node_that_stops_does_not_wait_for_its_next_beat(
+    open_database: OpenDatabase, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flowserver.engine.cluster.membership.BEAT_SECONDS", 10 * PATIENCE_SECONDS)
+    has_looked = asyncio.Event()
+    monkeypatch.setattr(Engine, "nodes_changed", lambda _: has_looked.set())
+    async with asyncio.timeout(PATIENCE_SECONDS), running_node(open_database(), clock):
+        await has_looked.wait()
+
+
 def test_nobody_is_silent_while_nobody_looks() -> None:
     """The database was away for an hour: nobody could beat, and the first look after it accuses nobody."""
     silence = Silence()
