@@ -1,6 +1,6 @@
 """flowserver: a self-hosted server for CloudFlow (FnF) v1 flows."""
 
-from flowserver.base.loading import load
+from flowserver.base.lazy_import import load
 
 __version__: str
 

@@ -23,10 +23,10 @@ from flowserver.api.mns.answers import fault_response as mns_fault_response
 from flowserver.api.rpc.acting import Acting
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
+from flowserver.base.lazy_import import load
 from flowserver.base.limits import Limits
-from flowserver.base.loading import load
-from flowserver.base.sharing import shared
-from flowserver.base.threads import run_aside
+from flowserver.concurrency.futures import shared
+from flowserver.concurrency.threads import run_aside
 from flowserver.engine.cluster.lease import new_node_id
 from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flowserver.api.pieces import PIECE_BYTES
-from flowserver.base.background_throttle import BACKGROUND
 from flowserver.base.errors import (
     EntityTooLarge,
     FlowServerError,
@@ -21,6 +20,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
+from flowserver.concurrency.background_throttle import BACKGROUND
 
 FaultResponse = Callable[[FlowServerError, str], ASGIApp]
 """How a fault is said, under the request's id, to clients of a protocol."""

@@ -8,8 +8,8 @@ from typing import Final
 
 from starlette.types import Send
 
-from flowserver.base.background_throttle import yield_to_writer
 from flowserver.base.json_values import Json, dump_json_bytes
+from flowserver.concurrency.background_throttle import yield_to_writer
 
 PIECE_BYTES: Final = 65_536
 """As much as uvicorn takes of a body before it lets the sender wait."""

@@ -1,6 +1,6 @@
 """Giving memory back to the operating system."""
 
-from flowserver.base.loading import load
+from flowserver.base.lazy_import import load
 
 
 def give_back_memory() -> None:

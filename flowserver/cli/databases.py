@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
 
-from flowserver.base.loading import load
+from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import flag_of, read_settings, variable_of

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import typer
 
-from flowserver.base.loading import load
+from flowserver.base.lazy_import import load
 
 _YAML: Final = "flowserver.cli.yaml_text:yaml_text"
 """Loaded when it is asked for."""

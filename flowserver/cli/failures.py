@@ -11,7 +11,7 @@ from typing import Final
 import typer
 from typer.exceptions import TyperException
 
-from flowserver.base.loading import load
+from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 
 

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 import flowserver
-from flowserver.base.loading import load
+from flowserver.base.lazy_import import load
 from flowserver.cli.choices import takes_choices
 from flowserver.cli.variables import unknown_to_commands
 

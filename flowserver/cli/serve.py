@@ -9,7 +9,6 @@ import typer
 from flowserver import __version__
 from flowserver.api.accepting import raise_file_limit
 from flowserver.api.guard import is_loopback
-from flowserver.base.background_throttle import SWITCH_SECONDS
 from flowserver.base.urls import base_url
 from flowserver.cli.databases import bring_up_to_date, is_new, open_database, place_of, require_up_to_date
 from flowserver.cli.listening import listening
@@ -17,6 +16,7 @@ from flowserver.cli.logs import set_up_logs
 from flowserver.cli.options import with_settings
 from flowserver.cli.process import serve_until_stopped
 from flowserver.cli.two_processes import serve_with_front
+from flowserver.concurrency.background_throttle import SWITCH_SECONDS
 from flowserver.server import create_app
 from flowserver.settings import Settings
 from flowserver.store.keys import Admission, read_admission

@@ -10,7 +10,7 @@ with Client("http://127.0.0.1:8080") as client:
 
 from typing import TYPE_CHECKING, Any, Final
 
-from flowserver.base.loading import load
+from flowserver.base.lazy_import import load
 from flowserver.client.blocking import Client
 from flowserver.client.errors import (
     ClientError,

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flowserver.base.threads import Threads
+from flowserver.concurrency.threads import Threads
 from flowserver.store.sql.errors import reason_of
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
-from flowserver.base.threads import Threads, run_aside
+from flowserver.concurrency.shutdown import InterruptibleWork, drain
+from flowserver.concurrency.threads import Threads, run_aside
 from flowserver.engine.background_loop import BackgroundLoop
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.cluster.lease import Lease
@@ -53,7 +54,6 @@ from flowserver.engine.queues.expiry import MessageExpiry
 from flowserver.engine.queues.service import Queues
 from flowserver.engine.recovery import Recovery
 from flowserver.engine.schedules.loop import ScheduleLoop
-from flowserver.engine.shutdown import InterruptibleWork, drain
 from flowserver.invokers.deferred import DeferredInvoker
 from flowserver.invokers.invocation import Invoker
 from flowserver.invokers.outlets import Outlets

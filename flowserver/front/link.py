@@ -18,7 +18,7 @@ import msgspec
 
 from flowserver.base import errors
 from flowserver.base.errors import FlowServerError, ServiceUnavailable
-from flowserver.base.sharing import resolve
+from flowserver.concurrency.futures import resolve
 
 Handler = Callable[..., Awaitable[Any]]
 """Carries out a call of the other end."""

@@ -9,7 +9,7 @@ import logging
 from contextlib import suppress
 from uuid import uuid4
 
-from flowserver.base.sharing import shared
+from flowserver.concurrency.futures import shared
 from flowserver.hosting.context import FunctionContext, make_context
 from flowserver.hosting.functions import Hook, HostedFunction
 from flowserver.hosting.logs import current_request_id, plain

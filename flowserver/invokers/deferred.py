@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Final
 
+from flowserver.base.lazy_import import load
 from flowserver.base.limits import Limits
-from flowserver.base.loading import load
-from flowserver.base.threads import run_aside
+from flowserver.concurrency.threads import run_aside
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Invoker, Replied, Reply
 from flowserver.invokers.web_requests import WebRequest
 

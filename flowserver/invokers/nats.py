@@ -19,7 +19,7 @@ from nats.js.api import Header
 from nats.js.errors import APIError, NoStreamResponseError, ServerError, ServiceUnavailableError
 
 from flowserver.base.errors import FlowServerError, QueueNotExist
-from flowserver.base.sharing import shared
+from flowserver.concurrency.futures import shared
 from flowserver.invokers.brokers import Access, BrokerMessage, BrokerRefused, BrokerUnavailable, Outlet
 
 log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ an id derived from the attempt. After a crash the message may be published again
 from collections.abc import Mapping
 from functools import partial
 
-from flowserver.base.loading import load
-from flowserver.base.threads import run_aside
+from flowserver.base.lazy_import import load
+from flowserver.concurrency.threads import run_aside
 from flowserver.invokers.brokers import CLIENTS, Access, Broker, BrokerMessage, Outlet
 
 

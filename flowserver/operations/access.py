@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cachetools import TTLCache
 
 from flowserver.base.errors import AccessDenied, SignatureNonceUsed, UnknownAccessKey
-from flowserver.base.sharing import shared
+from flowserver.concurrency.futures import shared
 from flowserver.operations.keys import KeyKind, Keys
 from flowserver.store.keys import AccessKey, Admission, token_digest
 

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from flowserver.base.background_throttle import yield_to_writer
 from flowserver.base.errors import FlowAlreadyExists, FlowNotExists, InvalidArgument, ResourceThrottled
 from flowserver.base.names import NAME_RULE, is_name
+from flowserver.concurrency.background_throttle import yield_to_writer
 from flowserver.engine.engine import Engine
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
 from flowserver.language.parser import parse

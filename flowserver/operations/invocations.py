@@ -53,7 +53,7 @@ class InvocationOperations:
     async def _call(self, invocation: Invocation, endpoint: Endpoint) -> Returned | Refused:
         """Wait for a slot of the function, if it has a limit, and only then for one of this node."""
         slots, callee = self._engine.slots, endpoint.registered_as
-        limit = slots.concurrency.admit(endpoint)
+        limit = slots.function_limits.admit(endpoint)
         if limit is not None:
             await limit.acquire()
         slot = await slots.acquire("/".join(callee), callee, limit)  # it belongs to no flow

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flowserver.base.threads import Threads
+from flowserver.concurrency.threads import Threads
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.overdue import Overdue
 from flowserver.operations.remembered import Remembered

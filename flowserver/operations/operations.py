@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flowserver.base.threads import Threads
+from flowserver.concurrency.threads import Threads
 from flowserver.engine.engine import Engine
 from flowserver.operations.access import AccessOperations
 from flowserver.operations.aliases import AliasOperations

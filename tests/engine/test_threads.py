@@ -8,7 +8,6 @@ import pytest
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
-from flowserver.base.threads import Threads
 from flowserver.engine.commit.slow_reads import LIST_THREADS
 from flowserver.engine.engine import CHECK_THREADS
 from flowserver.machine.state import Status
@@ -55,18 +54,6 @@ async def test_lists_and_checks_that_wait_are_bounded(node: Node) -> None:
             await node.operations.flows.list(next_token=None, limit=None)
         with pytest.raises(ResourceThrottled):
             await node.operations.flows.validate(definition(PASS))
-
-
-async def test_work_whose_caller_has_gone_still_counts_until_it_ends() -> None:
-    gate, threads = Gate(), Threads("test", waiting_max=0)
-    work = asyncio.create_task(threads.run(gate.block))
-    await gate.reached.wait()
-    work.cancel()
-    await asyncio.wait([work])
-    with pytest.raises(ResourceThrottled):
-        await threads.run(lambda: None)
-    gate.open()
-    threads.close()
 
 
 @pytest.mark.parametrize("limits", [Limits(running_executions_max=2)])

@@ -9,7 +9,7 @@ import tomllib
 
 import pytest
 
-from flowserver.base.loading import load
+from flowserver.base.lazy_import import load
 from tests.tidy.source_files import PACKAGE, ROOT, functions_of, imported_names, source_files
 
 PURE_PACKAGES = ("expressions", "language", "machine")
@@ -53,7 +53,7 @@ def test_one_module_loads_later() -> None:
     loaders = {
         source.name for source in source_files() for _, name in imported_names(source) if "import_module" in name
     }
-    assert loaders == {"flowserver/base/loading.py"}
+    assert loaders == {"flowserver/base/lazy_import.py"}
 
 
 def test_what_is_loaded_later_exists_and_is_no_higher() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 import typer
 
-from flowserver.base.loading import load
+from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.remote.progress import Progress
 from flowserver.cli.remote.session import Session

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from flowserver.base.json_values import dump_json
-from flowserver.base.loading import load
+from flowserver.base.lazy_import import load
 from flowserver.cli.choices import takes_choices
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed

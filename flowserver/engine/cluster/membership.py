@@ -24,7 +24,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from flowserver.base.clock import Clock
-from flowserver.base.threads import Threads
+from flowserver.concurrency.threads import Threads
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.notices import Notice, read_notice
 from flowserver.store.cluster.nodes import NodeRow, beat, declare_dead, list_nodes

@@ -28,7 +28,7 @@ from typing import Generic, TypeVar
 from sqlalchemy import Connection
 
 from flowserver.base.errors import ResourceThrottled
-from flowserver.base.sharing import resolve
+from flowserver.concurrency.futures import resolve
 from flowserver.engine.commit.committer import Committer
 from flowserver.store.cluster.nodes import LeaseLost
 from flowserver.store.sql.errors import is_away

@@ -20,10 +20,10 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, SQLAlchemyError
 
-from flowserver.base.background_throttle import BACKGROUND
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.memory import give_back_memory
-from flowserver.base.sharing import resolve
+from flowserver.concurrency.background_throttle import BACKGROUND
+from flowserver.concurrency.futures import resolve
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.base.limits import Limits
-from flowserver.base.sharing import resolve
+from flowserver.concurrency.futures import resolve
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import is_away, lost_connection
 

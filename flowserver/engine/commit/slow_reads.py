@@ -10,7 +10,7 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from flowserver.base.limits import Limits
-from flowserver.base.threads import Threads
+from flowserver.concurrency.threads import Threads
 from flowserver.store.sql.database import Database
 
 LIST_THREADS = 3

@@ -17,12 +17,12 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import FlowServerError
+from flowserver.concurrency.shutdown import drain
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.outbound import NotSent, Senders
 from flowserver.engine.deliveries.target_limits import TargetLimits
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
-from flowserver.engine.shutdown import drain
 from flowserver.machine.deliveries.destinations import Destination, read_destination
 from flowserver.machine.deliveries.retry_strategies import next_attempt_at
 from flowserver.store.invocations.changes import set_destination_status

@@ -13,6 +13,7 @@ from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.base.names import child_execution_id
 from flowserver.base.request_ids import call_request_id
+from flowserver.concurrency.shutdown import drain
 from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
@@ -25,7 +26,6 @@ from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.caller import Caller
 from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
-from flowserver.engine.shutdown import drain
 from flowserver.invokers.invocation import Invocation, Invoker, Replied
 from flowserver.language.graph import (
     ActionTarget,

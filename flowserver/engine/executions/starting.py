@@ -19,8 +19,8 @@ from flowserver.base.errors import (
 from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, load_json_object
 from flowserver.base.limits import Limits
 from flowserver.base.names import NAME_RULE, is_execution_name, is_name
-from flowserver.base.sharing import shared
-from flowserver.base.threads import Threads
+from flowserver.concurrency.futures import shared
+from flowserver.concurrency.threads import Threads
 from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, ReceiptKind
 from flowserver.engine.context import EngineContext
 from flowserver.machine.messages import Start

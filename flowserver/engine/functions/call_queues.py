@@ -12,9 +12,9 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
+from flowserver.concurrency.keyed_semaphore import KeyedSemaphore
 from flowserver.engine.commit.retry import retry_until_available
-from flowserver.engine.functions.call_slots import CallSlot, CallSlots
-from flowserver.engine.functions.keyed_semaphore import Callee, KeyedSemaphore
+from flowserver.engine.functions.call_slots import Callee, CallSlot, CallSlots
 from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup
 from flowserver.invokers.invocation import Endpoint
 
@@ -167,7 +167,7 @@ class CallQueues(Generic[K]):
         """The function's own slots, None without a limit, and the name under which slots of the node are taken."""
         if not isinstance(found, Endpoint):
             return None, queue.called
-        return self._slots.concurrency.of(found), found.registered_as
+        return self._slots.function_limits.of(found), found.registered_as
 
     async def _look_up(self, queue: QueueKey) -> Lookup | None:
         if not queue.is_function:
@@ -195,16 +195,16 @@ class CallQueues(Generic[K]):
 
     def _check_room(self, queue: QueueKey, found: Lookup | None) -> None:
         """Refuse the newest keys while more calls of the function wait, here and outside of these queues, than may."""
-        concurrency = self._slots.concurrency
-        limit = concurrency.of(found) if isinstance(found, Endpoint) else None
+        limits = self._slots.function_limits
+        limit = limits.of(found) if isinstance(found, Endpoint) else None
         if self._refuse is None or limit is None or not isinstance(found, Endpoint):
             return
-        room = concurrency.room(found) - limit.waiting + self._at_limits[queue.called]
+        room = limits.room(found) - limit.waiting + self._at_limits[queue.called]
         keys = self._queues.get(queue)
         while keys and self._waiting[queue.called] > room:
             key, _ = keys.popitem()
             self._count_down(queue)
-            self._refuse(key, concurrency.refusal(found))
+            self._refuse(key, limits.refusal(found))
 
     def _count_down(self, queue: QueueKey) -> None:
         self._waiting[queue.called] -= 1

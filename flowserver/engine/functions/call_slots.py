@@ -1,16 +1,19 @@
 """Slots for the calls under way on this node: every call holds one, whether of a step, an invocation or a caller.
 
-A function with a limit of its own (`concurrency.py`) has slots too. A call takes its function's slot first, since while
-it waits for that it keeps no other function waiting; and then one of the node, in which callees and flows have shares
-(`keyed_semaphore.py`).
+A function with a limit of its own (`function_limits.py`) has slots too. A call takes its function's slot first, since
+while it waits for that it keeps no other function waiting; and then one of the node, in which callees and flows have
+shares (`concurrency/keyed_semaphore.py`).
 """
 
 import asyncio
 from collections.abc import Callable
 
 from flowserver.base.limits import Limits
-from flowserver.engine.functions.concurrency import Concurrency
-from flowserver.engine.functions.keyed_semaphore import Callee, KeyedSemaphore
+from flowserver.concurrency.keyed_semaphore import KeyedSemaphore
+from flowserver.engine.functions.function_limits import FunctionLimits
+
+Callee = tuple[str, ...]
+"""What is called: a function as it is registered, or another target by its name."""
 
 
 class CallSlot:
@@ -37,7 +40,7 @@ class CallSlots:
 
     def __init__(self, limits: Limits, nodes: Callable[[], int]) -> None:
         """`nodes` says how many nodes there are; they share the slots of functions."""
-        self.concurrency = Concurrency(limits, nodes)
+        self.function_limits = FunctionLimits(limits, nodes)
         self._slots = KeyedSemaphore(limits.invocations_in_flight_max, limits.in_flight_share_percent)
         self.callers_waiting = 0
         """How many wait for a slot of the node, call queues not counted."""
@@ -50,7 +53,7 @@ class CallSlots:
     @property
     def are_crowded(self) -> bool:
         """Whether a call waits for a slot, of the node or of a function."""
-        return self._slots.waiting > 0 or self.concurrency.is_crowded
+        return self._slots.waiting > 0 or self.function_limits.is_crowded
 
     def acquire_now(self, flow_name: str, callee: Callee, limit: KeyedSemaphore | None = None) -> CallSlot | None:
         """Take a slot of the node; None if that needs waiting.

@@ -7,7 +7,7 @@ counts.
 import asyncio
 import logging
 
-from flowserver.base.sharing import shared
+from flowserver.concurrency.futures import shared
 from flowserver.invokers.invocation import Endpoint, Failed, Invoker
 from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.messages import Failure

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from flowserver.base.sharing import shared
+from flowserver.concurrency.futures import shared
 from flowserver.engine.commit.reader import Reader
 from flowserver.invokers.endpoints import HOOK_SECONDS_DEFAULT
 from flowserver.invokers.invocation import Endpoint

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from flowserver.base.errors import ResourceThrottled
+from flowserver.concurrency.shutdown import drain
 from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
@@ -20,7 +21,6 @@ from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
 from flowserver.engine.invocations.transitions import call_of, change_by, outcome_of_reply
 from flowserver.engine.invocations.writes import save_in
-from flowserver.engine.shutdown import drain
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import (
     AttemptBegan,

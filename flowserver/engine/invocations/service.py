@@ -118,7 +118,7 @@ class Invocations:
         self._clock = context.clock
         self._lease = context.lease
         self._registry = registry
-        self._concurrency = slots.concurrency
+        self._function_limits = slots.function_limits
         self._callbacks = callbacks
         self._listener = listener
         self.settings = AsyncSettings(self._reader)
@@ -155,7 +155,8 @@ class Invocations:
         return row
 
     def _check_room(self, new: NewInvocation, endpoint: Endpoint) -> None:
-        if self._queues.length(QueueKey.of(new.called)) + self._coming[new.called] >= self._concurrency.room(endpoint):
+        waiting = self._queues.length(QueueKey.of(new.called)) + self._coming[new.called]
+        if waiting >= self._function_limits.room(endpoint):
             raise ResourceThrottled(f"too many invocations of function '{new.function}' wait")
 
     def _came(self, function: FunctionKey) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from flowserver.base.sharing import resolve
+from flowserver.concurrency.futures import resolve
 from flowserver.store.queues.messages import QueueMessage
 
 

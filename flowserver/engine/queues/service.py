@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
-from flowserver.base.sharing import resolve
+from flowserver.concurrency.futures import resolve
 from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.context import EngineContext
 from flowserver.engine.queues.broker_queues import publish

@@ -9,7 +9,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
-from flowserver.base.sharing import shared
+from flowserver.concurrency.futures import shared
 from flowserver.engine.commit.reader import Reader
 from flowserver.store.queues.messages import Sight, look_at
 

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, insert, literal_column, select
 
-from flowserver.base.background_throttle import yield_to_writer
 from flowserver.base.json_values import dump_json, load_stored_json, text_bytes
+from flowserver.concurrency.background_throttle import yield_to_writer
 from flowserver.machine.events import Event, EventType
 from flowserver.store.executions.history_values import INSERT_PART, KnownParts, PartId, PartReader, part_row
 from flowserver.store.schema.tables import histories

@@ -30,7 +30,7 @@ def one_slot() -> CallSlots:
 
 async def test_a_call_that_finds_the_node_full_holds_no_slot_of_its_function() -> None:
     slots = one_slot()
-    limit = slots.concurrency.admit(endpoint(1))
+    limit = slots.function_limits.admit(endpoint(1))
     assert limit is not None
     other = slots.acquire_now("f", SHIP)
     assert other is not None and limit.acquire_now()
@@ -48,7 +48,7 @@ async def test_a_call_that_finds_the_node_full_holds_no_slot_of_its_function() -
 
 async def test_both_slots_are_released_once() -> None:
     slots = one_slot()
-    limit = slots.concurrency.admit(endpoint(2))
+    limit = slots.function_limits.admit(endpoint(2))
     assert limit is not None and limit.acquire_now() and limit.acquire_now()
     slot = slots.acquire_now("f", PAY, limit)
     assert slot is not None
@@ -59,16 +59,16 @@ async def test_both_slots_are_released_once() -> None:
 
 async def test_nodes_share_the_slots_of_a_function() -> None:
     nodes = 4
-    concurrency = CallSlots(Limits(), lambda: nodes).concurrency
-    assert [concurrency.room(endpoint(each)) for each in (8, 7, 1)] == [2, 1, 1]
+    limits = CallSlots(Limits(), lambda: nodes).function_limits
+    assert [limits.room(endpoint(each)) for each in (8, 7, 1)] == [2, 1, 1]
     nodes = 1
-    assert concurrency.room(endpoint(8)) == 8
+    assert limits.room(endpoint(8)) == 8
 
 
 async def test_a_caller_that_may_not_wait_is_refused() -> None:
-    concurrency = one_slot().concurrency
-    limit = concurrency.admit(endpoint(1))
+    limits = one_slot().function_limits
+    limit = limits.admit(endpoint(1))
     assert limit is not None and limit.acquire_now()
     with pytest.raises(ResourceExhausted, match="no more calls may wait"):
-        concurrency.admit(endpoint(1))
-    assert concurrency.admit(endpoint(1, waiting_max=1)) is limit
+        limits.admit(endpoint(1))
+    assert limits.admit(endpoint(1, waiting_max=1)) is limit

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from flowserver.base.background_throttle import PAUSE_SECONDS_MAX, REST, SLICE_SECONDS, WAIT_SLICES, Background
+from flowserver.concurrency.background_throttle import PAUSE_SECONDS_MAX, REST, SLICE_SECONDS, WAIT_SLICES, Background
 
 
 class Thread:

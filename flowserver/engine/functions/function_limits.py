@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from flowserver.base.errors import ResourceExhausted
 from flowserver.base.limits import Limits
-from flowserver.engine.functions.keyed_semaphore import KeyedSemaphore
+from flowserver.concurrency.keyed_semaphore import KeyedSemaphore
 from flowserver.invokers.invocation import Endpoint
 
 
-class Concurrency:
+class FunctionLimits:
     """A semaphore for each function that has a limit, by registration. First come, first served."""
 
     def __init__(self, limits: Limits, nodes: Callable[[], int]) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from flowserver.engine.functions.keyed_semaphore import KeyedSemaphore
+from flowserver.concurrency.keyed_semaphore import KeyedSemaphore
 
 PAY, SHIP = ("shop", "pay"), ("shop", "ship")
 

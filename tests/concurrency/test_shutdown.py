@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from flowserver.base.errors import ServiceUnavailable
-from flowserver.engine.shutdown import InterruptibleWork
+from flowserver.concurrency.shutdown import InterruptibleWork
 
 
 async def done() -> str:
