@@ -126,20 +126,18 @@ class AliasOperations:
 
     async def delete(self, flow_name: str, name: str, *, precondition: Precondition = UNCONDITIONAL) -> None:
         """Delete an alias; executions that it has started go on. Raises FlowAliasNotExists, PreconditionFailed."""
-        was_there = False
 
-        def write(connection: Connection) -> None:
-            nonlocal was_there
+        def write(connection: Connection, was_there: bool | None) -> bool:
             flow = require_flow(connection, flow_name, lock=True)
             found = find_alias(connection, flow.flow_id, name)
             if found is not None:
                 precondition.check_alias(found)
                 delete_alias(connection, flow.flow_id, name)
-                was_there = True
-            elif not was_there:  # else a first try was committed although its answer was lost
+            elif not was_there:
                 raise _no_alias(flow_name, name)
+            return True
 
-        await self._engine.committer.write(write, by_caller=True)
+        await self._engine.committer.write_once(write, by_caller=True)
 
     def _new(self, name: str, routes: Sequence[Route], description: str) -> AliasRow:
         if not is_alias_name(name):
@@ -152,14 +150,12 @@ class AliasOperations:
     async def _change(self, flow_name: str, name: str, make: Change) -> tuple[AliasRow, bool]:
         """Write what `make` returns; also returns whether the alias is new."""
         most = self._engine.limits.flow_aliases_max
-        tried: tuple[AliasRow, bool] | None = None
 
-        def write(connection: Connection) -> tuple[AliasRow, bool]:
-            nonlocal tried
+        def write(connection: Connection, earlier: tuple[AliasRow, bool] | None) -> tuple[AliasRow, bool]:
             flow = require_flow(connection, flow_name, lock=True)
             found = find_alias(connection, flow.flow_id, name)
-            if tried is not None and found == tried[0]:
-                return tried  # a first try was committed although its answer was lost
+            if earlier is not None and found == earlier[0]:
+                return earlier
             alias = make(found)
             _check_versions(connection, flow, alias.routing)
             if found is not None:
@@ -168,10 +164,9 @@ class AliasOperations:
                 raise ResourceThrottled(f"flow {flow_name} has {most} aliases already; delete some first")
             else:
                 insert_alias(connection, flow.flow_id, alias)
-            tried = alias, found is None
-            return tried
+            return alias, found is None
 
-        return await self._engine.committer.write(write, by_caller=True)
+        return await self._engine.committer.write_once(write, by_caller=True)
 
 
 def _routing(routes: Sequence[Route]) -> Routing:

@@ -167,14 +167,11 @@ class ExecutionOperations:
         Raises FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, ExecutionNotParked.
         """
         row = await self._find(flow_name, name, by_caller=True)
-        was_parked = False
 
-        def change(connection: Connection) -> bool:
-            nonlocal was_parked
-            was_parked = unpark_execution(connection, row.execution_id) or was_parked
-            return was_parked  # perhaps by a first try that was committed although its answer was lost
+        def change(connection: Connection, was_parked: bool | None) -> bool:
+            return unpark_execution(connection, row.execution_id) or bool(was_parked)
 
-        if not await self._engine.committer.write(change, by_caller=True):
+        if not await self._engine.committer.write_once(change, by_caller=True):
             if (await self._find(flow_name, name)).status is not Status.RUNNING:
                 raise ExecutionAlreadyCompleted(f"execution {name} of flow {flow_name} has already ended")
             raise ExecutionNotParked(f"execution {name} of flow {flow_name} is not parked")

@@ -143,17 +143,14 @@ class FlowOperations:
         if change.definition is not None:
             warnings = await self.validate(change.definition, strict=strict)
         now = self._engine.clock.now_ms()
-        first: FlowRow | None = None
 
-        def write(connection: Connection) -> FlowRow:
-            nonlocal first
+        def write(connection: Connection, earlier: FlowRow | None) -> FlowRow:
             flow = find_flow(connection, name, lock=True)  # another node may change other fields of it
-            if first is not None and (flow is None or flow == first or flow.flow_id != first.flow_id):
-                return first  # the first try was committed; or it was rolled back, and the flow is gone
-            first = _update(connection, _existing(flow, name), change, now, precondition)
-            return first
+            if earlier is not None and (flow is None or flow == earlier or flow.flow_id != earlier.flow_id):
+                return earlier  # it was committed; or it was rolled back, and the flow is gone
+            return _update(connection, _existing(flow, name), change, now, precondition)
 
-        return Deployed(await self._engine.committer.write(write, by_caller=True), False, warnings)
+        return Deployed(await self._engine.committer.write_once(write, by_caller=True), False, warnings)
 
     async def put(
         self,
@@ -188,21 +185,19 @@ class FlowOperations:
         Its running executions are stopped, and none can be read any more. Raises FlowNotExists, PreconditionFailed.
         """
         now = self._engine.clock.now_ms()
-        flow_id: str | None = None
 
-        def write(connection: Connection) -> None:
-            nonlocal flow_id
+        def write(connection: Connection, earlier: str | None) -> str:
             found = find_flow(connection, name, lock=True)
-            if flow_id is not None and (found is None or found.flow_id != flow_id):
-                return  # the first try was committed although its answer was lost; a flow of that name is a new one
+            if earlier is not None and (found is None or found.flow_id != earlier):
+                return earlier  # it was committed; a flow of that name is a new one
             flow = _existing(found, name)
-            precondition.check(flow)  # after a first try that was rolled back the flow may have changed
-            flow_id = flow.flow_id
-            delete_flow(connection, flow_id, now)
-            delete_schedules_of(connection, name, flow_id)
-            delete_versions_of(connection, flow_id)
+            precondition.check(flow)  # after a try that was rolled back the flow may have changed
+            delete_flow(connection, flow.flow_id, now)
+            delete_schedules_of(connection, name, flow.flow_id)
+            delete_versions_of(connection, flow.flow_id)
+            return flow.flow_id
 
-        await self._engine.committer.write(write, by_caller=True)
+        await self._engine.committer.write_once(write, by_caller=True)
         self._engine.recovery.sweep_soon()
 
     async def describe(self, name: str) -> FlowRow:

@@ -53,14 +53,10 @@ class EngineKeys:
     async def use_nonce(self, access_key_id: str, nonce: str, kept_ms: int) -> bool:
         """Remember a signature nonce for `kept_ms`, durably; False if it is remembered already."""
         expires_at = self._engine.clock.now_ms() + kept_ms
-        was_new = False
 
-        def change(connection: Connection) -> bool:
-            nonlocal was_new
+        def change(connection: Connection, was_new: bool | None) -> bool:
             if use_nonce(connection, access_key_id, nonce, expires_at):
-                was_new = True
                 return True
-            # If the answer of the commit was lost, a second try finds the row of the first.
-            return was_new and nonce_expires_at(connection, access_key_id, nonce) == expires_at
+            return bool(was_new) and nonce_expires_at(connection, access_key_id, nonce) == expires_at
 
-        return await self._engine.committer.write(change, by_caller=True)
+        return await self._engine.committer.write_once(change, by_caller=True)

@@ -166,15 +166,13 @@ class ScheduleOperations:
 
     async def delete(self, flow_name: str, name: str) -> None:
         """Delete a schedule; its executions go on. Raises FlowNotExists, ScheduleNotExists."""
-        was_there = False
 
-        def write(connection: Connection) -> None:
-            nonlocal was_there
-            was_there = delete_schedule(connection, flow_name, name) or was_there
-            if not was_there:  # nor at a first try that was committed although its answer was lost
+        def write(connection: Connection, was_there: bool | None) -> bool:
+            if not delete_schedule(connection, flow_name, name) and not was_there:
                 raise _missing(connection, flow_name, name)
+            return True
 
-        await self._engine.committer.write(write, by_caller=True)
+        await self._engine.committer.write_once(write, by_caller=True)
 
     async def describe(self, flow_name: str, name: str) -> Schedule:
         """The schedule; raises FlowNotExists, ScheduleNotExists."""

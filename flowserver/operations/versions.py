@@ -42,22 +42,18 @@ class VersionOperations:
         """
         check_description(description)
         now, most = self._engine.clock.now_ms(), self._engine.limits.flow_versions_max
-        first: int | None = None
 
-        def write(connection: Connection) -> tuple[VersionRow, bool]:
-            nonlocal first
+        def write(connection: Connection, earlier: tuple[VersionRow, bool] | None) -> tuple[VersionRow, bool]:
             flow = require_flow(connection, flow_name, lock=True)
             precondition.check(flow)
             newest = newest_version(connection, flow.flow_id)
             if newest is not None and (newest.definition_id, newest.description) == (flow.definition_id, description):
-                return newest, newest.version == first
+                return newest, earlier is not None and earlier[1] and earlier[0].version == newest.version
             if count_versions(connection, flow.flow_id) >= most:
                 raise ResourceThrottled(f"flow {flow_name} has {most} versions already; delete some first")
-            published = publish_version(connection, flow, description, now)
-            first = published.version
-            return published, True
+            return publish_version(connection, flow, description, now), True
 
-        return await self._engine.committer.write(write, by_caller=True)
+        return await self._engine.committer.write_once(write, by_caller=True)
 
     async def describe(self, flow_name: str, version: str) -> VersionRow:
         """The version with its definition; raises FlowVersionNotExists."""
@@ -88,19 +84,17 @@ class VersionOperations:
     async def delete(self, flow_name: str, version: str) -> None:
         """Delete a version. Raises FlowVersionNotExists, FlowVersionInUse (by an alias or a running execution)."""
         number = _number(flow_name, version)
-        was_there = False
 
-        def write(connection: Connection) -> None:
-            nonlocal was_there
+        def write(connection: Connection, was_there: bool | None) -> bool:
             flow = require_flow(connection, flow_name, lock=True)
             if hold_version(connection, flow.flow_id, number):
                 _check_unused(connection, flow, number)
                 delete_version(connection, flow.flow_id, number)
-                was_there = True
-            elif not was_there:  # else a first try was committed although its answer was lost
+            elif not was_there:
                 raise no_version(flow_name, version)
+            return True
 
-        await self._engine.committer.write(write, by_caller=True)
+        await self._engine.committer.write_once(write, by_caller=True)
 
     async def _read(self, flow_name: str, version: str) -> tuple[FlowRow, VersionRow]:
         find = partial(_require_version, flow_name=flow_name, version=version)

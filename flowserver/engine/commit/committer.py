@@ -120,6 +120,21 @@ class Committer:
         answer: T = await self._put(Write(change), by_caller=by_caller)
         return answer
 
+    async def write_once(self, change: Callable[[Connection, T | None], T], *, by_caller: bool = False) -> T:
+        """As `write`, for a change whose effect must not count as another's if the batch is tried again.
+
+        `change` also gets what its last try returned, which may be committed although the answer was lost; None if no
+        try has returned yet.
+        """
+        earlier: T | None = None
+
+        def attempt(connection: Connection) -> T:
+            nonlocal earlier
+            earlier = change(connection, earlier)
+            return earlier
+
+        return await self.write(attempt, by_caller=by_caller)
+
     @property
     def pending(self) -> int:
         """How many items wait for a later transaction."""

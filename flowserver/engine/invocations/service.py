@@ -56,6 +56,9 @@ log = logging.getLogger(__name__)
 STOPPED_AT_ONCE = 200
 """Invocations in one transaction, whose payloads are in memory meanwhile."""
 
+Unparked = tuple[HeldInvocation | None, bool]
+"""The invocation, if this try has unparked it; whether this try or an earlier one has."""
+
 _NOT_FOUND = {"FC.ServiceNotFound": ServiceNotFound, "FC.FunctionNotFound": FunctionNotFound}
 
 
@@ -245,20 +248,17 @@ class Invocations:
 
         If the cause of the failure remains, it is parked again.
         """
-        was_parked = False
 
-        def change(connection: Connection) -> HeldInvocation | None:
-            nonlocal was_parked
+        def change(connection: Connection, earlier: Unparked | None) -> Unparked:
             held = unpark_invocation(connection, service, function, invocation_id, self._lease.holder)
-            was_parked |= held is not None
-            return held
+            return held, held is not None or (earlier is not None and earlier[1])
 
-        held = await self._committer.write(change, by_caller=True)
+        held, was_parked = await self._committer.write_once(change, by_caller=True)
         if held is not None and not self._lease.is_leaving:
             self.take_over([held])
         else:
             self._listener.left_to_others()
-        return was_parked  # perhaps by an earlier attempt, whose commit succeeded although its reply was lost
+        return was_parked
 
     # For recovery
 
