@@ -14,11 +14,10 @@ damaged to load. `fair_queue` puts stops first.
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
@@ -29,28 +28,23 @@ from flowserver.engine.commit.items import (
     ENDING,
     Envelope,
     Item,
-    NewExecution,
     Receipt,
     ReceiptKind,
     RedriveRequest,
     Write,
 )
 from flowserver.engine.commit.redriving import prepare_redrive
+from flowserver.engine.commit.starts import Starts
 from flowserver.engine.commit.turns import history_bytes, make_turns
 from flowserver.language.graph import Flow
 from flowserver.machine.messages import Continue, Message, Redrive, Stop, TaskReplied
-from flowserver.machine.schedules.state import Schedule
-from flowserver.machine.state import Execution, Status
+from flowserver.machine.state import Execution
 from flowserver.machine.turn import OutcomeKind
 from flowserver.store.cluster.nodes import hold_lease
 from flowserver.store.executions.loading import StoredExecution, load_headers
-from flowserver.store.executions.reading import find_names, find_statuses, row_of_new
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback, park_execution, save_changes
-from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.invocations.callbacks import clear_invocation_callbacks
-from flowserver.store.schedules.turns import hold_versions, save_turns
 from flowserver.store.sql.prepared import execute_plain
-from flowserver.store.versions.resolving import Qualified, Resolved, is_latest, resolve_starts
 
 log = logging.getLogger(__name__)
 
@@ -100,13 +94,6 @@ class Batch:
         self._changes: dict[str, Changes] = {}
         self._more: set[str] = set()
         self._kept: Collection[str] = ()
-        self._flows: dict[str, FlowRow] = {}
-        self._taken: dict[tuple[str, str], tuple[str, Status]] = {}
-        self._begun: dict[str, Status] = {}
-        self._schedule_versions: dict[str, int] = {}
-        self._resolved: dict[str, Resolved] = {}
-        self._schedules: dict[str, Schedule] = {}
-        """Changed by the starts of executions, by the execution's id."""
         self._ending: set[str] = set()
         self._redriven: set[str] = set()
         self._held = 0
@@ -129,7 +116,7 @@ class Batch:
         self._ending = _ending(envelopes)
         self._redriven = {each.execution_id for each in envelopes if each.redrive is not None}
         self._load([envelope.execution_id for envelope in envelopes if envelope.new is None])
-        self._look_up_starts(news)
+        self._starts = Starts(self._connection, news, self._stored, self._tell)
         answers = self._do_all(items)
         self._left = {item.execution_id for item in items[len(answers) :] if isinstance(item, Envelope)}
         items = items[: len(answers)]
@@ -137,7 +124,7 @@ class Batch:
         answers = [self._revise(item, answer) for item, answer in zip(items, answers, strict=True)]
         changes = [each for each in self._changes.values() if each.is_saved]
         save_changes(self._connection, changes, self._context.lease.holder)
-        self._save_schedules()
+        self._starts.save(parked=self._broken)
         settled = _settled(items, answers)
         clear_callback(self._connection, [each.settles for each in settled if each.settles is not None])
         clear_invocation_callbacks(
@@ -195,71 +182,8 @@ class Batch:
 
     def _do(self, item: Item) -> Any:
         if isinstance(item, Envelope):
-            return self._tell(item) if item.new is None else self._start(item, item.new)
+            return self._tell(item) if item.new is None else self._starts.start(item, item.new)
         return self._write(item)
-
-    def _look_up_starts(self, news: list[NewExecution]) -> None:
-        """The flows to start, and the executions that have the names already, in one statement each."""
-        if not news:
-            return
-        self._flows = find_flows(self._connection, {new.flow_name for new in news})
-        asked = [
-            (flow.flow_id, new.name)
-            for new in news
-            if not new.name_is_unique and (flow := self._flows.get(new.flow_name)) is not None
-        ]
-        self._taken = find_names(self._connection, asked) if asked else {}
-        self._begun = find_statuses(self._connection, [new.execution_id for new in news if not new.name_is_unique])
-        qualified = [
-            Qualified(flow.flow_id, new.qualifier, new.execution_id)
-            for new in news
-            if new.qualifier is not None and not is_latest(new.qualifier) and (flow := self._flows.get(new.flow_name))
-        ]
-        self._resolved = resolve_starts(self._connection, qualified) if qualified else {}
-        turns = [new.turn.before.schedule_id for new in news if new.turn is not None]
-        if turns:
-            self._schedule_versions = hold_versions(self._connection, turns)
-
-    def _start(self, envelope: Envelope, new: NewExecution) -> Receipt:
-        flow = self._flows.get(new.flow_name)
-        if flow is None:
-            return Receipt(ReceiptKind.NO_FLOW)
-        if new.turn is not None and not self._takes_turn(new.execution_id, new.turn.before, new.turn.if_taken):
-            return Receipt(ReceiptKind.STALE)
-        key = (flow.flow_id, new.name)
-        if new.execution_id in self._begun:  # a repeated start whose first commit succeeded
-            return Receipt(ReceiptKind.EXISTS, existing=(new.execution_id, self._begun[new.execution_id]), flow=flow)
-        if key in self._taken:
-            return Receipt(ReceiptKind.EXISTS, existing=self._taken[key], flow=flow)
-        resolved = None
-        if not is_latest(new.qualifier):
-            resolved = self._resolved.get(new.execution_id)
-            if resolved is None:
-                self._schedules.pop(new.execution_id, None)
-                return Receipt(ReceiptKind.NO_VERSION)
-            flow = replace(flow, definition_id=resolved.definition_id, definition=resolved.definition)
-        stored = new.stored(flow, resolved)
-        self._stored[new.execution_id] = stored
-        receipt = self._tell(envelope)
-        if receipt.kind is ReceiptKind.APPLIED:
-            self._taken[key] = (new.execution_id, stored.execution.status)
-            if new.turn is not None:
-                self._schedules[new.execution_id] = new.turn.after
-        return msgspec.structs.replace(receipt, flow=flow, started=row_of_new(stored, flow))
-
-    def _takes_turn(self, execution_id: str, before: Schedule, changed: Schedule) -> bool:
-        """Whether the schedule is as the turn found it; if so, no other start of the batch takes that turn."""
-        if self._schedule_versions.get(before.schedule_id) != before.version:
-            return False
-        self._schedule_versions[before.schedule_id] += 1
-        self._schedules[execution_id] = changed
-        return True
-
-    def _save_schedules(self) -> None:
-        """Save them with the starts that were made; the schedule of a start that is parked does not change."""
-        changed = [each for execution_id, each in self._schedules.items() if execution_id not in self._broken]
-        if changed and save_turns(self._connection, changed) < len(changed):
-            raise VersionConflict
 
     def _write(self, write: Write) -> Any:
         execute_plain(self._connection, "SAVEPOINT item")  # SQLAlchemy's savepoints take 40 times as long
