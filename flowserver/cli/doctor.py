@@ -12,8 +12,8 @@ from flowserver.base.clock import Clock, SystemClock, format_instant
 from flowserver.cli.databases import open_ready_database, place_of
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import DatabaseUrl
-from flowserver.engine.executions.overdue import OVERDUE_MS
 from flowserver.operations.function_names import WITHOUT_SERVICE
+from flowserver.operations.stuck_executions import OVERDUE_MS
 from flowserver.store.executions.due import due_deadlines, due_timers, orphaned_tasks
 from flowserver.store.integrity.deep_checks import find_damage
 from flowserver.store.integrity.invariant import Repair

@@ -4,13 +4,14 @@ The system's look-up blocks its thread, for seconds if a name server does not an
 which also read the database, calls to a few such names would stop the whole server.
 """
 
-import asyncio
 import socket
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
+
+from flowserver.concurrency.threads import Threads
 
 THREADS_MAX = 8
 """How many names are looked up at once; further ones wait, and their calls' time-outs bound how long."""
@@ -23,20 +24,19 @@ class OwnThreadsResolver(AbstractResolver):
 
     def __init__(self, look_up: Callable[..., list[Any]] = socket.getaddrinfo) -> None:
         self._look_up = look_up
-        self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="resolver")
+        self._threads = Threads("resolver", THREADS_MAX)
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         """The addresses of a host; raises OSError if it has none."""
-        loop = asyncio.get_running_loop()
         kind, flags = socket.SOCK_STREAM, socket.AI_ADDRCONFIG
-        found = await loop.run_in_executor(self._threads, self._look_up, host, port, family, kind, 0, flags)
+        found = await self._threads.run(partial(self._look_up, host, port, family, kind, 0, flags))
         return [_result(host, *info) for info in found]
 
     async def close(self) -> None:
         """Take no more names; look-ups under way end by themselves."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
 
 
 def _result(

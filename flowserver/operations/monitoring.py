@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.engine import Engine
-from flowserver.engine.executions.overdue import Overdue
 from flowserver.operations.remembered import Remembered
+from flowserver.operations.stuck_executions import Overdue
 from flowserver.store.cluster.nodes import count_nodes
 from flowserver.store.executions.reading import count_parked, count_running
 from flowserver.store.integrity.space import used_bytes

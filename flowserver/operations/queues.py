@@ -22,7 +22,6 @@ from flowserver.base.limits import Limits
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.engine import Engine
 from flowserver.engine.queues.service import new_receipt
-from flowserver.engine.queues.writes import PRIORITY_DEFAULT, NewQueueMessage
 from flowserver.operations.paging import Page
 from flowserver.operations.texts import check_no_nul
 from flowserver.store.queues.messages import (
@@ -34,6 +33,7 @@ from flowserver.store.queues.messages import (
     peek_messages,
 )
 from flowserver.store.queues.queues import QueueRow, delete_queue, find_queue, insert_queue, list_queues, update_queue
+from flowserver.store.queues.writes import PRIORITY_DEFAULT, NewQueueMessage
 
 MESSAGE_BYTES_MIN = 1_024
 RETENTION_SECONDS_MIN = 60

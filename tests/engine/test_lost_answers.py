@@ -17,7 +17,6 @@ from flowserver.base.errors import (
 )
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.coalescer import Coalescer
-from flowserver.engine.queues.writes import Delete, NewQueueMessage, apply_writes
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import Route
 from flowserver.operations.flows import FlowChange
@@ -25,6 +24,7 @@ from flowserver.operations.keys import EngineKeys
 from flowserver.operations.preconditions import Precondition, etag_of, etag_of_alias
 from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.redrive_plans import RedriveWish
+from flowserver.store.queues.writes import Delete, NewQueueMessage, apply_writes
 from flowserver.store.schema.queue_tables import queue_messages
 from flowserver.store.schema.tables import executions, flows, nonces
 from flowserver.store.schema.version_tables import flow_aliases, flow_versions

@@ -24,7 +24,6 @@ LATER = {"aiohttp", "alembic", "fastapi", "httpx", "nats", "psycopg", "rich"}
 OWN_EXECUTORS = {
     "flowserver/engine/commit/committer.py",
     "flowserver/engine/commit/reader.py",
-    "flowserver/invokers/resolving.py",
 }
 """The modules that run work in an executor, each in one that it has made."""
 

@@ -10,10 +10,10 @@ from sqlalchemy import Connection
 from flowserver.base.clock import Clock
 from flowserver.engine.invocations.service import Invocations, NewInvocation
 from flowserver.engine.queues.service import Queues
-from flowserver.engine.queues.writes import NewQueueMessage
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress
 from flowserver.machine.deliveries.notifications import content_of
 from flowserver.store.queues.deliveries import Delivery, published_by
+from flowserver.store.queues.writes import NewQueueMessage
 
 _IDS = UUID("1a3b7a52-5b0a-5d0e-8f2b-0c7d6c1e4b11")
 """Name space of the ids made from those of deliveries; any fixed value does."""

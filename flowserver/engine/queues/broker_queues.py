@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from flowserver.base.errors import InvalidArgument
-from flowserver.engine.queues.writes import NewQueueMessage, md5_of
 from flowserver.invokers.brokers import BrokerMessage
 from flowserver.invokers.outlets import Outlets
 from flowserver.store.queues.messages import QueueMessage
+from flowserver.store.queues.writes import NewQueueMessage, md5_of
 
 PRIORITY_HEADER = "Flowserver-Priority"
 """Brokers know no priorities; a receiver can read this header."""

@@ -23,7 +23,9 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.queues.broker_queues import publish
 from flowserver.engine.queues.long_polls import LongPoll, LongPolls
 from flowserver.engine.queues.shared_scan import SharedScan
-from flowserver.engine.queues.writes import (
+from flowserver.invokers.outlets import Outlets
+from flowserver.store.queues.messages import QueueMessage, Receipt, Sight
+from flowserver.store.queues.writes import (
     Delete,
     Hide,
     NewQueueMessage,
@@ -34,8 +36,6 @@ from flowserver.engine.queues.writes import (
     messages_of,
     no_queue,
 )
-from flowserver.invokers.outlets import Outlets
-from flowserver.store.queues.messages import QueueMessage, Receipt, Sight
 from flowserver.store.sql.errors import reason_of
 
 log = logging.getLogger(__name__)

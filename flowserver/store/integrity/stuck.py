@@ -1,4 +1,4 @@
-"""Queries for executions that may be stuck; `engine/executions/overdue.py` decides which of them are."""
+"""Queries for executions that may be stuck; `operations/stuck_executions.py` decides which of them are."""
 
 from collections.abc import Collection
 

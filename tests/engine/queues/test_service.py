@@ -13,9 +13,9 @@ from sqlalchemy.exc import OperationalError
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.coalescer import GROUP_MAX
-from flowserver.engine.queues.writes import NewQueueMessage, QueueWrite, apply_writes
 from flowserver.operations.queues import QueueAttributes
 from flowserver.store.queues.messages import QueueMessage, Receipt, look_at
+from flowserver.store.queues.writes import NewQueueMessage, QueueWrite, apply_writes
 from flowserver.store.schema.queue_tables import queue_messages
 from tests.engine.held_threads import Gate
 from tests.engine.nodes import FragileDatabase, Node, running_node

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import update
 
-from flowserver.engine.executions.overdue import OVERDUE_MS, Overdue
 from flowserver.machine.state import Status, WaitKind
+from flowserver.operations.stuck_executions import OVERDUE_MS, Overdue
 from flowserver.store.cluster.nodes import register_node
 from flowserver.store.executions.saving import park_execution
 from flowserver.store.schema.tables import executions
