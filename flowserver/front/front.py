@@ -17,7 +17,7 @@ from flowserver.operations.access import AccessOperations
 from flowserver.server import is_rpc
 
 ACT = "act"
-"""What the engine's side calls carrying out an action (`Act`)."""
+"""What the engine's side calls carrying out an action (`ActionHandler`)."""
 
 
 class Front:

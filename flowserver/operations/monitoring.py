@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.engine import Engine
-from flowserver.operations.remembered import Remembered
+from flowserver.operations.cached_read import CachedRead
 from flowserver.operations.stuck_executions import Overdue
 from flowserver.store.cluster.nodes import count_nodes
 from flowserver.store.executions.reading import count_parked, count_running
@@ -41,13 +41,13 @@ class MonitoringOperations:
         self._engine = engine
         self._overdue = Overdue(engine.tokens)
         self._thread = Threads("monitoring")
-        self._census = Remembered(
+        self._census = CachedRead(
             lambda: self._thread.run(self._take_census),
             seconds=CENSUS_SECONDS,
             patience_seconds=PATIENCE_SECONDS,
             good_seconds=CENSUS_GOOD_SECONDS,
         )
-        self._probe = Remembered(
+        self._probe = CachedRead(
             self._try_once, seconds=PROBE_SECONDS, patience_seconds=PATIENCE_SECONDS, good_seconds=0, share_of_time=1
         )
         self._is_closed = is_wide

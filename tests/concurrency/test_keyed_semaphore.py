@@ -78,7 +78,7 @@ async def test_nothing_is_kept_of_cancelled_waiters() -> None:
     assert (got, slots.taken, slots.waiting, len(slots._waiters)) == (["h"], 1, 0, 0)
     await asyncio.gather(*tasks, return_exceptions=True)
     slots.release("h", PAY)
-    assert (slots._of_flows, slots._of_callees) == ({}, {})
+    assert (slots._of_owners, slots._of_resources) == ({}, {})
 
 
 # Shares

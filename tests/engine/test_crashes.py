@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select
 from flowserver.base.errors import ExecutionAlreadyExists
 from flowserver.base.limits import Limits
 from flowserver.machine.events import EventType
-from flowserver.machine.invocations.lifecycle import AttemptBegan, TurnCame
+from flowserver.machine.invocations.lifecycle import AttemptBegan, Dequeued
 from flowserver.machine.invocations.states import InvocationSettings
 from flowserver.machine.state import Status
 from flowserver.store.executions.listing import ExecutionFilter
@@ -285,7 +285,7 @@ async def test_asynchronous_calls_of_a_node_that_is_gone_are_made(
     open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
 ) -> None:
     database = open_database()
-    begun, none_left = (TurnCame(), AttemptBegan(), AttemptBegan(), AttemptBegan()), InvocationSettings(retries=0)
+    begun, none_left = (Dequeued(), AttemptBegan(), AttemptBegan(), AttemptBegan()), InvocationSettings(retries=0)
     row = invocation_row("key", "gone", *begun, service="shop", function="pay", payload=b'{"n":1}', settings=none_left)
     with database.write() as connection:
         insert_invocations(connection, [row])

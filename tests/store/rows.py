@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from flowserver.machine.events import Event, EventType
-from flowserver.machine.invocations.lifecycle import Happening, advance_invocation, submitted
+from flowserver.machine.invocations.lifecycle import InvocationMessage, advance_invocation, submitted
 from flowserver.machine.invocations.states import InvocationSettings
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.store.executions.loading import StoredExecution
@@ -93,12 +93,12 @@ def function_row(service: str, function: str, **changes: Any) -> FunctionRow:
     return FunctionRow(**{**values, **changes})
 
 
-def invocation_row(key: str, node_id: str | None = NODE, *happenings: Happening, **changes: Any) -> InvocationRow:
+def invocation_row(key: str, node_id: str | None = NODE, *messages: InvocationMessage, **changes: Any) -> InvocationRow:
     """A call of `s/f` that was submitted at 1 ms and to which these happened in the next one."""
     settings = changes.pop("settings", InvocationSettings())
     state = submitted(settings, changes.pop("created_at", 1))
-    for happening in happenings:
-        state = advance_invocation(state, happening, 2)
+    for message in messages:
+        state = advance_invocation(state, message, 2)
     values: dict[str, Any] = {
         "invocation_key": key,
         "node_id": None if state.is_over or state.wake_at is not None else node_id,

@@ -19,7 +19,7 @@ from flowserver.api.guard import check_change_by_get, check_open_request
 from flowserver.api.middleware import is_request_id
 from flowserver.api.permission import Check, WhileAllowed
 from flowserver.api.pieces import Header, send_pieces
-from flowserver.api.rpc.acting import Act
+from flowserver.api.rpc.action_handler import ActionHandler
 from flowserver.api.rpc.actions import ACTIONS, NOT_CARRIED_OUT
 from flowserver.api.rpc.parameters import given
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify
@@ -53,10 +53,12 @@ RETRY_AFTER_MS = 1_000
 
 
 class RpcRoute:
-    """Answers RPC requests; `act` does what they order."""
+    """Answers RPC requests; `handler` carries out their actions."""
 
-    def __init__(self, act: Act, access: AccessOperations, clock: Clock, allowed_hosts: Collection[str]) -> None:
-        self._act = act
+    def __init__(
+        self, handler: ActionHandler, access: AccessOperations, clock: Clock, allowed_hosts: Collection[str]
+    ) -> None:
+        self._handler = handler
         self._access = access
         self._clock = clock
         self._allowed_hosts = allowed_hosts
@@ -93,9 +95,9 @@ class RpcRoute:
         changes = state["changes"] = not name.startswith(READING)
         check = await self._check_caller(received, changes=changes)
         if name not in WAITING:
-            return await self._act(name, parameters, request_id)
+            return await self._handler(name, parameters, request_id)
         async with WhileAllowed(check):
-            return await self._act(name, parameters, request_id)
+            return await self._handler(name, parameters, request_id)
 
     async def _check_caller(self, received: SignedRequest, *, changes: bool) -> Check:
         """Raises a refusal, or returns how to ask once more whether the caller is allowed."""

@@ -27,10 +27,10 @@ from flowserver.machine.invocations.lifecycle import (
     AttemptFailed,
     AttemptSucceeded,
     CallEnded,
+    Dequeued,
     FunctionUnavailable,
-    Happening,
+    InvocationMessage,
     StopAsked,
-    TurnCame,
 )
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.machine.messages import Failure
@@ -190,19 +190,19 @@ class Runs:
         """Begin the next attempt, or end the invocation: one commit if the function is initialized."""
         refused = endpoint if isinstance(endpoint, Failure) else None
         if isinstance(endpoint, Endpoint) and not self._hooks.is_initialized(endpoint):
-            taken = await self._change(row, TurnCame())
+            taken = await self._change(row, Dequeued())
             if taken is None or not self._is_held(taken) or taken.state.status is InvocationStatus.STOPPING:
                 return taken
             row, refused = taken, await self._hooks.initialize(endpoint, row.request_id)
         if refused is None:
-            return await self._change(row, TurnCame(), AttemptBegan())
+            return await self._change(row, Dequeued(), AttemptBegan())
         if row.state.attempt:  # a retry: the attempt fails
             return await self._change(row, AttemptBegan(), AttemptFailed(refused.error, refused.cause, 0))
-        return await self._change(row, TurnCame(), FunctionUnavailable(refused.error, refused.cause))
+        return await self._change(row, Dequeued(), FunctionUnavailable(refused.error, refused.cause))
 
-    async def _change(self, row: InvocationRow, *happenings: Happening) -> InvocationRow | None:
+    async def _change(self, row: InvocationRow, *messages: InvocationMessage) -> InvocationRow | None:
         """Commit these changes. Returns the new row, or the stored one if another writer came first."""
-        change = change_by(row, happenings, self._clock.now_ms())
+        change = change_by(row, messages, self._clock.now_ms())
         if change.after is row:
             return row
         try:

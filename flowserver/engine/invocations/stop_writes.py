@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from flowserver.engine.invocations.transitions import change_by
 from flowserver.engine.invocations.writes import save_in
-from flowserver.machine.invocations.lifecycle import CallEnded, Happening, StopAsked
+from flowserver.machine.invocations.lifecycle import CallEnded, InvocationMessage, StopAsked
 from flowserver.store.cluster.nodes import PARKED_HOLDER
 from flowserver.store.invocations.changes import (
     InvocationRow,
@@ -20,7 +20,7 @@ from flowserver.store.invocations.changes import (
 )
 from flowserver.store.invocations.parked import find_header
 
-_STOPPED: tuple[Happening, ...] = (StopAsked(), CallEnded())
+_STOPPED: tuple[InvocationMessage, ...] = (StopAsked(), CallEnded())
 """No node works on it, so there is no call to wait for."""
 
 

@@ -8,17 +8,22 @@ from flowserver.base.limits import Limits
 from flowserver.engine.invocations.writes import Change
 from flowserver.invokers.invocation import Failed, Invocation, Reply
 from flowserver.invokers.replies import failure_in
-from flowserver.machine.invocations.lifecycle import AttemptFailed, AttemptSucceeded, Happening, advance_invocation
+from flowserver.machine.invocations.lifecycle import (
+    AttemptFailed,
+    AttemptSucceeded,
+    InvocationMessage,
+    advance_invocation,
+)
 from flowserver.machine.invocations.results import LATEST, destination_document
 from flowserver.store.invocations.changes import InvocationRow
 from flowserver.store.queues.deliveries import NewDelivery
 
 
-def change_by(row: InvocationRow, happenings: Iterable[Happening], now_ms: int) -> Change:
-    """The change by these happenings, in order; `after` is the same row if they change nothing."""
+def change_by(row: InvocationRow, messages: Iterable[InvocationMessage], now_ms: int) -> Change:
+    """The change by these messages, in order; `after` is the same row if they change nothing."""
     state = row.state
-    for happening in happenings:
-        state = advance_invocation(state, happening, now_ms)
+    for message in messages:
+        state = advance_invocation(state, message, now_ms)
     if state is row.state:
         return Change(row, row)
     rests = state.is_over or state.wake_at is not None

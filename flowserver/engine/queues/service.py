@@ -24,7 +24,7 @@ from flowserver.engine.queues.broker_queues import publish
 from flowserver.engine.queues.long_polls import LongPoll, LongPolls
 from flowserver.engine.queues.shared_scan import SharedScan
 from flowserver.invokers.outlets import Outlets
-from flowserver.store.queues.messages import QueueMessage, Receipt, Sight
+from flowserver.store.queues.messages import QueueMessage, Receipt, ScanResult
 from flowserver.store.queues.writes import (
     Delete,
     Hide,
@@ -122,12 +122,12 @@ class Queues:
         if queue in self._flowing and (messages := await self._take(queue, count, by_caller=by_caller)):
             return messages
         if not wait_seconds or self._is_full:
-            sight = await self._scan.see(queue, 1, by_caller=by_caller)
-            if sight is None:
+            found = await self._scan.scan(queue, 1, by_caller=by_caller)
+            if found is None:
                 raise no_queue(queue)
-            if sight.ready and (messages := await self._take(queue, count, by_caller=by_caller)):
+            if found.ready and (messages := await self._take(queue, count, by_caller=by_caller)):
                 return messages
-            wait_seconds = sight.polling_seconds if wait_seconds is None else 0
+            wait_seconds = found.polling_seconds if wait_seconds is None else 0
         return await self._wait(queue, count, wait_seconds) if wait_seconds else []
 
     async def delete(self, queue: str, receipts: Sequence[Receipt], *, by_caller: bool = False) -> list[bool]:
@@ -266,23 +266,23 @@ class Queues:
         try:
             while polls.is_stale and polls.waiting:
                 polls.is_stale = False
-                sight = await self._scan.see(queue, len(polls.waiting))
-                self._serve_all(queue, polls, sight)
+                found = await self._scan.scan(queue, len(polls.waiting))
+                self._serve_all(queue, polls, found)
         except (SQLAlchemyError, ResourceThrottled) as error:
             log.warning("the scan of queue %s for its long polls failed and is repeated: %s", queue, reason_of(error))
             self._wake_in(queue, polls, SCAN_SECONDS)
         finally:
             polls.scan = None
 
-    def _serve_all(self, queue: str, polls: LongPolls, sight: Sight | None) -> None:
-        if sight is None:
+    def _serve_all(self, queue: str, polls: LongPolls, found: ScanResult | None) -> None:
+        if found is None:
             while polls.waiting:
                 resolve(polls.waiting.popitem()[0].answer, no_queue(queue))
             return
-        self._serve(queue, sight.ready)
+        self._serve(queue, found.ready)
         seconds = SCAN_SECONDS
-        if sight.next_at is not None:
-            seconds = min(seconds, max(sight.next_at - self._clock.now_ms(), 0) / 1000)
+        if found.next_at is not None:
+            seconds = min(seconds, max(found.next_at - self._clock.now_ms(), 0) / 1000)
         self._wake_in(queue, polls, seconds)
 
     def _wake_in(self, queue: str, polls: LongPolls, seconds: float) -> None:

@@ -28,7 +28,7 @@ FIRST_PAUSE_MS: Final = 500
 # What happens
 
 
-class TurnCame(msgspec.Struct, frozen=True):
+class Dequeued(msgspec.Struct, frozen=True):
     """It is first in its queue and there is a free slot."""
 
 
@@ -66,7 +66,9 @@ class CallEnded(msgspec.Struct, frozen=True):
     """The call of an invocation that is being stopped is dropped, and its preStop hook, if any, has been called."""
 
 
-Happening = TurnCame | FunctionUnavailable | AttemptBegan | AttemptSucceeded | AttemptFailed | StopAsked | CallEnded
+InvocationMessage = (
+    Dequeued | FunctionUnavailable | AttemptBegan | AttemptSucceeded | AttemptFailed | StopAsked | CallEnded
+)
 
 
 def submitted(settings: InvocationSettings, now_ms: int) -> InvocationState:
@@ -75,10 +77,10 @@ def submitted(settings: InvocationSettings, now_ms: int) -> InvocationState:
     return InvocationState(_S.ENQUEUED, now_ms, settings, (event,))
 
 
-def advance_invocation(state: InvocationState, happening: Happening, now_ms: int) -> InvocationState:
+def advance_invocation(state: InvocationState, message: InvocationMessage, now_ms: int) -> InvocationState:
     """The state after a change. A change that comes too late, or twice, has no effect: it returns the same object."""
-    match happening, state.status:
-        case TurnCame(), _S.ENQUEUED:
+    match message, state.status:
+        case Dequeued(), _S.ENQUEUED:
             return _take(state, now_ms)
         case FunctionUnavailable(error, cause), _S.DEQUEUED:
             return _end(state, _S.INVALID, now_ms, error, cause)

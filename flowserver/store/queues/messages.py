@@ -68,7 +68,7 @@ class QueueMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ScanResult:
     """What a queue has to receive: how many messages are ready, up to a limit, and when (ms) the next one is.
 
     `polling_seconds` is how long a receive waits by default.
@@ -149,10 +149,10 @@ def change_visibility(
     return bool(fetch_all(connection, _CHANGE, {"b_queue": queue, "b_now": now_ms, "b_until": until_ms, **given}))
 
 
-def look_at(connection: Connection, queue: str, wanted: int, now_ms: int) -> Sight | None:
+def scan_queue(connection: Connection, queue: str, wanted: int, now_ms: int) -> ScanResult | None:
     """What a queue has to receive, counted up to `wanted`, in one statement; None if the queue does not exist."""
-    rows = fetch_all(connection, _LOOK, {"b_queue": queue, "b_now": now_ms, "b_limit": wanted})
-    return Sight(rows[0][0], min(wanted, rows[0][1] + rows[0][2]), rows[0][3]) if rows else None
+    rows = fetch_all(connection, _SCAN, {"b_queue": queue, "b_now": now_ms, "b_limit": wanted})
+    return ScanResult(rows[0][0], min(wanted, rows[0][1] + rows[0][2]), rows[0][3]) if rows else None
 
 
 def count_messages(connection: Connection, queue: str, now_ms: int) -> Counts:
@@ -249,7 +249,7 @@ def _count(found: Select[Any]) -> Any:
     return select(func.count()).select_from(some).scalar_subquery()
 
 
-_LOOK = select(
+_SCAN = select(
     queues.c.polling_seconds,
     _count(_READY),
     _count(_BACK.where(message.expires_at > _NOW)),

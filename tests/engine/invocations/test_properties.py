@@ -29,10 +29,10 @@ from flowserver.machine.invocations.lifecycle import (
     AttemptFailed,
     AttemptSucceeded,
     CallEnded,
+    Dequeued,
     FunctionUnavailable,
-    Happening,
+    InvocationMessage,
     StopAsked,
-    TurnCame,
 )
 from flowserver.machine.invocations.states import LEGAL, InvocationSettings, InvocationStatus
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node, remove_node
@@ -50,11 +50,11 @@ S = InvocationStatus
 NODES = ("a", "b")
 QUEUE = "acs:mns:::queues/results"
 
-NEXT: dict[InvocationStatus, Sequence[Sequence[Happening]]] = {
+NEXT: dict[InvocationStatus, Sequence[Sequence[InvocationMessage]]] = {
     S.ENQUEUED: [
-        (TurnCame(), AttemptBegan()),
-        (TurnCame(),),
-        (TurnCame(), FunctionUnavailable("FC.FunctionNotFound", "gone")),
+        (Dequeued(), AttemptBegan()),
+        (Dequeued(),),
+        (Dequeued(), FunctionUnavailable("FC.FunctionNotFound", "gone")),
     ],
     S.DEQUEUED: [(AttemptBegan(),), (FunctionUnavailable("FC.FunctionNotStarted", "no"),)],
     S.RUNNING: [
@@ -63,7 +63,7 @@ NEXT: dict[InvocationStatus, Sequence[Sequence[Happening]]] = {
         (StopAsked(),),
         (AttemptBegan(),),
     ],
-    S.RETRYING: [(TurnCame(), AttemptBegan()), (AttemptBegan(),)],
+    S.RETRYING: [(Dequeued(), AttemptBegan()), (AttemptBegan(),)],
     S.STOPPING: [(CallEnded(),), (AttemptSucceeded(b"{}", 5),)],
 }
 """What a node may go on with, by the state that it believes in; the first leads to an end."""

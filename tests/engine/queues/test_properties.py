@@ -26,8 +26,8 @@ from flowserver.store.queues.messages import (
     count_messages,
     delete_expired,
     delete_messages,
-    look_at,
     peek_messages,
+    scan_queue,
 )
 from flowserver.store.queues.queues import delete_queue, insert_queue
 from flowserver.store.queues.writes import Delete, Hide, NewQueueMessage, QueueWrite, Send, Take, apply_writes
@@ -180,14 +180,14 @@ class QueueMachine(RuleBasedStateMachine):
         with self.database.read() as connection:
             counts = count_messages(connection, "q", self.now)
             peeked = peek_messages(connection, "q", 100, self.now)
-            sight = look_at(connection, "q", 3, self.now)
+            found = scan_queue(connection, "q", 3, self.now)
         assert [each.message_id for each in peeked] == [each.id for each in active]
         alive = [each for each in hidden if each.expires_at > self.now]
         received = sum(each.dequeue_count > 0 for each in alive)
         assert counts == Counts(len(active), received, len(alive) - received)
-        assert sight is not None
-        assert sight.ready == min(3, len(active))
-        assert sight.next_at == min((each.visible_at for each in hidden), default=None)
+        assert found is not None
+        assert found.ready == min(3, len(active))
+        assert found.next_at == min((each.visible_at for each in hidden), default=None)
 
     # How it is done
 

@@ -14,7 +14,7 @@ from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrot
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.coalescer import GROUP_MAX
 from flowserver.operations.queues import QueueAttributes
-from flowserver.store.queues.messages import QueueMessage, Receipt, look_at
+from flowserver.store.queues.messages import QueueMessage, Receipt, scan_queue
 from flowserver.store.queues.writes import NewQueueMessage, QueueWrite, apply_writes
 from flowserver.store.schema.queue_tables import queue_messages
 from tests.engine.held_threads import Gate
@@ -246,7 +246,7 @@ async def test_who_asks_after_a_send_sees_it_though_others_are_just_looking(node
     first, second = Gate(), Gate()
 
     def look_first(connection: Connection) -> str:
-        look_at(connection, "q", 1, 0)  # from here on the transaction sees what there was before
+        scan_queue(connection, "q", 1, 0)  # from here on the transaction sees what there was before
         return second(connection)
 
     async with asyncio.TaskGroup() as asking:

@@ -10,10 +10,10 @@ from flowserver.machine.invocations.lifecycle import (
     AttemptFailed,
     AttemptSucceeded,
     CallEnded,
+    Dequeued,
     FunctionUnavailable,
-    Happening,
+    InvocationMessage,
     StopAsked,
-    TurnCame,
     advance_invocation,
     submitted,
 )
@@ -29,8 +29,8 @@ from flowserver.machine.invocations.states import (
 S = InvocationStatus
 BROKE = AttemptFailed("KeyError", "why", 7)
 RETURNED = AttemptSucceeded(b"{}", 7)
-HAPPENINGS: tuple[Happening, ...] = (
-    TurnCame(),
+MESSAGES: tuple[InvocationMessage, ...] = (
+    Dequeued(),
     FunctionUnavailable("FC.FunctionNotFound", "gone"),
     AttemptBegan(),
     RETURNED,
@@ -49,11 +49,13 @@ settings = st.builds(
 """How long a walk waits is drawn besides, so that some come too late."""
 
 
-def after(*happenings: Happening, settings: InvocationSettings | None = None, now_ms: int = 1_000) -> InvocationState:
+def after(
+    *messages: InvocationMessage, settings: InvocationSettings | None = None, now_ms: int = 1_000
+) -> InvocationState:
     state = submitted(settings or InvocationSettings(), now_ms)
-    for happening in happenings:
-        before, state = state, advance_invocation(state, happening, now_ms)
-        assert state is not before, (state.status, happening)
+    for message in messages:
+        before, state = state, advance_invocation(state, message, now_ms)
+        assert state is not before, (state.status, message)
     return state
 
 
@@ -63,15 +65,15 @@ def ways(state: InvocationState) -> list[tuple[InvocationStatus | None, Invocati
     return list(zip([None, *seen], seen, strict=False))
 
 
-@given(settings, st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.integers(0, 60_000))))
+@given(settings, st.lists(st.tuples(st.sampled_from(MESSAGES), st.integers(0, 60_000))))
 def test_whatever_happens_only_legal_ways_are_taken(
-    settings: InvocationSettings, walk: list[tuple[Happening, int]]
+    settings: InvocationSettings, walk: list[tuple[InvocationMessage, int]]
 ) -> None:
     now = 1_000
     state = submitted(settings, now)
-    for happening, pause in walk:
+    for message, pause in walk:
         now += pause
-        before, state = state, advance_invocation(state, happening, now)
+        before, state = state, advance_invocation(state, message, now)
         if before.is_over:
             assert state is before
         new = state.events[len(before.events) :]
@@ -85,15 +87,15 @@ def test_whatever_happens_only_legal_ways_are_taken(
 
 
 @given(settings, st.lists(st.sampled_from([BROKE, RETURNED, StopAsked()]), max_size=12))
-def test_whoever_goes_on_comes_to_an_end(settings: InvocationSettings, outcomes: list[Happening]) -> None:
+def test_whoever_goes_on_comes_to_an_end(settings: InvocationSettings, outcomes: list[InvocationMessage]) -> None:
     """From every reachable state, following the next action leads to an end."""
     state = submitted(settings, 0)
     for now in range(100):
         if state.is_over:
             return
         outcome = outcomes.pop() if outcomes else BROKE
-        following: dict[InvocationStatus, Happening] = {
-            S.ENQUEUED: TurnCame(),
+        following: dict[InvocationStatus, InvocationMessage] = {
+            S.ENQUEUED: Dequeued(),
             S.DEQUEUED: AttemptBegan(),
             S.RUNNING: outcome,
             S.RETRYING: AttemptBegan(),
@@ -106,15 +108,15 @@ def test_whoever_goes_on_comes_to_an_end(settings: InvocationSettings, outcomes:
 
 def test_every_way_of_the_table_can_be_taken() -> None:
     none_left = InvocationSettings(retries=0)
-    old = advance_invocation(after(now_ms=0), TurnCame(), 86_400_001)
+    old = advance_invocation(after(now_ms=0), Dequeued(), 86_400_001)
     lives = [
-        after(TurnCame(), AttemptBegan(), RETURNED),
-        after(TurnCame(), AttemptBegan(), BROKE, AttemptBegan(), RETURNED),
-        after(TurnCame(), AttemptBegan(), BROKE, settings=none_left),
-        after(TurnCame(), FunctionUnavailable("FC.FunctionNotFound", "gone")),
-        after(TurnCame(), AttemptBegan(), StopAsked(), CallEnded()),
-        after(TurnCame(), AttemptBegan(), BROKE, StopAsked()),
-        after(TurnCame(), StopAsked()),
+        after(Dequeued(), AttemptBegan(), RETURNED),
+        after(Dequeued(), AttemptBegan(), BROKE, AttemptBegan(), RETURNED),
+        after(Dequeued(), AttemptBegan(), BROKE, settings=none_left),
+        after(Dequeued(), FunctionUnavailable("FC.FunctionNotFound", "gone")),
+        after(Dequeued(), AttemptBegan(), StopAsked(), CallEnded()),
+        after(Dequeued(), AttemptBegan(), BROKE, StopAsked()),
+        after(Dequeued(), StopAsked()),
         after(StopAsked()),
         old,
     ]
@@ -124,7 +126,7 @@ def test_every_way_of_the_table_can_be_taken() -> None:
 
 
 def test_pauses_double() -> None:
-    state, pauses = after(TurnCame(), AttemptBegan(), settings=InvocationSettings(retries=8)), []
+    state, pauses = after(Dequeued(), AttemptBegan(), settings=InvocationSettings(retries=8)), []
     for _ in range(8):
         state = advance_invocation(state, BROKE, 0)
         pauses.append(state.wake_at)
@@ -136,49 +138,49 @@ def test_pauses_double() -> None:
 
 def test_age_counts_until_the_turn_comes_and_no_longer() -> None:
     fresh = submitted(InvocationSettings(age_seconds=10), 0)
-    taken = advance_invocation(fresh, TurnCame(), 10_000)
+    taken = advance_invocation(fresh, Dequeued(), 10_000)
     assert taken.status is S.DEQUEUED
     assert advance_invocation(taken, AttemptBegan(), 99_000).status is S.RUNNING
-    late = advance_invocation(fresh, TurnCame(), 10_001)
+    late = advance_invocation(fresh, Dequeued(), 10_001)
     assert [event.status for event in late.events] == [S.ENQUEUED, S.DEQUEUED, S.EXPIRED]
     assert late.error == "FC.InvocationExpired"
 
 
 def test_a_lost_call_is_made_again_under_the_next_number() -> None:
-    running = after(TurnCame(), AttemptBegan())
+    running = after(Dequeued(), AttemptBegan())
     again = advance_invocation(running, AttemptBegan(), 9_000)
     assert (again.status, again.attempt, again.retries, again.events) == (S.RUNNING, 2, 0, running.events)
 
 
 def test_stop_wins_over_an_answer_that_comes_later() -> None:
-    stopping = advance_invocation(after(TurnCame(), AttemptBegan()), StopAsked(), 2_000)
+    stopping = advance_invocation(after(Dequeued(), AttemptBegan()), StopAsked(), 2_000)
     assert stopping.status is S.STOPPING
     for outcome in (CallEnded(), RETURNED, BROKE):
         assert advance_invocation(stopping, outcome, 3_000).status is S.STOPPED
-    returned = after(TurnCame(), AttemptBegan(), RETURNED)
+    returned = after(Dequeued(), AttemptBegan(), RETURNED)
     for state in (stopping, returned):
         assert advance_invocation(state, StopAsked(), 3_000) is state
 
 
 @pytest.mark.parametrize(
-    ("happenings", "target"),
+    ("messages", "target"),
     [
-        ((TurnCame(), AttemptBegan(), RETURNED), "good"),
-        ((TurnCame(), AttemptBegan(), BROKE), "bad"),
-        ((TurnCame(), FunctionUnavailable("FC.FunctionNotFound", "gone")), "bad"),
+        ((Dequeued(), AttemptBegan(), RETURNED), "good"),
+        ((Dequeued(), AttemptBegan(), BROKE), "bad"),
+        ((Dequeued(), FunctionUnavailable("FC.FunctionNotFound", "gone")), "bad"),
         ((StopAsked(),), "bad"),
     ],
 )
-def test_where_results_go(happenings: tuple[Happening, ...], target: str) -> None:
+def test_where_results_go(messages: tuple[InvocationMessage, ...], target: str) -> None:
     settings = InvocationSettings(retries=0, on_success="good", on_failure="bad")
-    assert after(*happenings, settings=settings).destination == target
-    assert after(*happenings, settings=InvocationSettings(retries=0)).destination is None
+    assert after(*messages, settings=settings).destination == target
+    assert after(*messages, settings=InvocationSettings(retries=0)).destination is None
 
 
 def test_what_is_kept_of_the_last_attempt() -> None:
-    failed = after(TurnCame(), AttemptBegan(), BROKE)
+    failed = after(Dequeued(), AttemptBegan(), BROKE)
     assert (failed.error, failed.cause, failed.duration_ms) == ("KeyError", "why", 7)
-    running = advance_invocation(after(TurnCame()), AttemptBegan(), 2_000)
+    running = advance_invocation(after(Dequeued()), AttemptBegan(), 2_000)
     stopping = advance_invocation(running, StopAsked(), 2_300)
     assert advance_invocation(stopping, CallEnded(), 2_500).duration_ms == 500
     assert advance_invocation(stopping, CallEnded(), 1_999).duration_ms == 0, "the clock was set back"

@@ -9,10 +9,10 @@ from flowserver.machine.invocations.lifecycle import (
     AttemptFailed,
     AttemptSucceeded,
     CallEnded,
+    Dequeued,
     FunctionUnavailable,
-    Happening,
+    InvocationMessage,
     StopAsked,
-    TurnCame,
     advance_invocation,
 )
 from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
@@ -31,7 +31,7 @@ from flowserver.store.sql.database import Database
 from tests.store.rows import invocation_row
 
 S = InvocationStatus
-BEGUN = (TurnCame(), AttemptBegan())
+BEGUN = (Dequeued(), AttemptBegan())
 RETURNED = AttemptSucceeded(b"\x00\xff", 7)
 BROKE = AttemptFailed("Key\0Error", "half \ud800", 7)
 
@@ -45,10 +45,10 @@ def found(database: Database, key: str) -> InvocationRow:
     return database.run_read(lambda connection: find_invocations(connection, [key]))[key]
 
 
-def then(row: InvocationRow, *happenings: Happening, node_id: str | None = None) -> InvocationRow:
+def then(row: InvocationRow, *messages: InvocationMessage, node_id: str | None = None) -> InvocationRow:
     state = row.state
-    for happening in happenings:
-        state = advance_invocation(state, happening, 5)
+    for message in messages:
+        state = advance_invocation(state, message, 5)
     return replace(row, state=state, node_id=node_id, callback_due=state.is_over and row.callback_token is not None)
 
 
@@ -84,11 +84,11 @@ def test_the_same_key_is_the_same_invocation_and_an_id_is_taken_once(database: D
 
 
 @pytest.mark.parametrize(
-    ("before", "happenings"),
+    ("before", "messages"),
     [
-        ((), (TurnCame(),)),
+        ((), (Dequeued(),)),
         ((), BEGUN),
-        ((TurnCame(),), (FunctionUnavailable("FC.FunctionNotFound", "gone"),)),
+        ((Dequeued(),), (FunctionUnavailable("FC.FunctionNotFound", "gone"),)),
         (BEGUN, (RETURNED,)),
         (BEGUN, (BROKE,)),
         (BEGUN, (AttemptBegan(),)),
@@ -98,12 +98,12 @@ def test_the_same_key_is_the_same_invocation_and_an_id_is_taken_once(database: D
     ],
 )
 def test_every_change_is_read_as_it_was_written(
-    database: Database, before: tuple[Happening, ...], happenings: tuple[Happening, ...]
+    database: Database, before: tuple[InvocationMessage, ...], messages: tuple[InvocationMessage, ...]
 ) -> None:
     row = invocation_row("k", "node-1", *before, callback_token="token")
     rest = invocation_row("rest", "node-1", *before)
     keep(database, row, rest)
-    after = then(row, *happenings)
+    after = then(row, *messages)
     if not after.state.is_over and after.state.wake_at is None:
         after = replace(after, node_id="node-1")
     with database.write() as connection:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import select, update
 
-from flowserver.machine.invocations.lifecycle import AttemptBegan, AttemptFailed, AttemptSucceeded, StopAsked, TurnCame
+from flowserver.machine.invocations.lifecycle import AttemptBegan, AttemptFailed, AttemptSucceeded, Dequeued, StopAsked
 from flowserver.store.cluster.nodes import register_node
 from flowserver.store.invocations.callbacks import clear_invocation_callbacks, invocations_with_callback_due
 from flowserver.store.invocations.changes import (
@@ -35,7 +35,7 @@ from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.sql.database import Database
 from tests.store.rows import invocation_row
 
-BEGUN = (TurnCame(), AttemptBegan())
+BEGUN = (Dequeued(), AttemptBegan())
 RETURNED = AttemptSucceeded(b"{}", 7)
 BROKE = AttemptFailed("KeyError", "why", 7)
 

@@ -9,16 +9,16 @@ from flowserver.store.queues.messages import (
     READIED_AT_ONCE,
     Counts,
     QueueMessage,
-    Sight,
+    ScanResult,
     any_expired,
     change_visibility,
     count_messages,
     delete_expired,
     delete_messages,
     delete_received,
-    look_at,
     peek_messages,
     receive_messages,
+    scan_queue,
     send_messages,
 )
 from flowserver.store.sql.database import Database
@@ -128,18 +128,18 @@ def test_what_has_come_back_keeps_its_place(database: Database) -> None:
 
 def test_a_look_counts_no_further_than_asked_and_finds_the_next_instant(database: Database) -> None:
     with database.write() as connection:
-        assert look_at(connection, "q", 1, NOW) is None
+        assert scan_queue(connection, "q", 1, NOW) is None
         keep_queue(connection, "q", polling_seconds=3)
-        assert look_at(connection, "q", 1, NOW) == Sight(3, 0, None)
+        assert scan_queue(connection, "q", 1, NOW) == ScanResult(3, 0, None)
         messages = [queue_message(name) for name in "ABC"]
         later = [queue_message(f"late{n}", visible_at=NOW + n) for n in (5, 9)]
         send_messages(connection, [("q", each) for each in (*messages, *later)], NOW)
-        assert look_at(connection, "q", 2, NOW) == Sight(3, 2, NOW + 5)
-        assert look_at(connection, "q", 16, NOW) == Sight(3, 3, NOW + 5)
-        sight = look_at(connection, "q", 16, NOW + 5)
-        assert sight == Sight(3, 4, NOW + 9)
+        assert scan_queue(connection, "q", 2, NOW) == ScanResult(3, 2, NOW + 5)
+        assert scan_queue(connection, "q", 16, NOW) == ScanResult(3, 3, NOW + 5)
+        found = scan_queue(connection, "q", 16, NOW + 5)
+        assert found == ScanResult(3, 4, NOW + 9)
         receive(connection, 3)
-        assert look_at(connection, "q", 1, NOW + 9) == Sight(3, 1, UNTIL)
+        assert scan_queue(connection, "q", 1, NOW + 9) == ScanResult(3, 1, UNTIL)
 
 
 def test_expired_messages_are_neither_seen_nor_kept(database: Database) -> None:
@@ -149,7 +149,7 @@ def test_expired_messages_are_neither_seen_nor_kept(database: Database) -> None:
         assert not any_expired(connection, NOW)
         assert any_expired(connection, NOW + 1)
         assert ids(peek_messages(connection, "q", 9, NOW + 2)) == ["old3", "recent"]
-        assert look_at(connection, "q", 9, NOW + 2) == Sight(0, 2, None)
+        assert scan_queue(connection, "q", 9, NOW + 2) == ScanResult(0, 2, None)
         assert count_messages(connection, "q", NOW + 2).active == 2
         assert ids(receive(connection, 1, now_ms=NOW + 2)) == ["old3"]
         assert delete_expired(connection, NOW + 3, 2) == 2
@@ -209,7 +209,7 @@ def test_every_statement_goes_by_an_index(database: Database) -> None:
         queries = [
             lambda c: receive(c, 3),
             lambda c: peek_messages(c, "q", 3, NOW + 1),
-            lambda c: look_at(c, "q", 3, NOW + 1),
+            lambda c: scan_queue(c, "q", 3, NOW + 1),
             lambda c: delete_received(c, "q", [("M00000", "r1")], NOW),
             lambda c: change_visibility(c, "q", "M00001", "r1", fresh="r2", until_ms=UNTIL, now_ms=NOW),
             lambda c: delete_expired(c, NOW, 9),

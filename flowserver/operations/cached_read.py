@@ -15,7 +15,7 @@ SHARE_OF_TIME = 20
 T = TypeVar("T")
 
 
-class Remembered(Generic[T]):
+class CachedRead(Generic[T]):
     """The cached result of a read, which is refreshed when a caller asks for it.
 
     The result is cached for `seconds`, or for `share_of_time` times as long as the read took; a failure for as long as
@@ -26,20 +26,20 @@ class Remembered(Generic[T]):
 
     def __init__(
         self,
-        look: Callable[[], Awaitable[T]],
+        read: Callable[[], Awaitable[T]],
         *,
         seconds: float,
         patience_seconds: float,
         good_seconds: float,
         share_of_time: int = SHARE_OF_TIME,
     ) -> None:
-        self._look = look
+        self._read = read
         self._seconds = seconds
         self._share_of_time = share_of_time
         self._patience_seconds = patience_seconds
         self._good_seconds = good_seconds
         self._value: T | None = None
-        self._seen_at = 0.0
+        self._read_at = 0.0
         self._until = 0.0
         self._task: asyncio.Task[None] | None = None
 
@@ -47,10 +47,10 @@ class Remembered(Generic[T]):
         """The result, as fresh as the class promises."""
         loop = asyncio.get_running_loop()
         if self._task is None and loop.time() >= self._until:
-            self._task = asyncio.create_task(self._refresh(), name="look")
+            self._task = asyncio.create_task(self._refresh(), name="cached read")
         if self._task is not None:
             done, _ = await asyncio.wait([self._task], timeout=self._patience_seconds)
-            if not done and loop.time() - self._seen_at > self._good_seconds:
+            if not done and loop.time() - self._read_at > self._good_seconds:
                 return None
         return self._value
 
@@ -58,15 +58,15 @@ class Remembered(Generic[T]):
         loop = asyncio.get_running_loop()
         began, share = loop.time(), 1
         try:
-            self._value = await self._look()
+            self._value = await self._read()
             share = self._share_of_time
         except SQLAlchemyError as error:
             log.warning("the database does not answer: %s", type(error).__name__)
             self._value = None
         except Exception:
-            log.exception("looking at the database failed")
+            log.exception("reading the database failed")
             self._value = None
         finally:
-            self._seen_at = loop.time()
-            self._until = self._seen_at + max(self._seconds, share * (self._seen_at - began))
+            self._read_at = loop.time()
+            self._until = self._read_at + max(self._seconds, share * (self._read_at - began))
             self._task = None

@@ -11,14 +11,14 @@ from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import dump_json_bytes
 from flowserver.operations.operations import Operations
 
-Act = Callable[[str, Mapping[str, str], str], Awaitable[list[bytes]]]
+ActionHandler = Callable[[str, Mapping[str, str], str], Awaitable[list[bytes]]]
 """Carry out one of ACTIONS with these parameters, under a request id; returns the pieces of the answer's body.
 
 A request that fails is a FlowServerError."""
 
 
-class Acting:
-    """An `Act` over the operations."""
+class LocalActionHandler:
+    """An `ActionHandler` over the operations."""
 
     def __init__(self, operations: Operations) -> None:
         self._operations = operations
