@@ -16,7 +16,7 @@ from flowserver.base.errors import (
     ScheduleNotExists,
 )
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.coalescer import Coalescer
+from flowserver.concurrency.coalescer import Coalescer
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import Route
 from flowserver.operations.flows import FlowChange

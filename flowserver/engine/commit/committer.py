@@ -135,6 +135,13 @@ class Committer:
 
         return await self.write(attempt, by_caller=by_caller)
 
+    def is_for_all(self, error: Exception) -> bool:
+        """Whether no change could be made at present: the database is away, or this node has lost its lease, or stops.
+
+        So a `Coalescer` does not try the changes of a failed group one by one.
+        """
+        return is_away(error) or isinstance(error, (LeaseLost, ResourceThrottled))
+
     @property
     def pending(self) -> int:
         """How many items wait for a later transaction."""

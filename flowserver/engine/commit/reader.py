@@ -2,7 +2,8 @@
 
 A thread, a connection and a transaction for each question would cost several times as much as the look-up. Lists,
 histories and other slow reads use `slow_reads`, so they delay no look-up. The reader has a connection of its own, so
-look-ups do not wait for a connection either.
+look-ups do not wait for a connection either. It begins its transactions itself and takes its questions in the event
+loop, so it has not the race that `concurrency/coalescer.py` solves.
 """
 
 import asyncio

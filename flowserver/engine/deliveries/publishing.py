@@ -7,7 +7,7 @@ from functools import cache, partial
 from sqlalchemy import Connection
 
 from flowserver.base.errors import FlowServerError, InvalidArgument, TopicNotExist
-from flowserver.engine.commit.coalescer import GROUP_MAX, Coalescer
+from flowserver.concurrency.coalescer import GROUP_MAX, Coalescer
 from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.worker import Deliveries
 from flowserver.machine.deliveries.destinations import TopicAddress

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import partial
 
 from flowserver.base.errors import ResourceThrottled
+from flowserver.concurrency.coalescer import Coalescer
 from flowserver.concurrency.shutdown import drain
-from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX

@@ -23,8 +23,8 @@ from flowserver.base.errors import (
     ResourceThrottled,
     ServiceNotFound,
 )
+from flowserver.concurrency.coalescer import Coalescer
 from flowserver.engine.callbacks import Callbacks
-from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_queues import CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots

@@ -17,8 +17,8 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
+from flowserver.concurrency.coalescer import Coalescer
 from flowserver.concurrency.futures import resolve
-from flowserver.engine.commit.coalescer import Coalescer
 from flowserver.engine.context import EngineContext
 from flowserver.engine.queues.broker_queues import publish
 from flowserver.engine.queues.long_polls import LongPoll, LongPolls

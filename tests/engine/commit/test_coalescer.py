@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import ResourceThrottled
-from flowserver.engine.commit.coalescer import GROUP_MAX, Coalescer
+from flowserver.concurrency.coalescer import GROUP_MAX, Coalescer
 from flowserver.engine.commit.committer import Committer
 from tests.engine.held_threads import Gate
 from tests.engine.nodes import Node

@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist, ResourceThrottled
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.coalescer import GROUP_MAX
+from flowserver.concurrency.coalescer import GROUP_MAX
 from flowserver.operations.queues import QueueAttributes
 from flowserver.store.queues.messages import QueueMessage, Receipt, scan_queue
 from flowserver.store.queues.writes import NewQueueMessage, QueueWrite, apply_writes

@@ -1,43 +1,46 @@
 """Makes many small changes as one write: changes that are added before the writer reaches them share its statements.
 
 The event loop adds changes to a deque; the writer's thread takes them as late as it can, inside its transaction. The
-flag `_is_requested` says that a write is queued at the committer and has not taken anything yet. Two rules replace a
+flag `_is_requested` says that a write is queued at the writer and has not taken anything yet. Two rules replace a
 lock:
 
 - The loop appends a change first and reads the flag second. The writer clears the flag first and takes second. So if
   the loop finds the flag set, the writer has not begun to take, and will find the change; if it finds the flag clear,
   it requests another write. In between the first write may take the change as well: then the second finds nothing,
   and does nothing.
-- A write takes once. If the committer repeats its transaction, the same changes are made again, and those that came
+- A write takes once. If the writer repeats its transaction, the same changes are made again, and those that came
   meanwhile belong to the next write.
 
 So each change is in exactly one write, changes are made in the order in which they were added, and a transaction holds
 one group of `GROUP_MAX` at most: what a full group leaves is requested when its answers are there. If a write fails
 before it took any change, no other write is queued, so all waiting changes fail with its error. If a group fails, each
 of its changes is tried alone, unless the error shows that no change could be made now.
-
-The reader (`engine/commit/reader.py`) begins its transactions itself and takes its questions in the event loop: it has
-neither this race nor a committer, so it does not use this class.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
-
-from sqlalchemy import Connection
+from typing import Any, Generic, Protocol, TypeVar
 
 from flowserver.base.errors import ResourceThrottled
 from flowserver.concurrency.futures import resolve
-from flowserver.engine.commit.committer import Committer
-from flowserver.store.cluster.nodes import LeaseLost
-from flowserver.store.sql.errors import is_away
 
 GROUP_MAX = 500
 """The weight of the changes in one transaction; a single change may weigh more."""
 
 K = TypeVar("K")
 A = TypeVar("A")
+T = TypeVar("T")
+
+
+class Writer(Protocol):
+    """Makes changes in transactions, in a thread of its own."""
+
+    async def write(self, change: Callable[[Any], T], /) -> T:
+        """Make a change, which gets the transaction; returns its result once that is durable. It may be tried again."""
+
+    def is_for_all(self, error: Exception, /) -> bool:
+        """Whether the error of a change shows that no other one could be made at present either."""
 
 
 class Coalescer(Generic[K, A]):
@@ -45,8 +48,8 @@ class Coalescer(Generic[K, A]):
 
     def __init__(
         self,
-        committer: Committer,
-        apply: Callable[[Connection, Sequence[K]], Sequence[A | Exception]],
+        writer: Writer,
+        apply: Callable[[Any, Sequence[K]], Sequence[A | Exception]],
         pending_max: int,
         weigh: Callable[[K], int] = lambda _: 1,
     ) -> None:
@@ -54,7 +57,7 @@ class Coalescer(Generic[K, A]):
 
         It may get the same changes again, after a try that may have been committed.
         """
-        self._committer = committer
+        self._writer = writer
         self._apply = apply
         self._pending_max = pending_max
         self._weigh = weigh
@@ -85,19 +88,19 @@ class Coalescer(Generic[K, A]):
         group: list[tuple[K, asyncio.Future[A]]] = []
         has_taken = False
 
-        def change(connection: Connection) -> Sequence[A | Exception]:
+        def change(transaction: Any) -> Sequence[A | Exception]:
             nonlocal has_taken
             if not has_taken:
                 has_taken = True
                 self._is_requested = False
                 self._take(group)
-            return self._apply(connection, [each for each, _ in group]) if group else []
+            return self._apply(transaction, [each for each, _ in group]) if group else []
 
         answers: Sequence[A | Exception]
         try:
-            answers = await self._committer.write(change)
+            answers = await self._writer.write(change)
         except Exception as error:
-            if has_taken and len(group) > 1 and not _is_for_all(error):
+            if has_taken and len(group) > 1 and not self._writer.is_for_all(error):
                 answers = await asyncio.gather(*(self._alone(each) for each, _ in group))
             else:
                 if not has_taken:
@@ -118,12 +121,7 @@ class Coalescer(Generic[K, A]):
 
     async def _alone(self, change: K) -> A | Exception:
         try:
-            (answer,) = await self._committer.write(lambda connection: self._apply(connection, [change]))
+            (answer,) = await self._writer.write(lambda transaction: self._apply(transaction, [change]))
         except Exception as error:
             return error
         return answer
-
-
-def _is_for_all(error: Exception) -> bool:
-    """Whether no change could be made at present: the database is away, or this node has lost its lease, or stops."""
-    return is_away(error) or isinstance(error, (LeaseLost, ResourceThrottled))
