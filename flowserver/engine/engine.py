@@ -250,6 +250,8 @@ class Engine:
             self.queues.scan_soon(queue)
         for key in notice.dropped:
             self.dispatcher.cancel(key)
+        for key in notice.dropped_unless_begun:
+            self.dispatcher.cancel(key, unless_begun=True)
 
     def lease_is_lost(self) -> None:
         """Commit an empty change: the writer finds that the lease is lost and takes a new one."""
@@ -316,10 +318,11 @@ class Engine:
         match command:
             case InvokeTask(scope_id=scope_id) if scope_id in execution.scopes:
                 self.dispatcher.dispatch(caller, command, execution.scopes[scope_id].document_bytes)
-            case CancelInvocation(scope_id, wait_id):
+            case CancelInvocation(scope_id, wait_id, unless_begun):
                 key = execution.execution_id, scope_id, wait_id
-                if not self.dispatcher.cancel(key) and not self.membership.is_alone:
-                    self.membership.announce().dropped.append(key)
+                if not self.dispatcher.cancel(key, unless_begun=unless_begun) and not self.membership.is_alone:
+                    notice = self.membership.announce()
+                    (notice.dropped_unless_begun if unless_begun else notice.dropped).append(key)
             case InvokeTask() | StopInvocation():
                 pass  # the wait has ended already; `_act` stops the invocations that were found
             case ReportCallback(token, result):

@@ -39,6 +39,9 @@ class CancelInvocation(msgspec.Struct, frozen=True):
 
     scope_id: int
     wait_id: int
+    unless_begun: bool = False
+    """Drop it only while it waits for a slot. A report has ended the wait early, and a function that has been called
+    may go on after its report."""
 
 
 class StopInvocation(msgspec.Struct, frozen=True):

@@ -84,7 +84,12 @@ TRANSITIONS: Final = (
     Transition(
         _W.TASK, TaskReplied, (*_AFTER_ATTEMPT, _W.TOKEN, _W.CHILD), "the call has ended, or has submitted work"
     ),
-    Transition(_W.TASK, TaskReported, _AFTER_ATTEMPT, "the result, before the call has ended"),
+    Transition(
+        _W.TASK,
+        TaskReported,
+        _AFTER_ATTEMPT,
+        "the result, before the call has ended; a call that has not begun is dropped",
+    ),
     Transition(_W.TASK, TimerFired, _AFTER_ATTEMPT, "the attempt's time is up; the call is dropped"),
     Transition(_W.TASK, RetryLostCall, (_W.TASK,), "the same attempt's call is ordered again"),
     Transition(_W.TOKEN, TaskReported, _AFTER_ATTEMPT, "the result"),

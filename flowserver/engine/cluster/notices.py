@@ -5,6 +5,7 @@ transaction, and no promise depends on their arrival.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from flowserver.base.json_values import InvalidJson, JsonObject, dump_json, load_json_object
 
@@ -35,6 +36,8 @@ class Notice:
     """Queues with new messages, or with messages that become visible sooner."""
     dropped: list[tuple[str, int, int]] = field(default_factory=list)
     """Calls, by (execution_id, scope_id, wait_id), that no step waits for: the node that makes one drops it."""
+    dropped_unless_begun: list[tuple[str, int, int]] = field(default_factory=list)
+    """The same, for calls that go on if they are under way."""
     stops: bool = False
     """This node stops. Only its own thread waits for this one, which then does not wait for its next beat."""
 
@@ -48,9 +51,10 @@ class Notice:
         names = iter(sorted(self.queues))
         while some := list(islice(names, QUEUES_PER_NOTICE)):
             yield dump_json({"from": sender, "queues": some})
-        calls = iter(self.dropped)
-        while gone := list(islice(calls, DROPPED_PER_NOTICE)):
-            yield dump_json({"from": sender, "dropped": [list(key) for key in gone]})
+        for name, keys in (("dropped", self.dropped), ("droppedUnlessBegun", self.dropped_unless_begun)):
+            calls = iter(keys)
+            while gone := list(islice(calls, DROPPED_PER_NOTICE)):
+                yield dump_json({"from": sender, name: [list(key) for key in gone]})
         ids = iter(self.changed.items())
         while part := dict(islice(ids, IDS_PER_NOTICE)):
             changed = [name for name, over in part.items() if not over]
@@ -74,7 +78,13 @@ def read_notice(text: str, receiver: str) -> Notice | None:
             sweep=value.get("sweep") is True,
             functions=value.get("functions") is True,
             queues=set(map(str, value.get("queues", ()))),
-            dropped=[(str(name), int(scope), int(wait)) for name, scope, wait in value.get("dropped", ())],
+            dropped=_calls(value.get("dropped", ())),
+            dropped_unless_begun=_calls(value.get("droppedUnlessBegun", ())),
         )
     except (InvalidJson, TypeError, ValueError):
         return None
+
+
+def _calls(keys: Any) -> list[tuple[str, int, int]]:
+    """Raises TypeError or ValueError for what is no list of calls."""
+    return [(str(name), int(scope), int(wait)) for name, scope, wait in keys]

@@ -102,11 +102,15 @@ class Dispatcher:
             self._kept_orders[key] = caller, command
         self._queues.join(queue, key)
 
-    def cancel(self, key: TaskKey) -> bool:
-        """Drop a call that no step waits for any more; returns False if this node is not making it."""
+    def cancel(self, key: TaskKey, *, unless_begun: bool = False) -> bool:
+        """Drop a call that no step waits for any more; returns False if this node does not have it.
+
+        With `unless_begun` a call that is under way goes on.
+        """
         call = self._calls.get(key)
         if call is not None:
-            call.cancel()
+            if not unless_begun:
+                call.cancel()
             return True
         queue = self._forget_waiting(key)
         if queue is None:

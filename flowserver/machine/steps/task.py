@@ -9,7 +9,7 @@ from flowserver.base.json_values import Json, JsonObject
 from flowserver.base.request_ids import call_request_id
 from flowserver.expressions.fuel import Fuel
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, TaskStep
-from flowserver.machine.commands import InvokeTask
+from flowserver.machine.commands import CancelInvocation, InvokeTask
 from flowserver.machine.events import EventType
 from flowserver.machine.failures import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
 from flowserver.machine.mappings import RUNTIME_ERROR, TokenMaker, evaluate_params, fuel_for
@@ -74,8 +74,12 @@ def take_reply(turn: Turn, scope: Scope, message: TaskReplied) -> None:
 
 
 def take_report(turn: Turn, scope: Scope, message: TaskReported) -> None:
-    """A report with the task's token, or the end of its child execution; it may come before the call has ended."""
+    """A report with the task's token, or the end of its child execution; it may come before the call has ended, or
+    even before it was begun: the token is known from an earlier attempt, whose worker reports late.
+    """
     step, result = _step(turn, scope), message.result
+    if scope.wait is WaitKind.TASK:
+        turn.commands.append(CancelInvocation(scope.scope_id, scope.wait_id, unless_begun=True))
     if isinstance(result, Success):
         event_id = _succeed(turn, scope, result.output)
     else:

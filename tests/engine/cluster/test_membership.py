@@ -143,8 +143,9 @@ def test_a_notice_comes_out_as_it_went_in() -> None:
             ),
             3 + 1,  # the last piece has the rest of the notice
         ),
+        (Notice(dropped_unless_begun=[(f"{number:036}", 1, 2) for number in range(DROPPED_PER_NOTICE + 1)]), 2 + 1),
     ],
-    ids=["changed", "dropped"],
+    ids=["changed", "dropped", "dropped unless begun"],
 )
 def test_long_notices_are_sent_in_pieces(notice: Notice, pieces: int) -> None:
     texts = [*notice.texts("0" * 36)]
@@ -153,6 +154,7 @@ def test_long_notices_are_sent_in_pieces(notice: Notice, pieces: int) -> None:
     heard = [piece for text in texts if (piece := read_notice(text, "two")) is not None]
     assert {name: over for piece in heard for name, over in piece.changed.items()} == notice.changed
     assert [key for piece in heard for key in piece.dropped] == notice.dropped
+    assert [key for piece in heard for key in piece.dropped_unless_begun] == notice.dropped_unless_begun
 
 
 @pytest.mark.parametrize(
@@ -362,6 +364,44 @@ async def test_a_call_is_dropped_when_another_node_ends_its_wait(
         await one.engine.dispatcher.drain(PATIENCE_SECONDS)
         assert one.engine.slots.taken == 0
     assert len(functions.calls) == 1
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+async def test_a_report_to_another_node_drops_a_call_that_waits(
+    open_database: OpenDatabase,
+    functions: Functions,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    has_begun: bool,
+) -> None:
+    """And no call that is under way."""
+    monkeypatch.setattr("flowserver.engine.recovery.SWEEP_SECONDS", 3_600)
+    heard = asyncio.Event()
+    async with two_nodes(open_database, clock) as (one, two):
+        url = functions.url("shop/pay")
+        await one.operations.functions.put("shop", "pay", url=url, headers={}, timeout_seconds=None, concurrency_max=2)
+        await one.create_flow("f", f"{PAY[:-1]}, pattern: waitForCallback}}")
+        rows = [await one.start("f", f"e{number}") for number in range(2)]
+        begun = await functions.next_call("shop/pay")
+        assert one.engine.dispatcher.waiting == 1
+
+        def hear(notice: Notice) -> None:
+            Engine.heard(one.engine, notice)
+            if notice.dropped_unless_begun:
+                heard.set()
+
+        monkeypatch.setattr(one.engine, "heard", hear)
+        reported = rows[0 if has_begun else 1].execution_id
+        await two.operations.tasks.report_succeeded(two.engine.tokens.make(reported, 1, 2, None), "{}")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await heard.wait()
+        assert one.engine.dispatcher.waiting == (1 if has_begun else 0)
+        begun.reply({})
+        if has_begun:
+            (await functions.next_call("shop/pay")).reply({})
+        await one.engine.dispatcher.drain(PATIENCE_SECONDS)
+        assert not begun.gone.is_set()
+    assert len(functions.calls) == (2 if has_begun else 1)
 
 
 PAY_BESIDE_A_FAILURE = f"""

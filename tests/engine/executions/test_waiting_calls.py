@@ -14,7 +14,7 @@ from flowserver.engine.functions.caller import Caller
 from flowserver.machine.commands import InvokeTask
 from flowserver.store.schema.tables import executions, scopes
 from tests.engine.called_functions import Functions
-from tests.engine.nodes import FragileDatabase, Node, running_node
+from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node
 from tests.support.clock import ManualClock
 
 PAY = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
@@ -161,6 +161,32 @@ async def test_a_call_that_waits_is_dropped_with_its_execution(busy: Node, funct
         call.reply({})
     for number in range(AT_ONCE):
         await busy.output_of("f", f"e{number}")
+    assert len(functions.calls) == AT_ONCE
+
+
+ASK = f"{PAY[:-1]}, pattern: waitForCallback}}"
+
+ENTERED = 2
+"""The event that enters the first step of a flow."""
+
+
+@pytest.mark.parametrize("kept_max", [512, 0], ids=["in memory", "as a row"])
+async def test_a_call_whose_wait_a_report_ends_is_not_made(
+    busy: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch, kept_max: int
+) -> None:
+    """The token is known from an earlier attempt; calls that are under way go on."""
+    monkeypatch.setattr("flowserver.engine.executions.dispatcher.KEPT_MAX", kept_max)
+    await busy.create_flow("f", ASK)
+    rows = [await busy.start("f", f"e{number}") for number in range(AT_ONCE + 1)]
+    held = [await functions.next_call("shop/pay") for _ in range(AT_ONCE)]
+    assert busy.engine.dispatcher.waiting == 1
+    for row in rows:
+        await busy.operations.tasks.report_succeeded(busy.engine.tokens.make(row.execution_id, 1, ENTERED, None), "{}")
+    assert busy.engine.dispatcher.waiting == 0
+    for call in held:
+        assert not call.gone.is_set()
+        call.reply({})
+    await busy.engine.dispatcher.drain(PATIENCE_SECONDS)
     assert len(functions.calls) == AT_ONCE
 
 
