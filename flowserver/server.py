@@ -188,7 +188,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
             options=_engine_options(settings, app.state.outlets),
             invoker=app.state.invoker,
         )
-        engine.committer.on_crash = app.state.on_loss
+        engine.on_crash = app.state.on_loss
         app.state.engine = engine
         place = Place(settings.region, f"{settings.host}:{settings.port}")
         app.state.operations = Operations.of(engine, is_wide=app.state.is_wide, lenient=settings.lenient, place=place)

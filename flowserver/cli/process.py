@@ -13,6 +13,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -73,8 +74,7 @@ async def leave(app: Application) -> None:
     """Begin to stop: give work away, answer long polls, and serve on for a while if there are other nodes."""
     log.info("stopping")
     engine = app.state.engine
-    engine.watchers.stop()
-    engine.queues.release()
+    engine.answer_waiting()
     await engine.leave()
     if engine.membership.share.nodes > 1:
         await asyncio.sleep(FAREWELL_SECONDS)
@@ -85,16 +85,22 @@ async def _serve(app: Application, server: uvicorn.Server, listeners: list[socke
     async with app.router.lifespan_context(app):
         await server.serve(sockets=listeners)
         log.info("stopped answering requests")
-        end_if_lost(app)
+        end_once_lost(app)
     log.info("stopped")
 
 
-def end_if_lost(app: Application) -> None:
-    """End the process at once if nothing can be written: its database was taken away, or its writer has crashed.
+def end_once_lost(app: Application) -> None:
+    """End the process at once if nothing can be written, now or later while calls are drained: its database was taken
+    away, or its writer has crashed. Call it when no request is under way any more.
 
     Work under way could no longer be stored. The files of a lost database must not be closed in order
     (`Database.close`).
     """
+    app.state.on_loss = app.state.engine.on_crash = partial(_end_if_lost, app)
+    _end_if_lost(app)
+
+
+def _end_if_lost(app: Application) -> None:
     if app.state.database.is_lost:
         _end_at_once("its database was deleted or replaced", ExitCode.UNREACHABLE)
     if app.state.engine.committer.has_crashed:

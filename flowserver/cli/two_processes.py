@@ -23,7 +23,7 @@ from flowserver.api.rpc.action_handler import LocalActionHandler
 from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.process import QuietServer, end_if_lost, leave, server_config
+from flowserver.cli.process import QuietServer, end_once_lost, leave, server_config
 from flowserver.front.calls import DistantInvoker
 from flowserver.front.front import ACT, Front
 from flowserver.front.keys import handlers_of_keys
@@ -97,7 +97,7 @@ async def _run_engine(app: Application, end: socket.socket, announce: Callable[[
         await leave(app)
         await link.call("stop")
         log.info("stopped answering requests")
-        end_if_lost(app)
+        end_once_lost(app)
     link.lost.remove_done_callback(_end_with_front)
     link.close()
     log.info("stopped")

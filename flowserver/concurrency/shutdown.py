@@ -39,7 +39,9 @@ class InterruptibleWork:
             self._under_way.discard(task)
 
     def interrupt(self) -> None:
-        """Interrupt all work in progress, and refuse new work."""
+        """Interrupt all work in progress, and refuse new work. A second call has no effect."""
+        if self.is_interrupted:
+            return
         self.is_interrupted = True
         for task in self._under_way:
             task.cancel()

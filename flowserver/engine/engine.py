@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, assert_never
 
 from sqlalchemy import Connection
@@ -97,6 +97,9 @@ class Engine:
         cache = ExecutionCache(limits.cached_executions_bytes_max)
         batches = BatchContext(clock, limits, options.missing_source, tokens, self.lease, DefinitionCache(), cache)
         self.committer = Committer(database, batches, self)
+        self.committer.on_crash = self._crashed
+        self.on_crash: Callable[[], object] = lambda: None
+        """Called once the writer has crashed: nothing is committed any more, and the process must end."""
         self.reader = Reader(database, limits)
         self.membership = Membership(database, self.lease, clock, self)
         self.context = context = EngineContext(
@@ -219,6 +222,17 @@ class Engine:
         for execution_id in result.parked:
             self.watchers.wake(execution_id, ended=True)
             self._tell_nodes(execution_id, ended=True)
+
+    def _crashed(self) -> None:
+        """The writer has crashed. No caller waits for what cannot come any more: all get their answers now."""
+        self.answer_waiting()
+        self.interruptible.interrupt()
+        self.on_crash()
+
+    def answer_waiting(self) -> None:
+        """Answer the requests that wait for an execution or a message as if their time were over."""
+        self.watchers.stop()
+        self.queues.release()
 
     def lease_lost(self) -> None:
         """Drop what is under way, which other nodes take over, and go on as a new node."""

@@ -1,5 +1,6 @@
 """A writer that crashes in a real server: callers get errors, the process ends, and a supervisor starts it again."""
 
+import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,8 @@ FairQueue.take = take
 """
 """What Python imports before it runs the server."""
 
+CALL = "{type: task, name: t, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
+
 
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_the_server_ends_and_can_be_started_again(sqlite_url: str, tmp_path: Path, processes: str) -> None:
@@ -48,3 +51,30 @@ def test_the_server_ends_and_can_be_started_again(sqlite_url: str, tmp_path: Pat
     with ServerProcess(sqlite_url) as server:
         executions = httpx.get(f"{server.url}/v1/flows/f/executions", trust_env=False).raise_for_status().json()
     assert [each["name"] for each in executions["executions"]] == ["kept"]
+
+
+def test_a_crash_while_calls_are_drained_ends_the_server_as_well(sqlite_url: str, tmp_path: Path) -> None:
+    """No request is under way any more; the result of a call is what the writer crashes by."""
+    (tmp_path / "sitecustomize.py").write_text(BUG)
+    switch = tmp_path / "switch"
+    environment = {"PYTHONPATH": str(tmp_path), "BUG_IF_THERE": str(switch)}
+    with (
+        socket.create_server(("127.0.0.1", 0)) as function,
+        ServerProcess(sqlite_url, "--drain-seconds", "600", environment=environment, python=sys.executable) as server,
+        httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS) as client,
+    ):
+        function.settimeout(PATIENCE_SECONDS)
+        url = f"http://127.0.0.1:{function.getsockname()[1]}/"
+        client.put("/v1/functions/shop/pay", json={"url": url}).raise_for_status()
+        flow = {"name": "f", "definition": f"version: v1\ntype: flow\nsteps: [{CALL}]\n"}
+        client.post("/v1/flows", json=flow).raise_for_status()
+        client.post("/v1/flows/f/executions", json={"name": "e"}).raise_for_status()
+        call, _ = function.accept()
+        with call:
+            call.recv(65_536)
+            server.process.terminate()
+            server.wait_for_log("stopped answering requests")
+            switch.touch()
+            call.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            assert server.process.wait(PATIENCE_SECONDS) == ExitCode.CRASHED
+    assert "the server ends, because its writer has crashed" in server.log
