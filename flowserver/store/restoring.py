@@ -25,6 +25,7 @@ from sqlalchemy.exc import DBAPIError
 from flowserver.store.integrity.deep_checks import find_damage
 from flowserver.store.integrity.violations import list_violations
 from flowserver.store.keys import KEYS_SEEN, Admission, keep_secret
+from flowserver.store.schema.foreign import ForeignDatabase
 from flowserver.store.schema.revision import REVISIONS, SchemaTooNew, revision_of
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import reason_of
@@ -251,6 +252,8 @@ def _errors_naming(name: Path) -> Iterator[None]:
         raise BackupUnusable(f"{name}: {error}") from None
     except DBAPIError as error:
         raise BackupUnusable(f"{name}: {reason_of(error)}") from None
+    except ForeignDatabase:
+        raise BackupUnusable(f"{name} is not a database of flowserver") from None
     except SchemaTooNew as error:
         raise SchemaTooNew(f"{name}: {error}") from None
 

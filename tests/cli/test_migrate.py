@@ -153,6 +153,29 @@ def test_a_postgresql_schema_of_another_program(run, postgres_url):
     assert run("migrate", "--database-url", postgres_url).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        f"{ALEMBIC} ('ae1027a6acf')",
+        f"{ALEMBIC} ('0016'), ('0017')",
+        "CREATE TABLE alembic_version (revision INTEGER); CREATE TABLE songs (id INTEGER)",
+    ],
+    ids=["unknown", "known", "other columns"],
+)
+def test_a_postgresql_schema_of_another_program_that_uses_alembic(run, postgres_url, table):
+    """Ours would begin where its revision is."""
+    database = Database(postgres_url)
+    with database.write() as connection:
+        connection.execute(text(table))
+    results = {command: run(command, "--database-url", postgres_url) for command in ("migrate", "serve", "doctor")}
+    database.close()
+    assert {result.exit_code for result in results.values()} == {5}
+    assert {one_line(result) for result in results.values()} == {
+        "flowserver: the PostgreSQL schema public is another program's: it has Alembic's table alembic_version, but no "
+        "tables of flowserver; name a database or a schema for flowserver with --database-url (FLOWSERVER_DATABASE_URL)"
+    }
+
+
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_what_it_creates_is_for_its_owner_only(run, tmp_path, monkeypatch, umask):
     monkeypatch.chdir(tmp_path)

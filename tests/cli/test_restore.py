@@ -1,5 +1,6 @@
 """`flowserver restore`: what it does and what it refuses."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -53,6 +54,36 @@ def test_refusals(run, sqlite_url, tmp_path, backup):
     backup.write_bytes(b"no database at all" * 100)
     broken = run("restore", backup, "--database-url", sqlite_url)
     assert (broken.exit_code, one_line(broken)) == (1, f"flowserver: {backup}: file is not a database")
+
+
+@pytest.mark.parametrize("checkpoint", [True, False], ids=["in the file", "in the log"])
+def test_another_programs_file_with_a_log_is_refused_and_not_touched(run, tmp_path, backup, checkpoint):
+    folder = tmp_path / "there"
+    folder.mkdir()
+    file = folder / "music.db"
+    with closing(sqlite3.connect(tmp_path / "music.db")) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE songs (id INTEGER)")
+        if checkpoint:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute("INSERT INTO songs VALUES (1)")
+            connection.commit()
+        for suffix in ("", "-wal"):  # as a crash leaves them
+            shutil.copyfile(f"{tmp_path}/music.db{suffix}", f"{file}{suffix}")
+    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    result = run("restore", backup, "--database-url", f"sqlite:///{file}")
+    assert result.exit_code == 5
+    assert f"{file} is another program's: it has the tables songs, and none of flowserver's" in one_line(result)
+    assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
+
+
+def test_a_backup_of_another_program_is_refused(run, sqlite_url, tmp_path):
+    """One that uses Alembic as well."""
+    file = tmp_path / "music.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("CREATE TABLE alembic_version (version_num TEXT); CREATE TABLE songs (id INTEGER)")
+    result = run("restore", file, "--database-url", sqlite_url)
+    assert (result.exit_code, one_line(result)) == (1, f"flowserver: {file} is not a database of flowserver")
 
 
 def test_a_file_of_a_newer_version_is_named(run, sqlite_url, backup):

@@ -7,6 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, column, inspect, select, table
 
+from flowserver.store.schema.foreign import VERSION_TABLE, require_own_revisions
 from flowserver.store.sql.database import Database
 
 REVISIONS: Final = (
@@ -36,7 +37,7 @@ REVISIONS: Final = (
 )
 """The revision of every migration, oldest first."""
 
-_VERSION: Final = table("alembic_version", column("version_num"))
+_VERSION: Final = table(VERSION_TABLE, column("version_num"))
 """Alembic's own table, with one row."""
 
 
@@ -49,9 +50,14 @@ class SchemaTooNew(Exception):
 
 
 def revision_of(connection: Connection) -> str | None:
-    """The database's revision; None if it was never migrated. Raises SchemaTooNew if the revision is unknown."""
-    if not inspect(connection).has_table(_VERSION.name):
+    """The database's revision; None if it was never migrated.
+
+    Raises SchemaTooNew if the revision is unknown, and ForeignDatabase if it is that of another program.
+    """
+    inspector = inspect(connection)
+    if not inspector.has_table(_VERSION.name):
         return None
+    require_own_revisions(connection, inspector)
     revision: str | None = connection.execute(select(_VERSION.c.version_num)).scalar_one_or_none()
     if revision is not None and revision not in REVISIONS:
         raise SchemaTooNew(f"the database is at revision {revision}, which this flowserver does not know")
