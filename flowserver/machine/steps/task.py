@@ -78,12 +78,13 @@ def take_report(turn: Turn, scope: Scope, message: TaskReported) -> None:
     even before it was begun: the token is known from an earlier attempt, whose worker reports late.
     """
     step, result = _step(turn, scope), message.result
-    if scope.wait is WaitKind.TASK:
-        turn.commands.append(CancelInvocation(scope.scope_id, scope.wait_id, unless_begun=True))
+    call = CancelInvocation(scope.scope_id, scope.wait_id, unless_begun=True) if scope.wait is WaitKind.TASK else None
     if isinstance(result, Success):
         event_id = _succeed(turn, scope, result.output)
     else:
         event_id = _fail_attempt(turn, scope, step, EventType.TASK_FAILED, result)
+    if call is not None:
+        turn.commands.append(call)
     turn.outcome = Outcome(OutcomeKind.APPLIED, event_id)
 
 
