@@ -77,6 +77,9 @@ CHECK_THREADS = 1
 class Engine:
     """Everything that runs in one server process. Make and use it inside one event loop."""
 
+    on_crash: Callable[[], object] | None = None
+    """Called once the writer has crashed: nothing is committed any more, and the process must end."""
+
     def __init__(
         self,
         database: Database,
@@ -97,9 +100,6 @@ class Engine:
         cache = ExecutionCache(limits.cached_executions_bytes_max)
         batches = BatchContext(clock, limits, options.missing_source, tokens, self.lease, DefinitionCache(), cache)
         self.committer = Committer(database, batches, self)
-        self.committer.on_crash = self._crashed
-        self.on_crash: Callable[[], object] = lambda: None
-        """Called once the writer has crashed: nothing is committed any more, and the process must end."""
         self.reader = Reader(database, limits)
         self.membership = Membership(database, self.lease, clock, self)
         self.context = context = EngineContext(
@@ -154,6 +154,7 @@ class Engine:
             await run_aside(self._register)
             if not self.database.is_sqlite:
                 log.info("this is node %s", self.lease.node_id)
+            self.committer.on_crash = self._crashed
             self.committer.start()
             leaving.push_async_callback(self.committer.stop)
             leaving.push_async_callback(self._unregister)
@@ -227,7 +228,8 @@ class Engine:
         """The writer has crashed. No caller waits for what cannot come any more: all get their answers now."""
         self.answer_waiting()
         self.interruptible.interrupt()
-        self.on_crash()
+        if self.on_crash is not None:
+            self.on_crash()
 
     def answer_waiting(self) -> None:
         """Answer the requests that wait for an execution or a message as if their time were over."""
