@@ -25,7 +25,7 @@ def _parameter(name: str, kind: Any, option: Any) -> inspect.Parameter:
 _OUTPUT: Final = _parameter(
     "output",
     OutputName,
-    typer.Option("-o", "--format", help="Form of what is printed on stdout: table, json, yaml or name."),
+    typer.Option("-o", "--format", case_sensitive=False, help="Form of what is printed: table, json, yaml or name."),
 )
 _OPTIONS: Final = (
     _parameter(

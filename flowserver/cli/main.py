@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 import flowserver
 from flowserver.base.lazy_import import load
@@ -38,6 +39,10 @@ COMMANDS: Final = {
     "keys": "flowserver.cli.keys:keys",
 }
 """The place of each command's function, or of each group's `Typer`, in the order of the overview."""
+
+
+_MEANT_BY: Final = "flowserver.cli.words:meant_by"
+"""Loaded for a word that is no command."""
 
 
 @cache
@@ -82,6 +87,15 @@ class Commands(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands: Any = _Loaded()
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command of the first word; the error for another says which were probably meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except TyperException as error:
+            if meant := load(_MEANT_BY)(args[0], self.commands):
+                error.message = f"No such command {args[0]!r}. Did you mean {', '.join(map(repr, meant))}?"
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""

@@ -141,7 +141,7 @@ def _option(name: str) -> Any:
         notes += f"; default: {str(default).lower() if isinstance(default, bool) else default}"
     repeated = " May be given several times." if metavar else ""
     flag = f"{flag_of(name)}/--no-{flag_of(name)[2:]}" if _is_yes_or_no(name) else flag_of(name)
-    return typer.Option(flag, help=f"{field.description}{repeated} [{notes}]", metavar=metavar)
+    return typer.Option(flag, help=f"{field.description}{repeated} [{notes}]", metavar=metavar, case_sensitive=False)
 
 
 def _is_yes_or_no(name: str) -> bool:

@@ -1,6 +1,6 @@
 """The command `flowserver validate`: what a server would say to a definition, without a server."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -12,6 +12,7 @@ from rich.text import Text
 from flowserver.api.rest.models.definitions import DefinitionReport
 from flowserver.base.limits import Limits
 from flowserver.cli.choices import formatted
+from flowserver.cli.definition_files import FUNCTIONS_FILE, SCHEDULES_FILE, files_in
 from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import LenientFlag, LimitsFlag, read_settings
@@ -22,7 +23,8 @@ STDIN: Final = "-"
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
 Files = Annotated[
-    list[str], typer.Argument(metavar="FILE...", help="Definitions in YAML or JSON; - is standard input.")
+    list[str],
+    typer.Argument(metavar="PATH", help="Definitions in YAML or JSON, or folders of them; - is standard input."),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")]
 
@@ -58,12 +60,13 @@ def validate(
     \b
     Examples:
       flowserver validate flow.yaml
-      flowserver validate --strict -o json flows/*.yaml
+      flowserver validate flows/
+      flowserver validate --strict -o json flows/
       generate-flow | flowserver validate -
     """
     settings = read_settings({"limits": limits, "lenient": lenient})
     in_force = Limits.of(settings.limits)
-    texts = {name: _read(name) for name in dict.fromkeys(files)}
+    texts = {name: _read(name) for name in dict.fromkeys(_names_in(files))}
     given = [(name, text) for name, text in texts.items() if text is not None]
     checked = [check(name, text, in_force, lenient=settings.lenient) for name, text in given]
     if output == "name":
@@ -86,6 +89,16 @@ def check(name: str, text: str, limits: Limits, *, lenient: bool = False) -> Che
         return CheckedFile(name, text, parse(text, limits, allow_ref_tags=True, lenient=lenient).warnings)
     except DefinitionRejected as error:
         return CheckedFile(name, text, error.diagnostics)
+
+
+def _names_in(paths: Iterable[str]) -> Iterator[str]:
+    """The files, and the definitions in folders; raises CommandFailed for a folder without any."""
+    for path in paths:
+        if path != STDIN and Path(path).is_dir():
+            found = files_in([Path(path)])
+            yield from (str(file) for file in found if file.name not in (FUNCTIONS_FILE, SCHEDULES_FILE))
+        else:
+            yield path
 
 
 def _read(name: str) -> str | None:

@@ -157,9 +157,12 @@ def executions(
     return Listing(path, "executions", Execution, query)
 
 
-def history(flow: str, name: str, *, after: int = 0) -> Listing[Event]:
-    """The events of an execution so far, in order, after the one with that id."""
-    return Listing(path_of("flows", flow, "executions", name, "events"), "events", Event, {"after": after or None})
+def history(
+    flow: str, name: str, *, after: int = 0, step: str | None = None, newest_first: bool = False
+) -> Listing[Event]:
+    """The events of an execution so far, in order or backwards, after the one with that id; of one step or of all."""
+    query = {"after": after or None, "step": step, "order": "desc" if newest_first else None}
+    return Listing(path_of("flows", flow, "executions", name, "events"), "events", Event, query)
 
 
 def redrive(

@@ -1,4 +1,4 @@
 """The separate program `flowserver functions serve FILE`: hosts Python handlers for tutorials and development.
 
-It uses nothing of the server but its base layer, and registers functions over REST as any client does.
+It uses nothing of the server but its base layer, and registers functions with `flowserver.client`.
 """

@@ -1,17 +1,23 @@
-"""Tells a flowserver where the hosted functions are, through its REST interface."""
+"""Tells a flowserver where the hosted functions are, with the client that every program uses."""
 
-import httpx
+import asyncio
+from typing import Final
 
 from flowserver.base.urls import host_of
+from flowserver.client import AsyncClient
+from flowserver.client.calls import function_path
+from flowserver.client.errors import AddressInvalid, ClientError, Conflict, Refused, Unreachable
 from flowserver.hosting.app import INITIALIZE, PRE_STOP, bearer
-from flowserver.hosting.errors import HostingConflict, HostingMistake, HostingUnreachable
+from flowserver.hosting.errors import KEY_WANTED, HostingConflict, HostingMistake, HostingUnreachable
 from flowserver.hosting.functions import HostedFunction, HostedFunctions
-from flowserver.hosting.refusals import reason_of
+from flowserver.hosting.logs import plain
 
-CONNECT_RETRIES = 7
-"""With httpx's pauses of 0, 0.5, 1, 2, 4, … seconds a server may take half a minute to come up."""
+CONNECT_RETRIES: Final = 30
+"""How often a server that is not up yet is tried again, PAUSE_SECONDS after each time."""
 
-REPLY_SECONDS = 10
+PAUSE_SECONDS: Final = 1.0
+
+UNAUTHORIZED: Final = 401
 
 
 async def register(
@@ -20,28 +26,31 @@ async def register(
     server_url: str,
     token: str | None = None,
     secret: str | None = None,
+    *,
+    ca_file: str | None = None,
     connect_retries: int = CONNECT_RETRIES,
 ) -> None:
     """Register every function with the server; `hosted_at` is this program's base URL without a final slash.
 
     The server sends the `secret`, if there is one, with each call, as a bearer token.
-    Waits a bounded time for a server that is not up yet. Raises HostingUnreachable if it stays away or refuses,
-    HostingConflict if it answers 409, HostingMistake if the URL or the token cannot be used.
+    Waits a bounded time for a server that is not up yet, and says so. Raises HostingUnreachable if it stays away or
+    refuses, HostingConflict if it answers 409, HostingMistake if the URL, the token or `ca_file` cannot be used.
     """
     check_server_url(server_url)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    transport = httpx.AsyncHTTPTransport(retries=connect_retries)
     try:
-        async with httpx.AsyncClient(
-            base_url=server_url, headers=headers, transport=transport, timeout=REPLY_SECONDS, trust_env=False
-        ) as client:
-            for title, function in hosted.items():
-                await _put(client, f"/v1/functions/{title}", _registration(function, f"{hosted_at}/{title}", secret))
-    except (httpx.InvalidURL, UnicodeError):
-        raise HostingMistake(f"{server_url!r} with this token is not the address of a server") from None
-    except httpx.HTTPError as error:
-        reason = str(error) or type(error).__name__
-        raise HostingUnreachable(f"the server at {server_url} cannot be reached: {reason}") from None
+        async with AsyncClient(server_url, token, ca_file=ca_file, retries=0) as client:
+            for number, (title, function) in enumerate(hosted.items()):
+                wanted = _registration(function, f"{hosted_at}/{title}", secret)
+                try:
+                    await _put(client, title, wanted, 0 if number else connect_retries)
+                except Refused as error:
+                    reason = KEY_WANTED if error.status == UNAUTHORIZED and token is None else error
+                    kind = HostingConflict if isinstance(error, Conflict) else HostingUnreachable
+                    raise kind(f"the server refused PUT {function_path(title)}: {reason}") from None
+    except AddressInvalid as error:
+        raise HostingMistake(str(error)) from None
+    except ClientError as error:
+        raise HostingUnreachable(str(error)) from None
 
 
 def check_server_url(url: str) -> None:
@@ -67,8 +76,17 @@ def _registration(function: HostedFunction, url: str, secret: str | None) -> dic
     return {name: value for name, value in wanted.items() if value is not None}
 
 
-async def _put(client: httpx.AsyncClient, path: str, body: dict[str, object]) -> None:
-    response = await client.put(path, json=body)
-    if not response.is_success:
-        kind = HostingConflict if response.status_code == httpx.codes.CONFLICT else HostingUnreachable
-        raise kind(f"the server refused PUT {path}: {reason_of(response)}")
+async def _put(client: AsyncClient, title: str, wanted: dict[str, object], retries: int) -> None:
+    """Register one function; a server that is not up yet is tried again."""
+    failures = 0
+    while True:
+        try:
+            await client.put_function(title, wanted)
+            return
+        except Unreachable as error:
+            if error.was_sent or failures == retries:
+                raise
+            if not failures:
+                plain.info("Waiting for the server: %s", error)
+        failures += 1
+        await asyncio.sleep(PAUSE_SECONDS)

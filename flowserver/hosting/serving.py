@@ -19,7 +19,7 @@ from flowserver.api.accepting import BoundedServer, raise_file_limit
 from flowserver.api.connections import BoundedProtocol
 from flowserver.api.guard import resolve
 from flowserver.base.limits import Limits
-from flowserver.base.urls import SERVER_DEFAULT, base_url, host_of
+from flowserver.base.urls import base_url, host_of
 from flowserver.hosting.app import Admission, build_app
 from flowserver.hosting.errors import HostingConflict, HostingMissing, HostingMistake, HostingUnreachable
 from flowserver.hosting.functions import HostedFunctions, load_functions
@@ -40,7 +40,7 @@ STOP_SECONDS = 5
 class Choices:
     """The options of the command line; those that are not None win over the file.
 
-    `run` fills in the file's values and the defaults. `server` is then None only if `registers` is false.
+    `run` fills in the file's values and the defaults. Without a `server` the functions are not registered.
     """
 
     server: str | None = None
@@ -48,21 +48,25 @@ class Choices:
     advertise: str | None = None
     token: str | None = None
     secret: str | None = None
-    registers: bool = True
+    ca_file: str | None = None
+
+
+def server_in(file: Path) -> str | None:
+    """The server that the file names, if it does; raises as `run`."""
+    return read_host_file(file).server
 
 
 def run(file: Path, choices: Choices) -> None:
     """Host the functions of `file` until SIGTERM or Ctrl-C.
 
-    Binds the port, then registers the functions with the server that is named, or with the default one. Raises a
-    HostingError, of the class that says why, if the functions cannot be hosted or registered.
+    Binds the port, then registers the functions with the server, if one is chosen: the file's is not looked at here.
+    Raises a HostingError, of the class that says why, if the functions cannot be hosted or registered.
     """
     set_up_logs()
     raise_file_limit(LIMITS)
     host_file = read_host_file(file)
     chosen = replace(
         choices,
-        server=(choices.server or host_file.server or SERVER_DEFAULT) if choices.registers else None,
         listen=choices.listen or host_file.listen,
         advertise=choices.advertise or host_file.advertise,
     )
@@ -128,7 +132,7 @@ async def _announce(hosted: HostedFunctions, hosted_at: str, choices: Choices) -
     if choices.server is None:
         plain.info("Not registered with a server, because of --no-register.")
         return
-    await register(hosted, hosted_at, choices.server, choices.token, choices.secret)
+    await register(hosted, hosted_at, choices.server, choices.token, choices.secret, ca_file=choices.ca_file)
     plain.info("Registered with %s.", choices.server)
 
 

@@ -3,11 +3,14 @@
 Also the small checks that many attributes share: ranges, lengths, expressions at their columns.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, TypeVar
 
 from flowserver.base.limits import Limits
 from flowserver.expressions.errors import ExpressionError
+from flowserver.expressions.paths import compile_path
+from flowserver.expressions.references import Root
 from flowserver.language.diagnostics import Report, shown
 from flowserver.language.fields import KINDS, Field, ObjectKind, Shape
 from flowserver.language.graph import Span
@@ -21,6 +24,9 @@ _T = TypeVar("_T")
 # What YAML 1.1 read as booleans, and quoted ones.
 _BOOLEAN_WORDS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 
+
+_ROOTED: Final = re.compile(rf"\$(?:{'|'.join(Root)})(?:\.\w{{1,64}}){{1,16}}\Z")
+"""A plain reference, such as `$input.order.ids`."""
 
 LEAVE_OUT: Final = "leave it out, or give it a value"
 
@@ -163,8 +169,17 @@ class AttributeReader:
         try:
             return compile_text(node.text)
         except ExpressionError as error:
-            self.report.error(id, expression_span(node, error.offset), error.message)
+            hint = rooted_hint(node.text) if compile_text is compile_path else None
+            self.report.error(id, expression_span(node, error.offset), error.message, hint)
             return None
+
+
+def rooted_hint(text: str) -> str | None:
+    """What to write for a reference such as `$input.order.ids` where a path into the step's input is wanted."""
+    if not _ROOTED.match(text):
+        return None
+    key = text.rpartition(".")[2]
+    return f"write `$.{key}`, a path into the step's input, with `inputMappings: [{{target: {key}, source: {text}}}]`"
 
 
 def expression_span(node: ScalarNode, offset: int) -> Span:

@@ -69,10 +69,12 @@ def test_a_typed_context_goes_before_the_variables(run, server, monkeypatch):
         (["set", "a/b", "--server", "http://h"], 2, "the name of a context"),
         (["set", "x", "--server", "http://h", "--token", "typed"], 2, "--token takes a file"),
         (["use", "none"], 3, "there is no context none"),
-        (["delete", "none"], 3, "there is no context none"),
+        (["delete", "none"], 3, "there is no context none: flowserver context list"),
+        (["use", "prdo"], 3, "there is no context prdo; did you mean prod?"),
     ],
 )
 def test_mistakes(run, arguments, exit_code, words):
+    run("context", "set", "prod", "--server", "http://127.0.0.1:1")
     result = run("context", *arguments)
     assert result.exit_code == exit_code
     assert words in one_line(result)

@@ -95,7 +95,9 @@ def test_start_and_wait(flowserver, tmp_path):
     named = flowserver("start", "greet", "--name", "mine", "-q")
     assert named.stdout == "greet/mine\n"
     assert flowserver("watch", "greet/mine").exit_code == 0
-    assert flowserver("start", "greet", "--name", "mine").exit_code == 5
+    again = flowserver("start", "greet", "--name", "mine")
+    assert again.exit_code == 5
+    assert again.stderr.endswith("; it has ended: flowserver watch greet/mine\n")
 
 
 @pytest.mark.usefixtures("folder")
@@ -119,16 +121,32 @@ def test_a_failure_is_exit_code_1(flowserver):
         (["executions", "describe", "greet"], 2, "an execution is written FLOW/NAME"),
         (["executions", "list", "--since", "yesterday"], 2, "--since takes an age"),
         (["executions", "history", "greet/none"], 3, "does not exist"),
+        (["executions", "history", "greet/mind"], 3, "did you mean mine?"),
+        (["executions", "history", "greet/mine", "--step", "gret"], 0, "No event of a step gret; did you mean greet?"),
+        (["executions", "redrive", "greet/mine", "--from", "gret"], 3, "has no step gret; did you mean greet?"),
+        (["start", "greet", "--qualifier", "prdo"], 3, "did you mean prod?"),
+        (["aliases", "delete", "greet", "prdo", "--yes"], 3, "did you mean prod?"),
+        (["functions", "get", "shop/chrage"], 3, "did you mean shop/charge?"),
         (["executions", "stop"], 2, "name executions"),
         (["flows", "list", "--token", "fls_1"], 2, "--token takes a file"),
         (["flows", "list", "--context", "none"], 3, "there is no context none"),
         (["flows", "list", "--server", "http://127.0.0.1:1"], 4, "cannot be reached"),
         (["flow", "list"], 2, "Did you mean 'flows'"),
         (["flows", "lst"], 2, "Did you mean 'list'"),
+        (["stop", "greet/mine"], 2, "Did you mean 'executions stop'"),
+        (["describe", "greet/mine"], 2, "Did you mean 'executions describe'"),
+        (["list"], 2, "Did you mean 'executions list', 'flows list'"),
+        (["history"], 2, "Did you mean 'executions history'"),
+        (["deploy", "flows"], 2, "Did you mean 'apply'"),
+        (["run", "greet"], 2, "Did you mean 'start'"),
     ],
 )
 @pytest.mark.usefixtures("folder")
 def test_mistakes(flowserver, arguments, exit_code, words):
+    flowserver("start", "greet", "--name", "mine", "--wait")
+    flowserver("versions", "publish", "greet")
+    flowserver("aliases", "create", "greet", "prod", "--route", "1")
+    flowserver("functions", "put", "shop/charge", "http://127.0.0.1:9000/c")
     result = flowserver(*arguments)
     assert (result.exit_code, result.stdout) == (exit_code, "")
     assert words in result.stderr.splitlines()[-1]
@@ -138,9 +156,9 @@ def test_mistakes(flowserver, arguments, exit_code, words):
 def test_executions_listed_described_and_stopped(flowserver):
     flowserver("start", "broken", "--name", "b1", "--wait")
     path = flowserver("start", "waits", "--name", "w1").stdout.strip()
-    listed = flowserver("executions", "list", "--status", "failed", "--since", "1d", "--prefix", "b1")
+    listed = flowserver("executions", "list", "--status", "Failed", "--since", "1d", "--prefix", "b1")
     heading, row = listed.stdout.splitlines()
-    assert heading.split() == ["EXECUTION", "STATUS", "STARTED", "TOOK", "FAILED", "STEP", "ERROR"]
+    assert heading.split() == ["EXECUTION", "STATUS", "VERSION", "STARTED", "TOOK", "FAILED", "STEP", "ERROR"]
     assert row[heading.index("FAILED STEP") :].split()[0] == "f"
     assert "broken/b1" in listed.stdout
     assert "Broken: printer offline" in listed.stdout

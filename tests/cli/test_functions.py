@@ -190,17 +190,53 @@ def test_hosting_a_file(functions, server, tmp_path):
         assert hosting.wait(PATIENCE_SECONDS) == 0
 
 
-@pytest.mark.parametrize("named", ["", "server: "])
-def test_hosting_without_a_named_server_registers_with_the_default(run, answering, monkeypatch, tmp_path, named):
+@pytest.fixture
+def hosted_file(tmp_path):
+    """Writes a file of one function, with this further line."""
     (tmp_path / "index.py").write_text("def handler(event, context):\n    return event\n")
-    file = tmp_path / "functions.yaml"
-    file.write_text(f"listen: 127.0.0.1:0\n{named}\nfunctions: {{hosted/echo: index.py:handler}}")
+
+    def write(line=""):
+        file = tmp_path / "functions.yaml"
+        file.write_text(f"listen: 127.0.0.1:0\n{line}\nfunctions: {{hosted/echo: index.py:handler}}")
+        return file
+
+    return write
+
+
+REFUSAL = "flowserver: the server refused PUT /v1/functions/hosted/echo: the reason (TheCode)"
+
+
+@pytest.mark.parametrize("named", ["", "server: "])
+def test_hosting_without_a_named_server_registers_with_the_default(run, answering, monkeypatch, hosted_file, named):
     refusing = answering(403, "application/json", b'{"detail": "the reason", "code": "TheCode"}')
-    monkeypatch.setattr("flowserver.hosting.serving.SERVER_DEFAULT", refusing)
-    result = run("functions", "serve", file)
+    monkeypatch.setattr("flowserver.cli.remote.session.SERVER_DEFAULT", refusing)
+    result = run("functions", "serve", hosted_file(named))
     assert result.exit_code == 4
-    refusal = "flowserver: the server refused PUT /v1/functions/hosted/echo: the reason (TheCode)"
-    assert result.stderr.splitlines()[-1] == refusal
+    assert result.stderr.splitlines()[-1] == REFUSAL
+
+
+@pytest.mark.parametrize("where", ["in use", "option", "file", "variable"])
+def test_hosting_registers_with_the_context_in_use_unless_the_file_names_a_server(
+    run, answering, monkeypatch, hosted_file, tmp_path, where
+):
+    refusing = answering(403, "application/json", b'{"detail": "the reason", "code": "TheCode"}')
+    wrong = answering(403, "application/json", b'{"detail": "wrong server"}')
+    run("context", "set", "other", "--server", refusing if where == "in use" else wrong)
+    run("context", "set", "here", "--server", refusing)
+    options = ("--context", "here") if where == "option" else ()
+    if where == "variable":
+        monkeypatch.setenv("FLOWSERVER_CONTEXT", "here")
+    servers = {"in use": "", "file": f"server: {refusing}"}
+    result = run("functions", "serve", hosted_file(servers.get(where, f"server: {wrong}")), *options)
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (4, REFUSAL)
+
+
+def test_the_token_of_a_context_is_not_sent_to_the_server_of_a_file(run, answering, hosted_file, tmp_path):
+    (tmp_path / "token").write_text("fls_secret")
+    run("context", "set", "here", "--server", "http://127.0.0.1:1", "--token", f"@{tmp_path}/token")
+    refusing = answering(401, "application/json", b'{"detail": "who are you?"}')
+    result = run("functions", "serve", hosted_file(f"server: {refusing}"))
+    assert "the server has access keys: set FLOWSERVER_TOKEN" in result.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("command", ["list", "put", "get", "delete", "serve"])

@@ -41,7 +41,7 @@ def test_commands_are_those_that_are_documented():
         "flows list", "flows get", "flows diff", "flows delete", "tasks list", "tasks succeed", "tasks fail",
         "context list", "context set", "context use", "context delete", "invocations list",
         "executions list", "executions describe", "executions history", "executions stop", "executions restart",
-        "executions redrive", "versions list", "versions publish", "versions delete",
+        "executions redrive", "versions list", "versions get", "versions diff", "versions publish", "versions delete",
         "aliases list", "aliases create", "aliases update", "aliases delete",
         "schedules list", "schedules get", "schedules create", "schedules update",
         "schedules pause", "schedules resume", "schedules trigger", "schedules backfill", "schedules delete",

@@ -33,7 +33,7 @@ def test_a_trigger_that_is_skipped_says_so(flowserver, tmp_path):
 
 
 def test_created_changed_triggered_and_deleted(flowserver):
-    arguments = ("--cron", "0 30 2 * * ?", "--timezone", "Europe/Berlin", "--overlap", "Skip", "--catch-up", "1h")
+    arguments = ("--cron", "0 30 2 * * ?", "--timezone", "Europe/Berlin", "--overlap", "skip", "--catch-up", "1h")
     created = flowserver("schedules", "create", "etl/nightly", *arguments, "--payload", '{"a": 1}')
     assert created.exit_code == 0
     assert "next:" in created.stdout
@@ -66,6 +66,32 @@ def test_schedules_are_applied(flowserver, tmp_path):
     (place / "schedules.yaml").write_text("schedules: {job/often: {cronExpression: '@every 9m', overlap: Skip}}")
     changed = flowserver("apply", place).stdout
     assert "-cronExpression: '@every 5m'\n+cronExpression: '@every 9m'\n" in changed
+
+
+def test_a_range_without_a_zone_is_of_the_schedules_zone(flowserver):
+    flowserver("schedules", "create", "etl/kept", "--cron", "0 30 2 * * ?", "--timezone", "Asia/Tokyo")
+    run = flowserver("schedules", "backfill", "etl/kept", "--from", "2026-01-02T02:30", "--to", "2026-01-03")
+    assert run.stdout == "1 ticks of etl/kept run\n"
+    said = "In the schedule's zone, Asia/Tokyo: from 2026-01-01T17:30:00.000Z to 2026-01-02T15:00:00.000Z.\n"
+    assert run.stderr == said
+    given = ("--from", "2026-01-04T02:30+09:00", "--to", "1d")
+    assert flowserver("schedules", "backfill", "etl/kept", *given).stderr == ""
+    flowserver("schedules", "delete", "etl/kept", "--yes")
+
+
+def test_pruning_deletes_schedules_if_there_is_a_file_of_them(flowserver, tmp_path):
+    place = tmp_path / "flows"
+    place.mkdir()
+    for name in ("etl", "job"):
+        (place / f"{name}.yaml").write_text(PASS)
+    flowserver("apply", place)
+    flowserver("schedules", "create", "job/by-hand", "--every", "5m")
+    prune = ("apply", place, "--prune", "--yes", "-o", "name")
+    assert "schedule/job/by-hand" not in flowserver(*prune).stdout
+    (place / "schedules.yaml").write_text("schedules: {job/often: {cronExpression: '@every 5m'}}")
+    assert flowserver("apply", place, "--prune").exit_code == 2
+    assert flowserver(*prune).stdout.split()[-2:] == ["schedule/job/often", "schedule/job/by-hand"]
+    assert flowserver("schedules", "list", "--flow", "job", "-o", "name").stdout == "job/often\n"
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,10 @@ def test_waiting_tasks_are_listed(flowserver, asked):
     assert [(f"ask/{each['executionName']}", each["taskToken"]) for each in listed] == pairs
     assert {each["stepName"] for each in listed} == {"ask"}
     assert _listed(flowserver, "--older-than", "1d") == []
+    assert flowserver("tasks", "list", "--older-than", "1d").stderr == "No task has waited for 1d.\n"
     assert flowserver("tasks", "list", "--flow", "aks").exit_code == 3
+    wrong = flowserver("tasks", "succeed", pairs[0][0])
+    assert (wrong.exit_code, "flowserver tasks list --flow ask" in one_line(wrong)) == (2, True)
     table = flowserver("tasks", "list").stdout
     assert table.splitlines()[0].split() == ["EXECUTION", "STEP", "SINCE", "DUE", "TOKEN"]
     assert flowserver("tasks", "list", "-o", "name").stdout.split() == [token for _, token in pairs]
@@ -86,11 +89,13 @@ def _listed(flowserver, *arguments):
 
 def test_status(flowserver, server, asked):
     asked()
-    text = flowserver("status").stdout
-    assert server.url in text
+    shown = flowserver("status")
+    assert server.url in shown.stdout
+    assert "Look: flowserver tasks list\n" in shown.stderr
     document = json.loads(flowserver("status", "-o", "json").stdout)
     assert (document["ready"], document["nodes"]) == (True, 1)
     assert document["runningExecutions"] >= 1
+    assert document["waitingTasks"] >= 1
 
 
 def test_a_file_is_compared_with_a_flow(flowserver, asked, tmp_path, monkeypatch):

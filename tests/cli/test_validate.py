@@ -106,7 +106,7 @@ def test_json_for_programs(run, definition):
     ("make", "reason"),
     [
         (lambda folder: folder / "absent.yaml", "No such file or directory"),
-        (lambda folder: folder, "Is a directory"),
+        (lambda folder: folder / "absent.yaml" / "inner", "No such file or directory"),
     ],
 )
 def test_files_that_cannot_be_read(run, definition, tmp_path, make, reason):
@@ -137,3 +137,18 @@ def test_strictness(run, definition, monkeypatch):
     monkeypatch.setenv("FLOWSERVER_LENIENT", "true")
     assert run("validate", file).exit_code == 0
     assert run("validate", "--no-lenient", file).exit_code == 1
+
+
+def test_a_folder_is_checked_without_what_describes_no_flow(run, tmp_path):
+    folder = tmp_path / "flows"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "a.yaml").write_text(VALID)
+    (folder / "inner" / "b.yml").write_text(WRONG)
+    (folder / "schedules.yaml").write_text("schedules: {}")
+    result = run("validate", folder, "-o", "json")
+    assert result.exit_code == 1
+    assert [(each["file"], each["valid"]) for each in json.loads(result.stdout)] == [
+        (f"{folder}/a.yaml", True), (f"{folder}/inner/b.yml", False)
+    ]  # fmt: skip
+    (tmp_path / "empty").mkdir()
+    assert run("validate", tmp_path / "empty").exit_code == 3

@@ -24,6 +24,13 @@ def test_ten_percent_of_the_starts_then_all(flowserver, tmp_path):
         assert published.exit_code == 0
     assert published.stdout == "published version 2 of order\n"
     assert flowserver("versions", "list", "order", "-o", "name").stdout.split() == ["2", "1"]
+    assert flowserver("versions", "get", "order", "1").stdout == PASS
+    differs = flowserver("versions", "diff", "order", "1", "2")
+    assert differs.exit_code == 1
+    assert differs.stdout.splitlines()[:2] == ["--- version 1", "+++ version 2"]
+    assert "source: new" in differs.stdout
+    assert flowserver("versions", "diff", "order", "2").exit_code == 0
+    assert json.loads(flowserver("versions", "diff", "order", "1", "-o", "json").stdout)["differs"]
     created = flowserver("aliases", "create", "order", "prod", "--route", "1")
     assert created.stdout == "created prod: version 1 100 %\n"
     started = flowserver("start", "order", "--qualifier", "prod", "--wait", "-q", "-o", "json")
@@ -47,6 +54,7 @@ def test_ten_percent_of_the_starts_then_all(flowserver, tmp_path):
         (["aliases", "create", "order", "x", "--route", "one"], 2, "--route is VERSION or VERSION=PERCENT"),
         (["versions", "publish", "none"], 3, "does not exist"),
         (["versions", "list", "none"], 3, "does not exist"),
+        (["versions", "get", "none", "1"], 3, "does not exist"),
     ],
 )
 def test_mistakes(flowserver, arguments, exit_code, words):

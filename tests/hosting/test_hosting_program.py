@@ -12,6 +12,7 @@ import pytest
 
 from flowserver.base.urls import base_url
 from flowserver.hosting.errors import HostingConflict, HostingMissing, HostingMistake, HostingUnreachable
+from flowserver.hosting.logs import plain
 from flowserver.hosting.registration import register
 from flowserver.hosting.serving import bind
 from tests.hosting.tutorial_handlers import ECHO
@@ -27,7 +28,7 @@ class Registry:
     def __init__(self):
         self.registered = queue.Queue()
         self.status = 200
-        self.answer = b'{"detail": "the reason", "code": "TheCode"}'
+        self.answer = b'{"service": "s", "function": "f", "url": "http://127.0.0.1:9100/s/f"}'
         registry = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -230,7 +231,7 @@ def test_server_that_breaks_off(start):
 
 
 def test_server_with_keys_that_is_given_no_token(start, registry):
-    registry.status = 401
+    registry.status, registry.answer = 401, b'{"detail": "the reason", "code": "TheCode"}'
     assert "set FLOWSERVER_TOKEN, or --token @FILE" in last_line(start(registry.url), 4)
     assert last_line(start(registry.url, token="old"), 4).endswith(": the reason (TheCode)")
 
@@ -311,6 +312,17 @@ async def test_token_that_no_header_can_hold(host):
     with pytest.raises(HostingMistake) as refusal:
         await register(hosted, "http://127.0.0.1:9100", "http://127.0.0.1:1", "fls_\N{EURO SIGN}", connect_retries=0)
     assert "\N{EURO SIGN}" not in str(refusal.value)
+
+
+async def test_it_says_that_it_waits_for_the_server(host, monkeypatch, caplog):
+    monkeypatch.setattr("flowserver.hosting.registration.PAUSE_SECONDS", 0)
+    monkeypatch.setattr(plain, "handlers", [caplog.handler])
+    plain.setLevel("INFO")
+    hosted = host({"index.py": ECHO}, {"s/f": "index.py:handler"})
+    with pytest.raises(HostingUnreachable):
+        await register(hosted, "http://127.0.0.1:9100", "http://127.0.0.1:1", connect_retries=3)
+    (said,) = caplog.messages
+    assert said.startswith("Waiting for the server: the server at http://127.0.0.1:1 cannot be reached")
 
 
 async def test_hooks_and_places_are_registered(host, registry):

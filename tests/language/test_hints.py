@@ -34,3 +34,20 @@ def hints(steps: str) -> list[str | None]:
 )
 def test_parameters(target: str, params: str, hint: str | None) -> None:
     assert hints(f"- {{type: task, name: a, {target}, serviceParams: {{{params}}}}}") == [hint]
+
+
+@pytest.mark.parametrize(
+    ("collection", "hint"),
+    [
+        (
+            "$input.order.ids",
+            "write `$.ids`, a path into the step's input, with "
+            "`inputMappings: [{target: ids, source: $input.order.ids}]`",
+        ),
+        ("$input", None),
+        ("ids", None),
+    ],
+)
+def test_a_reference_where_a_path_is_wanted(collection: str, hint: str | None) -> None:
+    iteration = f"iterationMapping: {{collection: {collection}, item: i}}"
+    assert hints(f"- {{type: foreach, name: a, {iteration}, steps: [{{type: pass, name: b}}]}}") == [hint]

@@ -71,7 +71,7 @@ def update_alias(session: Session, flow: FlowName, alias: Name, route: Routes, d
       flowserver aliases update order prod --route 3=90 --route 4=10
       flowserver aliases update order prod --route 4
     """
-    found = session.client.update_alias(session.flow(flow), alias, _routes(route), description)
+    found = session.client.update_alias(session.flow(flow), session.alias(alias), _routes(route), description)
     show_one(session, found, found.name, f"updated {alias}: {_shown_routes(found)}")
 
 
@@ -85,7 +85,7 @@ def delete_alias(session: Session, flow: FlowName, alias: Name, yes: Yes = False
       flowserver aliases delete order prod --yes
     """
     confirm(f"Delete the alias {alias} of {flow}?", yes)
-    session.client.delete_alias(session.flow(flow), alias)
+    session.client.delete_alias(session.flow(flow), session.alias(alias))
     typer.echo(f"deleted {alias}")
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from flowserver.cli.definition_files import SCHEDULES_FILE, files_in
 from flowserver.cli.documents import show_document
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
@@ -24,7 +25,13 @@ Paths = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Apply nothing if the server warns of anything.")]
-Prune = Annotated[bool, typer.Option("--prune", help="Delete the flows that have no file here.")]
+Prune = Annotated[
+    bool,
+    typer.Option(
+        "--prune",
+        help="Delete the flows that have no file here; if there is a `schedules.yaml`, the schedules that it lacks.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +74,10 @@ def apply(
     _check(session, [each for each in wanted if isinstance(each, FlowFile)], strict)
     planned = [_plan(session, each) for each in wanted]
     if prune:
-        kept = {each.name for each in wanted if isinstance(each, FlowFile)}
-        gone = [Planned("flow", flow.name, "deleted") for flow in session.client.flows() if flow.name not in kept]
+        gone = _left_out(session, paths, wanted)
         if gone and not dry_run:
-            confirm(f"Delete {len(gone)} flows with all executions: {', '.join(each.name for each in gone)}?", yes)
+            names = ", ".join(f"{each.kind}/{each.name}" for each in gone)
+            confirm(f"Delete {names}? Flows are deleted with all executions.", yes)
         planned += gone
     for each in planned:
         if not dry_run:
@@ -109,8 +116,21 @@ def _plan(session: Session, resource: Resource) -> Planned:
     return Planned(resource.kind, resource.name, "changed", diff, resource)
 
 
+def _left_out(session: Session, paths: Sequence[Path], wanted: Sequence[Resource]) -> list[Planned]:
+    """The flows that have no file, and the schedules of other flows that `schedules.yaml` does not have."""
+    kept = {kind: {each.name for each in wanted if each.kind == kind} for kind in ("flow", "schedule")}
+    gone = [Planned("flow", flow.name, "deleted") for flow in session.client.flows() if flow.name not in kept["flow"]]
+    if not any(file.name == SCHEDULES_FILE for file in files_in(paths)):
+        return gone
+    left_out = (each for each in session.client.schedules() if each.path not in kept["schedule"])
+    return gone + [Planned("schedule", each.path, "deleted") for each in left_out if each.flow_name in kept["flow"]]
+
+
 def _carry_out(session: Session, planned: Planned) -> None:
-    if planned.change == "deleted":
+    if planned.change == "deleted" and planned.kind == "schedule":
+        flow, _, name = planned.name.partition("/")
+        session.client.delete_schedule(flow, name)
+    elif planned.change == "deleted":
         session.client.delete_flow(planned.name)
     elif planned.resource is not None:
         planned.resource.apply(session.client)

@@ -2,10 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
-from itertools import islice
 from typing import Any, Final
 
+from flowserver.base.lazy_import import load
 from flowserver.cli.choices import with_choices
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
@@ -18,7 +17,6 @@ from flowserver.client.errors import (
     Invalid,
     NotFound,
     NotPermitted,
-    Refused,
     WaitedTooLong,
 )
 
@@ -31,8 +29,8 @@ _CODES: Final[dict[type[ClientError], ExitCode]] = {
 }
 """How a command ends with an error of the client; with any other, the server cannot or will not serve the caller."""
 
-SUGGESTED_FROM_MAX: Final = 1_000
-"""Flows whose names are read for a suggestion."""
+_SUGGESTION: Final = "flowserver.cli.remote.suggestions:suggestion"
+"""Loaded when a command fails."""
 
 KEY_WANTED: Final = (
     f"the server has access keys: set {TOKEN_VARIABLE}, or --token @FILE, to what `flowserver keys create` has shown"
@@ -58,16 +56,4 @@ def _failure(session: Session, error: ClientError) -> CommandFailed:
     if isinstance(error, NotPermitted) and error.status == 401 and session.token is None:
         return CommandFailed(KEY_WANTED, ExitCode.UNREACHABLE)
     code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), ExitCode.UNREACHABLE)
-    return CommandFailed(f"{error}{_hint(session, error)}", code)
-
-
-def _hint(session: Session, error: ClientError) -> str:
-    """The name that was probably meant, if there is no flow of the given one."""
-    if not isinstance(error, Refused) or error.code != "FlowNotExists" or session.asked_flow is None:
-        return ""
-    try:
-        names = [flow.name for flow in islice(session.client.flows(), SUGGESTED_FROM_MAX)]
-    except ClientError:
-        return ""
-    near = get_close_matches(session.asked_flow, names, n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    return CommandFailed(f"{error}{load(_SUGGESTION)(session, error)}", code)

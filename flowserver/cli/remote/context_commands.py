@@ -13,7 +13,7 @@ from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
-from flowserver.cli.remote.contexts import Contexts, Place, read_contexts, write_contexts
+from flowserver.cli.remote.contexts import Contexts, Place, read_contexts, require_context, write_contexts
 from flowserver.cli.remote.output import show_names
 from flowserver.cli.remote.session import Session
 from flowserver.cli.tables import aligned
@@ -94,7 +94,7 @@ def use_context(session: Session, name: Name) -> None:
       flowserver context use prod
     """
     known = read_contexts()
-    _require(known, name)
+    require_context(known, name)
     write_contexts(replace(known, current=name))
     typer.echo(f"using {name}, {known.places[name].server}")
     if os.environ.get(URL_VARIABLE):
@@ -111,15 +111,10 @@ def delete_context(session: Session, name: Name) -> None:  # noqa: ARG001 - ever
       flowserver context delete prod
     """
     known = read_contexts()
-    _require(known, name)
+    require_context(known, name)
     kept = {each: place for each, place in known.places.items() if each != name}
     write_contexts(Contexts(kept, None if known.current == name else known.current))
     typer.echo(f"deleted {name}")
-
-
-def _require(known: Contexts, name: str) -> None:
-    if name not in known.places:
-        raise CommandFailed(f"there is no context {name}: flowserver context list", ExitCode.NOT_FOUND)
 
 
 def _document(known: Contexts, name: str) -> dict[str, object]:

@@ -6,12 +6,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 
 FILE: Final = "contexts.json"
 PRIVATE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
+
+_DID_YOU_MEAN: Final = "flowserver.cli.remote.suggestions:did_you_mean"
+"""Loaded when it is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,15 @@ def chosen_place(name: str | None) -> Place:
     wanted = name or contexts.current
     if wanted is None:
         return Place()
-    if wanted not in contexts.places:
-        raise CommandFailed(f"there is no context {wanted}: flowserver context list", ExitCode.NOT_FOUND)
+    require_context(contexts, wanted)
     return contexts.places[wanted]
+
+
+def require_context(contexts: Contexts, name: str) -> None:
+    """Raises CommandFailed, with the name that was probably meant, if there is no such context."""
+    if name not in contexts.places:
+        hint = load(_DID_YOU_MEAN)(name, contexts.places) or ": flowserver context list"
+        raise CommandFailed(f"there is no context {name}{hint}", ExitCode.NOT_FOUND)
 
 
 def configuration_file() -> Path:

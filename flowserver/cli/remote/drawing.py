@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-import yaml
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from flowserver.cli.remote.progress import Progress, State, StepProgress
 from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, shown_notes, shown_time
+from flowserver.cli.remote.step_names import names_of
 from flowserver.cli.remote.times import shown_span
 from flowserver.client.results import Execution
 
@@ -40,15 +40,6 @@ def drawn(execution: Execution, progress: Progress, colourful: bool) -> Iterator
         redirect_stderr=False,
     ):
         yield
-
-
-def names_of(definition: str) -> list[str]:
-    """The names of the flow's own steps, in order; none if the definition cannot be read."""
-    try:
-        steps = yaml.safe_load(definition)["steps"]
-        return [str(step["name"]) for step in steps]
-    except (yaml.YAMLError, TypeError, KeyError):
-        return []
 
 
 @dataclass(frozen=True)

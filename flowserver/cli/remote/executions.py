@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
+from flowserver.base.lazy_import import load
 from flowserver.cli.choices import takes_choices
 from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
@@ -33,6 +34,9 @@ STATUSES: Final = {
     "timedout": "TimedOut",
 }
 
+_STEP_SUGGESTION: Final = "flowserver.cli.remote.suggestions:step_suggestion"
+"""Loaded when a step is not there."""
+
 STEPS_MAX: Final = 200
 """Steps that `describe` shows; `-o json` and `history` have all."""
 
@@ -42,10 +46,16 @@ AnyExecutionPaths = Annotated[
     list[str] | None, typer.Argument(metavar="EXECUTION", help="Executions, each written FLOW/NAME.")
 ]
 OfFlow = Annotated[str | None, typer.Option("--flow", metavar="FLOW", help="Only executions of this flow.")]
-OfStatus = Annotated[StatusName | None, typer.Option("--status", help="Only executions in this state.")]
+OfStatus = Annotated[
+    StatusName | None, typer.Option("--status", case_sensitive=False, help="Only executions in this state.")
+]
 Since = Annotated[
     str | None,
-    typer.Option("--since", metavar="AGE", help="Only those started since: an age (1d), `today` or an instant."),
+    typer.Option(
+        "--since",
+        metavar="AGE",
+        help="Only those started since: an age (1d), `today`, or an instant, local without an offset.",
+    ),
 ]
 Until = Annotated[str | None, typer.Option("--until", metavar="AGE", help="Only those started before; as for --since.")]
 Prefix = Annotated[str | None, typer.Option("--prefix", help="Only executions whose names begin so.")]
@@ -56,7 +66,7 @@ Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what ha
 OfStep = Annotated[str | None, typer.Option("--step", help="Only events of this step.")]
 EndedStatus = Annotated[
     Literal["failed", "stopped", "timedout"] | None,
-    typer.Option("--status", help="Those that ended so; failed if absent."),
+    typer.Option("--status", case_sensitive=False, help="Those that ended so; failed if absent."),
 ]
 WithError = Annotated[str | None, typer.Option("--error", help="Only those that ended with this error.")]
 FromStep = Annotated[str | None, typer.Option("--from", metavar="STEP", help="Go back to this step of the flow.")]
@@ -108,6 +118,7 @@ def list_executions(
     columns = {
         "EXECUTION": lambda one: one.path,
         "STATUS": lambda one: one.status if one.parked_error is None else "Parked",
+        "VERSION": lambda one: "" if one.version is None else str(one.version),
         "STARTED": lambda one: shown_instant(one.started_time, now),
         "TOOK": lambda one: shown_span(one.started_time, one.stopped_time, now),
         "FAILED STEP": lambda one: one.failed_step or "",
@@ -167,10 +178,10 @@ def show_history(
             if step in (None, event.step_name):
                 _show_followed(session, event)
         return
-    events = session.client.history(flow, name)
-    wanted = (event for event in events if step in (None, event.step_name))
-    found = list(islice(wanted, None if reverse else limit))
-    chosen = found[::-1][:limit] if reverse else found
+    events = session.client.history(flow, name, step=step, newest_first=reverse)
+    chosen = list(islice(events, limit))
+    if step is not None and not chosen:
+        session.note(f"No event of a step {step}{load(_STEP_SUGGESTION)(session, flow, name, step)}")
     now = datetime.now(UTC)
     if session.output == "table":
         for event in chosen:
@@ -238,6 +249,9 @@ def redrive_executions(
     """
     wanted: dict[str, Any] = {"from_step": from_step, "definition": definition, "input": input_of(input)}
     chosen = _chosen(session, executions, flow, _filter(status or "failed", since, until, prefix, False), error)
+    if from_step is not None and definition == "same":
+        for each in chosen[:1]:
+            _check_step(session, *each, from_step)
     if dry_run:
         _show_plans(session, {each: session.client.plan_redrive(*each, **wanted).document for each in chosen})
         return
@@ -277,6 +291,12 @@ def _chosen(
     if not found:
         session.note("No execution matches.")
     return [(each.flow_name, each.name) for each in found]
+
+
+def _check_step(session: Session, flow: str, name: str, step: str) -> None:
+    """Raises CommandFailed for a step that is probably misspelt."""
+    if hint := load(_STEP_SUGGESTION)(session, flow, name, step):
+        raise CommandFailed(f"{flow}/{name} has no step {step}{hint}", ExitCode.NOT_FOUND)
 
 
 def _show_plans(session: Session, plans: dict[tuple[str, str], dict[str, Any]]) -> None:

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from flowserver.cli.choices import takes_choices
-from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
-from flowserver.cli.remote.diffs import diff_of, show_diff
+from flowserver.cli.remote.diffs import diff_of, end_with_diff
 from flowserver.cli.remote.output import one_line, show_list, show_one
 from flowserver.cli.remote.session import Session, read_text
 from flowserver.cli.remote.times import shown_instant
@@ -88,12 +87,7 @@ def diff_flow(session: Session, flow: FlowName, file: File = None) -> None:
     found = session.client.get_flow(session.flow(flow))
     name = file or f"{flow}.yaml"
     lines = diff_of(found.definition, read_text(name), f"{flow} at {session.url}", name)
-    if session.output == "table":
-        show_diff(session, lines)
-    else:
-        show_document(session.output, {"flow": flow, "differs": bool(lines), "diff": "\n".join(lines)})
-    if lines:
-        raise typer.Exit(ExitCode.FAILED)
+    end_with_diff(session, {"flow": flow}, lines)
 
 
 @flows.command("delete")

@@ -19,7 +19,7 @@ from flowserver.cli.remote.resources import SECRET_HEADERS
 from flowserver.cli.remote.session import Session, secret_of_file
 from flowserver.client.results import WITHOUT_SERVICE, Json
 
-_HOSTING: Final = "flowserver.hosting.serving:run", "flowserver.hosting.serving:Choices"
+_HOSTING: Final = [f"flowserver.hosting.serving:{name}" for name in ("run", "Choices", "server_in")]
 """Loaded by `serve` alone."""
 
 SECRET_VARIABLE: Final = "FUNCTIONS_SECRET"  # noqa: S105 - a name, no secret
@@ -149,7 +149,7 @@ def get_function(session: Session, name: Name) -> None:
     Example:
       flowserver functions get shop/charge
     """
-    found = session.client.get_function(_checked(name))
+    found = session.client.get_function(session.about(_checked(name)))
     if session.output == "table":
         typer.echo(dump_json(found.document))
     else:
@@ -167,7 +167,7 @@ def delete_function(session: Session, name: Name) -> None:
     Example:
       flowserver functions delete shop/charge
     """
-    session.client.delete_function(_checked(name))
+    session.client.delete_function(session.about(_checked(name)))
     typer.echo(f"deleted {name}")
 
 
@@ -186,6 +186,8 @@ def serve_functions(
     For tutorials and development: handlers are called as the cloud's Python runtime calls them. Beyond loopback it
     needs a secret, which is registered with the functions, so that the server sends it with each call.
 
+    An option or a variable that names the server goes before the file, and the file before the context in use.
+
     \b
     The file:
       server: http://127.0.0.1:8080
@@ -197,8 +199,12 @@ def serve_functions(
     Example:
       flowserver functions serve functions.yaml
     """
-    run, choices = map(load, _HOSTING)
-    run(file, choices(session.given_url, listen, advertise, session.token, _secret(secret), not no_register))
+    run, choices, server_in = map(load, _HOSTING)
+    if no_register:
+        run(file, choices(None, listen, advertise, None, _secret(secret)))
+        return
+    chosen = session.at(server_in(file))
+    run(file, choices(chosen.url, listen, advertise, chosen.token, _secret(secret), chosen.ca_file))
 
 
 def _secret(given: str | None) -> str | None:

@@ -2,21 +2,18 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from flowserver.base.lazy_import import load
+from flowserver.cli.definition_files import FUNCTIONS_FILE, SCHEDULES_FILE, files_in
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.session import read_text
 from flowserver.client import Client
 from flowserver.client.errors import NotFound
-
-FUNCTIONS_FILE: Final = "functions.yaml"
-SCHEDULES_FILE: Final = "schedules.yaml"
-SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 SECRET_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization", "x-api-key"))
 """Headers whose values are not typed and not shown: others see command lines and logs."""
@@ -132,7 +129,7 @@ class ScheduleEntry:
         return flow, name
 
 
-def resources_in(paths: list[Path]) -> list[Resource]:
+def resources_in(paths: Sequence[Path]) -> list[Resource]:
     """What the files and folders describe: functions, then flows, then schedules, each by name.
 
     Raises CommandFailed, or OSError for a file that is missing.
@@ -141,10 +138,10 @@ def resources_in(paths: list[Path]) -> list[Resource]:
     return sorted(_resources(paths), key=lambda each: (order.index(each.kind), each.name))
 
 
-def _resources(paths: list[Path]) -> Iterator[Resource]:
+def _resources(paths: Sequence[Path]) -> Iterator[Resource]:
     """What the files and folders describe; raises CommandFailed, or OSError for a file that is missing."""
     names: dict[str, Path] = {}
-    for file in _files(paths):
+    for file in files_in(paths):
         if file.name == FUNCTIONS_FILE:
             yield from _function_entries(file)
             continue
@@ -155,21 +152,6 @@ def _resources(paths: list[Path]) -> Iterator[Resource]:
             raise CommandFailed(f"{names[file.stem]} and {file} both describe the flow {file.stem}", ExitCode.USAGE)
         names[file.stem] = file
         yield FlowFile(file.stem, read_text(str(file)), file)
-
-
-def _files(paths: list[Path]) -> Iterator[Path]:
-    for path in dict.fromkeys(paths):
-        if not path.is_dir():
-            yield path
-            continue
-        found = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and _is_visible(file, path))
-        if not found:
-            raise CommandFailed(f"{path} holds no definition: files {', '.join(SUFFIXES)}", ExitCode.NOT_FOUND)
-        yield from found
-
-
-def _is_visible(file: Path, folder: Path) -> bool:
-    return file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
 def _function_entries(file: Path) -> Iterator[FunctionEntry]:

@@ -4,6 +4,7 @@ import time
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any, Final, Literal
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -16,7 +17,7 @@ from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.output import one_line, show_list, show_one
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
-from flowserver.cli.remote.times import instant_of, seconds_of, shown_instant
+from flowserver.cli.remote.times import instant_of, names_zone, seconds_of, shown_instant
 from flowserver.cli.tables import aligned
 from flowserver.client.errors import NotFound
 from flowserver.client.results import Schedule
@@ -35,7 +36,15 @@ Cron = Annotated[
 ]
 Every = Annotated[str | None, typer.Option("--every", metavar="DURATION", help="Whole minutes, such as 30m or 6h.")]
 Timezone = Annotated[str | None, typer.Option("--timezone", metavar="ZONE", help="Zone of --cron: Europe/Berlin.")]
-Overlap = Annotated[OverlapName | None, typer.Option("--overlap", help="What a tick does while an execution runs.")]
+Overlap = Annotated[
+    OverlapName | None,
+    typer.Option(
+        "--overlap",
+        case_sensitive=False,
+        help="What a tick does while an execution runs: Skip, BufferOne, BufferAll, CancelOther, TerminateOther, or "
+        "AllowAll, which new schedules have.",
+    ),
+]
 CatchUp = Annotated[
     str | None, typer.Option("--catch-up", metavar="DURATION", help="How late a tick may start: 10m, 1h.")
 ]
@@ -47,7 +56,14 @@ PauseOnFailure = Annotated[
     bool | None, typer.Option("--pause-on-failure/--no-pause-on-failure", help="Pause when an execution fails.")
 ]
 Note = Annotated[str, typer.Option("--note", help="Why.")]
-From = Annotated[str, typer.Option("--from", metavar="AGE", help="Beginning of the range: an age (7d) or an instant.")]
+From = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="AGE",
+        help="Beginning of the range: an age (7d), `today`, or an instant, in the schedule's zone without an offset.",
+    ),
+]
 To = Annotated[str, typer.Option("--to", metavar="AGE", help="End of the range; as for --from.")]
 
 
@@ -214,12 +230,19 @@ def backfill_schedule(session: Session, schedule: Path, start: From, end: To = "
     A tick that has an execution already is not run again.
 
     \b
-    Example:
+    Examples:
       flowserver schedules backfill etl/nightly --from 7d --to 1d
+      flowserver schedules backfill etl/nightly --from 2026-01-02 --to 2026-01-05
     """
     now = datetime.now(UTC)
-    begin, until = instant_of(start, "--from", now), instant_of(end, "--to", now)
-    done = session.client.backfill_schedule(*_named(session, schedule), begin, until, overlap).document
+    flow, name = _named(session, schedule)
+    zone = session.client.get_schedule(flow, name).time_zone
+    begin, until = (
+        instant_of(text, option, now, ZoneInfo(zone)) for text, option in ((start, "--from"), (end, "--to"))
+    )
+    if not (names_zone(start) and names_zone(end)):
+        session.note(f"In the schedule's zone, {zone}: from {begin} to {until}.")
+    done = session.client.backfill_schedule(flow, name, begin, until, overlap).document
     if session.output in ("json", "yaml"):
         show_document(session.output, done)
     else:

@@ -30,12 +30,28 @@ class Session:
         self.quiet: bool = chosen.get("quiet", False)
         self.asked_flow: str | None = None
         """The flow that the command is about, for a suggestion if there is none of that name."""
+        self.asked_name: str | None = None
+        """The execution, schedule or function that it is about."""
+        self.asked_alias: str | None = None
+        """The alias that it is about."""
 
     @cached_property
     def client(self) -> Client:
         """The connection to the server."""
-        ca_file = self._chosen.get("ca_file") or os.environ.get(CA_FILE_VARIABLE) or self._place.ca_file
-        return Client(self.url, self.token, ca_file=None if ca_file is None else str(ca_file), retries=RETRIES)
+        return Client(self.url, self.token, ca_file=self.ca_file, retries=RETRIES)
+
+    @property
+    def ca_file(self) -> str | None:
+        """The certificates to trust, if they are named."""
+        found = self._chosen.get("ca_file") or os.environ.get(CA_FILE_VARIABLE) or self._place.ca_file
+        return None if found is None else str(found)
+
+    def at(self, url: str | None) -> "Session":
+        """The same with the server that a file names, unless an option or a variable names one."""
+        is_named = any(self._chosen.get(name) for name in ("server", "context")) or any(
+            os.environ.get(name) for name in (URL_VARIABLE, CONTEXT_VARIABLE)
+        )
+        return self if url is None or is_named else Session({**self._chosen, "server": url})
 
     @property
     def given_place(self) -> Place:
@@ -57,16 +73,11 @@ class Session:
     @cached_property
     def url(self) -> str:
         """The address of the server."""
-        return self.given_url or self._place.server or SERVER_DEFAULT
-
-    @property
-    def given_url(self) -> str | None:
-        """The address that was given: with `--server`, by the context of `--context`, or with the variable."""
         if self._chosen.get("server"):
             return str(self._chosen["server"])
         if self._chosen.get("context"):
-            return self._place.server
-        return os.environ.get(URL_VARIABLE)
+            return self._place.server or SERVER_DEFAULT
+        return os.environ.get(URL_VARIABLE) or self._place.server or SERVER_DEFAULT
 
     @property
     def is_colourful(self) -> bool:
@@ -91,12 +102,21 @@ class Session:
         flow, slash, name = text.partition("/")
         if not (flow and slash and name):
             raise CommandFailed(f"{what} is written FLOW/NAME, not {text!r}", ExitCode.USAGE)
-        self.asked_flow = flow
-        return flow, name
+        return self.flow(flow), self.about(name)
 
     def flow(self, name: str) -> str:
         """The name of the flow that the command is about."""
         self.asked_flow = name
+        return name
+
+    def about(self, name: str) -> str:
+        """The name of the execution, schedule or function that the command is about."""
+        self.asked_name = name
+        return name
+
+    def alias(self, name: str) -> str:
+        """The name of the alias that the command is about."""
+        self.asked_alias = name
         return name
 
     @cached_property

@@ -22,7 +22,11 @@ Input = Annotated[
     typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="The input, a JSON object; - is standard input."),
 ]
 Name = Annotated[
-    str | None, typer.Option("--name", help="The execution's name, which makes the start idempotent; else a new one.")
+    str | None,
+    typer.Option(
+        "--name",
+        help="The execution's name; else a new one. While it runs, the same start again gives the same execution.",
+    ),
 ]
 Qualifier = Annotated[
     str | None,
@@ -30,7 +34,8 @@ Qualifier = Annotated[
 ]
 Wait = Annotated[bool, typer.Option("--wait", "-w", help="Show the steps live, then print the output.")]
 Timeout = Annotated[
-    str | None, typer.Option("--timeout", metavar="DURATION", help="How long to wait at most, such as 10m.")
+    str | None,
+    typer.Option("--timeout", metavar="DURATION", help="How long to wait at most, such as 10m; then exit code 1."),
 ]
 
 
@@ -59,6 +64,7 @@ def start(
     if timeout is not None and not wait:
         raise CommandFailed("--timeout is for --wait", ExitCode.USAGE)
     seconds = None if timeout is None else seconds_of(timeout, "--timeout")
+    session.asked_name, session.asked_alias = name, qualifier
     execution = session.client.start(session.flow(flow), input_of(input), name=name, qualifier=qualifier)
     if wait:
         show_ended(session, follow(session, execution, seconds))

@@ -15,6 +15,9 @@ from flowserver.cli.tables import aligned
 COUNTED_MAX: Final = 1_000
 """Failed executions that are counted; more are not looked for."""
 
+TASKS_COUNTED_MAX: Final = 200
+"""The same for tasks that wait for an answer."""
+
 _COUNTS: Final = {
     "flowserver_nodes": ("nodes", ""),
     "flowserver_running_executions": ("runningExecutions", ""),
@@ -26,6 +29,7 @@ _COUNTS: Final = {
 """Metrics that are shown: under which name, and the command that shows more of what needs a look."""
 
 _FAILED: Final = "flowserver executions list --status failed --since 1d"
+_TASKS: Final = "flowserver tasks list"
 
 
 @remote
@@ -43,16 +47,20 @@ def status(session: Session) -> None:
     counts = {name: int(values[metric]) for metric, (name, _) in _COUNTS.items() if metric in values}
     since = instant_of("1d", "", datetime.now(UTC))
     failed = sum(1 for _ in islice(session.executions(None, status="Failed", started_from=since), COUNTED_MAX))
-    document = {"server": session.url, "ready": ready, **counts, "failedInOneDay": failed}
+    tasks = sum(1 for _ in islice(client.tasks(), TASKS_COUNTED_MAX))
+    further = {"waitingTasks": tasks, "failedInOneDay": failed}
+    document = {"server": session.url, "ready": ready, **counts, **further}
     if session.output != "table":
         show_document(session.output, document)
         return
     rows = [["server:", session.url], ["ready:", "yes" if ready else "no"]]
     rows += [[f"{_words(name)}:", str(counts[name])] for name, _ in _COUNTS.values() if name in counts]
+    rows.append(["waiting tasks:", f"{tasks}{' or more' if tasks == TASKS_COUNTED_MAX else ''}"])
     rows.append(["failed in one day:", f"{failed}{' or more' if failed == COUNTED_MAX else ''}"])
     typer.echo(aligned(rows))
-    for name, command in [*_COUNTS.values(), ("failed", _FAILED if failed else "")]:
-        if command and (counts.get(name) or name == "failed"):
+    found = counts | further
+    for name, command in [*_COUNTS.values(), ("waitingTasks", _TASKS), ("failedInOneDay", _FAILED)]:
+        if command and found.get(name):
             session.note(f"Look: {command}")
 
 

@@ -8,6 +8,8 @@ import typer
 
 from flowserver.cli.choices import takes_choices
 from flowserver.cli.documents import show_document
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.flows import Limit
 from flowserver.cli.remote.output import show_list
@@ -59,7 +61,9 @@ def list_tasks(session: Session, flow: OfFlow = None, older_than: OlderThan = No
         "DUE": lambda one: shown_instant(one.due_time, now),
         "TOKEN": lambda one: one.task_token,
     }
-    show_list(session, found, columns, lambda one: one.task_token, "No task waits.")
+    which = f"No task{'' if flow is None else f' of {flow}'}"
+    none_found = f"{which} waits." if older_than is None else f"{which} has waited for {older_than}."
+    show_list(session, found, columns, lambda one: one.task_token, none_found)
 
 
 @tasks.command("succeed")
@@ -88,6 +92,11 @@ def fail_task(session: Session, task_token: Token, error: ErrorName, cause: Caus
 
 
 def _token(text: str) -> str:
+    """The token that is typed, or in the file; raises CommandFailed for an execution."""
+    flow, slash, _ = text.partition("/")
+    if slash and not text.startswith("@"):
+        hint = f"flowserver tasks list --flow {flow} shows the tokens of what waits"
+        raise CommandFailed(f"a task is named by its token, not as {text}: {hint}", ExitCode.USAGE)
     return read_text(text.removeprefix("@")).strip() if text == "-" or text.startswith("@") else text
 
 

@@ -1,7 +1,7 @@
 """Instants and durations as people write and read them."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 from flowserver.cli.exit_codes import ExitCode
@@ -19,17 +19,29 @@ def seconds_of(text: str, option: str) -> float:
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
-def instant_of(text: str, option: str, now: datetime) -> str:
-    """An instant in UTC: so long before now, or the given RFC 3339 text or date (local where it names no offset)."""
+def instant_of(text: str, option: str, now: datetime, zone: tzinfo | None = None) -> str:
+    """An instant in UTC: so long before now, or the given RFC 3339 text or date.
+
+    Where it names no offset, it is of the zone; without one, local.
+    """
     if _DURATION.match(text):
         return _rfc3339(now - timedelta(seconds=seconds_of(text, option)))
     if text == "today":
-        return _rfc3339(now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0))
+        return _rfc3339(now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0))
     try:
-        return _rfc3339(datetime.fromisoformat(text).astimezone(UTC))
+        given = datetime.fromisoformat(text)
     except ValueError:
         reason = f"{option} takes an age such as 1d, `today`, or an instant such as 2026-01-02T03:04:05, not {text!r}"
         raise CommandFailed(reason, ExitCode.USAGE) from None
+    return _rfc3339(given.replace(tzinfo=zone) if given.tzinfo is None else given)
+
+
+def names_zone(text: str) -> bool:
+    """Whether it is an age, or an instant with an offset: one that means the same in every zone."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return text != "today"
 
 
 def _rfc3339(instant: datetime) -> str:

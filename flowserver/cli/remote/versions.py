@@ -8,6 +8,7 @@ import typer
 
 from flowserver.cli.choices import takes_choices
 from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.diffs import diff_of, end_with_diff
 from flowserver.cli.remote.flows import FlowName, Limit, Yes, confirm
 from flowserver.cli.remote.output import one_line, show_list, show_one
 from flowserver.cli.remote.session import Session
@@ -16,6 +17,10 @@ from flowserver.cli.remote.times import shown_instant
 versions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Number = Annotated[int, typer.Argument(metavar="VERSION", help="The version's number.")]
+Other = Annotated[
+    int | None,
+    typer.Argument(metavar="VERSION", help="The version to compare with; what the flow has now if absent."),
+]
 Description = Annotated[str, typer.Option("--description", help="What has changed, in your words.")]
 
 
@@ -42,6 +47,47 @@ def list_versions(session: Session, flow: FlowName, limit: Limit = 1_000) -> Non
         "DESCRIPTION": lambda one: one_line(one.description, 60),
     }
     show_list(session, found, columns, lambda one: str(one.version), f"{flow} has no published version.")
+
+
+@versions.command("get")
+@remote
+def get_version(session: Session, flow: FlowName, version: Number) -> None:
+    """Show the definition of a version, as it was published.
+
+    `-o json` shows the whole version, with its description and time.
+
+    \b
+    Examples:
+      flowserver versions get order 3 > order.yaml
+      flowserver versions get order 3 -o json
+    """
+    found = session.client.get_version(session.flow(flow), version)
+    if session.output == "yaml":
+        typer.echo(found.definition, nl=not found.definition.endswith("\n"))
+    else:
+        show_one(session, found, str(found.version), found.definition.removesuffix("\n"))
+
+
+@versions.command("diff")
+@remote
+def diff_versions(session: Session, flow: FlowName, version: Number, other: Other = None) -> None:
+    """Show how a version differs from another one.
+
+    Without another one: from what the flow has now.
+
+    Exit code 0: it does not differ. 1: it does.
+
+    \b
+    Examples:
+      flowserver versions diff order 2 3
+      flowserver versions diff order 3
+    """
+    before = session.client.get_version(session.flow(flow), version).definition
+    if other is None:
+        after, after_name = session.client.get_flow(flow).definition, f"{flow} now"
+    else:
+        after, after_name = session.client.get_version(flow, other).definition, f"version {other}"
+    end_with_diff(session, {"flow": flow}, diff_of(before, after, f"version {version}", after_name))
 
 
 @versions.command("publish")

@@ -1,0 +1,28 @@
+"""Which files of folders describe flows, functions and schedules."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+
+FUNCTIONS_FILE: Final = "functions.yaml"
+SCHEDULES_FILE: Final = "schedules.yaml"
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+
+def files_in(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files, and those of folders; raises CommandFailed for a folder without any."""
+    for path in dict.fromkeys(paths):
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and _is_visible(file, path))
+        if not found:
+            raise CommandFailed(f"{path} holds no definition: files {', '.join(SUFFIXES)}", ExitCode.NOT_FOUND)
+        yield from found
+
+
+def _is_visible(file: Path, folder: Path) -> bool:
+    return file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)

@@ -1,0 +1,78 @@
+"""What was probably meant when the server does not have what was named. Loaded when a command fails."""
+
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from itertools import islice
+from typing import Final
+
+from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.step_names import names_of
+from flowserver.client.errors import ClientError, Refused
+
+NAMES_MAX: Final = 1_000
+"""Names that are read for a suggestion."""
+
+
+def suggestion(session: Session, error: ClientError) -> str:
+    """`; did you mean NAME?`, or what else there is to say to the error; or nothing."""
+    if not isinstance(error, Refused):
+        return ""
+    if error.code == "ExecutionAlreadyExists":
+        return f"; it has ended: flowserver watch {session.asked_flow}/{session.asked_name}"
+    if error.code not in _NAMES:
+        return ""
+    wanted, names = _NAMES[error.code](session)
+    return did_you_mean(wanted, names)
+
+
+def step_suggestion(session: Session, flow: str, name: str, step: str | None) -> str:
+    """The same for a step of an execution; nothing if it has that step."""
+    try:
+        names = set(names_of(session.client.get_execution(flow, name).definition))
+    except ClientError:
+        return ""
+    return "" if step in names else did_you_mean(step, names)
+
+
+def did_you_mean(wanted: str | None, names: Iterable[str]) -> str:
+    """`; did you mean NAME?` for the nearest of the names; nothing if none is near, or they cannot be read."""
+    if wanted is None:
+        return ""
+    try:
+        near = get_close_matches(wanted, list(islice(names, NAMES_MAX)), n=1)
+    except ClientError:
+        return ""
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+_Found = tuple[str | None, Iterator[str]]
+
+
+def _flows(session: Session) -> _Found:
+    return session.asked_flow, (each.name for each in session.client.flows())
+
+
+def _executions(session: Session) -> _Found:
+    return session.asked_name, (each.name for each in session.client.executions(session.asked_flow))
+
+
+def _schedules(session: Session) -> _Found:
+    return session.asked_name, (each.name for each in session.client.schedules(session.asked_flow))
+
+
+def _aliases(session: Session) -> _Found:
+    return session.asked_alias, (each.name for each in session.client.aliases(session.asked_flow or ""))
+
+
+def _functions(session: Session) -> _Found:
+    return session.asked_name, (each.path for each in session.client.functions())
+
+
+_NAMES: Final[dict[str, Callable[[Session], _Found]]] = {
+    "FlowNotExists": _flows,
+    "ExecutionNotExists": _executions,
+    "ScheduleNotExists": _schedules,
+    "FlowAliasNotExists": _aliases,
+    "FunctionNotExists": _functions,
+}
+"""For each error what was named, and the names that there are."""
