@@ -35,3 +35,12 @@ def read_mapping(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise CommandFailed(f"{file} holds no mapping", ExitCode.USAGE)
     return content
+
+
+def step_names(definition: str) -> list[str]:
+    """The names of the flow's own steps, in order; none if the definition cannot be read."""
+    try:
+        steps = yaml.safe_load(definition)["steps"]
+        return [str(step["name"]) for step in steps]
+    except (yaml.YAMLError, TypeError, KeyError):
+        return []

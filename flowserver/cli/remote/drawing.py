@@ -14,8 +14,8 @@ from rich.text import Text
 
 from flowserver.cli.remote.progress import Progress, State, StepProgress
 from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, shown_notes, shown_time
-from flowserver.cli.remote.step_names import names_of
 from flowserver.cli.remote.times import shown_span
+from flowserver.cli.yaml_text import step_names
 from flowserver.client.results import Execution
 
 REDRAWS_PER_SECOND: Final = 8
@@ -31,7 +31,7 @@ _OF_STATUS: Final = {"Running": "cyan", "Succeeded": "green"}
 def drawn(execution: Execution, progress: Progress, colourful: bool) -> Iterator[None]:
     """Draw the steps on stderr while what is inside runs; what is drawn last stays."""
     console = Console(stderr=True, highlight=False, no_color=not colourful)
-    drawing = Drawing(execution, progress, names_of(execution.definition), console)
+    drawing = Drawing(execution, progress, step_names(execution.definition), console)
     with Live(
         console=console,
         get_renderable=drawing.draw,

@@ -5,9 +5,11 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
+from flowserver.base.lazy_import import load
 from flowserver.cli.remote.session import Session
-from flowserver.cli.remote.step_names import names_of
 from flowserver.client.errors import ClientError, Refused
+
+_STEP_NAMES: Final = "flowserver.cli.yaml_text:step_names"
 
 NAMES_MAX: Final = 1_000
 """Names that are read for a suggestion."""
@@ -28,7 +30,7 @@ def suggestion(session: Session, error: ClientError) -> str:
 def step_suggestion(session: Session, flow: str, name: str, step: str | None) -> str:
     """The same for a step of an execution; nothing if it has that step."""
     try:
-        names = set(names_of(session.client.get_execution(flow, name).definition))
+        names = set(load(_STEP_NAMES)(session.client.get_execution(flow, name).definition))
     except ClientError:
         return ""
     return "" if step in names else did_you_mean(step, names)
