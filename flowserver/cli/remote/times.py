@@ -37,7 +37,7 @@ def instant_of(text: str, option: str, now: datetime, zone: tzinfo | None = None
 
 
 def names_zone(text: str) -> bool:
-    """Whether it is an age, or an instant with an offset: one that means the same in every zone."""
+    """Whether it is an age, or an instant with an offset: both mean the same in every zone."""
     try:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
