@@ -1,6 +1,7 @@
 """Names that users choose, and the ids of executions that follow from others."""
 
 import re
+from typing import Final
 from uuid import NAMESPACE_OID, uuid5
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z")
@@ -31,6 +32,10 @@ def is_execution_name(text: str) -> bool:
 def child_execution_id(execution_id: str, scope_id: int, wait_id: int) -> str:
     """The id of the execution that an attempt of a sub-flow step starts. The same attempt always gives the same id."""
     return str(uuid5(NAMESPACE_OID, f"{execution_id}#{scope_id}#{wait_id}"))
+
+
+HIDDEN: Final = "(hidden)"
+"""Shown in place of a value that is a secret."""
 
 
 def scheduled_execution_id(schedule_id: str, at_ms: int, *, is_trigger: bool) -> str:

@@ -270,9 +270,14 @@ def get_function(name: str) -> Conversation[Function]:
     return get(Function, function_path(name))
 
 
-def put_function(name: str, registration: Json) -> Conversation[Function]:
-    """Register SERVICE/FUNCTION, with the fields of the API: `url`, `timeoutSeconds`, `headers` and so on."""
-    return send(Function, "PUT", function_path(name), registration, repeatable=True)
+def put_function(name: str, registration: Json, *, dry_run: bool = False) -> Conversation[Function]:
+    """Register SERVICE/FUNCTION, with the fields of the API: `url`, `timeoutSeconds`, `headers` and so on.
+
+    With `dry_run` nothing changes, and the reply has the present `lastModifiedTime` if nothing would.
+    """
+    request = _request("PUT", function_path(name), registration, repeatable=True)
+    answer = yield replace(request, query={"dryRun": True} if dry_run else {})
+    return typed(Function, answer.document)
 
 
 def delete_function(name: str) -> Conversation[Nothing]:

@@ -1,12 +1,25 @@
 """The registry of functions."""
 
+from dataclasses import replace
+from functools import partial
+
+from sqlalchemy import Connection
+
 from flowserver.base.errors import FunctionNotExists, InvalidArgument
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
 from flowserver.invokers.endpoints import check_endpoint, check_hooks
 from flowserver.operations.function_names import WITHOUT_SERVICE, is_qualifier, service_key
+from flowserver.operations.hidden_headers import with_stored_values
 from flowserver.operations.paging import Page, check_limit
-from flowserver.store.functions import FunctionRow, delete_function, find_function, list_functions, put_function
+from flowserver.store.functions import (
+    FunctionDamaged,
+    FunctionRow,
+    delete_function,
+    find_function,
+    list_functions,
+    put_function,
+)
 
 TIMEOUT_SECONDS_DEFAULT = 600
 """A function's time when its registration sets none: Function Compute's classic longest time-out."""
@@ -34,8 +47,13 @@ class FunctionOperations:
         hook_seconds: int | None = None,
         concurrency_max: int | None = None,
         waiting_max: int | None = None,
+        dry_run: bool = False,
     ) -> tuple[FunctionRow, bool]:
-        """Register or replace a function; returns it and whether it is new. Raises InvalidArgument."""
+        """Register or replace a function; returns it and whether it is new.
+
+        A header whose value is HIDDEN keeps its stored value (`hidden_headers`). With `dry_run` nothing is changed; the
+        returned row keeps its `modified_at` if the registration is stored so already. Raises InvalidArgument.
+        """
         _check_names(service, function)
         seconds = TIMEOUT_SECONDS_DEFAULT if timeout_seconds is None else timeout_seconds
         check_endpoint(url, headers, seconds)
@@ -56,7 +74,9 @@ class FunctionOperations:
             created_at=now,
             modified_at=now,
         )
-        is_new = await self._engine.committer.write(lambda connection: put_function(connection, row), by_caller=True)
+        if dry_run:
+            return await self._engine.reader.ask(partial(_compare, wanted=row), by_caller=True)
+        is_new = await self._engine.committer.write(partial(_put, wanted=row), by_caller=True)
         self._engine.functions_changed()
         return await self.describe(service, function), is_new
 
@@ -88,6 +108,27 @@ class FunctionOperations:
             lambda c: list_functions(c, after=after, limit=size, bytes_max=bytes_max)
         )
         return Page(rows, f"{rows[-1].service or WITHOUT_SERVICE}/{rows[-1].function}" if has_more else None)
+
+
+def _put(connection: Connection, wanted: FunctionRow) -> bool:
+    return put_function(connection, with_stored_values(wanted, _stored(connection, wanted)))
+
+
+def _compare(connection: Connection, wanted: FunctionRow) -> tuple[FunctionRow, bool]:
+    """What putting it would return."""
+    stored = _stored(connection, wanted)
+    row = with_stored_values(wanted, stored)
+    if stored is None:
+        return row, True
+    is_same = replace(row, created_at=stored.created_at, modified_at=stored.modified_at) == stored
+    return stored if is_same else replace(row, created_at=stored.created_at), False
+
+
+def _stored(connection: Connection, wanted: FunctionRow) -> FunctionRow | None:
+    try:
+        return find_function(connection, wanted.service, wanted.function)
+    except FunctionDamaged:  # which registering it again repairs
+        return None
 
 
 def _check_names(service: str, function: str) -> None:

@@ -75,7 +75,9 @@ def test_functions_are_applied_without_showing_secrets(flowserver, tmp_path, mon
     monkeypatch.setenv("CHARGE_TOKEN", "Bearer 2")
     changed = flowserver("apply", file)
     assert changed.stdout.startswith("function/shop/charge changed\n")
+    assert "-  Authorization: (hidden, and another value)\n+  Authorization: (hidden)\n" in changed.stdout
     assert "Bearer" not in changed.stdout
+    assert flowserver("apply", file, "--dry-run").stdout == "function/shop/charge unchanged\n"
     monkeypatch.delenv("CHARGE_TOKEN")
     assert one_line(flowserver("apply", file)).endswith("the variable CHARGE_TOKEN is not set")
     file.write_text("functions: {shop/charge: index.py:handler}")

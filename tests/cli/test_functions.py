@@ -51,7 +51,7 @@ def test_registered_shown_changed_and_deleted(functions):
     put = functions("put", "shop/charge", url, "--timeout-seconds", "30", "--header", "X-Shop: main: 1")
     assert (put.exit_code, put.stdout) == (0, "registered shop/charge\n")
     shown = json.loads(functions("get", "shop/charge").stdout)
-    assert (shown["url"], shown["timeoutSeconds"], shown["headers"]) == (url, 30, {"X-Shop": "main: 1"})
+    assert (shown["url"], shown["timeoutSeconds"], shown["headers"]) == (url, 30, {"X-Shop": "(hidden)"})
     functions("put", "shop/charge", f"{url}2")
     assert json.loads(functions("get", "shop/charge").stdout)["url"] == f"{url}2"
     assert functions("delete", "shop/charge").stdout == "deleted shop/charge\n"
@@ -63,7 +63,10 @@ def test_registered_shown_changed_and_deleted(functions):
 def test_a_secret_header_comes_from_the_environment(functions, monkeypatch):
     monkeypatch.setenv("CHARGE_TOKEN", "Bearer 1")
     functions("put", "shop/secret", "http://127.0.0.1:9000/", "--header-from-env", "Authorization=CHARGE_TOKEN")
-    assert json.loads(functions("get", "shop/secret").stdout)["headers"] == {"Authorization": "Bearer 1"}
+    assert json.loads(functions("get", "shop/secret").stdout)["headers"] == {"Authorization": "(hidden)"}
+    for output in ("table", "json", "yaml", "name"):
+        assert "Bearer" not in functions("get", "shop/secret", "-o", output).stdout
+        assert "Bearer" not in functions("list", "-o", output).stdout
     functions("delete", "shop/secret")
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body, json_request
 from flowserver.api.rest.models.base import PageQuery
-from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction
+from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction, PutFunctionQuery
 from flowserver.api.rest.parameters import FunctionName, ServiceName
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.routing import Ops, rest_router
@@ -38,6 +38,7 @@ async def put_function(
     function: FunctionName,
     operations: Ops,
     wanted: Annotated[PutFunction, Depends(json_body(PutFunction))],
+    query: Annotated[PutFunctionQuery, Query()],
 ) -> Response:
     """Say where calls of `acs:fc:::services/{service}/functions/{function}` go, whether or not it was said before.
 
@@ -55,8 +56,9 @@ async def put_function(
         hook_seconds=wanted.hook_seconds,
         concurrency_max=wanted.concurrency_max,
         waiting_max=wanted.waiting_max,
+        dry_run=query.dry_run,
     )
-    return answer(Function.of(row), 201 if is_new else 200)
+    return answer(Function.of(row), 201 if is_new and not query.dry_run else 200)
 
 
 @router.get(

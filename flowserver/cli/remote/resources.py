@@ -1,6 +1,5 @@
 """What files can describe: flows, functions (`functions.yaml`) and schedules (`schedules.yaml`)."""
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from flowserver.base.lazy_import import load
+from flowserver.base.names import HIDDEN
 from flowserver.cli.definition_files import FUNCTIONS_FILE, SCHEDULES_FILE, files_in
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
@@ -16,7 +16,13 @@ from flowserver.client import Client
 from flowserver.client.errors import NotFound
 
 SECRET_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization", "x-api-key"))
-"""Headers whose values are not typed and not shown: others see command lines and logs."""
+"""Headers whose values are not typed: others see command lines."""
+
+OTHER_VALUE: Final = "(hidden, and another value)"
+"""Shown in place of the values that the server has of headers, if not all of them are those of the file."""
+
+SERVER_FIELDS: Final = ("service", "function", "createdTime", "lastModifiedTime")
+"""Of a registration; they cannot be sent."""
 
 HEADERS_FROM_ENV: Final = "headersFromEnv"
 
@@ -80,17 +86,26 @@ class FunctionEntry:
 
     @property
     def text(self) -> str:
-        """The registration as YAML, without the values of secret headers."""
-        return _registration_text(self.registration)
+        """The registration as YAML, without the values of headers."""
+        return _registration_text(self.registration, HIDDEN)
 
     def current(self, client: Client) -> str | None:
-        """The registration that the server has; what the entry leaves open is not compared."""
+        """The registration that the server has; what the entry leaves open is not compared.
+
+        Only the server can compare the values of headers.
+        """
         try:
             found = client.get_function(self.name).document
         except NotFound:
             return None
         kept = {name: found.get(name) for name in self.registration}
-        return _registration_text(kept)
+        text = _registration_text(kept, HIDDEN)
+        if text != self.text or not self.registration["headers"]:
+            return text
+        sent = {name: value for name, value in found.items() if name not in SERVER_FIELDS and value is not None}
+        wanted = client.put_function(self.name, {**sent, **self.registration}, dry_run=True).document
+        is_same = wanted["lastModifiedTime"] == found["lastModifiedTime"]
+        return text if is_same else _registration_text(kept, OTHER_VALUE)
 
     def apply(self, client: Client) -> None:
         """Register the function."""
@@ -184,19 +199,13 @@ def _headers_from_env(file: Path, variables: Mapping[str, str]) -> dict[str, str
     return {name: os.environ[variable] for name, variable in variables.items()}
 
 
-def _registration_text(registration: Mapping[str, Any]) -> str:
-    """As YAML. A secret is shown by a digest, so that a change of it is seen."""
+def _registration_text(registration: Mapping[str, Any], shown_value: str) -> str:
+    """As YAML, with `shown_value` in place of the value of each header."""
     shown = dict(sorted(registration.items()))
-    shown["headers"] = {name: _shown_header(name, value) for name, value in (shown.get("headers") or {}).items()}
+    shown["headers"] = dict.fromkeys(sorted(shown.get("headers") or {}), shown_value)
     return _as_yaml(shown)
 
 
 def _as_yaml(document: Mapping[str, Any]) -> str:
     text: str = load(_YAML_TEXT)(document)
     return text
-
-
-def _shown_header(name: str, value: str) -> str:
-    if name.lower() not in SECRET_HEADERS:
-        return value
-    return f"(secret {hashlib.sha256(value.encode()).hexdigest()[:8]})"

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from flowserver.server import Application
 from tests.api.rest.conftest import assert_problem
 
 URL = "http://127.0.0.1:9000/charge"
@@ -25,6 +26,7 @@ async def test_put_get_delete(client: httpx.AsyncClient) -> None:
         "service": "shop",
         "function": "charge",
         **wanted,
+        "headers": {"Authorization": "(hidden)"},
         **NO_MORE,
         "createdTime": shown["createdTime"],
         "lastModifiedTime": shown["createdTime"],
@@ -40,6 +42,74 @@ async def test_put_get_delete(client: httpx.AsyncClient) -> None:
     assert (gone.status_code, gone.content) == (204, b"")
     for method in ("GET", "DELETE"):
         assert_problem(await client.request(method, "/v1/functions/shop/charge"), 404, "FunctionNotExists")
+
+
+SECRET = {"Authorization": "Bearer x", "X-Shop": "main"}
+
+
+async def test_no_reply_shows_the_value_of_a_header(client: httpx.AsyncClient) -> None:
+    wanted = {"url": URL, "headers": SECRET}
+    replies = [
+        await client.put("/v1/functions/shop/charge", params=query, json=wanted)
+        for query in ({"dryRun": "true"}, {}, {"dryRun": "true"}, {})
+    ]
+    replies.append(await client.get("/v1/functions/shop/charge"))
+    assert [reply.status_code for reply in replies] == [200, 201, 200, 200, 200]
+    assert all(reply.json()["headers"] == {"Authorization": "(hidden)", "X-Shop": "(hidden)"} for reply in replies)
+    replies.append(await client.get("/v1/functions"))
+    assert not any("Bearer" in reply.text or "main" in reply.text for reply in replies)
+
+
+async def test_a_hidden_value_that_is_sent_back_is_kept(client: httpx.AsyncClient, app: Application) -> None:
+    """Also under a name that is written otherwise; a value that is not sent is removed."""
+    await client.put("/v1/functions/shop/charge", json={"url": URL, "headers": SECRET})
+    for headers, stored in (
+        ({"Authorization": "(hidden)", "X-Shop": "other"}, {"Authorization": "Bearer x", "X-Shop": "other"}),
+        ({"authorization": "(hidden)"}, {"authorization": "Bearer x"}),
+    ):
+        changed = {"url": f"{URL}/v2", "timeoutSeconds": 9, "headers": headers, "preStopUrl": f"{URL}/stop"}
+        assert (await client.put("/v1/functions/shop/charge", json=changed)).status_code == 200
+        row = await app.state.operations.functions.describe("shop", "charge")
+        assert (row.headers, row.timeout_seconds) == (stored, 9)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"headers": {"X-New": "(hidden)"}}, "the value of header X-New is (hidden), but none is stored"),
+        ({"url": "http://127.0.0.1:9001/charge"}, "kept only for the same scheme, host and port"),
+        ({"url": "https://127.0.0.1:9000/charge"}, "kept only for the same scheme, host and port"),
+        ({"initializeUrl": "http://elsewhere.example/"}, "kept only for the same scheme, host and port"),
+        ({"preStopUrl": "http://elsewhere.example/"}, "kept only for the same scheme, host and port"),
+    ],
+)
+async def test_a_hidden_value_is_not_sent_to_another_server(
+    client: httpx.AsyncClient, changed: dict[str, object], reason: str
+) -> None:
+    await client.put("/v1/functions/shop/charge", json={"url": URL, "headers": SECRET})
+    wanted = {"url": URL, "headers": {"Authorization": "(hidden)"}, **changed}
+    for query in ({"dryRun": "true"}, {}):
+        refused = await client.put("/v1/functions/shop/charge", params=query, json=wanted)
+        assert_problem(refused, 400, "InvalidArgument")
+        assert reason in refused.text
+    new = await client.put("/v1/functions/shop/new", json={"url": URL, "headers": {"A": "(hidden)"}})
+    assert_problem(new, 400, "InvalidArgument")
+
+
+async def test_a_dry_run_says_whether_anything_would_change(client: httpx.AsyncClient) -> None:
+    stored = (await client.put("/v1/functions/shop/charge", json={"url": URL, "headers": SECRET})).json()
+    for changed, is_same in (
+        ({}, True),
+        ({"headers": dict.fromkeys(SECRET, "(hidden)")}, True),
+        ({"headers": SECRET | {"X-Shop": "side"}}, False),
+        ({"headers": {}}, False),
+        ({"timeoutSeconds": 5}, False),
+    ):
+        wanted = {"url": URL, "headers": SECRET, **changed}
+        reply = await client.put("/v1/functions/shop/charge", params={"dryRun": "true"}, json=wanted)
+        assert (reply.json()["lastModifiedTime"] == stored["lastModifiedTime"]) == is_same
+        assert reply.json()["createdTime"] == stored["createdTime"]
+    assert (await client.get("/v1/functions/shop/charge")).json() == stored
 
 
 async def test_hooks_and_places_are_kept_and_taken_back(client: httpx.AsyncClient) -> None:

@@ -4,11 +4,13 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from flowserver.api.rest.models.base import Instant, NextToken, RequestBody, Resource, with_examples
+from flowserver.api.rest.models.base import Instant, NextToken, QueryParameters, RequestBody, Resource, with_examples
 from flowserver.base.clock import format_instant
+from flowserver.base.names import HIDDEN
 from flowserver.invokers.endpoints import HOOK_SECONDS_DEFAULT, HOOK_SECONDS_MAX, TIMEOUT_SECONDS_MAX
 from flowserver.operations.function_names import WITHOUT_SERVICE
 from flowserver.operations.functions import PLACES_MAX, TIMEOUT_SECONDS_DEFAULT
+from flowserver.operations.hidden_headers import hide_values
 from flowserver.store.functions import FunctionRow
 
 _PUT = {
@@ -25,6 +27,7 @@ _FUNCTION = {
     "service": "shop",
     "function": "charge",
     **_PUT,
+    "headers": {"X-Shop": HIDDEN},
     "createdTime": "2026-01-02T03:04:05.678Z",
     "lastModifiedTime": "2026-01-02T03:04:05.678Z",
 }
@@ -32,7 +35,10 @@ _FUNCTION = {
 Url = Annotated[str, Field(description="Where calls are POSTed: http or https, without credentials or fragment.")]
 Headers = Annotated[
     dict[str, str],
-    Field(description="Sent with every call, in addition to the server's own. Whoever may use the API can read them."),
+    Field(
+        description="Sent with every call, in addition to the server's own. Replies show `(hidden)` in place of each "
+        "value. A request that repeats it keeps the stored value, unless a URL has another scheme, host or port."
+    ),
 ]
 InitializeUrl = Annotated[
     str | None, Field(description="POSTed to once on each node, before its first call of this registration.")
@@ -81,6 +87,18 @@ class PutFunction(RequestBody):
     waiting_max: WaitingMax = None
 
 
+class PutFunctionQuery(QueryParameters):
+    """What a caller may add to a registration."""
+
+    dry_run: Annotated[
+        bool,
+        Field(
+            description="Change nothing. The reply shows what would be registered, with the present `lastModifiedTime` "
+            "if the function is registered so already."
+        ),
+    ] = False
+
+
 class Function(Resource):
     """A function that task steps can call."""
 
@@ -107,7 +125,7 @@ class Function(Resource):
             function=row.function,
             url=row.url,
             timeout_seconds=row.timeout_seconds,
-            headers=row.headers,
+            headers=hide_values(row.headers),
             initialize_url=row.initialize_url,
             pre_stop_url=row.pre_stop_url,
             hook_seconds=row.hook_seconds,
