@@ -1,14 +1,14 @@
-"""`python -m tests.benchmarks`: what this server carries, measured, as a Markdown table.
+"""`python -m tests.benchmarks`: measures what this server carries, and prints a Markdown table.
 
-python -m tests.benchmarks
-python -m tests.benchmarks --database postgres --nodes 2 --only W1
-python -m tests.benchmarks --processes 2 --only W1,W4 --runs 5 --markdown table.md
-python -m tests.benchmarks --only queue,long-poll,tasks,command-line
-python -m tests.benchmarks --only foreach,growth,loop,timers,schedules,waiting,intake,flood --runs 1
-python -m tests.benchmarks --only neighbours --runs 1
+    python -m tests.benchmarks
+    python -m tests.benchmarks --database postgres --nodes 2 --only W1
+    python -m tests.benchmarks --processes 2 --only W1,W4 --runs 5 --markdown table.md
+    python -m tests.benchmarks --only queue,long-poll,tasks,command-line
+    python -m tests.benchmarks --only foreach,growth,loop,timers,schedules,waiting,intake,flood --runs 1
+    python -m tests.benchmarks --only neighbours --runs 1
 
-Real server processes with full fsync, the functions in another process and the load generator in this one, all on
-this machine. Engine CPU is the servers' own, user and system, from the operating system's accounting.
+The servers are real processes with full fsync. The functions run in another process and the load generator in this one,
+all on this machine. Engine CPU is the servers' own, user and system, as the operating system counts it.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _section(database: str, names: list[str], given: argparse.Namespace) -> str:
-    """What was measured on one database."""
+    """The measurements of one database."""
     scale, shape = Scale(given.scale), Shape(given.nodes if database == "postgres" else 1, given.processes)
     runs = 1 if given.quick else given.runs
     with running_postgres(durable=True) if database == "postgres" else nullcontext() as postgres:

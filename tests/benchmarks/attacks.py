@@ -1,8 +1,8 @@
-"""`python -m tests.benchmarks.attacks NAME URL SECONDS`: one hostile client, in a process of its own.
+"""`python -m tests.benchmarks.attacks NAME URL SECONDS`: one hostile client in its own process.
 
-It prints a line when the attack has begun, goes on for that long, repeating what the server ends or refuses, and exits.
-A separate process keeps what an attack costs its client out of the latencies that the benchmark measures. The peer is
-always a server on this machine that the benchmark has started.
+It prints a line when the attack has begun, repeats the attack for the given time, and exits. A separate process keeps
+the client's own cost out of the latencies that the benchmark measures. The target is always a server on this machine
+that the benchmark has started.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tests.benchmarks.client import Client, rpc
 MIB = 1024 * 1024
 
 BUILD_UP_SECONDS = 2.0
-"""Within this time each attack is at its full size."""
+"""Within this time each attack reaches its full size."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,19 @@ class Attack:
 
     about: str
     strike: Callable[[str, str], Awaitable[None]]
-    """Does it once, with the server's base URL and the flow's name; repeated until the time is over. A refusal does
-    not raise, except as an OSError."""
+    """Attacks once, given the server's base URL and the flow's name; repeated until the time is over. A refusal raises
+    nothing but an OSError.
+    """
     definition: str | None = None
     """The flow that must exist."""
     prepare: Callable[[Client, str], Awaitable[None]] | None = None
-    """Makes what must exist before the attack, in the flow of that name."""
+    """Prepares the attack, in the flow of that name."""
     functions: tuple[str, ...] = ()
     """Paths of the benchmark's function process that the flow calls."""
 
 
 def _executions(input: object, at_once: int = 1) -> Callable[[str, str], Awaitable[None]]:
-    """Start so many executions, and wait for their ends."""
+    """Start this many executions, and wait for their ends."""
     text = json.dumps(input)
 
     async def one(client: Client, flow: str) -> None:
@@ -59,7 +60,7 @@ def _executions(input: object, at_once: int = 1) -> Callable[[str, str], Awaitab
 
 
 def _definitions(text: str) -> Callable[[str, str], Awaitable[None]]:
-    """Eight at once."""
+    """Eight definitions at once."""
     action = rpc("CreateFlow", Name="unchecked", Definition=text, Description="-", Type="FDL")
 
     async def strike(url: str, _: str) -> None:
@@ -70,7 +71,7 @@ def _definitions(text: str) -> Callable[[str, str], Awaitable[None]]:
 
 
 async def _headers(url: str, _: str) -> None:
-    """40 MB of short headers on one connection, sent as fast as they are taken, and held."""
+    """40 MB of short headers on one connection, sent as fast as the server reads them, and held."""
     async with _connection(url) as (reader, writer):
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
         for _ in range(400):
@@ -119,7 +120,7 @@ async def _pages(url: str, flow: str) -> None:
 
 
 async def _unread_pages(url: str, flow: str) -> None:
-    """40 such pages that are asked for and never read, for two seconds at a time."""
+    """40 such pages that are requested but not read, for two seconds at a time."""
     writers = []
     try:
         for _ in range(40):
@@ -164,7 +165,7 @@ ATTACKS: dict[str, Attack] = {
         functions=("continues",),
     ),
 }
-"""By name, each as it was measured when it did harm."""
+"""By name. Each has the size at which it once did harm."""
 
 
 def flow_of(name: str) -> str:
@@ -203,7 +204,7 @@ async def main(name: str, url: str, seconds: float) -> None:
             while True:
                 try:
                     await ATTACKS[name].strike(url, flow_of(name))
-                except OSError:  # the server has closed the connection, or is gone
+                except OSError:  # the server has closed the connection, or is down
                     await asyncio.sleep(0.05)
 
 

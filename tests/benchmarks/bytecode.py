@@ -1,4 +1,4 @@
-"""Byte code for the processes that are measured, whatever the environment of the tests says about it."""
+"""Compiled modules for the measured processes, even if the tests' environment turns byte code off."""
 
 import atexit
 import sys
@@ -7,10 +7,11 @@ from functools import cache
 
 
 def compiled() -> dict[str, str]:
-    """Variables with which a Python process finds its modules compiled, once a first one has been started with them.
+    """Environment variables with which a Python process finds its modules compiled, after one process was started with
+    them.
 
-    An installed server finds that, too; without it a start would take several times as long. They are needed only where
-    this process was told to leave no byte code behind.
+    An installed server has compiled modules; without them a start takes several times as long. The variables are needed
+    only where this process may not write byte code.
     """
     if not sys.dont_write_bytecode:
         return {}
@@ -19,7 +20,7 @@ def compiled() -> dict[str, str]:
 
 @cache
 def _folder() -> str:
-    """One folder for as long as this process runs."""
+    """One folder for the lifetime of this process."""
     folder = tempfile.TemporaryDirectory(prefix="flowserver-bytecode-")
     atexit.register(folder.cleanup)
     return folder.name

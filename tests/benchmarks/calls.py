@@ -2,10 +2,10 @@
 
 `python -m tests.benchmarks.calls [--calls N] [--in-flight N]`
 
-Other clients post the same body in turn with the invoker: aiohttp's session, httpx, and, where they are installed,
-httpx over aiohttp's transport and pyreqwest (`pip install httpx-aiohttp pyreqwest`). The ratios hold on a machine that
-others use too, absolute figures do not. CPU is user and system, of the thread with the event loop and of the whole
-process. It ends by itself: after the calls, or after SECONDS_MAX.
+Other clients post the same body in turn with the invoker: aiohttp's session, httpx, and, if installed, httpx over
+aiohttp's transport and pyreqwest (`pip install httpx-aiohttp pyreqwest`). On a shared machine the ratios are reliable
+and the absolute figures are not. CPU is user and system time, of the event loop's thread and of the whole process. The
+program ends after the calls, or after SECONDS_MAX.
 """
 
 import argparse
@@ -40,7 +40,7 @@ except ImportError:
 
 SECONDS_MAX = 300
 ROUNDS = 10
-"""How often the two take turns; the first round only warms up."""
+"""The number of rounds in which the clients take turns; the first only warms up."""
 
 EVENT = '{"order":{"id":12345,"items":[1,2,3]},"note":"hello"}'
 
@@ -49,7 +49,7 @@ Call = Callable[[int], Awaitable[None]]
 
 @dataclass
 class Spent:
-    """What the calls of one way took."""
+    """The cost of one client's calls."""
 
     calls: int = 0
     seconds: float = 0.0
@@ -65,7 +65,7 @@ class Spent:
 
 
 async def spend(spent: Spent, call: Call, calls: int, in_flight: int) -> None:
-    """Make the calls, so many of them at once."""
+    """Make the calls, this many at a time."""
     numbers = iter(range(calls))
 
     async def worker() -> None:
@@ -132,7 +132,7 @@ def call_by_reqwest(client: Any, url: str) -> Call:
 
 
 async def open_ways(stack: AsyncExitStack, url: str) -> dict[str, Call]:
-    """Every client that there is, and how it calls."""
+    """Every installed client, and its way to make a call."""
     invoker = HttpInvoker(Limits())
     stack.push_async_callback(invoker.close)
     session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), trust_env=False)

@@ -1,6 +1,8 @@
-"""The load generator's HTTP client: as little work per request as Python allows, for it shares the server's cores.
+"""The load generator's HTTP client. It does as little work per request as possible, because it shares the server's
+cores.
 
-It knows just enough HTTP/1.1 for these servers: keep-alive, one request at a time on a connection, no redirects.
+It supports the part of HTTP/1.1 that these servers need: keep-alive, one request at a time on a connection, no
+redirects.
 """
 
 import asyncio
@@ -14,23 +16,23 @@ import httptools
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a server answered."""
+    """A server's response."""
 
     status: int
     body: bytes
 
     def json(self) -> Any:
-        """The body; raises AssertionError, with it, unless the request succeeded."""
+        """The body; raises AssertionError with the body unless the request succeeded."""
         assert self.status == 200, self.body
         return json.loads(self.body)
 
     def require(self, text: bytes) -> None:
-        """The request must have succeeded, and the body hold this: quicker than reading all of it."""
+        """Assert that the request succeeded and the body holds this text; faster than parsing all of it."""
         assert self.status == 200 and text in self.body, self.body
 
 
 class Client:
-    """Requests to one server, each on a connection that is free, or on a new one."""
+    """Requests to one server, each on a free or a new connection."""
 
     def __init__(self, base_url: str) -> None:
         self.url = base_url
@@ -108,7 +110,7 @@ class _Connection(asyncio.Protocol):
         if hasattr(self, "_reply") and not self._reply.done():
             self._reply.set_exception(error or ConnectionResetError("the server closed the connection"))
 
-    # What the parser calls
+    # Callbacks of the parser
 
     def on_body(self, part: bytes) -> None:
         self._parts.append(part)
@@ -121,5 +123,5 @@ class _Connection(asyncio.Protocol):
 
 
 def rpc(action: str, **parameters: object) -> bytes:
-    """An encoded RPC request. What varies may be appended to it: `rpc(…) + b"&ExecutionName=e1"`."""
+    """An encoded RPC request. Variable parameters may be appended: `rpc(…) + b"&ExecutionName=e1"`."""
     return urlencode({"Action": action, **parameters}).encode()

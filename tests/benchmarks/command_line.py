@@ -1,4 +1,4 @@
-"""The command line as a person meets it: whole processes of `flowserver start FLOW --wait`, one after another."""
+"""The command line as a person uses it: whole processes of `flowserver start FLOW --wait`, one after another."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ ONE_STEP: Final = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: only}
 
 
 async def command_line(stage: Stage, scale: Scale) -> Rows:
-    """How long `start --wait` of a flow of one step takes, from the start of the process to its end."""
+    """The duration of `start --wait` for a flow of one step, from the start of the process to its end."""
     await stage.create_flow(FLOW, ONE_STEP)
     environment = clean_environment() | {"FLOWSERVER_URL": stage.servers[0].url}
     seconds: list[float] = []

@@ -1,4 +1,4 @@
-"""The flows that the benchmarks run, as texts."""
+"""The definitions of the benchmarks' flows."""
 
 import json
 
@@ -7,17 +7,17 @@ INPUT = '{"order":{"id":12345,"items":[1,2,3]},"note":"hello"}'
 
 
 def calls(steps: int = 5) -> str:
-    """So many function calls, one after another."""
+    """A sequence of function calls."""
     return _flow(*(f"{{type: task, name: call{n}, resourceArn: '{FUNCTION}echo'}}" for n in range(steps)))
 
 
 def passes(steps: int = 10) -> str:
-    """So many steps that do nothing."""
+    """A sequence of pass steps."""
     return _flow(*(f"{{type: pass, name: pass{n}}}" for n in range(steps)))
 
 
 def each() -> str:
-    """One call for each of `$input.items`. The outputs are kept small, because 10,000 of them are one step's data."""
+    """One call for each of `$input.items`. The outputs are small, because 10,000 of them are the data of one step."""
     call = (
         f"{{type: task, name: call, resourceArn: '{FUNCTION}echo',"
         " inputMappings: [{target: item, source: $input.item}], outputMappings: [{target: ok, source: $local.ok}]}"
@@ -29,7 +29,7 @@ def each() -> str:
 
 
 def each_pass() -> str:
-    """A step that does nothing for each of `$input.items`; it sees them all."""
+    """A pass step for each of `$input.items`; it sees all items."""
     return _each("{type: pass, name: step}")
 
 
@@ -60,7 +60,7 @@ def items(count: int) -> str:
 
 
 def callback() -> str:
-    """One step that waits until its token is reported; the function is told the token."""
+    """One step that waits until its token is reported; the function gets the token."""
     return _flow(
         f"{{type: task, name: suspended, pattern: waitForCallback, resourceArn: '{FUNCTION}token',"
         " inputMappings: [{target: token, source: $context.task.token}]}"
@@ -86,11 +86,11 @@ def polling() -> str:
     )
 
 
-# What hostile neighbours run (attacks.py)
+# Flows of hostile neighbours (attacks.py)
 
 
 def nested_waits() -> str:
-    """Both collections of the input, one inside the other, around a wait of a minute."""
+    """Both collections of the input, nested, around a wait of a minute."""
     wait = "{type: wait, name: wait, duration: 60}"
     inner = (
         "{type: foreach, name: inner, inputMappings: [{target: items, source: $input.inner}, {target: text, source:"
@@ -120,14 +120,16 @@ def hot_loop() -> str:
 
 
 def aliases(count: int = 9_000) -> str:
-    """A definition of 42 KB that names one option so many times, whose goto resembles every step and is none."""
+    """A definition of 42 KB with many aliases of one option, whose goto resembles every step's name and
+    matches none.
+    """
     option = f"&a {{condition: '1 == 1', goto: {_LIKE}xy}}"
     choice = f"{{type: choice, name: c, choices: [{option}{',*a' * count}]}}"
     return _flow(choice, *(f"{{type: pass, name: {_LIKE}{n}}}" for n in range(99)))
 
 
 def gotos(count: int = 3_800) -> str:
-    """A definition of 248 KB with so many gotos that resemble every step and are none."""
+    """A definition of 248 KB with many gotos that resemble every step's name and match none."""
     options = ",".join(f"{{condition: '1 == 1', goto: {_LIKE[:20]}x{n}}}" for n in range(count))
     steps = (f"{{type: pass, name: {_LIKE[:20]}{n}}}" for n in range(99))
     return _flow(f"{{type: choice, name: c, choices: [{options}]}}", *steps)

@@ -1,19 +1,19 @@
-"""From latencies and counters to figures, and from the figures of several runs to their medians. Pure."""
+"""Computes figures from latencies and counters, and the medians of several runs. Pure."""
 
 import statistics
 from collections.abc import Mapping, Sequence
 
 Figures = dict[str, float]
-"""By names that say the unit; those ending in `_each` are per execution (or call, or completion)."""
+"""By names that contain the unit. Names that end in `_each` are per execution (or call, or completion)."""
 
 Rows = dict[str, Figures]
-"""The figures of each row of the table; a workload has one or more."""
+"""The figures of each row of the table; a workload has one or more rows."""
 
 MIB = 1024 * 1024
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share of all does not exceed (nearest rank); 0 for none."""
+    """The value that this share of all values does not exceed (nearest rank); 0 for none."""
     ordered = sorted(values)
     return ordered[max(0, -int(-share * len(ordered) // 1) - 1)] if ordered else 0.0
 
@@ -24,7 +24,7 @@ def latency_figures(seconds: Sequence[float]) -> Figures:
 
 
 def cost_figures(before: Mapping[str, float], after: Mapping[str, float], count: int) -> Figures:
-    """What `count` executions cost between two readings of a stage's counters."""
+    """The cost of `count` executions between two readings of a stage's counters."""
     grown = {name: after[name] - before[name] for name in before}
     figures = {
         "count": count,
@@ -49,7 +49,7 @@ def cost_figures(before: Mapping[str, float], after: Mapping[str, float], count:
 
 
 def _ours(grown: Mapping[str, float]) -> float:
-    """Processor seconds of all processes that the benchmark has started, and its own."""
+    """Processor seconds of the benchmark and of all processes that it has started."""
     kinds = ("cpu_seconds", "postgres_cpu_seconds", "function_cpu_seconds", "generator_cpu_seconds")
     return sum(grown.get(kind, 0.0) for kind in kinds)
 

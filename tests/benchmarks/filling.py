@@ -1,4 +1,4 @@
-"""Fills a SQLite file with ended executions: one is written as its turns would write it, and then copied in SQL."""
+"""Fills a SQLite file with ended executions: the first is written as its turns would write it, then copied in SQL."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ DETAIL = f'{{"input":{INPUT},"local":{{"body":{{"ok":true,"amount":42}}}}}}'
 COPIES_AT_ONCE = 50_000
 EVENTS_PER_TURN = 6
 SPREAD = 2_654_435_761
-"""Multiplied with it, numbers come in no order, as names do."""
+"""Multiplied by this, successive numbers have no order, as names have none."""
 
 TAIL = "-9b5e-7c51-9d0f-1f0c6a4e8b21"
 number = column("value", Integer)
@@ -29,7 +29,7 @@ number = column("value", Integer)
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Executions to be, all alike but for their number: it makes their id and their name, and tells when they start."""
+    """Future executions that differ only in their number, which determines id, name and start."""
 
     prefix: str
     status: Status
@@ -47,7 +47,7 @@ class Model:
 
 
 def keep_flow(database: Database, name: str) -> FlowRow:
-    """A flow of that name."""
+    """Create a flow with that name."""
     flow_id = f"7d9f1a52-0c7e-4b1e-9f39-{name:0<12.12}"
     flow = FlowRow(
         flow_id=flow_id,
@@ -87,7 +87,7 @@ def _copy(connection: Connection, model: Model, first: int, numbers: range) -> N
 
 
 def _copy_rows(connection: Connection, table: Table, first: int, numbers: range, **changes: Any) -> None:
-    """The rows of the first execution again, for every number."""
+    """Insert the rows of the first execution again for every number."""
     changes["execution_id"] = func.printf("%08x" + TAIL, number)
     values = [changes.get(each.name, each) for each in table.c]
     series = func.json_each(dump_json(list(numbers))).table_valued(number)
@@ -121,5 +121,5 @@ def _changes(flow: FlowRow, model: Model, first: int) -> Changes:
 
 
 def _event(event_id: int, time_ms: int) -> Event:
-    turn = event_id // EVENTS_PER_TURN  # those of one instant are stored as one turn's
+    turn = event_id // EVENTS_PER_TURN  # events of one instant are stored as one turn's
     return Event(event_id, event_id - 1, EventType.STEP_ENTERED, "step", time_ms + turn, DETAIL)

@@ -1,8 +1,8 @@
-"""`python -m tests.benchmarks.function`: the functions that the flows call, in a process of their own.
+"""`python -m tests.benchmarks.function`: the functions that the flows call, in their own process.
 
-A bare asyncio protocol, which costs a quarter of what a bare ASGI application under uvicorn does: the machine's cores
-are shared with the server that is measured. It prints its port, and then a line for everything that the load generator
-must hear of: `token EXECUTION TOKEN` and `poll TURN NANOSECONDS`.
+A bare asyncio protocol, which costs a quarter of a bare ASGI application under uvicorn, because the machine's cores are
+shared with the measured server. It prints its port, and then a line for every event that the load generator needs:
+`token EXECUTION TOKEN` and `poll TURN NANOSECONDS`.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ CONTINUES = b"HTTP/1.1 100 Continue\r\n\r\n" * 2_000
 
 
 class FunctionProcess:
-    """The functions, for as long as the block lasts; `lines` is the pipe that they print to."""
+    """Runs the functions while the block runs; `lines` is the pipe that they print to."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         command = [sys.executable, "-m", "tests.benchmarks.function"]
@@ -51,10 +51,10 @@ class FunctionProcess:
 
 
 class Caller(asyncio.Protocol):
-    """A connection: `/echo` answers a constant, `/token` hands the task token on, `/poll` counts.
+    """A connection: `/echo` answers a constant, `/token` passes the task token on, `/poll` counts.
 
-    What only the functions of a hostile neighbour do: `/large` answers 49 KB, `/hang` never answers, and `/continues`
-    sends interim replies for as long as they are read.
+    Functions of hostile neighbours: `/large` answers 49 KB, `/hang` never answers, and `/continues` sends interim
+    replies as long as they are read.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Caller(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
 
-    # What the parser calls
+    # Callbacks of the parser
 
     def on_url(self, path: bytes) -> None:
         self._path, self._body = path, b""
@@ -94,7 +94,7 @@ class Caller(asyncio.Protocol):
         self._transport.write(HEAD % len(reply) + reply)
 
     def _continue(self) -> None:
-        """One of many interim replies; the next when this one has been taken."""
+        """Send one interim reply, and the next one when it has been read."""
         if self._transport.is_closing():
             return
         if not self._transport.get_write_buffer_size():
@@ -110,8 +110,8 @@ def _poll(event: dict[str, int]) -> bytes:
 
 
 def _tell(line: str) -> None:
-    with suppress(BrokenPipeError):  # at the end the load generator goes first
-        os.write(1, f"{line}\n".encode())  # at once and whole: a pipe takes so few bytes in one piece
+    with suppress(BrokenPipeError):  # at the end the load generator may exit first
+        os.write(1, f"{line}\n".encode())  # one write, small enough for a pipe to take it whole
 
 
 async def main() -> None:

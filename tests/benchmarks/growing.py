@@ -1,4 +1,4 @@
-"""Checks that the work does not grow faster than what is asked: long foreaches, a long loop."""
+"""Checks that cost does not grow faster than the work: long foreaches, a long loop."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,12 +11,12 @@ from tests.benchmarks.stage import Counters, Stage
 from tests.benchmarks.workloads import SUCCEEDED, Scale, finish
 
 TIMES = 10
-"""One execution over 1,000 items is over in half a second, too short for figures that can be relied on."""
+"""One execution over 1,000 items takes half a second, too short for reliable figures."""
 
 TURNS = 10_000
 
 WINDOW = 100
-"""Turns at the beginning and at the end whose cost is compared."""
+"""The number of turns at the beginning and at the end whose cost is compared."""
 
 PATIENCE_SECONDS = 900
 
@@ -26,7 +26,7 @@ REPORTS_IN_FLIGHT = 16
 async def foreach(stage: Stage, scale: Scale) -> Rows:
     """A foreach over 1,000 items, ten times, and one over 10,000, each item a call; rows of both, and their ratio.
 
-    The ratio is that of one over 10,000 to one over 1,000, which is a tenth of the ten.
+    The ratio compares one execution over 10,000 items with one over 1,000, which is a tenth of the ten.
     """
     await stage.create_flow("each", definitions.each())
     await _each(stage, "warm-up", scale(100), 1)
@@ -44,7 +44,9 @@ async def _each(stage: Stage, name: str, items: int, times: int) -> Figures:
 
 
 async def _foreaches(stage: Stage, flow: str, name: str, input: str, items: int, times: int) -> Figures:
-    """What an item costs. The bytes are those of a last checkpoint, too; the time is not, which the benchmark takes."""
+    """The cost of an item. The bytes include a last checkpoint; the time does not include the checkpoint, which the
+    benchmark makes.
+    """
     before = stage.read()
     for number in range(times):
         await _run(stage, flow, f"{name}{number}", input)
@@ -56,8 +58,8 @@ async def _foreaches(stage: Stage, flow: str, name: str, input: str, items: int,
 
 
 async def growth(stage: Stage, scale: Scale) -> Rows:
-    """What ten times the items of a foreach cost, by what is done with each: a pass step over numbers (1,000 and
-    10,000) or over objects of 117 bytes (200 and 2,000, which one step's data has room for), a call, a callback.
+    """The cost of ten times the items of a foreach, by the work for each item: a pass step over numbers (1,000 and
+    10,000) or over objects of 117 bytes (200 and 2,000, the most that one step's data can hold), a call, a callback.
 
     For each kind rows of both, and their ratios. The smaller one is run ten times.
     """
@@ -87,7 +89,7 @@ async def growth(stage: Stage, scale: Scale) -> Rows:
 
 @asynccontextmanager
 async def _reporting(stage: Stage) -> AsyncIterator[None]:
-    """Report every task token that a function is told, `REPORTS_IN_FLIGHT` at a time."""
+    """Report every task token that a function receives, `REPORTS_IN_FLIGHT` at a time."""
     tokens: asyncio.Queue[str] = asyncio.Queue()
     stage.reports.on_token = tokens.put_nowait
 
@@ -104,7 +106,7 @@ async def _reporting(stage: Stage) -> AsyncIterator[None]:
 
 
 async def loop(stage: Stage, scale: Scale) -> Rows:
-    """The polling tutorial's loop without its pause: what a turn costs at the beginning, and at the end."""
+    """The polling tutorial's loop without its pause: the cost of a turn at the beginning, and at the end."""
     await stage.create_flow("polling", definitions.polling())
     turns, window = scale(TURNS, 20), max(5, min(WINDOW, scale(WINDOW)))
     await _run(stage, "polling", "warm-up", f'{{"turns":{window}}}')

@@ -1,4 +1,4 @@
-"""More starts than can be worked off, or taken in: is any lost, does running work wait, do timers fire in time?"""
+"""More starts than the server can run, or accept: is any lost, does running work wait, do timers fire in time?"""
 
 import asyncio
 import time
@@ -18,19 +18,19 @@ TICK_SECONDS = 0.01
 
 @dataclass(frozen=True)
 class Pace:
-    """How starts are sent, whether or not earlier ones are answered."""
+    """The rate of starts, which are sent whether or not earlier ones are answered."""
 
     name: str
-    """What the names of its executions begin with."""
+    """The prefix of its executions' names."""
     per_second: float
     seconds: float
     unanswered_max: int
-    """Under way at once, more than `pending_messages_max`; past it there are fewer starts than were wanted."""
+    """The limit of unanswered starts, above `pending_messages_max`. At the limit fewer starts are sent than planned."""
 
 
 STEADY = Pace(name="steady", per_second=50_000 / 60, seconds=60.0, unanswered_max=12_000)
 FLOOD = Pace(name="flood", per_second=10_000, seconds=20.0, unanswered_max=4_000)
-"""Thrice what is taken in, so that there are always more under way than may wait."""
+"""Three times the accepted rate, so more starts are always under way than may wait."""
 
 NO_ANSWER = 0
 """The status of a start whose connection broke."""
@@ -45,7 +45,7 @@ async def intake(stage: Stage, scale: Scale) -> Rows:
 
 
 async def flood(stage: Stage, scale: Scale) -> Rows:
-    """The like with more than it can take: callers are told so, and what it has taken goes on."""
+    """The same with more starts than the server can accept: it refuses some, and runs those that it has accepted."""
     return {"flood": await _take_in(stage, scale, FLOOD)}
 
 
@@ -113,7 +113,7 @@ async def _start_many(stage: Stage, seconds: float, pace: Pace) -> dict[str, tup
 
 @asynccontextmanager
 async def _running_one(stage: Stage, prefix: str) -> AsyncIterator[list[float]]:
-    """One execution after another that polls; the list grows by the seconds that each turn took."""
+    """Run polling executions one after another; the list receives the seconds of each turn."""
     steps: list[float] = []
     last = 0.0
 
@@ -143,7 +143,7 @@ async def _running_one(stage: Stage, prefix: str) -> AsyncIterator[list[float]]:
 
 
 async def _names(stage: Stage) -> set[str]:
-    """The executions that exist of those that were started."""
+    """The executions that exist among those that were started."""
     names: set[str] = set()
     token = ""
     while True:

@@ -1,13 +1,13 @@
-"""How long lists and histories take in a flow with a million ended executions, on SQLite.
+"""The latency of lists and histories in a flow with a million ended executions, on SQLite.
 
 `python -m tests.benchmarks.lists [--executions N] [--asked N] [--keep FILE]`
 
-Fills a file, which takes some minutes and about 1.5 GB for a million, then asks as clients do, by the operations that
-the API calls, and prints a Markdown table of milliseconds: by the clock, and of processor time, which other work on the
-machine disturbs less. `--keep FILE` leaves the file there, and uses it if it is there.
+Fills a file, which takes some minutes and about 1.5 GB for a million executions, then makes the requests of clients by
+calling the API's operations, and prints a Markdown table in milliseconds: elapsed time, and processor time, which
+depends less on other work on the machine. `--keep FILE` leaves the file there, and uses it if it exists.
 
-The flow is as hard on lists as can be: all that failed is the oldest, nothing has timed out, a prefix that most names
-share and one that ten thousand share, all of them the oldest.
+The flow is a worst case for lists: all failures are the oldest executions, none has timed out, and of the two name prefixes
+most executions share one and the oldest ten thousand the other.
 """
 
 import argparse
@@ -51,7 +51,7 @@ LONG = Model("long", Status.SUCCEEDED, LONG_HISTORY, BEGAN_MS, EVERY_MS)
 
 
 def prepare(database: Database, count: int) -> None:
-    """Number 0 is the oldest; the newest has a long history, and of the others one in a thousand was stopped."""
+    """Number 0 is the oldest; the newest has a long history, and one in a thousand of the others was stopped."""
     flow = keep_flow(database, FLOW)
     fill(database, flow, OLD_ONES, range(OLD))
     fill(database, flow, OTHERS, range(OLD, count - 1))
@@ -70,7 +70,7 @@ def name_of(number: int) -> str:
 
 
 def queries(count: int) -> dict[str, Ask]:
-    """What is asked, by the words of the table."""
+    """The requests, by their labels in the table."""
     newest, oldest = BEGAN_MS + (count - 1) * EVERY_MS, BEGAN_MS
 
     def listed(token: Callable[[random.Random], int | None] = lambda _: None, **wanted: object) -> Ask:
@@ -86,7 +86,7 @@ def queries(count: int) -> dict[str, Ask]:
 
         return ask
 
-    def anywhere(chance: random.Random) -> int:
+    def random_position(chance: random.Random) -> int:
         return chance.randrange(count)
 
     async def describe(operations: Operations, chance: random.Random) -> object:
@@ -146,7 +146,7 @@ async def measure(database: Database, count: int, asked: int) -> None:
     print("| asked for | p50 | p99 | max | p50 CPU | p99 CPU |\n|---|---|---|---|---|---|")
     for words, ask in queries(count).items():
         chance = random.Random(words)
-        await ask(operations, chance)  # the first compiles the statements
+        await ask(operations, chance)  # the first request compiles the statements
         took = [await _milliseconds(ask, operations, chance) for _ in range(asked)]
         clock, processor = (sorted(each) for each in zip(*took, strict=True))
         late = min(asked * 99 // 100, asked - 1)

@@ -1,11 +1,11 @@
-"""Making load: so much work, so much of it in flight, and how long each piece took."""
+"""Generates load: a number of pieces of work, with a limit on those in flight, and the latency of each."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 
 Piece = Callable[[int], Awaitable[float | None]]
-"""Does the work of a number. Returns its latency in seconds, or None if that is simply how long it took."""
+"""Does the work of a number. Returns its latency in seconds, or None if the latency is the elapsed time."""
 
 
 async def run_in_flight(numbers: Iterable[int], in_flight: int, piece: Piece) -> list[float]:

@@ -1,8 +1,8 @@
-"""How fast the machine is at the moment, in parts whose figures are known from where the peers were measured.
+"""The machine's present speed, as parts whose times are known on the machine that measured the peers.
 
-That was a machine of the same kind, shared as well, whose speed varies by half within minutes. So a comparison with
-the peers' figures is one of machines, too, unless both machines' speed is told. It is taken before and after a run, so
-it tells roughly how fast the machine was in between.
+That was a shared machine of the same kind, whose speed varies by half within minutes. A comparison with the peers'
+figures also compares machines, so both speeds are printed. The speed is measured before and after a run, which
+approximates the speed in between.
 """
 
 import json
@@ -25,7 +25,7 @@ COMMITS = 200
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of work; `there` is how many microseconds it took where the peers were measured."""
+    """A piece of work; `there` is its duration in microseconds on the machine that measured the peers."""
 
     name: str
     there: float
@@ -43,7 +43,9 @@ COMMIT_THERE = 1e6 / 7_900
 
 
 def machine_figures(folder: Path) -> Figures:
-    """`machine_speed` of the processor and `disk_speed` of a commit in this folder; 1 is as where the peers ran."""
+    """`machine_speed` of the processor and `disk_speed` of a commit in this folder; 1 is the speed of the machine that
+    measured the peers.
+    """
     speeds = [part.there / _microseconds(part.work) for part in PARTS]
     return {
         "machine_speed": math.prod(speeds) ** (1 / len(speeds)),
@@ -52,7 +54,7 @@ def machine_figures(folder: Path) -> Figures:
 
 
 def _microseconds(work: Callable[[], object]) -> float:
-    """Of processor time, so that others' work on the same cores does not count: the median of a few short rounds."""
+    """The median processor time of a few short rounds, so other work on the same cores does not count."""
     once = max(min(repeat(work, number=3, repeat=3, timer=time.process_time)) / 3, 1e-7)
     number = max(1, int(0.02 / once))
     return 1e6 * sorted(repeat(work, number=number, repeat=5, timer=time.process_time))[2] / number

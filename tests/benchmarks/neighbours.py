@@ -1,7 +1,7 @@
-"""What a healthy flow and `/healthz` notice of a hostile neighbour: each attack beside them, on a server of its own.
+"""The effect of a hostile neighbour on a healthy flow and on `/healthz`: each attack runs against its own server.
 
-Both are asked one request at a time, first alone and then during the attack; a request that fails, or that is not
-answered in time, counts as lasting that time.
+Both are requested one at a time, first alone and then during the attack. A request that fails or times out counts as
+lasting the whole time limit.
 """
 
 import asyncio
@@ -24,25 +24,25 @@ from tests.support.server import clean_environment
 
 HEALTHY = "healthy"
 PROBE_SECONDS = 10.0
-"""How long both are asked, alone and then again during the attack."""
+"""The time of each measurement, once alone and once during the attack."""
 
 ANSWER_SECONDS = 60.0
 PAUSE_SECONDS = 0.01
-"""Between two requests, so that asking is not the load."""
+"""The pause between two requests, so the measurement is not itself a load."""
 
 Asking = Callable[[Client, int], Awaitable[Reply]]
 
 
 def neighbour(name: str) -> Callable[[Stage, Scale], Awaitable[Rows]]:
-    """The workload that measures beside an attack."""
+    """The workload that measures during an attack."""
 
     async def workload(stage: Stage, scale: Scale) -> Rows:
-        return {f"neighbour of {name}": await _beside(stage, scale, name)}
+        return {f"neighbour of {name}": await _measure_beside(stage, scale, name)}
 
     return workload
 
 
-async def _beside(stage: Stage, scale: Scale, name: str) -> Figures:
+async def _measure_beside(stage: Stage, scale: Scale, name: str) -> Figures:
     attack, seconds = ATTACKS[name], PROBE_SECONDS * scale.factor
     await stage.create_flow(HEALTHY, definitions.calls())
     if attack.definition is not None:
@@ -51,7 +51,9 @@ async def _beside(stage: Stage, scale: Scale, name: str) -> Figures:
         await attack.prepare(stage.client, flow_of(name))
     await _ask_both(stage.client, min(seconds, 1.0))  # warm-up
     alone = await _ask_both(stage.client, seconds)
-    with FunctionProcess(compiled()) as hostile:  # in a process of its own: it must not delay the healthy flow's
+    with FunctionProcess(
+        compiled()
+    ) as hostile:  # in its own process, so it does not delay the client of the healthy flow
         for path in attack.functions:
             await stage.client.put(f"/v1/functions/hostile/{path}", {"url": f"{hostile.url}/{path}"})
         async with _under_attack(name, stage.client.url, 2 * seconds + BUILD_UP_SECONDS):
@@ -89,7 +91,7 @@ async def _ask(client: Client, asking: Asking, seconds: float, wanted: bytes) ->
             async with asyncio.timeout(ANSWER_SECONDS):
                 reply = await asking(client, len(latencies))
             is_good = reply.status == 200 and wanted in reply.body
-        except OSError:  # also TimeoutError
+        except OSError:  # includes TimeoutError
             is_good = False
         failed += not is_good
         latencies.append(time.perf_counter() - began if is_good else ANSWER_SECONDS)
@@ -98,7 +100,9 @@ async def _ask(client: Client, asking: Asking, seconds: float, wanted: bytes) ->
 
 
 async def _stop_all(client: Client, flow: str) -> float:
-    """Stop the executions of the attack; the seconds that the slowest took, `ANSWER_SECONDS` if none could be."""
+    """Stop the attack's executions. Returns the longest latency in seconds, `ANSWER_SECONDS` if none could be
+    stopped.
+    """
     slowest = 0.0
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -114,7 +118,7 @@ async def _stop_all(client: Client, flow: str) -> float:
 
 @asynccontextmanager
 async def _under_attack(name: str, url: str, seconds: float) -> AsyncIterator[None]:
-    """While the block runs; the attacker ends by itself after the seconds, and with the block."""
+    """Attack while the block runs. The attacker ends after the given time, or with the block."""
     command = [sys.executable, "-m", "tests.benchmarks.attacks", name, url, str(seconds)]
     process = await create_subprocess_exec(*command, env=clean_environment() | _path(), stdout=PIPE)
     try:

@@ -1,8 +1,9 @@
-"""`python -m tests.benchmarks.pairs CHECKOUT`: this server beside that of another checkout, such as an earlier commit.
+"""`python -m tests.benchmarks.pairs CHECKOUT`: compares this server with that of another checkout, such as an earlier
+commit.
 
-Both run at the same time, and small slices of each workload go to one and the other in turn, so that other
-load on the machine slows both alike. Measured one after the other, two runs of one commit differ by a fifth; so
-measured, two servers of one commit differ by two hundredths. The other checkout needs its environment (`make install`).
+Both run at the same time, and small slices of each workload go to one and the other in turn, so other load on the
+machine slows both alike. Two runs of one commit in sequence differ by a fifth; two servers of one commit measured in
+pairs differ by two hundredths. The other checkout needs its environment (`make install`).
 """
 
 import argparse
@@ -27,7 +28,7 @@ Slice = Callable[[Stage, range], Awaitable[object]]
 
 @dataclass(frozen=True)
 class Workload:
-    """Work in slices; each of `parts` is measured for itself."""
+    """Work in slices; each of `parts` is measured separately."""
 
     flow: str
     definition: str
@@ -59,11 +60,11 @@ WORKLOADS = {
 }
 
 Taken = tuple[float, float]
-"""Seconds, and seconds of the server's processor time."""
+"""Elapsed seconds, and the server's processor seconds."""
 
 
 async def compare(here: Stage, there: Stage, workload: Workload, slices: int) -> dict[str, list[tuple[Taken, Taken]]]:
-    """What each slice took here and there, by part."""
+    """The cost of each slice on both servers, by part."""
     stages = {"here": here, "there": there}
     for stage in stages.values():
         await stage.create_flow(workload.flow, workload.definition)
@@ -87,8 +88,8 @@ async def _measured(stage: Stage, work: Slice, numbers: range) -> Taken:
     return after["seconds"] - before["seconds"], after["cpu_seconds"] - before["cpu_seconds"]
 
 
-def told(part: str, pairs: Sequence[tuple[Taken, Taken]], size: int) -> str:
-    """A line: how many times as much is done here as there, in the same time and with the same processor time."""
+def line_of(part: str, pairs: Sequence[tuple[Taken, Taken]], size: int) -> str:
+    """A line: the ratio of work done here and there, in the same elapsed time and in the same processor time."""
     executions = size * len(pairs)
     here, cpu_here, there, cpu_there = (sum(each) for each in zip(*(a + b for a, b in pairs), strict=True))
     median = statistics.median(b[0] / a[0] for a, b in pairs)
@@ -108,7 +109,7 @@ async def _main(stages: Sequence[Stage], names: Sequence[str], slices: int) -> N
         for name in names:
             workload = WORKLOADS[name]
             for part, pairs in (await compare(*stages, workload, slices)).items():
-                print(told(part, pairs, workload.size), flush=True)
+                print(line_of(part, pairs, workload.size), flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,4 +1,6 @@
-"""What a load costs the PostgreSQL server: processor time, commits, rows, bytes of WAL, fsyncs, the database's size."""
+"""The cost of a load for the PostgreSQL server: processor time, commits, rows, bytes of WAL, fsyncs, the database's
+size.
+"""
 
 from types import TracebackType
 from typing import Self
@@ -17,7 +19,7 @@ NAMES = ("commits", "rows_written", "rows_fetched", "wal_bytes", "wal_fsyncs", "
 
 
 class Primary:
-    """Watches the server of a database from a session of its own."""
+    """Reads the server's counters in its own session."""
 
     def __init__(self, database_url: str) -> None:
         self._session = psycopg.connect(database_url, autocommit=True)
@@ -31,7 +33,7 @@ class Primary:
         self._session.close()
 
     def read(self) -> dict[str, float]:
-        """All counters as they are now; other sessions may be a second late with theirs."""
+        """All present counters; those of other sessions may be a second old."""
         counters = {name: float(str(value)) for name, value in zip(NAMES, self._row(COUNTERS), strict=True)}
         pids = children_of(self._postmaster)
         counters["cpu_seconds"] = sum(map(cpu_seconds_of, pids))
@@ -39,7 +41,7 @@ class Primary:
         return counters
 
     def version(self) -> str:
-        """As PostgreSQL says it, e.g. 18.1."""
+        """As PostgreSQL writes it, e.g. 18.1."""
         return str(self._row("SHOW server_version")[0]).split()[0]
 
     def _row(self, query: str) -> tuple[object, ...]:

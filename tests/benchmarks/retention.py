@@ -1,9 +1,9 @@
-"""What deleting costs: executions per second, the longest transaction, and how the file shrinks.
+"""The cost of deletion: executions per second, the longest transaction, and how the file shrinks.
 
 `python -m tests.benchmarks.retention [--executions N] [--events N]`
 
-Fills a SQLite file with executions that ended long ago, each with so many events, lets one round of retention delete
-them, with full fsync, while a small change is committed again and again beside it, and prints a Markdown table.
+Fills a SQLite file with long ended executions of the same number of events, and lets one round of retention delete them
+with full fsync. Meanwhile it commits a small change repeatedly. It prints a Markdown table.
 """
 
 import argparse
@@ -32,8 +32,8 @@ from tests.benchmarks.filling import Model, fill, keep_flow
 PAUSE_SECONDS = 0.002
 
 
-class Beside:
-    """Somebody else's changes, one after the other, and how long each waited for its commit."""
+class ConcurrentWriter:
+    """Commits small changes one after another, and records the latency of each."""
 
     def __init__(self, engine: Engine) -> None:
         self.waited: list[float] = []
@@ -68,11 +68,11 @@ async def measure(database: Database, executions: int, events: int) -> None:
     file = database.sqlite_file
     assert file is not None
     async with engine.running(0):
-        alone, during = Beside(engine), Beside(engine)
+        alone, during = ConcurrentWriter(engine), ConcurrentWriter(engine)
         for _ in range(200):
             await alone.change()
         before = file.stat().st_size
-        longest = _Longest(engine)
+        longest = _LongestTransaction(engine)
         others = asyncio.create_task(during.run())
         clock, processor = time.perf_counter(), time.process_time()
         deleted = await engine.retention.run_once()
@@ -86,11 +86,11 @@ async def measure(database: Database, executions: int, events: int) -> None:
     print(f"| longest transaction | {1000 * longest.seconds:.0f} ms |")
     print(f"| a change beside it waits, p50 and p99 | {_figures(during.waited)} |")
     print(f"| the same without deletions | {_figures(alone.waited)} |")
-    database.checkpoint()  # while changes are committed beside it, it may not come to its end
+    database.checkpoint()  # the changes committed meanwhile may keep it from finishing
     print(f"| file before and after | {before / 2**20:,.1f} MiB, {file.stat().st_size / 2**20:,.1f} MiB |")
 
 
-class _Longest:
+class _LongestTransaction:
     def __init__(self, engine: Engine) -> None:
         self.seconds = 0.0
         self._committed = engine.metrics.committed

@@ -1,4 +1,4 @@
-"""Running workloads, each with new servers on a new database, and gathering what they say."""
+"""Runs workloads, each with new servers on a new database, and collects their figures."""
 
 import asyncio
 import sys
@@ -36,7 +36,7 @@ WORKLOADS: dict[str, Workload] = {
     "W5": suspend_and_crash,
     "alone": alone,
 }
-"""What is run unless something else is asked for."""
+"""The default workloads."""
 
 SERVICES: dict[str, Workload] = {
     "queue": queue,
@@ -65,12 +65,12 @@ EVERYTHING: dict[str, Workload] = WORKLOADS | SERVICES | CHECKS | NEIGHBOURS
 
 
 def named(names: str) -> list[str]:
-    """The workloads of a list with commas, in which `neighbours` stands for all of them."""
+    """The workloads in a list with commas, in which `neighbours` means all of them."""
     return [one for name in names.split(",") for one in (NEIGHBOURS if name == "neighbours" else [name])]
 
 
 def measure(names: Sequence[str], postgres: PostgresServer | None, shape: Shape, scale: Scale, runs: int) -> Rows:
-    """Every workload so many times; medians over the runs. Without `postgres` on SQLite."""
+    """Every workload this many times; medians over the runs. Without `postgres` on SQLite."""
     rows: Rows = {}
     for name in names:
         rows |= medians([_run_on_new_stage([name], postgres, shape, scale) for _ in range(runs)])
@@ -78,7 +78,7 @@ def measure(names: Sequence[str], postgres: PostgresServer | None, shape: Shape,
 
 
 def measure_quickly(names: Sequence[str], postgres: PostgresServer | None, shape: Shape, scale: Scale) -> Rows:
-    """Every workload once, one after another on the same servers, so that memory figures tell little."""
+    """Every workload once, one after another on the same servers, so memory figures mean little."""
     return _run_on_new_stage(names, postgres, shape, scale)
 
 
@@ -98,14 +98,14 @@ async def _run(names: Sequence[str], stage: Stage, scale: Scale) -> Rows:
     try:
         rows: Rows = {}
         for name in names:
-            rows |= _told(await EVERYTHING[name](stage, scale))
+            rows |= _printed(await EVERYTHING[name](stage, scale))
         return rows
     finally:
         await stage.close()
 
 
-def _told(rows: Rows) -> Rows:
-    """The rows; whoever looks on sees them at once."""
+def _printed(rows: Rows) -> Rows:
+    """The rows, printed as soon as they are known."""
     for title, figures in rows.items():
         line = ", ".join(f"{name} {value:.3g}" for name, value in figures.items())
         print(f"{title}: {line}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Many schedules due in the same second: do all start one execution, and how late?"""
+"""Many schedules due in the same second: does each start one execution, and how late?"""
 
 import asyncio
 import time
@@ -13,7 +13,9 @@ from tests.benchmarks.workloads import IN_FLIGHT, Scale
 
 FLOW = "ticks"
 MADE_PER_SECOND = 150
-"""So slowly schedules are made at worst, before they are due; if it takes longer, they are due a minute later."""
+"""The slowest expected rate of creating schedules before they are due. If creation is slower, they are due a minute
+later.
+"""
 
 PATIENCE_SECONDS = 180
 
@@ -47,7 +49,7 @@ async def schedules(stage: Stage, scale: Scale) -> Rows:
 
 
 async def _lateness(stage: Stage, due_ms: int) -> list[int]:
-    """Ms from each tick to the start of its execution; ticks are in the second of `due_ms`, or whole minutes later."""
+    """Ms from each tick to the start of its execution. Ticks are in the second of `due_ms`, or whole minutes later."""
     late, token = [], ""
     while True:
         action = rpc("ListExecutions", FlowName=FLOW, Limit=100, MetadataOnly="true", NextToken=token)

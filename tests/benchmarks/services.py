@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.02
 
 
 async def queue(stage: Stage, scale: Scale) -> Rows:
-    """32 workers send messages one by one, then receive them one by one, then delete them; a row for each."""
+    """32 workers send messages one by one, then receive them one by one, then delete them; one row for each."""
     count = scale(5_000)
     await _create_queue(stage, "work")
     handles: list[bytes] = []
@@ -51,7 +51,7 @@ async def queue(stage: Stage, scale: Scale) -> Rows:
 
 
 async def long_poll(stage: Stage, scale: Scale) -> Rows:
-    """From a send to the answer of the poll that waits for it, one after another, while 31 wait at another queue."""
+    """From a send to the answer of the long poll that waits for it, repeated, while 31 polls wait at another queue."""
     count = scale(300)
     await _create_queue(stage, "asked")
     await _create_queue(stage, "silent")
@@ -76,7 +76,7 @@ async def long_poll(stage: Stage, scale: Scale) -> Rows:
     for other in others:
         other.cancel()
     await asyncio.wait(others)
-    del figures["per_second"]  # the pause before each send decides it
+    del figures["per_second"]  # the pause before each send determines it
     return {"long poll": finish(stage, figures)}
 
 

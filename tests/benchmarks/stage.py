@@ -1,4 +1,4 @@
-"""What every workload needs around it: a database, real servers, the functions, clients, and what is read off them."""
+"""The environment of every workload: a database, real servers, the functions, clients, and the servers' counters."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ Counters = dict[str, float]
 
 
 class FunctionReports(asyncio.Protocol):
-    """What the functions tell the load generator."""
+    """The lines that the functions print for the load generator."""
 
     def __init__(self) -> None:
         self._tokens: dict[str, asyncio.Future[str]] = {}
@@ -38,10 +38,10 @@ class FunctionReports(asyncio.Protocol):
         self.on_turn: Callable[[int, float], None] = lambda _turn, _seconds: None
         """Called with the turn of a polling loop, and the instant of its call by `time.perf_counter`."""
         self.on_token: Callable[[str], None] = lambda _token: None
-        """Called with each task token that a function is told."""
+        """Called with each task token that a function receives."""
 
     def token_of(self, execution: str) -> asyncio.Future[str]:
-        """The task token of an execution, once its function has been told it."""
+        """The task token of an execution, once its function has received it."""
         return self._tokens.setdefault(execution, asyncio.get_running_loop().create_future())
 
     def data_received(self, data: bytes) -> None:
@@ -49,33 +49,33 @@ class FunctionReports(asyncio.Protocol):
         for line in lines:
             word, *rest = line.decode().split()
             if word == "token":
-                self._hear_token(*rest)
+                self._on_token(*rest)
             elif word == "poll":
                 self.on_turn(int(rest[0]), int(rest[1]) / 1e9)
 
-    def _hear_token(self, execution: str, token: str) -> None:
+    def _on_token(self, execution: str, token: str) -> None:
         self.on_token(token)
         future = self.token_of(execution)
-        if not future.done():  # the second time if the call was made again
+        if not future.done():  # the second time if the call was repeated
             future.set_result(token)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How many servers there are, and of how many processes each is."""
+    """The number of servers, and the number of processes of each."""
 
     nodes: int = 1
     processes: int = 1
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Of `serve`."""
+        """Options of `serve`."""
         return () if self.processes == 1 else ("--processes", str(self.processes))
 
 
 @dataclass
 class Stage:
-    """Servers that run over an empty database, with the functions registered; `open` and `close` it in one loop."""
+    """Servers over an empty database, with the functions registered; `open` and `close` it in one loop."""
 
     database_url: str
     shape: Shape
@@ -85,7 +85,7 @@ class Stage:
     reports: FunctionReports = field(default_factory=FunctionReports)
     clients: list[Client] = field(default_factory=list)
     _checkpointed_bytes: int = 0
-    """What `checkpoint` has written in the servers' place."""
+    """The bytes that `checkpoint` has written in place of the servers."""
     _pipe: asyncio.ReadTransport = field(init=False)
 
     async def open(self) -> None:
@@ -102,11 +102,11 @@ class Stage:
         self._pipe.close()
         for client in self.clients:
             client.close()
-        await asyncio.sleep(0)  # closed connections are taken down in the loop's next round
+        await asyncio.sleep(0)  # the loop releases closed connections in its next round
 
     @property
     def client(self) -> Client:
-        """Of the first server."""
+        """Requests to the first server."""
         return self.clients[0]
 
     async def create_flow(self, name: str, definition: str) -> None:
@@ -116,7 +116,7 @@ class Stage:
         assert reply.status == 200 or b"FlowAlreadyExists" in reply.body, reply.body
 
     async def describe_end(self, flow: str, execution: str) -> Reply:
-        """Wait for an execution's end by long polls; its description, which says how it ended."""
+        """Wait for an execution's end by long polls; returns its description, which includes the end."""
         action = rpc("DescribeExecution", FlowName=flow, ExecutionName=execution, WaitTimeSeconds=60)
         while True:
             reply = await self.client.call(action)
@@ -124,7 +124,7 @@ class Stage:
                 return reply
 
     async def until_quiet(self) -> None:
-        """Wait until the first server has neither calls under way nor changes to commit, two looks in succession."""
+        """Wait until two successive readings show no calls and no uncommitted changes at the first server."""
         before = ""
         while True:
             text = (await self.client.get("/metrics")).body.decode()
@@ -137,10 +137,11 @@ class Stage:
             await asyncio.sleep(0.01)
 
     def checkpoint(self) -> None:
-        """Bring all that is committed into the SQLite file, and count what that writes as if the server had done it.
+        """Copy all commits into the SQLite file, and count the written bytes as the server's.
 
-        The server does it for every 1,000 pages of its log; what has written less would leave that to whatever is
-        measured next. The first server must be quiet. PostgreSQL does it by the clock, and not here.
+        The server does this for every 1,000 pages of its log. A workload that has written less would leave the cost to
+        the next measurement. The first server must be quiet. PostgreSQL makes its checkpoints by the clock, so nothing
+        is done there.
         """
         if self.primary is not None:
             return
@@ -151,7 +152,7 @@ class Stage:
         self._checkpointed_bytes += written_bytes_of(os.getpid()) - before
 
     async def kill_and_restart(self) -> float:
-        """End the only server as a crash would, start another; returns the instant at which that began."""
+        """Kill the only server, then start another; returns the instant of the kill."""
         self.servers[0].kill()
         self.client.close()
         began = time.perf_counter()
@@ -161,22 +162,22 @@ class Stage:
         return began
 
     def cpu_seconds(self) -> float:
-        """Of the servers, so far."""
+        """The servers' processor time so far."""
         return sum(map(cpu_seconds_of, self._processes()))
 
     def resident_bytes(self) -> int:
-        """Of the first server, now; what its processes share is counted for each."""
+        """The first server's present resident memory; memory shared by its processes counts for each."""
         return sum(map(resident_bytes_of, family_of(self.servers[0].process.pid)))
 
     def peak_bytes(self) -> int:
-        """Of the server that needed most; what its processes share is counted for each."""
+        """The peak memory of the largest server; memory shared by its processes counts for each."""
         return max(sum(map(peak_bytes_of, family_of(server.process.pid))) for server in self.servers)
 
     def _processes(self) -> list[int]:
         return [pid for server in self.servers for pid in family_of(server.process.pid)]
 
     def read(self) -> Counters:
-        """Counters that only grow, as they are now."""
+        """The present values of counters that only grow."""
         written = sum(map(written_bytes_of, self._processes())) + self._checkpointed_bytes
         counters = {
             "seconds": time.perf_counter(),
@@ -197,18 +198,18 @@ class Stage:
 
 @contextmanager
 def staged(postgres_url: str | None, shape: Shape, python: str = sys.executable) -> Iterator[Stage]:
-    """Start everything, over this PostgreSQL database or a new SQLite file; stop it at the end.
+    """Start everything over this PostgreSQL database or a new SQLite file, and stop it at the end.
 
-    `python` runs the first server; it may be that of another checkout's environment.
+    `python` runs the first server; it may belong to another checkout's environment.
     """
-    # A check holds thousands of connections open, and the servers inherit the limit.
+    # a check holds thousands of connections open, and the servers inherit the limit
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flowserver-bench-")))
         url = postgres_url or f"sqlite:///{folder}/bench.db"
         function = stack.enter_context(FunctionProcess(compiled()))
         servers = [ServerProcess(url, "--migrate", *shape.flags, environment=compiled(), python=python)]
-        stack.callback(_stop_all, servers)  # those that run at the end; some workloads replace them
+        stack.callback(_stop_all, servers)  # the servers that run at the end; some workloads replace them
         for _ in range(1, shape.nodes):
             servers.append(ServerProcess(url, *shape.flags, environment=compiled(), python=sys.executable))
         primary = stack.enter_context(Primary(url)) if postgres_url else None

@@ -1,4 +1,4 @@
-"""Where and on what the figures were taken, for the lines above the table."""
+"""The machine and versions of a measurement, for the lines above the table."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def surroundings(postgres_version: str | None, runs: int, folder: Path) -> dict[str, str]:
-    """What a reader must know to judge the figures, by its title; without a version it was SQLite."""
+    """The conditions of the figures, by title; without a PostgreSQL version the database was SQLite."""
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "command": "python -m tests.benchmarks " + " ".join(sys.argv[1:]),

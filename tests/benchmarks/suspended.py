@@ -1,4 +1,4 @@
-"""W4 and W5: executions that are suspended on a task token, and what becomes of them."""
+"""W4 and W5: executions that are suspended on a task token, their completion, and a crash."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ async def suspend_and_complete(stage: Stage, scale: Scale) -> Rows:
 
 
 async def suspend_and_crash(stage: Stage, scale: Scale) -> Rows:
-    """W5: what 10,000 suspended ones cost while they wait, and how soon one of them goes on after a crash."""
+    """W5: the cost of 10,000 suspended executions while they wait, and how soon one of them continues after a crash."""
     count = scale(10_000)
     flow = "crash"
     await stage.create_flow(flow, definitions.callback())
@@ -50,7 +50,7 @@ async def suspend_and_crash(stage: Stage, scale: Scale) -> Rows:
 
 
 async def suspend(stage: Stage, flow: str, numbers: Iterable[int], in_flight: int) -> list[float]:
-    """Start executions; returns, once the server has nothing left to do, seconds from each start to its token."""
+    """Start executions. Returns seconds from each start to its token, once the server is idle."""
     action = rpc("StartExecution", FlowName=flow) + b"&ExecutionName="
 
     async def piece(number: int) -> None:
@@ -65,7 +65,7 @@ async def suspend(stage: Stage, flow: str, numbers: Iterable[int], in_flight: in
 
 
 async def complete(stage: Stage, flow: str, numbers: Iterable[int], in_flight: int) -> list[float]:
-    """Report tokens; returns seconds from each report to the end being seen by a client that waits for it."""
+    """Report tokens; returns seconds from each report to the end as a waiting client sees it."""
 
     async def piece(number: int) -> float:
         execution = f"{flow}-{number}"
@@ -81,7 +81,7 @@ async def complete(stage: Stage, flow: str, numbers: Iterable[int], in_flight: i
 
 
 async def idle_cpu_percent(stage: Stage, scale: Scale) -> float:
-    """Processor time of the servers in percent of one core while nobody asks them for anything, over ten seconds."""
+    """Processor time of the servers in percent of one core without any requests, over ten seconds."""
     seconds = max(0.2, IDLE_SECONDS * min(1.0, scale.factor))
     before = stage.cpu_seconds()
     await asyncio.sleep(seconds)

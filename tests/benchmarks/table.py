@@ -53,7 +53,7 @@ HELD_COLUMNS = ["workload", "what", "here", "best peer", "times better", "at equ
 
 
 def markdown(surroundings: Mapping[str, str], rows: Rows, yardsticks: Sequence[Yardstick]) -> str:
-    """All that was measured, as a section of a document."""
+    """All figures, as a section of a document."""
     held = [stick for stick in yardsticks if stick.figure in rows.get(stick.row, {})]
     parts = ["\n".join(f"- {title}: {text}" for title, text in surroundings.items())]
     main = {title: figures for title, figures in rows.items() if "count" in figures}
@@ -72,7 +72,7 @@ def markdown(surroundings: Mapping[str, str], rows: Rows, yardsticks: Sequence[Y
         parts.append(_table(["attack", *NEIGHBOUR_COLUMNS.values()], lines))
     if held:
         parts.append(HELD)
-        parts.append(_table(HELD_COLUMNS, [_held(stick, rows[stick.row]) for stick in held]))
+        parts.append(_table(HELD_COLUMNS, [_compared(stick, rows[stick.row]) for stick in held]))
     if any("postgres_commits_each" in figures for figures in main.values()):
         lines = [_line(*row, POSTGRES_COLUMNS) for row in main.items()]
         parts.append("What one of them costs PostgreSQL:")
@@ -92,7 +92,7 @@ def _line(title: str, figures: Figures, columns: Mapping[str, str]) -> list[str]
     return [title, *(number(figures.get(name)) for name in columns)]
 
 
-def _held(stick: Yardstick, figures: Figures) -> list[str]:
+def _compared(stick: Yardstick, figures: Figures) -> list[str]:
     value = figures[stick.figure]
     better, speed = stick.times_better(value), figures.get("machine_speed")
     equal = better / speed if better and speed and stick.varies_with_speed else None
@@ -101,7 +101,7 @@ def _held(stick: Yardstick, figures: Figures) -> list[str]:
 
 
 def _rest(rows: Rows, held: set[tuple[str, str]]) -> str:
-    """What stands in no table."""
+    """The figures that are in no table."""
     shown = {*COLUMNS, *POSTGRES_COLUMNS, *LOAD_COLUMNS, *NEIGHBOUR_COLUMNS}
     return "\n".join(
         f"- {title}: {name.replace('_', ' ')} {number(value)}"

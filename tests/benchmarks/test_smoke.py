@@ -1,4 +1,4 @@
-"""The benchmarks' command works: every workload runs, and the table has its rows. How fast is not asserted."""
+"""The benchmarks' command works: every workload runs, and the table has its rows. No speed is asserted."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,9 @@ from tests.benchmarks.yardsticks import YARDSTICKS, Yardstick
 
 
 @pytest.mark.parametrize("names", [tuple(WORKLOADS), pytest.param(tuple(CHECKS), marks=pytest.mark.slow)])
-def test_everything_has_its_rows(names: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_workload_has_its_rows(
+    names: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "table.md"
     arguments = ["--only", ",".join(names), "--quick", "--scale", "0.004", "--markdown", str(file)]
     assert main(arguments) == 0
@@ -83,7 +85,7 @@ def test_costs_are_growth_for_each() -> None:
     assert figures["per_second"] == 2
     assert figures["cpu_ms_each"] == 500
     assert figures["written_kib_each"] == 0.5 / 1024
-    assert figures["others_cores"] == 0, "a clock that ticks seldom may be behind"
+    assert figures["others_cores"] == 0, "a coarse clock may be behind"
 
 
 def test_medians_are_taken_figure_by_figure() -> None:
@@ -115,8 +117,8 @@ def test_lateness_tells_order_and_loss() -> None:
         ("written_kib_ratio", 10.0, "10", "–"),
     ],
 )
-def test_times_and_rates_are_held_at_equal_speed(figure: str, value: float, better: str, equal: str) -> None:
-    """What a machine half as fast would have made twice as good; memory and ratios have no speed."""
+def test_times_and_rates_are_compared_at_equal_speed(figure: str, value: float, better: str, equal: str) -> None:
+    """A machine half as fast would double a time; memory and ratios have no speed."""
     stick = Yardstick("W1", figure, "it", peer=100, goal=7, more_is_better=figure == "per_second")
     cells = dict(zip(HELD_COLUMNS, _held(stick, {figure: value, "machine_speed": 0.5}), strict=True))
     assert (cells["here"], cells["best peer"], cells["goal"]) == (number(value), "100", "7")

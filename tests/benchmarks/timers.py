@@ -1,4 +1,4 @@
-"""Many timers due in the same second: do all fire, in order of time, and does fresh work get its turn meanwhile?"""
+"""Many timers due in the same second: do all fire, in order of time, and does new work get its turn meanwhile?"""
 
 import asyncio
 import time
@@ -14,13 +14,13 @@ from tests.benchmarks.workloads import IN_FLIGHT, Scale, start_sync
 
 FLOW = "until"
 FORWARD = 1.6
-"""How much longer than a first few promise starting all may take, before they fall due."""
+"""A factor for the time that starting all is expected to take, judged by the first few, before they are due."""
 
 PATIENCE_SECONDS = 300
 
 
 async def timers(stage: Stage, scale: Scale) -> Rows:
-    """20,000 wait steps due within one second; lateness is that of the instants at which they were over."""
+    """20,000 wait steps due within one second; lateness is that of the instants at which they ended."""
     count = scale(20_000)
     await stage.create_flow(FLOW, definitions.wait_until())
     await stage.create_flow("passes", definitions.passes())
@@ -63,7 +63,7 @@ async def start_waiting(stage: Stage, due: Mapping[str, int]) -> None:
 
 
 async def ended_at(stage: Stage) -> dict[str, int]:
-    """When the executions that wait ended, in ms, by name; those that still run are left out."""
+    """The ends (ms) of the executions that wait, by name; those that still run are left out."""
     ended: dict[str, int] = {}
     token = ""
     while True:
@@ -78,7 +78,7 @@ async def ended_at(stage: Stage) -> dict[str, int]:
 
 
 def lateness_figures(due: Mapping[str, int], ended: Mapping[str, int]) -> Figures:
-    """How many fired, how late, over how long, and how far one that was due later came before one due sooner."""
+    """How many fired, how late, over how long, and how far a later timer fired before an earlier one."""
     fired = sorted((due[name], ended[name]) for name in due if name in ended)
     late = [end - at for at, end in fired]
     latest, out_of_order = 0, 0
@@ -105,7 +105,7 @@ async def _start_rate(stage: Stage, count: int) -> float:
 
 
 def _mixed(count: int) -> Iterable[int]:
-    """The numbers below `count` in an order that is not theirs, so that firing in order is not starting in order."""
+    """The numbers below `count` in mixed order, so firing in order differs from starting in order."""
     return sorted(range(count), key=lambda number: number * 2_654_435_761 % 2**32)
 
 

@@ -1,4 +1,4 @@
-"""A great many executions that wait: what they cost while they do, and how soon they are there after a crash."""
+"""Very many executions that wait: their cost meanwhile, and how soon they are ready after a crash."""
 
 import time
 

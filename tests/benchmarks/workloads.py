@@ -14,7 +14,7 @@ IN_FLIGHT = 64
 
 @dataclass(frozen=True)
 class Scale:
-    """How large a workload is made: 1 is as the issue wants it, less for tests."""
+    """The size of a workload: 1 is the full size, tests use less."""
 
     factor: float
 
@@ -30,7 +30,7 @@ async def calls(stage: Stage, scale: Scale) -> Rows:
 
 
 async def passes(stage: Stage, scale: Scale) -> Rows:
-    """W2: 1,000 executions of ten steps that do nothing, 64 in flight."""
+    """W2: 1,000 executions of ten pass steps, 64 in flight."""
     await stage.create_flow("passes", definitions.passes())
     return {"W2": await _many(stage, "passes", scale(1_000), IN_FLIGHT)}
 
@@ -63,7 +63,7 @@ async def _many(stage: Stage, flow: str, count: int, in_flight: int) -> Figures:
 
 
 def start_sync(stage: Stage, flow: str, input: str) -> Piece:
-    """StartSyncExecution, on one server after the other; an execution that does not succeed raises AssertionError."""
+    """StartSyncExecution, on the servers in turn; raises AssertionError for an execution that does not succeed."""
     action = rpc("StartSyncExecution", FlowName=flow, Input=input)
 
     async def piece(number: int) -> None:
@@ -74,5 +74,5 @@ def start_sync(stage: Stage, flow: str, input: str) -> Piece:
 
 
 def finish(stage: Stage, figures: Figures) -> Figures:
-    """With the most memory that a server has needed until now."""
+    """With the peak memory of a server so far."""
     return figures | {"peak_mib": stage.peak_bytes() / MIB}

@@ -1,7 +1,7 @@
-"""What the figures are held against: the best peer measured, the goal, and what a check allows.
+"""The reference figures: the best measured peer, the goal, and the limit of a check.
 
-The peers ran the same workloads on a machine like the one at hand, shared as well, so ratios count and not numbers;
-`machine` tells how fast either was.
+The peers ran the same workloads on another shared machine like this one, so compare ratios, not numbers; `machine`
+prints the speed of both.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tests.benchmarks.attacks import ATTACKS
 
 @dataclass(frozen=True)
 class Yardstick:
-    """One figure of one row, and what it is compared with."""
+    """One figure of one row, and its references."""
 
     row: str
     figure: str
@@ -20,12 +20,12 @@ class Yardstick:
     """The best peer's figure."""
     goal: float | None = None
     allowed: float | None = None
-    """The worst that is still acceptable, where no peer is the measure."""
+    """The worst acceptable figure, where no peer is the reference."""
     more_is_better: bool = False
 
     @property
     def varies_with_speed(self) -> bool:
-        """Whether it is a time or a rate, which a machine half as fast halves."""
+        """Whether it is a time or a rate, which depends on the machine's speed."""
         return self.figure.endswith(("_ms", "_seconds", "per_second", "_ms_each"))
 
     def times_better(self, value: float) -> float | None:

@@ -1,7 +1,7 @@
-"""How the functions of a run answer: by their name and the event alone, however often and by whomever they are called.
+"""The answers of a run's functions. They depend only on the function's name and the event, not on who calls how often.
 
-The simulation's functions may answer each retry differently. Here nobody can tell a retry from a call that was lost
-with its node and made again, so a function either fails always or never for an event.
+The simulation's functions may answer each retry differently. Here a retry cannot be distinguished from a call that was
+lost with its node and made again, so for one event a function fails either always or never.
 """
 
 from typing import Any
@@ -17,21 +17,21 @@ TITLES = {**{f"{SERVICE}/{name}": name for name in CALLEES}, "ocr/Read": ACTION}
 
 
 class SteadyFunctions(Functions):
-    """What functions do; their causes are still plain words."""
+    """The answers of functions, before the server has worded their causes."""
 
     def answer(self, callee: str, event: JsonObject, retry: int) -> Answer:
-        """The answer, whichever retry it is."""
+        """The answer, which is the same for every retry."""
         return SILENCE if callee.startswith("slow") else super().answer(callee, event, 0)
 
 
 class SeenFunctions(Functions):
-    """The same as steps see it, for the reference: names and causes of errors as the wire makes them."""
+    """The same answers as steps see them, for the reference: names and causes of errors as the server words them."""
 
     def __init__(self, functions: SteadyFunctions) -> None:
         self._functions = functions
 
     def answer(self, callee: str, event: JsonObject, retry: int) -> Answer:
-        """The answer after its way through the server."""
+        """The answer as the server passes it on."""
         answer = self._functions.answer(callee, event, retry)
         document = error_document(answer)
         if document is None or (callee == "ask" and not answer.at_submission):
@@ -43,7 +43,7 @@ class SeenFunctions(Functions):
 
 
 def error_document(answer: Answer) -> dict[str, Any] | None:
-    """What a function that fails sends; None if it does not."""
+    """The body that a failing function sends; None if it does not fail."""
     if answer.raises is not None:
         return {"errorType": answer.raises, "errorMessage": answer.cause}
     if isinstance(answer.returns, dict) or answer.is_silent:

@@ -1,4 +1,4 @@
-"""Watches how many calls wait for a place at each node, as its /metrics says."""
+"""Watches how many calls wait for a slot at each node, as /metrics reports."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.8
 async def backlog_watched(
     nodes: Sequence[Node], session: aiohttp.ClientSession, journal: Journal
 ) -> AsyncIterator[None]:
-    """While the block runs, note at each node how many calls wait, and in the journal the most there ever were."""
+    """While the block runs, record each node's waiting calls, and their maximum in the journal."""
     watching = asyncio.gather(*(_watch(node, session, journal) for node in nodes))
     try:
         yield
@@ -30,7 +30,7 @@ async def backlog_watched(
 async def _watch(node: Node, session: aiohttp.ClientSession, journal: Journal) -> None:
     while True:
         node.calls_waiting = 0.0
-        with contextlib.suppress(aiohttp.ClientError, TimeoutError):  # it may be down, halted or leaving
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError):  # the node may be down, stopped or leaving
             node.calls_waiting = await node.gauge(session, GAUGE) or 0.0
         journal.calls_waiting_max = max(journal.calls_waiting_max, node.calls_waiting)
         await asyncio.sleep(LOOK_SECONDS)

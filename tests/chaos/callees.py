@@ -1,4 +1,4 @@
-"""The functions of a run, over HTTP: they answer, keep a record of every call, and outlive all faults."""
+"""The functions of a run, over HTTP: they answer, record every call, and survive all faults."""
 
 import asyncio
 import time
@@ -14,14 +14,15 @@ from tests.chaos.journal import Call, Journal
 from tests.simulation.functions import TOKEN, Answer, event_text
 
 Accept = Callable[[Call, str, Answer], asyncio.Event | None]
-"""Takes a call that hands out a task token, and the result that is to be reported under it. A function that is to
-answer only after the report (or a while, if the report cannot be made) is given an event to wait for."""
+"""Takes a call that passed on a task token, and the result to report under it. For a function that answers only after
+the report (or after a while, if the report cannot be made) it also takes an event to set.
+"""
 
 EARLY_SECONDS = 1.0
 
 
 class Callees:
-    """All functions of a run; `url` is where they are."""
+    """All functions of a run; `url` is their address."""
 
     def __init__(self, functions: SteadyFunctions, journal: Journal, random: Random, accept: Accept) -> None:
         self.url = ""
@@ -36,7 +37,7 @@ class Callees:
         """Listen on a free port of 127.0.0.1 while the block runs."""
         app = web.Application(client_max_size=2**24)
         app.router.add_post("/{title:.+}", self._serve)
-        # A handler is told at once when its caller's connection ends: that is how a killed node's calls are known.
+        # A handler is cancelled as soon as its caller's connection ends. This reveals the calls of a killed node.
         runner = web.AppRunner(
             app, handler_cancellation=True, access_log=None, keepalive_timeout=600, shutdown_timeout=1
         )
@@ -74,7 +75,7 @@ class Callees:
         return _response(call, answer)
 
     async def _work(self, call: Call, event: JsonObject, answer: Answer) -> None:
-        """Take the time that the answer takes."""
+        """Wait as long as the answer takes."""
         token = event.get(TOKEN)
         if isinstance(token, str) and not answer.is_silent and not answer.at_submission:
             reported = self._accept(call, token, answer)
@@ -92,7 +93,7 @@ class Callees:
 
 
 def _response(call: Call, answer: Answer) -> web.Response:
-    """What goes over the wire; a function that has handed its token on only says that it has."""
+    """The HTTP response. A function that has passed its token on says only that."""
     document = error_document(answer)
     if call.callee == "ask" and not answer.at_submission:
         return web.json_response({"submitted": True})

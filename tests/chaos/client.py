@@ -1,4 +1,6 @@
-"""A client that does what any client may: when it gets no usable answer, it asks another server the same again."""
+"""A client that follows the rules for all clients: without a usable answer it sends the same request to
+another server.
+"""
 
 import asyncio
 import time
@@ -12,7 +14,7 @@ import aiohttp
 from tests.chaos.journal import Journal
 
 ANSWER_SECONDS = 4.0
-"""After this time, on top of a wait it asked for, a client gives a server up: it may be halted."""
+"""After this time, plus any wait that the request asked for, a client gives up on a server: it may be stopped."""
 
 PATIENCE_SECONDS = 120.0
 PAUSE_SECONDS = 0.3
@@ -20,7 +22,7 @@ PAUSE_SECONDS = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A final answer, and how many requests before it got none."""
+    """A final answer, and the number of failed requests before it."""
 
     status: int
     body: Any
@@ -33,7 +35,7 @@ class Answer:
 
 
 class Client:
-    """Asks any of the servers."""
+    """Sends requests to any of the servers."""
 
     def __init__(self, session: aiohttp.ClientSession, urls: Sequence[str], journal: Journal, random: Random) -> None:
         self._session = session
@@ -42,7 +44,7 @@ class Client:
         self._random = random
 
     async def ask(self, method: str, path: str, body: Any = None, wait_seconds: int = 0) -> Answer:
-        """The first answer that is neither 5xx nor 429. Raises TimeoutError if there is none for long."""
+        """The first answer that is neither 5xx nor 429. Raises TimeoutError if there is none for `PATIENCE_SECONDS`."""
         until = time.monotonic() + PATIENCE_SECONDS + wait_seconds
         repeated = 0
         while time.monotonic() < until:

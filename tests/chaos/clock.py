@@ -1,4 +1,4 @@
-"""A clock that is wrong by as much as a file says, so that it can be stepped from outside while a server runs."""
+"""A clock whose offset is read from a file, so that it can be stepped from outside while a server runs."""
 
 import mmap
 import struct
@@ -10,7 +10,7 @@ _OFFSET = struct.Struct("<q")
 
 
 class ShiftedClock:
-    """The machine's clock plus the milliseconds in a file; whoever shares the file sees and makes its steps."""
+    """The machine's clock plus the milliseconds in a file. All processes that share the file share its steps."""
 
     def __init__(self, file: Path) -> None:
         if not file.exists():
@@ -25,9 +25,9 @@ class ShiftedClock:
         return int(_OFFSET.unpack_from(self._memory)[0])
 
     def step_to(self, offset_ms: int) -> None:
-        """Be this far ahead of the machine's clock from now on; behind it, if negative."""
+        """Set its offset from the machine's clock; a negative offset is behind."""
         _OFFSET.pack_into(self._memory, 0, offset_ms)
 
     def now_ms(self) -> int:
-        """The present instant as this clock has it, in ms since the epoch."""
+        """The current instant of this clock, in ms since the epoch."""
         return self._system.now_ms() + self.offset_ms

@@ -1,4 +1,4 @@
-"""The databases of runs: each is made for one run, and survives every crash in it."""
+"""The databases of runs: each is created for one run, and survives every crash in it."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ STOP_SECONDS = 30
 
 @dataclass(frozen=True)
 class RunDatabase:
-    """A migrated database, and how to crash and restart its server if it has one."""
+    """A migrated database. If it has a server, `crash_and_restart` crashes and restarts it."""
 
     url: str
     restart: Callable[[], Awaitable[None]] | None = None
@@ -28,7 +28,7 @@ class RunDatabase:
 
 @contextmanager
 def open_database(kind: str, folder: Path) -> Iterator[RunDatabase]:
-    """`sqlite` or `postgres`; PostgreSQL with all that keeps commits through a crash."""
+    """`sqlite` or `postgres`; PostgreSQL with the settings that keep commits through a crash."""
     if kind == "sqlite":
         yield _migrated(RunDatabase(f"sqlite:///{folder}/flowserver.db"))
         return
@@ -37,7 +37,7 @@ def open_database(kind: str, folder: Path) -> Iterator[RunDatabase]:
 
 
 def crash_and_restart(server: PostgresServer) -> None:
-    """What `pg_ctl restart -m immediate` does: no farewell to clients, no checkpoint, then recovery from the log."""
+    """What `pg_ctl restart -m immediate` does: connections are cut, no checkpoint is made, the log is recovered."""
     pid = server.get_pid()
     assert pid is not None
     os.kill(pid, signal.SIGQUIT)

@@ -1,4 +1,4 @@
-"""The fault loop: what is done to which server when, all from a seed. Faults of different nodes overlap."""
+"""The fault loop: which fault happens to which server and when, all from a seed. Faults of different nodes overlap."""
 
 import asyncio
 import contextlib
@@ -13,17 +13,17 @@ from tests.chaos.nodes import Node
 
 KINDS = ("kill", "leave", "stop", "restart-postgres", "disk", "clock")
 WEIGHTS = {"leave": 0.15, "stop": 0.10, "restart-postgres": 0.04, "disk": 0.10, "clock": 0.08}
-"""Per kill, how many of the others there are."""
+"""The number of other faults per kill."""
 
 CALLS_BETWEEN_MAX = 6
 CALLS_SECONDS = 3.0
-"""Between two faults functions are called so often, unless that takes too long."""
+"""The most function calls to wait for between two faults."""
 
 HALT_SECONDS = (3.0, 5.0)
 """Longer than a node may be silent."""
 
 BACKLOG_SECONDS = 3.0
-"""For so long a node that is to leave is left alone if no call waits there for a place: some should be handed over."""
+"""A node that is to leave waits at most this long for a backlog of calls, because some should be handed over."""
 
 DOWN_SECONDS = (0.0, 2.5)
 DISK_SECONDS = (0.5, 2.0)
@@ -32,7 +32,7 @@ CLOCK_STEPS_MS = (-30_000, -5_000, 30_000, 60_000, 3_600_000)
 
 
 class Faults:
-    """Everything that is done to the servers of one run."""
+    """Injects all faults of one run."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class Faults:
         restart_database: Callable[[], Awaitable[None]] | None,
     ) -> None:
         self.offset_ms_max = 0
-        """The farthest that any clock was ahead."""
+        """The largest offset of any clock."""
         self._nodes = nodes
         self._journal = journal
         self._random = random
         self._session = session
         self._restart_database = restart_database
-        self._doers: dict[str, Callable[[Node], Coroutine[None, None, None]]] = {
+        self._actions: dict[str, Callable[[Node], Coroutine[None, None, None]]] = {
             "kill": self._kill, "leave": self._leave, "stop": self._halt, "disk": self._fill_disk,
             "clock": self._step_clock,
         }  # fmt: skip
@@ -69,7 +69,7 @@ class Faults:
                 raise AssertionError(f"{node.name} does not start:\n{node.log_end()}")
 
     async def run(self, kills: int, pause_seconds: float, until: float) -> None:
-        """Kill so many times, with other faults in between; stop early when it is `until`."""
+        """Make this many kills, with other faults in between; stop early at the instant `until`."""
         for kind in self._sequence(kills):
             await asyncio.sleep(min(self._random.expovariate(1 / pause_seconds), 4 * pause_seconds))
             node = await self._free_node()
@@ -79,11 +79,12 @@ class Faults:
             if kind == "restart-postgres":
                 self._begin(kind, self._restart())
             else:
-                self._take(kind, node)
+                self._begin_at(kind, node)
 
     async def _wait_for_calls(self, count: int) -> None:
-        """Let so many further calls come and one for every node be under way, so that there is something to break;
-        on a slow machine for a while only."""
+        """Wait for `count` further calls, and for one call under way per node, so that the next fault interrupts some.
+        A slow machine stops waiting after `CALLS_SECONDS`.
+        """
         enough = len(self._journal.calls) + count
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CALLS_SECONDS):
@@ -91,13 +92,13 @@ class Faults:
                     await asyncio.sleep(0.005)
 
     def _sequence(self, kills: int) -> list[str]:
-        """The kinds of all faults in order; of every kind there is one at least."""
+        """The kinds of all faults in order, each kind at least once."""
         kinds = [kind for kind in self._kinds for _ in range(max(1, round(WEIGHTS.get(kind, 1.0) * kills)))]
         self._random.shuffle(kinds)
         return kinds
 
     async def heal(self) -> None:
-        """Let all faults end, and then so much time pass on every clock that every timer has come due."""
+        """Let all faults end, then set every clock to the largest offset, so that every timer is due."""
         await asyncio.gather(*self._tasks)
         for node in self._nodes:
             if not node.is_alive():
@@ -110,21 +111,21 @@ class Faults:
             await asyncio.sleep(0.01)
         return self._random.choice(free)
 
-    def _take(self, kind: str, node: Node) -> None:
+    def _begin_at(self, kind: str, node: Node) -> None:
         if not node.is_alive():
             self._journal.complaints.append(f"{node.name} ended by itself")
             node.start()
         node.busy = True
-        task = self._begin(f"{kind} {node.name}", self._doers[kind](node))
+        task = self._begin(f"{kind} {node.name}", self._actions[kind](node))
         task.add_done_callback(lambda _: setattr(node, "busy", False))
 
     def _begin(self, name: str, doing: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(self._watched(name, doing), name=name)
+        task = asyncio.create_task(self._recorded(name, doing), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _watched(self, name: str, doing: Coroutine[None, None, None]) -> None:
+    async def _recorded(self, name: str, doing: Coroutine[None, None, None]) -> None:
         try:
             await doing
         except Exception as error:
@@ -133,7 +134,7 @@ class Faults:
     def _between(self, bounds: tuple[float, float]) -> float:
         return self._random.uniform(*bounds)
 
-    # What is done
+    # The faults
 
     async def _kill(self, node: Node) -> None:
         fault = self._journal.fault(time.monotonic(), "kill", node.name)
@@ -156,7 +157,7 @@ class Faults:
         await self._start(node, fault)
 
     async def _start(self, node: Node, fault: Fault) -> None:
-        """Start it, as often as the database is away."""
+        """Start it, repeatedly while the database is down."""
         fault.started_at = time.monotonic()
         while True:
             node.start()
@@ -174,7 +175,7 @@ class Faults:
         fault = self._journal.fault(time.monotonic(), "stop", node.name)
         node.halt()
         await asyncio.sleep(self._between(HALT_SECONDS))
-        node.go_on()
+        node.resume()
         fault.until = time.monotonic()
 
     async def _fill_disk(self, node: Node) -> None:

@@ -1,4 +1,4 @@
-"""The flows of a run: random ones from the simulation's generator, fit for real time, and some written by hand."""
+"""The flows of a run: random flows of the simulation's generator, adapted to real time, and some written by hand."""
 
 from dataclasses import dataclass
 from random import Random
@@ -13,14 +13,14 @@ from tests.simulation.generator import Generator
 from tests.simulation.reference import Expected, Reference, Settings
 
 CHILD = "child"
-"""The flow that sub-flow steps start; it answers as the function of the same name."""
+"""The flow that sub-flow steps start; it answers as the function of the same name does."""
 
 PAUSE_SECONDS_MAX = 1
 
 
 @dataclass(frozen=True)
-class Deck:
-    """All flows by name; those to start by themselves come first."""
+class FlowSet:
+    """All flows by name; those that clients start come first."""
 
     definitions: dict[str, JsonObject]
     seen: SeenFunctions
@@ -30,7 +30,7 @@ class Deck:
         return [name for name in self.definitions if name != CHILD]
 
     def expected(self, flow: str, execution: str, given: JsonObject) -> Expected:
-        """What must come of an execution."""
+        """The expected outcome of an execution."""
         settings = Settings(
             limits=Limits(),
             fails_on_missing=False,
@@ -42,44 +42,45 @@ class Deck:
         return Reference(self.definitions[flow], self.seen, settings).run(given)
 
 
-def make_deck(seed: int, count: int, seen: SeenFunctions) -> Deck:
-    """`count` random flows and those written by hand."""
-    generated = {f"random{number}": _fit(Generator(Random(f"{seed}:{number}")).definition()) for number in range(count)}
-    return Deck(generated | WRITTEN, seen)
+def make_flow_set(seed: int, count: int, seen: SeenFunctions) -> FlowSet:
+    """`count` random flows, and those written by hand."""
+    definitions = (Generator(Random(f"{seed}:{number}")).definition() for number in range(count))
+    generated = {f"random{number}": _adapt(definition) for number, definition in enumerate(definitions)}
+    return FlowSet(generated | WRITTEN, seen)
 
 
 def make_input(random: Random) -> JsonObject:
-    """An input as the simulation gives it."""
+    """An input that the simulation generates."""
     given: JsonObject = {key: random.randint(0, 3) for key in random.sample(KEYS, random.randint(2, 4))}
     return given | {"list": [random.randint(0, 3) for _ in range(random.randint(0, 3))]}
 
 
-def _fit(definition: JsonObject) -> JsonObject:
-    """The flow without what takes long, and without what makes its result depend on when things happen."""
+def _adapt(definition: JsonObject) -> JsonObject:
+    """The flow without steps that take long, and without those whose result depends on timing."""
     definition.pop("timeoutSeconds", None)
-    _fit_steps(definition["steps"])
+    _adapt_steps(definition["steps"])
     return definition
 
 
-def _fit_steps(steps: list[JsonObject]) -> None:
+def _adapt_steps(steps: list[JsonObject]) -> None:
     for step in steps:
         if step["type"] == "task":
-            _fit_task(step)
+            _adapt_task(step)
         nested = [step, step.get("default", {}), *step.get("choices", ()), *step.get("branches", ())]
         for each in nested:
-            _fit_steps(each.get("steps", []))
+            _adapt_steps(each.get("steps", []))
 
 
-def _fit_task(step: JsonObject) -> None:
+def _adapt_task(step: JsonObject) -> None:
     callee = step.get("resourceArn", "").rpartition("/")[2]
     step.pop("timeoutSeconds", None)
     if callee.startswith("slow") and callee != "slow_child":
-        step["timeoutSeconds"] = 1  # they never answer, so it does not matter how much of it a fault takes
-        for mapping in step.get("errorMappings", ()):  # the cause says how long the call had, which depends on faults
+        step["timeoutSeconds"] = 1  # these never answer, so a fault that interrupts them does not change the result
+        for mapping in step.get("errorMappings", ()):  # the cause names the call's time limit, which depends on faults
             mapping["source"] = "$local.error" if mapping["source"] == "$local.cause" else mapping["source"]
     if (
         callee.endswith(CHILD) or callee == SUB
-    ):  # another name, or no wait for the end: the result would depend on when it is started
+    ):  # another name, or no wait for the end: otherwise the result would depend on the start's timing
         step |= {"resourceArn": f"acs:fnf:::flow/{CHILD}", "pattern": "sync"}
         step.pop("serviceParams", None)
     for policy in step.get("retry", ()):

@@ -1,4 +1,4 @@
-"""What must hold of one history, whatever the flow and whatever befell the servers."""
+"""The rules that every history obeys, for every flow and after every fault."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,19 @@ TASK_RESULTS = {"TaskSucceeded", "TaskFailed", "TaskTimedOut"}
 ENDS = {f"Execution{status}": status for status in ("Succeeded", "Failed", "Stopped", "TimedOut")}
 
 Event = dict[str, Any]
-"""As the API shows it."""
+"""An event as the API shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """What has been entered and not exited where an event stands, innermost first."""
+    """An entered step or execution that is still open at some event; the innermost comes first."""
 
     entered: int
     outer: "Open | None"
 
 
-def breaches(events: Sequence[Event], status: str) -> Iterator[str]:
-    """Everything that is wrong with the history of an execution of this status."""
+def violations(events: Sequence[Event], status: str) -> Iterator[str]:
+    """All violations in the history of an execution with this status."""
     ids = [event["eventId"] for event in events]
     if ids != list(range(1, len(ids) + 1)):
         yield f"event ids are not dense: {ids}"
@@ -44,7 +44,7 @@ def _ends(events: Sequence[Event], status: str) -> Iterator[str]:
 
 
 def _nesting(events: Sequence[Event], *, has_succeeded: bool) -> Iterator[str]:
-    """Follow the chain of causes: each exit must close what was entered last, once."""
+    """Follow the chain of causes: each exit must close the last entry, once."""
     before: list[Open | None] = [None]
     closed: Counter[int] = Counter()
     results: Counter[int] = Counter()
@@ -76,7 +76,7 @@ def _nesting(events: Sequence[Event], *, has_succeeded: bool) -> Iterator[str]:
 
 
 def _tasks(events: Sequence[Event]) -> Iterator[str]:
-    """Each attempt that was scheduled has one result at most."""
+    """Each scheduled attempt has at most one result."""
     attempt_of: dict[int, int] = {}
     results: Counter[int] = Counter()
     for event in events:

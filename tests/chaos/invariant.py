@@ -1,4 +1,4 @@
-"""Watches the invariant from outside, while faults are under way, and has the doctor look at everything afterwards."""
+"""Watches the invariant from outside while faults happen, and runs the doctor afterwards."""
 
 import asyncio
 import subprocess
@@ -19,7 +19,7 @@ DOCTOR_SECONDS = 600
 
 @asynccontextmanager
 async def watched(url: str, journal: Journal) -> AsyncIterator[None]:
-    """While the block runs, look at the view of violations every second: there are none at any commit."""
+    """While the block runs, read the view of violations every second: it is empty after every commit."""
     database = Database(url)
     watching = asyncio.create_task(_watch(database, journal))
     try:
@@ -33,24 +33,24 @@ async def watched(url: str, journal: Journal) -> AsyncIterator[None]:
 
 async def _watch(database: Database, journal: Journal) -> None:
     while True:
-        await asyncio.to_thread(look, database, journal)
+        await asyncio.to_thread(check_once, database, journal)
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def look(database: Database, journal: Journal) -> None:
-    """Read the view once and complain of what it shows, or that it cannot be read although the database is there."""
+def check_once(database: Database, journal: Journal) -> None:
+    """Read the view once. Record a complaint for each violation, and if it cannot be read though the database is up."""
     try:
         found = database.run_read(lambda connection: list_violations(connection, SHOWN))
     except Exception as error:
         if not is_away(error):
             journal.complaints.append(f"the view of violations cannot be read: {error!r}")
         return
-    journal.looks += 1
-    journal.complaints += [f"the invariant is broken: {breach}" for breach in found]
+    journal.checks += 1
+    journal.complaints += [f"the invariant is broken: {violation}" for violation in found]
 
 
-async def consult_doctor(url: str, journal: Journal) -> None:
-    """Complain of whatever `flowserver doctor --deep` finds."""
+async def run_doctor(url: str, journal: Journal) -> None:
+    """Record a complaint for everything that `flowserver doctor --deep` finds."""
     command = [sys.executable, "-m", "flowserver", "doctor", "--deep", "--database-url", url]
     done = await asyncio.to_thread(
         subprocess.run, command, env=clean_environment(), capture_output=True, text=True, timeout=DOCTOR_SECONDS

@@ -1,5 +1,6 @@
-"""What was seen from outside during a run: calls of functions, what servers acknowledged, faults. Instants are
-seconds of the monotonic clock."""
+"""The record of a run as seen from outside: calls of functions, acknowledgements of servers, faults. Instants are
+seconds of the monotonic clock.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,12 +24,12 @@ class Call:
     began: float
     is_silent: bool = False
     cut_at: float | None = None
-    """When its connection was lost before an answer could be given."""
+    """The instant at which its connection was lost before an answer was sent."""
 
 
 @dataclass(slots=True)
 class Start:
-    """An execution that a client wants, and what it was told about it."""
+    """An execution that a client wants, and the answers it has received about it."""
 
     flow: str
     name: str
@@ -53,51 +54,53 @@ class Report:
 
 @dataclass(slots=True)
 class Fault:
-    """Something that was done to the servers."""
+    """A fault that was injected."""
 
     at: float
     kind: str
     where: str
     until: float | None = None
     ready_at: float | None = None
-    """When the node answered again; kills and leaves only."""
+    """The instant at which the node answered again; kills and leaves only."""
     started_at: float | None = None
     tries: int = 0
-    """To start the node again that failed because the database was away."""
+    """The time spent on starting the node again after a start failed because the database was down."""
     note: str = ""
 
 
 @dataclass
 class Journal:
-    """Everything of one run."""
+    """The record of one run."""
 
     began: float
-    tell: Callable[[str], None]
-    """Takes a line now and then about how far the run is."""
+    log: Callable[[str], None]
+    """Takes progress lines."""
     calls: list[Call] = field(default_factory=list)
     calls_at_work: int = 0
-    """Calls that a function is working on right now, without those that it never answers."""
+    """Calls that functions are working on, without those that they never answer."""
     starts: list[Start] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
     already_reported: int = 0
     """Reports that were refused because the task had been settled."""
     faults: list[Fault] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
-    """What must not happen whatever the faults are, and was noticed on the way."""
-    looks: int = 0
-    """How often the view of violations was read."""
+    """Violations observed during the run that no fault excuses."""
+    checks: int = 0
+    """The number of reads of the view of violations."""
     lapses: list[float] = field(default_factory=list)
-    """When a living node noticed that it had been taken for dead: it was halted, or its machine is slow."""
+    """The instants at which a running node noticed that others had declared it dead: it was stopped, or its machine is
+    slow.
+    """
     calls_waiting_max: float = 0
-    """The most calls that were ever seen waiting for a place at one node."""
+    """The largest number of calls that waited for a slot at one node."""
     unanswered: int = 0
-    """Requests that were repeated: connections broken, time-outs, 5xx and 429."""
+    """Requests that were repeated: broken connections, time-outs, 5xx and 429."""
 
     def fault(self, at: float, kind: str, where: str, note: str = "") -> Fault:
-        """Note a fault that begins now."""
+        """Record a fault that begins now."""
         self.faults.append(Fault(at, kind, where, note=note))
         if len(self.faults) % FAULTS_PER_LINE == 0:
-            self.tell(f"{len(self.faults)} faults, {len(self.starts)} starts, {len(self.calls)} calls")
+            self.log(f"{len(self.faults)} faults, {len(self.starts)} starts, {len(self.calls)} calls")
         return self.faults[-1]
 
     def fault_log(self) -> list[str]:

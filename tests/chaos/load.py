@@ -1,4 +1,4 @@
-"""Clients who start flows, wait for their ends, and stop some; they note what servers acknowledged."""
+"""Clients that start flows, wait for their ends, and stop some. They record what servers acknowledged."""
 
 import asyncio
 import time
@@ -6,39 +6,39 @@ from random import Random
 
 from flowserver.base.json_values import dump_json
 from tests.chaos.client import Client
-from tests.chaos.flows import Deck, make_input
+from tests.chaos.flows import FlowSet, make_input
 from tests.chaos.journal import Journal, Start
 
 STOPPED_SHARE = 0.07
 WAIT_SECONDS = 5
 FOLLOWED_SECONDS = 20.0
-"""An execution that takes longer is left to the end of the run: a clock that was stepped may hold it up."""
+"""After this time an execution is left until the end of the run: a stepped clock may delay it."""
 
 
 class Load:
     """A number of clients, each with one execution at a time."""
 
-    def __init__(self, client: Client, deck: Deck, journal: Journal, random: Random) -> None:
+    def __init__(self, client: Client, flow_set: FlowSet, journal: Journal, random: Random) -> None:
         self._client = client
-        self._deck = deck
+        self._flow_set = flow_set
         self._journal = journal
         self._random = random
-        self._flows = deck.startable()
+        self._flows = flow_set.startable()
         self._closing = asyncio.Event()
         self._clients: list[asyncio.Task[None]] = []
 
     async def create_flows(self) -> None:
-        """Make all flows known to the servers."""
-        for name, definition in self._deck.definitions.items():
+        """Create all flows on the servers."""
+        for name, definition in self._flow_set.definitions.items():
             reply = await self._client.ask("POST", "/v1/flows", {"name": name, "definition": dump_json(definition)})
             assert reply.status == 201, (name, reply.body)
 
     def begin(self, clients: int) -> None:
-        """Let so many clients begin."""
+        """Start this many clients."""
         self._clients = [asyncio.create_task(self._serve_client()) for _ in range(clients)]
 
     async def end(self) -> None:
-        """Start nothing more; return when every client has seen its execution's end or given it up."""
+        """Start no more executions; return when each client has seen the end of its execution or has given up on it."""
         self._closing.set()
         await asyncio.gather(*self._clients)
 

@@ -1,5 +1,5 @@
-"""`python -m tests.chaos.node`: a server as `flowserver serve` runs it, but with a clock that can be stepped and
-few places for calls.
+"""`python -m tests.chaos.node`: a server as `flowserver serve` runs it, with a clock that can be stepped and few call
+slots.
 """
 
 import json
@@ -20,7 +20,7 @@ from tests.chaos.clock import ShiftedClock
 
 @dataclass(frozen=True)
 class NodeArguments:
-    """What one server process is told."""
+    """The arguments of one server process."""
 
     database_url: str
     port: int
@@ -28,7 +28,7 @@ class NodeArguments:
     log_file: str
     drain_seconds: float
     places: int
-    """For calls under way, so that others wait, are shared out and are handed over."""
+    """Slots for calls under way; they are few, so that calls wait, are distributed and are handed over."""
     processes: int = 1
 
     def text(self) -> str:
@@ -37,7 +37,7 @@ class NodeArguments:
 
 
 def serve(arguments: NodeArguments) -> None:
-    """Be a server until a signal comes."""
+    """Run a server until a signal arrives."""
     log = os.open(arguments.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())

@@ -1,4 +1,4 @@
-"""The server processes of a run: started, killed, stopped, halted, cramped and put out of time from here."""
+"""Starts, kills, stops and continues the server processes of a run, limits their disks and steps their clocks."""
 
 import asyncio
 import contextlib
@@ -20,13 +20,13 @@ from tests.chaos.starters import Starter
 from tests.support.processes import family_of
 
 READY_SECONDS = 90
-"""Only a server that hangs takes as long to come up."""
+"""Only a server that hangs takes this long to start."""
 
 DRAIN_SECONDS = 1.0
-"""Some calls under way on a node that leaves end within it, and some do not and are given away."""
+"""When a node leaves, some of its calls end within this time, and some do not and are handed over."""
 
 LEAVE_SECONDS = DRAIN_SECONDS + 40
-"""Only a server that hangs takes as long to end in order."""
+"""Only a server that hangs takes this long to shut down."""
 
 LOOK_SECONDS = 0.03
 METRICS_SECONDS = 10
@@ -36,7 +36,7 @@ PORTS = range(20_000, 32_000)
 
 
 class Node:
-    """One place among the servers: always the same port, clock and log, but one process after the other."""
+    """One server: always the same port, clock and log, but one process after another."""
 
     def __init__(
         self, name: str, database_url: str, folder: Path, starter: Starter, places: int, processes: int
@@ -47,9 +47,9 @@ class Node:
         self.log_file = folder / f"{name}.log"
         self.clock = ShiftedClock(folder / f"{name}.clock")
         self.busy = False
-        """Whether a fault has it in its hands."""
+        """Whether a fault is under way here."""
         self.calls_waiting = 0.0
-        """As many as waited for a place when somebody looked last."""
+        """The calls that waited for a slot at the last reading."""
         self._pid = 0
         self._kills = 0
         self._starter = starter
@@ -79,29 +79,31 @@ class Node:
         return False
 
     async def gauge(self, session: aiohttp.ClientSession, name: str) -> float | None:
-        """The value that its /metrics has under a name. Raises aiohttp.ClientError or TimeoutError."""
+        """The value of a metric. Raises aiohttp.ClientError or TimeoutError."""
         async with session.get(f"{self.url}/metrics", timeout=aiohttp.ClientTimeout(METRICS_SECONDS)) as reply:
             lines = (await reply.text()).splitlines()
         return next((float(line.split()[1]) for line in lines if line.startswith(f"{name} ")), None)
 
     def log_end(self) -> str:
-        """The last lines that its processes have logged."""
+        """The last lines of its log."""
         return "\n".join(self.log_file.read_text().splitlines()[-LOG_LINES:])
 
     def lapses(self) -> list[float]:
-        """The instants, in seconds of the monotonic clock, when it noticed that others had taken it for dead."""
+        """The instants, in seconds of the monotonic clock, at which it noticed that others had declared it dead."""
         ahead = time.time() - time.monotonic()
         stamps = re.findall(LAPSE, self.log_file.read_text(), re.M)
         return [datetime.fromisoformat(stamp).timestamp() - ahead for stamp in stamps]
 
     def is_alive(self) -> bool:
-        """Whether its process runs, be it halted; one that has ended but was not collected yet does not."""
+        """Whether its process exists, even if stopped. A process that has ended but was not waited for does
+        not count.
+        """
         return _is_alive(self._pid)
 
     async def kill(self) -> float:
         """End the server at once; returns the instant of the kill, in seconds of the monotonic clock.
 
-        If it has two processes, each is killed in turn; the other ends with it.
+        If it has two processes, kills of the one and the other alternate; the other then ends by itself.
         """
         family = family_of(self._pid)
         killed_at = time.monotonic()
@@ -110,19 +112,19 @@ class Node:
         self._kills += 1
         while any(map(_is_alive, family)):
             await asyncio.sleep(0.002)
-        self._starter.exit_code(self._pid)  # whatever it is; nothing of the process must stay
+        self._starter.exit_code(self._pid)  # after any exception nothing of the process may remain
         return killed_at
 
     def halt(self) -> None:
-        """Let it do nothing until `go_on`, as if its machine were frozen."""
+        """Stop it until `resume`, as if its machine were frozen."""
         os.kill(self._pid, signal.SIGSTOP)
 
-    def go_on(self) -> None:
-        """End the halt."""
+    def resume(self) -> None:
+        """End the stop."""
         os.kill(self._pid, signal.SIGCONT)
 
     def fill_disk(self) -> None:
-        """Make every write to a file fail, as a full disk would, until `free_disk`."""
+        """Make every write to a file fail, as a full disk does, until `free_disk`."""
         self._limit_files(0)
 
     def free_disk(self) -> None:
@@ -133,7 +135,7 @@ class Node:
         resource.prlimit(self._pid, resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY))
 
     async def leave(self) -> str | None:
-        """End in order; returns what was wrong about it. A process that does not end is killed."""
+        """Shut it down; returns what went wrong. A process that does not end is killed."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGTERM)
         try:
@@ -156,8 +158,9 @@ def _is_alive(pid: int) -> bool:
 
 
 def _free_port() -> int:
-    """A port that stays free while a server is down: none that the system gives to outgoing connections, because a
-    client that asks for a server that is not there could be connected to itself."""
+    """A port that stays free while a server is down. It is outside the range for outgoing connections; otherwise a
+    client that connects to a server that is down could be connected to itself.
+    """
     while True:
         port = secrets.choice(PORTS)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):

@@ -1,5 +1,6 @@
-"""How long a kill is felt: from the kill to the calls made again (several nodes), from the restart to the first
-answer and the first call made again (one node)."""
+"""Recovery times: from a kill to the repeated calls (several nodes), and from a restart to the first answer and the
+first repeated call (one node).
+"""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from tests.chaos.journal import Call, Fault, Journal
 
 CUT_SECONDS = 0.5
-"""Calls whose connection is lost so soon after a kill were under way on the killed node."""
+"""Calls whose connection is lost this soon after a kill were under way on the killed node."""
 
 
 @dataclass
@@ -17,24 +18,24 @@ class Recovery:
     """Seconds, one number per call or per kill."""
 
     calls: list[float] = field(default_factory=list)
-    """From the kill to the next attempt, for every call that was under way and had to be made again."""
+    """From the kill to the next attempt, for every call that was under way and was repeated."""
     kills: list[float] = field(default_factory=list)
-    """The longest of them, for every kill that met calls."""
+    """The longest of them, for every kill that interrupted calls."""
     undisturbed: list[float] = field(default_factory=list)
     """The same, for kills without another fault at the time."""
     slowest: list[tuple[float, Call]] = field(default_factory=list)
-    """Of every kill the call that was made again last, and how long after the kill that was."""
+    """For every kill, the call that was repeated last, and its delay after the kill."""
     first_answers: list[float] = field(default_factory=list)
     """From the begin of the restart to the node's first answer."""
     first_calls: list[float] = field(default_factory=list)
-    """From the begin of the restart to the first call made again."""
+    """From the begin of the restart to the first repeated call."""
 
 
 def measure(journal: Journal) -> Recovery:
-    """The times of a run. A call that nobody had to make again (its execution ended otherwise) does not count."""
+    """The times of a run. A call that was not repeated (its execution ended otherwise) does not count."""
     kills = sorted((fault for fault in journal.faults if fault.kind == "kill"), key=lambda fault: fault.at)
     recovery = Recovery()
-    for kill, again in _made_again(kills, journal.calls).items():
+    for kill, again in _repeated_calls(kills, journal.calls).items():
         seconds = [call.began - kills[kill].at for call in again]
         last = max(again, key=lambda call: call.began)
         recovery.calls += seconds
@@ -51,8 +52,8 @@ def measure(journal: Journal) -> Recovery:
     return recovery
 
 
-def _made_again(kills: Sequence[Fault], calls: Iterable[Call]) -> dict[int, list[Call]]:
-    """Per number of a kill the calls that were made again for those that it cut."""
+def _repeated_calls(kills: Sequence[Fault], calls: Iterable[Call]) -> dict[int, list[Call]]:
+    """By the index of a kill, the repeated calls among those that it interrupted."""
     by_key: dict[str, list[Call]] = defaultdict(list)
     for call in calls:
         by_key[call.key].append(call)
@@ -70,7 +71,7 @@ def _made_again(kills: Sequence[Fault], calls: Iterable[Call]) -> dict[int, list
 
 
 def _is_disturbed(kill: Fault, until: float, faults: Iterable[Fault]) -> bool:
-    """Whether anything else was wrong between the kill and then, or shortly before."""
+    """Whether another fault happened between the kill and then, or shortly before."""
     return any(
         other is not kill and other.at < until and (other.until or other.ready_at or other.at) > kill.at - 1
         for other in faults
@@ -78,7 +79,7 @@ def _is_disturbed(kill: Fault, until: float, faults: Iterable[Fault]) -> bool:
 
 
 def percentiles(seconds: Sequence[float]) -> str:
-    """The usual ones, in words."""
+    """The usual percentiles, as text."""
     if not seconds:
         return "none"
     ordered = sorted(seconds)

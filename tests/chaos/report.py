@@ -1,4 +1,4 @@
-"""What a run has shown, for people: counts, recovery times, and the story of every breach."""
+"""The results of a run as text: counts, recovery times, and a report on every violation."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from tests.chaos.recovery import measure, percentiles
 from tests.chaos.run import Outcome
 from tests.chaos.verdict import results
 
-STORIES_MAX = 3
+REPORTS_MAX = 3
 SLOW_SECONDS = 3.0
-BREACHES_MAX = 30
+VIOLATIONS_MAX = 30
 
 
 def summary(database: str, outcome: Outcome) -> str:
@@ -34,47 +34,47 @@ def summary(database: str, outcome: Outcome) -> str:
         f"{len(journal.reports):,} reports, "
         f"{sum(start.stop_acknowledged_at is not None for start in journal.starts):,} stops; "
         f"{journal.already_reported:,} reports refused as settled; {journal.unanswered:,} requests repeated",
-        f"  recovery     calls made again:      {percentiles(recovery.calls)}",
+        f"  recovery     calls repeated:       {percentiles(recovery.calls)}",
         f"               last one, per kill:    {percentiles(recovery.kills)}",
         f"               without other faults:  {percentiles(recovery.undisturbed)}",
         f"               restart to answer:     {percentiles(recovery.first_answers)}",
         f"               restart to first call: {percentiles(recovery.first_calls)}",
         f"  all ended    {outcome.end_seconds:.1f} s after the last fault",
-        f"  invariant    read {journal.looks:,} times while faults were under way",
-        f"  breaches     {len(outcome.breaches)}",
+        f"  invariant    read {journal.checks:,} times while faults were under way",
+        f"  violations     {len(outcome.violations)}",
     ]
     return "\n".join(lines)
 
 
-def story(outcome: Outcome) -> str:
-    """Everything that one needs to look into breaches; empty if there are none."""
-    return "\n".join(_story(outcome)) if outcome.breaches else ""
+def failure_report(outcome: Outcome) -> str:
+    """All that explains the violations; empty if there are none."""
+    return "\n".join(_failure_lines(outcome)) if outcome.violations else ""
 
 
 def slowest(outcome: Outcome) -> str:
-    """What became of the executions whose calls were made again latest; empty if none took `SLOW_SECONDS`."""
-    recoveries = sorted(measure(outcome.journal).slowest, key=lambda each: -each[0])[:STORIES_MAX]
+    """The executions whose calls were repeated last; empty if none took `SLOW_SECONDS`."""
+    recoveries = sorted(measure(outcome.journal).slowest, key=lambda each: -each[0])[:REPORTS_MAX]
     lines = [
         line
         for seconds, call in recoveries
         if seconds > SLOW_SECONDS
         for line in (
-            f"made again {seconds:.2f} s after a kill: attempt {call.attempt} of {call.key}",
+            f"repeated {seconds:.2f} s after a kill: attempt {call.attempt} of {call.key}",
             *_one(outcome, call.flow, call.execution),
         )
     ]
     return "\n".join(lines)
 
 
-def _story(outcome: Outcome) -> Iterator[str]:
+def _failure_lines(outcome: Outcome) -> Iterator[str]:
     yield f"seed {outcome.plan.seed}; faults:"
     yield from outcome.journal.fault_log()
-    yield "breaches:"
-    for breach in outcome.breaches[:BREACHES_MAX]:
-        yield f"{breach.flow}/{breach.execution}: {breach.what}"
-    told = {(breach.flow, breach.execution): breach for breach in outcome.breaches if breach.flow}
-    for breach in [*told.values()][:STORIES_MAX]:
-        yield from _one(outcome, breach.flow, breach.execution)
+    yield "violations:"
+    for violation in outcome.violations[:VIOLATIONS_MAX]:
+        yield f"{violation.flow}/{violation.execution}: {violation.what}"
+    told = {(violation.flow, violation.execution): violation for violation in outcome.violations if violation.flow}
+    for violation in [*told.values()][:REPORTS_MAX]:
+        yield from _one(outcome, violation.flow, violation.execution)
 
 
 def _one(outcome: Outcome, flow: str, execution: str) -> Iterator[str]:

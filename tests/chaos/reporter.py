@@ -1,4 +1,4 @@
-"""People who report on tasks: early, late or twice, and until a server has acknowledged it."""
+"""People who report on tasks: early, late or twice, and until a server has acknowledged the report."""
 
 import asyncio
 from random import Random
@@ -20,7 +20,7 @@ class Reporter:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def accept(self, call: Call, token: str, answer: Answer) -> asyncio.Event | None:
-        """Report this some time; see `callees.Accept`."""
+        """Report this after a random time; see `callees.Accept`."""
         manner = self._random.choice(["early", "late", "twice"])
         done = asyncio.Event()
         seconds = 0.0 if manner == "early" else 1.5 * self._random.random()
@@ -30,7 +30,7 @@ class Reporter:
         return done if manner == "early" else None
 
     async def stop(self) -> None:
-        """Let go of what cannot be reported any more."""
+        """Give up on reports that cannot be made any more."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -49,7 +49,7 @@ class Reporter:
             path, body = "/v1/tasks/fail", {"taskToken": token, "error": answer.raises, "cause": answer.cause}
         while True:
             reply = await self._client.ask("POST", path, body)
-            if reply.code != "TaskInvalidState":  # between two attempts; the next one takes it
+            if reply.code != "TaskInvalidState":  # between two attempts; the next attempt takes it
                 break
             await asyncio.sleep(AGAIN_SECONDS)
         if reply.status == 200:

@@ -16,20 +16,20 @@ from tests.chaos.backlog import backlog_watched
 from tests.chaos.callees import Callees
 from tests.chaos.client import Client
 from tests.chaos.faults import Faults
-from tests.chaos.flows import Deck, make_deck
+from tests.chaos.flows import FlowSet, make_flow_set
 from tests.chaos.invariant import consult_doctor, watched
 from tests.chaos.journal import Journal
 from tests.chaos.load import Load
 from tests.chaos.nodes import Node
 from tests.chaos.reporter import Reporter
 from tests.chaos.starters import Starter
-from tests.chaos.verdict import Found, Key, Verdict, Violation
+from tests.chaos.verdict import FinalState, Key, Verdict, Violation
 
 END_SECONDS = 60.0
 """Within this time after the last fault every execution must have ended."""
 
 GAUGE_SECONDS = 70.0
-"""A server that looked before that has looked again within this time, however long its looks take."""
+"""A server's last check is at most this old, however long its checks take."""
 
 QUIET_SECONDS = 1.0
 READERS = 8
@@ -37,7 +37,7 @@ READERS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a run does."""
+    """The settings of a run."""
 
     seed: int
     kills: int
@@ -49,26 +49,26 @@ class Plan:
     clients: int = 10
     flows: int = 30
     places: int = 4
-    """Calls that a node makes at once; with more clients than that, some wait."""
+    """Calls that a node makes at once; with more clients than that, some calls wait."""
     processes: int = 1
     """Of each node."""
 
 
 @dataclass
 class Outcome:
-    """What came of it."""
+    """The results of a run."""
 
     plan: Plan
     journal: Journal
-    found: dict[Key, Found]
-    breaches: list[Violation]
+    found: dict[Key, FinalState]
+    violations: list[Violation]
     seconds: float
     end_seconds: float
-    """How long after the last fault the last execution ended."""
+    """The time from the last fault to the end of the last execution."""
 
 
 class Run:
-    """The parts of a run, wired together; make it inside a running event loop."""
+    """The parts of a run, wired together. Create it inside a running event loop."""
 
     def __init__(
         self,
@@ -78,13 +78,13 @@ class Run:
         starter: Starter,
         session: aiohttp.ClientSession,
         restart_database: Callable[[], Awaitable[None]] | None,
-        tell: Callable[[str], None],
+        log: Callable[[str], None],
     ) -> None:
         functions = SteadyFunctions(str(plan.seed))
         self._plan = plan
         self._session = session
         self._database_url = database_url
-        self._journal = Journal(time.monotonic(), tell)
+        self._journal = Journal(time.monotonic(), log)
         names = [f"node{number}" for number in range(1, plan.nodes + 1)]
         self._nodes = [Node(name, database_url, folder, starter, plan.places, plan.processes) for name in names]
         urls = [node.url for node in self._nodes]
@@ -92,13 +92,13 @@ class Run:
         self._reporter = Reporter(self._client, self._journal, Random(f"{plan.seed} reporter"))
         random = Random(f"{plan.seed} callees")
         self._callees = Callees(functions, self._journal, random, self._reporter.accept)
-        self._deck: Deck = make_deck(plan.seed, plan.flows, SeenFunctions(functions))
-        self._load = Load(self._client, self._deck, self._journal, Random(f"{plan.seed} load"))
+        self._flow_set: FlowSet = make_flow_set(plan.seed, plan.flows, SeenFunctions(functions))
+        self._load = Load(self._client, self._flow_set, self._journal, Random(f"{plan.seed} load"))
         random = Random(f"{plan.seed} faults")
         self._faults = Faults(self._nodes, plan.kinds, self._journal, random, session, restart_database)
 
     async def play(self) -> Outcome:
-        """Play it and judge it."""
+        """Run it and judge it."""
         async with (
             self._callees.serving(),
             self._serving(),
@@ -108,25 +108,25 @@ class Run:
             await self._register()
             await self._load.create_flows()
             began = time.monotonic()
-            self._journal.tell("servers are up; clients and faults begin")
+            self._journal.log("servers are up; clients and faults begin")
             self._load.begin(self._plan.clients)
             until = began + 60 * self._plan.minutes
             await self._faults.run(self._plan.kills, self._plan.pause_seconds, until)
             await self._faults.heal()
             healed = time.monotonic()
-            self._journal.tell("all faults are over; waiting for every execution to end")
+            self._journal.log("all faults are over; waiting for every execution to end")
             await self._load.end()
             await self._await_ends(healed + END_SECONDS)
             ended = time.monotonic()
-            self._journal.tell("reading all histories")
+            self._journal.log("reading all histories")
             await self._await_quiet()
             await self._reporter.stop()
             found = await self._collect()
             await self._read_gauges()
         self._journal.lapses = [lapse for node in self._nodes for lapse in node.lapses()]
         await consult_doctor(self._database_url, self._journal)
-        breaches = Verdict(self._journal, self._deck, found).breaches()
-        return Outcome(self._plan, self._journal, found, breaches, healed - began, ended - healed)
+        violations = Verdict(self._journal, self._flow_set, found).violations()
+        return Outcome(self._plan, self._journal, found, violations, healed - began, ended - healed)
 
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[None]:
@@ -146,24 +146,24 @@ class Run:
             await asyncio.sleep(0.3)
 
     async def _running(self) -> bool:
-        for flow in self._deck.definitions:
+        for flow in self._flow_set.definitions:
             reply = await self._client.ask("GET", f"/v1/flows/{flow}/executions?status=Running&limit=1")
             if reply.body["executions"]:
                 return True
         return False
 
     async def _await_quiet(self) -> None:
-        """Return when functions are called no more: calls that nobody waits for may outlive their execution."""
+        """Return when no function is called any more: a call may outlive its execution."""
         last = -1
         while last != len(self._journal.calls):
             last = len(self._journal.calls)
             await asyncio.sleep(QUIET_SECONDS)
 
     async def _read_gauges(self) -> None:
-        """Complain of a server that goes on believing an execution to be stuck.
+        """Record a complaint if a server continues to report an execution as stuck.
 
-        A server remembers its look for some time, and one that it took under load or before its clock was set right may
-        have found work overdue that is done by now. One that failed, as a fault cut it off, gives no number.
+        A server caches its check for some time. A check made under load, or before its clock was set right, may have
+        found overdue work that is done by now. A check that failed because of a fault reports no number.
         """
         until = time.monotonic() + GAUGE_SECONDS
         for node in self._nodes:
@@ -174,13 +174,13 @@ class Run:
                     break
                 await asyncio.sleep(0.3)
 
-    # What servers say in the end
+    # The final state, as servers report it
 
-    async def _collect(self) -> dict[Key, Found]:
+    async def _collect(self) -> dict[Key, FinalState]:
         """Every execution, as a client can see it."""
-        keys = [key for flow in self._deck.definitions for key in await self._list(flow)]
+        keys = [key for flow in self._flow_set.definitions for key in await self._list(flow)]
         left = iter(keys)
-        found: dict[Key, Found] = {}
+        found: dict[Key, FinalState] = {}
 
         async def read() -> None:
             for flow, name in left:
@@ -199,7 +199,7 @@ class Run:
                 return keys
             token = f"&nextToken={page.body['nextToken']}"
 
-    async def _read(self, path: str) -> Found:
+    async def _read(self, path: str) -> FinalState:
         document: JsonObject = (await self._client.ask("GET", path)).body
         events: list[JsonObject] = []
         token = ""
@@ -207,12 +207,12 @@ class Run:
             page = (await self._client.ask("GET", f"{path}/events?limit=1000{token}")).body
             events += page["events"]
             if page["nextToken"] is None:
-                return Found({name: document[name] for name in _KEPT}, [_slim(event) for event in events])
+                return FinalState({name: document[name] for name in _KEPT}, [_trimmed(event) for event in events])
             token = f"&nextToken={page['nextToken']}"
 
 
 _KEPT = ("status", "input", "output", "error", "cause", "parkedError")
 
 
-def _slim(event: JsonObject) -> JsonObject:
+def _trimmed(event: JsonObject) -> JsonObject:
     return {name: event[name] for name in ("eventId", "scheduleEventId", "type", "stepName", "time")}

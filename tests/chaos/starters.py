@@ -1,4 +1,4 @@
-"""Ways to start server processes and to learn how they ended."""
+"""Ways to start server processes and to get their exit codes."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from tests.support.server import IMPORTED, clean_environment
 
 PROGRAM = "tests.chaos.node"
 END_SECONDS = 90
-"""Only a process that hangs takes as long to end."""
+"""Only a process that hangs takes this long to end."""
 
 
 class Starter(Protocol):
@@ -24,14 +24,14 @@ class Starter(Protocol):
         ...
 
     def exit_code(self, pid: int) -> int:
-        """How a process that has ended did so: its exit code, or a signal's number with a minus. To be asked once."""
+        """The exit code of a process that has ended, or its signal's number with a minus. Call it once."""
         ...
 
 
 @contextlib.contextmanager
 def plain_starter() -> Iterator[Starter]:
-    """Each server is a fresh Python."""
-    starter = _Plain()
+    """Each server is a new Python process."""
+    starter = _PlainStarter()
     yield starter
     for process in starter.started.values():
         process.wait(END_SECONDS)
@@ -41,13 +41,13 @@ def plain_starter() -> Iterator[Starter]:
 def fast_starter() -> Iterator[Starter]:
     """Each server is forked from a process that has imported everything."""
     with contextlib.closing(Forge(*IMPORTED, "tests.chaos.clock", environment=clean_environment())) as forge:
-        starter = _Forked(forge)
+        starter = _ForkedStarter(forge)
         yield starter
         for process in starter.started.values():
             process.wait(END_SECONDS)
 
 
-class _Plain:
+class _PlainStarter:
     def __init__(self) -> None:
         self.started: dict[int, subprocess.Popen[bytes]] = {}
 
@@ -60,14 +60,14 @@ class _Plain:
         return self.started.pop(pid).wait(END_SECONDS)
 
 
-class _Forked:
+class _ForkedStarter:
     def __init__(self, forge: Forge) -> None:
         self._forge = forge
         self.started: dict[int, ForgedProcess] = {}
 
     def start(self, arguments: NodeArguments) -> int:
         process = self._forge.start(PROGRAM, [arguments.text()], environment=clean_environment())
-        process.stdout.close()  # it has a file for what it says
+        process.stdout.close()  # its output goes to a file
         self.started[process.pid] = process
         return process.pid
 

@@ -1,4 +1,4 @@
-"""How a server process ended is not lost on the way: a node that fails on leaving must be noticed."""
+"""The exit code of a server process is reported, so a node that fails while leaving is noticed."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ from tests.chaos.starters import Starter, fast_starter, plain_starter
 
 
 @pytest.mark.parametrize("starters", [plain_starter, fast_starter])
-def test_a_failure_is_known_by_its_exit_code(
+def test_a_failure_is_reported_by_its_exit_code(
     starters: Callable[[], AbstractContextManager[Starter]], tmp_path: Path
 ) -> None:
     arguments = NodeArguments(

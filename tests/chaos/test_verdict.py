@@ -1,4 +1,4 @@
-"""The judge finds every kind of broken promise that it is there for."""
+"""The verdict finds every kind of broken promise."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,10 +7,10 @@ import pytest
 
 from flowserver.base.json_values import JsonObject
 from tests.chaos.answers import SeenFunctions, SteadyFunctions
-from tests.chaos.flows import Deck
+from tests.chaos.flows import FlowSet
 from tests.chaos.history import Event
 from tests.chaos.journal import Call, Fault, Journal, Report, Start
-from tests.chaos.verdict import Found, Key, Verdict
+from tests.chaos.verdict import FinalState, Key, Verdict
 
 KEY = ("work", "run0")
 TASK = {"type": "task", "name": "t", "resourceArn": "acs:fc:::services/sim/functions/echo"}
@@ -29,7 +29,7 @@ HISTORY = (
 
 
 class Scene:
-    """A run of one execution in which nothing went wrong, to spoil."""
+    """A run of one execution without a violation, which a test can spoil."""
 
     def __init__(self) -> None:
         self.journal = Journal(0.0, lambda _: None)
@@ -42,15 +42,15 @@ class Scene:
         }  # fmt: skip
         self.history = list(HISTORY)
 
-    def breaches(self) -> list[str]:
-        found: dict[Key, Found] = {KEY: Found(self.document, [_event(line) for line in self.history])}
+    def violations(self) -> list[str]:
+        found: dict[Key, FinalState] = {KEY: FinalState(self.document, [_event(line) for line in self.history])}
         if not self.history:
             found = {}
-        deck = Deck({"work": DEFINITION}, SeenFunctions(SteadyFunctions("1")))
-        return [breach.what for breach in Verdict(self.journal, deck, found).breaches()]
+        flow_set = FlowSet({"work": DEFINITION}, SeenFunctions(SteadyFunctions("1")))
+        return [violation.what for violation in Verdict(self.journal, flow_set, found).violations()]
 
     def again(self, attempt: int, began: float, key: str = "key") -> None:
-        """One more call of the step."""
+        """Add another call of the step."""
         self.journal.calls.append(Call("echo", '{"a": 1}', key, attempt, *KEY, "t", began))
 
 
@@ -59,33 +59,33 @@ def _event(line: str) -> Event:
     return {"eventId": int(number), "scheduleEventId": int(cause), "type": kind, "stepName": step.strip("-")}
 
 
-def test_a_good_run_has_no_breach() -> None:
-    assert Scene().breaches() == []
+def test_a_good_run_has_no_violation() -> None:
+    assert Scene().violations() == []
 
 
-def test_a_call_that_is_made_again_is_no_breach() -> None:
+def test_a_repeated_call_is_no_violation() -> None:
     scene = Scene()
     scene.again(2, 2.0)
-    assert scene.breaches() == []
+    assert scene.violations() == []
 
 
-def test_a_late_call_is_a_breach_unless_its_node_was_halted() -> None:
+def test_a_late_call_is_a_violation_unless_its_node_was_stopped() -> None:
     scene = Scene()
     scene.again(3, 2.0)
     scene.again(2, 3.0)
-    assert scene.breaches() == ["attempt 2 of key came after 3"]
+    assert scene.violations() == ["attempt 2 of key came after 3"]
     scene.journal.faults.append(Fault(0.0, "stop", "node1", until=2.9))
-    assert scene.breaches() == []
+    assert scene.violations() == []
 
 
-def test_a_late_call_is_no_breach_if_its_node_was_taken_for_dead_at_the_time() -> None:
+def test_a_late_call_is_no_violation_if_its_node_was_declared_dead_at_the_time() -> None:
     scene = Scene()
     scene.again(3, 2.0)
     scene.again(2, 30.0)
     scene.journal.lapses.append(2.0)
-    assert scene.breaches() == ["attempt 2 of key came after 3"]
+    assert scene.violations() == ["attempt 2 of key came after 3"]
     scene.journal.lapses.append(30.1)
-    assert scene.breaches() == []
+    assert scene.violations() == []
 
 
 def _lose_the_execution(scene: Scene) -> None:
@@ -120,7 +120,7 @@ def _never_call(scene: Scene) -> None:
     scene.journal.calls.clear()
 
 
-def _get_stuck(scene: Scene) -> None:
+def _stick(scene: Scene) -> None:
     scene.document["status"] = "Running"
     del scene.history[5:]
     scene.journal.reports.clear()
@@ -162,7 +162,7 @@ def _forget_a_stop(scene: Scene) -> None:
         (_call_an_attempt_twice, "attempt 1 of key was made twice"),
         (_call_under_two_keys, "called under 2 keys"),
         (_never_call, "less often than the oracle says"),
-        (_get_stuck, "it is stuck"),
+        (_stick, "it is stuck"),
         (_park, "it is parked"),
         (_give_another_output, "the oracle says {'a': 1}"),
         (_fail, "the oracle says {'a': 1}"),
@@ -171,7 +171,7 @@ def _forget_a_stop(scene: Scene) -> None:
         (_forget_a_stop, "its stop was acknowledged, and it is Succeeded"),
     ],
 )
-def test_it_is_found(spoil: Callable[[Scene], None], part: str) -> None:
+def test_every_violation_is_found(spoil: Callable[[Scene], None], part: str) -> None:
     scene = Scene()
     spoil(scene)
-    assert any(part in what for what in scene.breaches()), scene.breaches()
+    assert any(part in what for what in scene.violations()), scene.violations()

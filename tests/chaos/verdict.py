@@ -1,32 +1,35 @@
-"""The judge: compares what servers say after a run with what they acknowledged, what functions saw, and the oracle."""
+"""The verdict: compares the servers' final state with what they acknowledged, the calls that functions saw, and the
+oracle.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.chaos.flows import CHILD, Deck
-from tests.chaos.history import TASK_RESULTS, Event, breaches
+from tests.chaos.flows import CHILD, FlowSet
+from tests.chaos.history import TASK_RESULTS, Event, violations
 from tests.chaos.journal import Call, Journal, Report, Start
 from tests.simulation.reference import Expected
 
 SETTLED_LATE_SECONDS = 5.0
-"""So long after a halt or a lost connection, and around the instant when it notices that it was taken for dead, a node
-may still send a call that it had in hand."""
+"""For this long after a halt or a lost connection, and around the instant at which it notices that it was declared
+dead, a node may still send a call that it had prepared.
+"""
 
 TIMEOUT = "FnF.TaskTimeout"
-"""Its cause says how long the call had, which depends on faults."""
+"""The cause names the call's time limit, which depends on faults."""
 
 ID_CHARACTERS = 36
-"""Of an execution's id, with which keys of calls begin; what follows names the entry of the step, then the attempt."""
+"""The length of an execution's id, with which keys of calls begin. The entry of the step follows, then the attempt."""
 
 Key = tuple[str, str]
 """Flow and execution name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An execution as a server shows it at the end."""
+class FinalState:
+    """The final state of an execution, as a server shows it."""
 
     document: dict[str, Any]
     events: list[Event]
@@ -42,11 +45,11 @@ class Violation:
 
 
 class Verdict:
-    """Looks at one run; `found` is every execution that any server knows."""
+    """Checks one run; `found` holds every execution that any server knows."""
 
-    def __init__(self, journal: Journal, deck: Deck, found: dict[Key, Found]) -> None:
+    def __init__(self, journal: Journal, flow_set: FlowSet, found: dict[Key, FinalState]) -> None:
         self._journal = journal
-        self._deck = deck
+        self._flow_set = flow_set
         self._found = found
         self._calls: dict[Key, list[Call]] = defaultdict(list)
         for call in journal.calls:
@@ -56,8 +59,8 @@ class Verdict:
         for report in journal.reports:
             self._reports[report.flow, report.execution].append(report)
 
-    def breaches(self) -> list[Violation]:
-        """All that is wrong."""
+    def violations(self) -> list[Violation]:
+        """All violations."""
         wrong = [Violation("", "", complaint) for complaint in self._journal.complaints]
         for key, start in self._starts.items():
             wrong += [Violation(*key, what) for what in self._check_start(start)]
@@ -77,20 +80,20 @@ class Verdict:
         if start.stop_acknowledged_at is not None and status != "Stopped":
             yield f"its stop was acknowledged, and it is {status}"
         if status == "Stopped" and not start.stop_tries:
-            yield "it is Stopped, and nobody has stopped it"
+            yield "it is Stopped, and no client has stopped it"
 
-    def _check_execution(self, key: Key, found: Found) -> Iterator[str]:
+    def _check_execution(self, key: Key, found: FinalState) -> Iterator[str]:
         document = found.document
         if document["parkedError"] is not None:
             yield f"it is parked: {document['parkedError']}"
         if document["status"] == "Running":
             yield "it is stuck"
-        yield from breaches(found.events, document["status"])
+        yield from violations(found.events, document["status"])
         yield from self._check_reports(key, found.events)
         calls = self._calls[key]
         yield from self._check_attempts(calls)
         yield from _check_keys(calls, found.events)
-        expected = self._deck.expected(key[0], key[1], document["input"])
+        expected = self._flow_set.expected(key[0], key[1], document["input"])
         if document["status"] in ("Succeeded", "Failed", "TimedOut"):
             yield from _check_end(document, expected)
         if document["status"] == "Succeeded":
@@ -108,18 +111,18 @@ class Verdict:
             seen.add(report.event_id)
 
     def _check_attempts(self, calls: Sequence[Call]) -> Iterator[str]:
-        """No attempt twice, and rising numbers, but for calls that a node had in hand when it was halted."""
+        """Attempt numbers are unique and rise, except for calls that a stopped node had prepared."""
         highest: dict[str, int] = {}
         seen: set[tuple[str, int]] = set()
         for call in calls:
             if (call.key, call.attempt) in seen:
                 yield f"attempt {call.attempt} of {call.key} was made twice"
             seen.add((call.key, call.attempt))
-            if call.attempt < highest.get(call.key, 0) and not self._may_be_late(call):
+            if call.attempt < highest.get(call.key, 0) and not self._may_arrive_late(call):
                 yield f"attempt {call.attempt} of {call.key} came after {highest[call.key]}"
             highest[call.key] = max(call.attempt, highest.get(call.key, 0))
 
-    def _may_be_late(self, call: Call) -> bool:
+    def _may_arrive_late(self, call: Call) -> bool:
         ends = (fault.until for fault in self._journal.faults if fault.kind in ("stop", "restart-postgres"))
         if any(until is not None and 0 <= call.began - until < SETTLED_LATE_SECONDS for until in ends):
             return True
@@ -127,7 +130,9 @@ class Verdict:
 
 
 def _check_keys(calls: Sequence[Call], events: Sequence[Event]) -> Iterator[str]:
-    """Every entry of a step calls under one key; what it submits asynchronously, under one for each attempt."""
+    """Each entry of a step makes its calls under one key, and its asynchronous submissions under one key per
+    attempt.
+    """
     entries, keys = defaultdict(set), defaultdict(set)
     for call in calls:
         entries[call.step].add(_entry_of(call))
@@ -142,7 +147,7 @@ def _check_keys(calls: Sequence[Call], events: Sequence[Event]) -> Iterator[str]
 
 
 def _entry_of(call: Call) -> tuple[str, str]:
-    """The execution, and the entry of the step that calls, whichever attempt it is."""
+    """The execution and the entry of the step that calls, for any attempt."""
     return call.key[:ID_CHARACTERS], call.key[ID_CHARACTERS + 1 :].partition("-")[0]
 
 
@@ -160,23 +165,23 @@ def _check_end(document: dict[str, Any], expected: Expected) -> Iterator[str]:
 
 
 def _check_work(flow: str, calls: Sequence[Call], events: Sequence[Event], expected: Expected) -> Iterator[str]:
-    """A success has entered exactly the steps, and called exactly the functions, that the oracle says."""
+    """A success has entered exactly the steps, and called exactly the functions, that the oracle expects."""
     entered = Counter(event["stepName"] for event in events if event["type"] == "StepEntered")
     if entered != expected.entered:
         yield f"it entered {entered}; the oracle says {expected.entered}"
     made = Counter({_entry_of(call): (call.callee, call.event_text) for call in calls}.values())
     due: Counter[tuple[str, str]] = Counter()
     for (callee, event, retry), count in expected.calls.items():
-        is_function = flow == CHILD or callee != CHILD  # the function of that name is called by the sub-flow
+        is_function = flow == CHILD or callee != CHILD  # the sub-flow calls the function of the same name
         if retry == 0 and is_function:
             due[callee, event] += count
     missed = {
         work: count for work, count in (due - made).items() if not work[0].startswith("slow")
-    }  # their time ran out
+    }  # their time limits passed
     if missed or made - due:
         yield f"functions worked {made - due} more and {missed} less often than the oracle says"
 
 
 def results(events: Sequence[Event]) -> int:
-    """How many attempts of tasks a history has settled."""
+    """The number of attempts of tasks that a history has settled."""
     return sum(event["type"] in TASK_RESULTS for event in events)

@@ -1,12 +1,13 @@
 """`python -m tests.simulation [--seed N] [--executions M] [--from K] [--minutes T] [--processes P] [--only K]`.
 
-Many executions, or the world of one again. Each world follows from the seed and its own number, so a run that was cut
-short goes on with `--from`: every line that it prints says how far it has come without a gap. `--executions` counts
-neither sub-flows nor what `--from` leaves out.
+Runs many simulated executions, or repeats one world. A world follows from the seed and its number alone. Each printed
+line gives the number up to which all worlds have run, so `--from` continues a run that was interrupted. `--executions`
+does not count sub-flows, nor the executions that `--from` skips.
 
-After every commit of every world: event ids, causes and exits, the orders of calls, versions, who has told of its end,
-and the view `violations`. Rows and histories are read back and compared when a world ends; they are folded and compared
-with what is in memory after every commit in one world of ten, and for one in fifty turns in the others.
+After every commit of every world these are checked: event ids, causes and exits, the orders of calls, versions,
+completed callbacks, and the view `violations`. When a world ends, its rows and histories are read back and compared. In
+one world of ten, rows and histories are also folded and compared with the state in memory after every commit; in the
+other worlds, for one turn in fifty.
 """
 
 import argparse
@@ -26,12 +27,12 @@ PROGRESS_SECONDS = 60
 
 
 class CutShort(BaseException):
-    """Somebody wants this to end."""
+    """A signal asked the run to end."""
 
 
 def main() -> int:
     arguments = _arguments()
-    logging.getLogger("flowserver").setLevel(logging.ERROR)  # that batches fail and are taken apart is the point
+    logging.getLogger("flowserver").setLevel(logging.ERROR)  # batches that fail and are split are expected here
     began = time.monotonic()
     total = Summary()
     signal.signal(signal.SIGTERM, _cut_short)
@@ -43,7 +44,7 @@ def main() -> int:
             _run_many(arguments, began, total)
     except (CutShort, KeyboardInterrupt):
         print("cut short:", end=" ")
-    _tell(arguments, total, began)
+    _print_progress(arguments, total, began)
     if total.failure is not None:
         print(total.failure, flush=True)
     elif total.executions:
@@ -52,14 +53,14 @@ def main() -> int:
 
 
 def _run_many(arguments: argparse.Namespace, began: float, total: Summary) -> None:
-    told = began
+    printed_at = began
     for _ in run_in_processes(arguments.seed, _numbers(arguments, began), arguments.processes, total.add):
-        if time.monotonic() - told > PROGRESS_SECONDS:
-            told = time.monotonic()
-            _tell(arguments, total, began)
+        if time.monotonic() - printed_at > PROGRESS_SECONDS:
+            printed_at = time.monotonic()
+            _print_progress(arguments, total, began)
 
 
-def _tell(arguments: argparse.Namespace, total: Summary, began: float) -> None:
+def _print_progress(arguments: argparse.Namespace, total: Summary, began: float) -> None:
     seconds = time.monotonic() - began
     speed = f"{total.executions / seconds * 60:,.0f} executions/minute"
     done = next(number for number in count(arguments.first) if number not in total.worlds) * CASES_PER_WORLD
@@ -76,18 +77,25 @@ def _arguments() -> argparse.Namespace:
         prog="python -m tests.simulation",
         description="Random flows on two simulated nodes over the real store, crashes at commits, an oracle.",
     )
-    parser.add_argument("--seed", type=int, default=1, help="what everything follows from (default 1)")
-    parser.add_argument("--executions", type=int, default=10_000, help="how many at least (default 10,000)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of all random choices (default 1)")
+    parser.add_argument("--executions", type=int, default=10_000, help="how many executions at least (default 10,000)")
     parser.add_argument(
-        "--from", dest="first", type=_world_of, default=0, metavar="NUMBER", help="leave out those before this one"
+        "--from",
+        dest="first",
+        type=_world_number,
+        default=0,
+        metavar="NUMBER",
+        help="skip the executions before this number",
     )
-    parser.add_argument("--minutes", type=float, help="for how long, instead of how many")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many (default: one per CPU)")
+    parser.add_argument("--minutes", type=float, help="run for this long; replaces --executions")
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, help="number of processes (default: one per CPU)"
+    )
     parser.add_argument("--only", type=int, metavar="NUMBER", help="run the world of this execution again")
     return parser.parse_args()
 
 
-def _world_of(execution: str) -> int:
+def _world_number(execution: str) -> int:
     return int(execution) // CASES_PER_WORLD
 
 

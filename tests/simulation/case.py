@@ -1,6 +1,7 @@
-"""What is simulated, all from a seed: a world's flows and settings, and its cases, each a flow with an input.
+"""The inputs of a simulation, all derived from a seed: a world's flows and settings, and its cases (a flow and an
+input).
 
-Parsing a definition costs more than running it, so the cases of one world share a few.
+Parsing a definition costs more than running it, so the cases of a world share a few definitions.
 """
 
 from collections.abc import Iterator
@@ -23,25 +24,25 @@ CASES_PER_WORLD = 360
 DEFINITIONS_PER_WORLD = 9
 
 TOKEN_CHARACTERS = 180
-"""All tokens are of one length, so that data has the same size whoever counts it."""
+"""All tokens have the same length, so the machine and the reference compute the same data size."""
 
 Interruption = Literal["", "stop", "silence"]
-"""What ends an execution from outside: somebody, or its deadline, since nothing reaches it any more."""
+"""The ways an execution ends from outside: a stop, or its deadline because no message reaches it any more."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A world before it begins; its number and the seed decide everything that happens in it."""
+    """A world before it begins. Its number and the seed determine everything that happens in it."""
 
     seed: int
     number: int
     definitions: dict[str, JsonObject]
-    """By flow name; the sub-flow's is among them."""
+    """By flow name, including the sub-flow's."""
     limits: Limits
     missing_source: MissingSource
 
     def settings(self, flow_name: str, execution_name: str = "") -> Settings:
-        """What the reference must know besides a definition and an input."""
+        """The inputs of the reference besides a definition and an input."""
         return Settings(
             limits=self.limits,
             fails_on_missing=self.missing_source == "fail",
@@ -52,17 +53,17 @@ class Plan:
         )
 
     def text(self, flow_name: str) -> str:
-        """A definition as a person reads it."""
+        """A definition as YAML, for a failure report."""
         return yaml.safe_dump(self.definitions[flow_name], sort_keys=False, width=120)
 
     def expected_of_child(self, given: JsonObject, functions: Functions) -> Expected:
-        """What must come of the sub-flow with this input."""
+        """The expected outcome of the sub-flow with this input."""
         return Reference(self.definitions[SUB], functions, self.settings(SUB)).run(given)
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is to be run, and what must come of it."""
+    """One execution to run, and its expected outcome."""
 
     plan: Plan
     number: int
@@ -74,7 +75,7 @@ class Case:
     expected: Expected
     interruption: Interruption
     interrupted_at: int
-    """After how many of its commits."""
+    """The number of its commits after which the interruption happens."""
 
     @property
     def execution_name(self) -> str:
@@ -83,7 +84,7 @@ class Case:
 
 
 def make_plan(seed: int, number: int, limits: Limits | None = None) -> Plan:
-    """The world of a number; the same arguments give the same one. It has limits of its own unless some are given."""
+    """The plan of a world. Equal arguments give equal plans. Without `limits` the world draws its own."""
     random = Random(f"{seed}:{number}")
     definitions = {f"sim{index}": Generator(random).definition() for index in range(DEFINITIONS_PER_WORLD)}
     definitions[SUB] = Generator(random, is_sub=True).definition()
@@ -96,14 +97,14 @@ def make_plan(seed: int, number: int, limits: Limits | None = None) -> Plan:
 
 
 def make_cases(plan: Plan, interruption: float, share: float = 1.0) -> Iterator[Case]:
-    """The cases of a world, or a share of them; `interruption` is the share that is ended from outside."""
+    """The cases of a world, or a share of them. `interruption` is the share that is ended from outside."""
     first = plan.number * CASES_PER_WORLD
     for number in range(first, first + round(CASES_PER_WORLD * share)):
         yield _make_case(plan, number, interruption)
 
 
 def make_tick_case(plan: Plan, number: int, flow_name: str, execution_name: str, given: JsonObject) -> Case:
-    """The case of an execution that a schedule starts; nothing ends it from outside. `number` is any of the world."""
+    """The case of an execution that a schedule starts; it is never interrupted. `number` is any number of the world."""
     functions = Functions(f"{plan.seed}/{number}")
     return _case_of(plan, number, flow_name, execution_name, given, functions, ("", 0))
 

@@ -1,4 +1,4 @@
-"""The database that two nodes share: real tables in memory, and the moment of commit, when anything may happen."""
+"""The database that two nodes share: real tables in memory. Faults are injected at the moment of commit."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ from flowserver.store.schema import (  # noqa: F401 - for the metadata
     version_tables,
 )
 from flowserver.store.schema.metadata import metadata
-from tests.simulation.disorder import Crash, Fault
+from tests.simulation.fault_rates import Crash, Fault
 
 TABLES = (
     "flows",
@@ -40,7 +40,7 @@ Witness = Callable[[Sequence[Item], BatchResult], None]
 
 
 class Disk:
-    """One SQLite database in memory, with the two methods of a `Database` that the engine uses."""
+    """One SQLite database in memory, with the two methods of `Database` that the engine uses."""
 
     def __init__(self) -> None:
         engine = create_engine("sqlite://", poolclass=StaticPool)
@@ -61,17 +61,17 @@ class Disk:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction of the harness's own or of a reader; it never fails."""
+        """A transaction of the test itself or of a reader; it never fails."""
         with self._connection.begin():
             yield self._connection
 
     def wrote(self, items: Sequence[Item], result: BatchResult) -> None:
-        """What the transaction under way comes to; the witness is told once it is durable."""
+        """Set the result of the current transaction; the witness gets it once the transaction is durable."""
         self._written = items, result
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A node's transaction. Its end may be a crash or an error, before it is durable or after."""
+        """A transaction of a node. It may end in a crash or an error, before or after it is durable."""
         self._written = None
         transaction = self._connection.begin()
         try:

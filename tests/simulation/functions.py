@@ -1,7 +1,7 @@
-"""What the functions, sub-flows and people of a simulated world do.
+"""The behavior of the functions, sub-flows and people of a simulated world.
 
-An answer follows from the name, the event and the number of the retry alone, so that the machine and the reference
-get the same one whatever the order of their calls, and a call that is made twice is answered twice alike.
+An answer depends only on the name, the event and the number of the retry. So the machine and the reference get the same
+answer in any order of calls, and a repeated call gets the same answer again.
 """
 
 import json
@@ -11,19 +11,19 @@ from zlib import crc32
 from flowserver.base.json_values import Json, JsonObject
 
 KEYS = ("a", "b", "c", "d")
-"""The keys that data is made of."""
+"""The keys of all generated data."""
 
 ERRORS = ("E1", "E2", "FC.Unknown")
 SUB = "sub"
-"""The flow that sub-flow steps really start; other flows' ends are answers like those of functions."""
+"""The flow that sub-flow steps really start. Other flows are simulated: they answer as functions do."""
 
 TOKEN = "token"
-"""The key under which flows hand their task token out; tokens take no part in answers."""
+"""The key under which flows pass on their task token. Answers do not depend on tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What comes of one attempt: a result, an error (perhaps at the submission already), or never a word."""
+    """The outcome of one attempt: a result, an error (possibly at submission), or no answer at all."""
 
     returns: Json = None
     raises: str | None = None
@@ -38,18 +38,18 @@ SILENCE = Answer(is_silent=True)
 
 
 def event_text(event: JsonObject) -> str:
-    """An event as two sides can compare it."""
+    """An event in a form that the machine and the reference share."""
     return _SORTED.encode({key: value for key, value in event.items() if key != TOKEN})
 
 
 class Functions:
-    """All functions of one execution, their moods chosen by a seed."""
+    """All functions of one execution; a seed determines their behavior."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
 
     def answer(self, callee: str, event: JsonObject, retry: int) -> Answer:
-        """The answer of a function, flow or action to its event on a retry (0: the first attempt)."""
+        """The answer of a function, flow or action to an event on a retry (0: the first attempt)."""
         dice = crc32(f"{self._seed}|{callee}|{event_text(event)}|{retry}".encode())
         luck, dice = dice % 100, dice // 100
         calculated = Answer({KEYS[dice % 4]: dice // 4 % 5})
@@ -63,10 +63,10 @@ class Functions:
             return Answer({"items": [(dice + number) % 5 for number in range(32 + dice % 16)]})
         if callee == "calc" or luck >= 35:
             return calculated
-        return _mischief(callee, dice)
+        return _error_answer(callee, dice)
 
 
-def _mischief(callee: str, dice: int) -> Answer:
+def _error_answer(callee: str, dice: int) -> Answer:
     if callee == "odd":
         return Answer([dice % 3])
     if callee.startswith("slow") and dice % 2:

@@ -1,6 +1,6 @@
-"""Random flows, made of blocks that end by construction: every jump goes forward, but for loops that count.
+"""Random flows, built of blocks that end by construction: jumps go forward, except in loops that count.
 
-Definitions are plain data, as the reference reads them; the machine gets their text.
+Definitions are plain data, as the reference reads them. The machine gets their YAML text.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,10 @@ LARGE = 0.1
 """The share of large flows."""
 
 LARGE_BLOCKS_MAX, SMALL_BLOCKS_MAX = (7, 3), (3, 2)
-"""How many blocks a flow's own list, and one nested in it, have at most."""
+"""The largest number of blocks in a flow's top-level list, and in a nested list."""
 
 FORWARD = "(a later sibling)"
-"""Stands for a goto until the list is complete."""
+"""A placeholder for a goto target until the list is complete."""
 
 CAUGHT = ([["FnF.ALL"]], [["E1"]], [["E2", "E1"], ["FnF.ALL"]], [["FnF.TaskTimeout", "FnF.InvalidLocal"]])
 CONDITIONS = (
@@ -32,8 +32,9 @@ CONSTANTS = (0, 1, 2, -1, "text", None, True, [1, 2], {"k": 1}, "")
 class Generator:
     """Makes one definition.
 
-    Most are small: what goes wrong at all goes wrong in small flows too, and many of them meet more orders of events.
-    A sub-flow's is small, starts no others, and does not look at its execution's name, which no oracle can know.
+    Most definitions are small: small flows reveal the same faults as large ones, and a run of many small flows covers
+    more orders of events. The definition of a sub-flow is small, starts no sub-flows, and does not use its execution's
+    name, which the reference cannot know.
     """
 
     def __init__(self, random: Random, *, is_sub: bool = False) -> None:
@@ -54,7 +55,7 @@ class Generator:
         ]  # fmt: skip
 
     def definition(self) -> JsonObject:
-        """A whole definition."""
+        """A complete definition."""
         flow: JsonObject = {"version": "v1", "type": "flow", "steps": self._steps(0)}
         if self._chance(0.2):
             flow["inputMappings"] = [*self._mappings("input"), {"target": "list", "source": "$input.list"}]
@@ -73,7 +74,7 @@ class Generator:
         if "catch" in steps[-1] and self._chance(0.8):
             steps += self._pass(depth)
         for index, step in enumerate(steps):
-            self._aim(step, [later["name"] for later in steps[index + 1 :]])
+            self._resolve_jumps(step, [later["name"] for later in steps[index + 1 :]])
         return steps
 
     def _block(self, depth: int) -> list[JsonObject]:
@@ -82,8 +83,8 @@ class Generator:
         block: Callable[[int], list[JsonObject]] = self._random.choices(blocks, weights)[0]
         return block(depth)
 
-    def _aim(self, step: JsonObject, later: list[str]) -> None:
-        """Give every forward jump a target; without later siblings it goes."""
+    def _resolve_jumps(self, step: JsonObject, later: list[str]) -> None:
+        """Give every forward jump a target; the last step has no later sibling, so its jump is removed."""
         jumps = [*step.get("catch", ()), *step.get("choices", ()), step.get("default", {})]
         for jump in jumps:
             if jump.get("goto") == FORWARD and later:
@@ -187,17 +188,19 @@ class Generator:
             "foreach", iterationMapping=mapping, steps=self._steps(depth + 1), outputMappings=self._joined()
         )
         if self._chance(0.9):
-            each.pop("inputMappings", None)  # they seldom keep the collection
+            each.pop("inputMappings", None)  # large collections rarely keep their items
         made = {"type": "task", "name": self._name(), "resourceArn": _function("make")}
         return [made, each] if path == "$.items" else [each]
 
     def _many_callbacks(self, mapping: JsonObject) -> list[JsonObject]:
-        """So many that the history keeps the collection apart, and the execution is kept while it waits."""
+        """So many callbacks that the history stores the collection separately, and the cached execution is kept while
+        it waits.
+        """
         made = {"type": "task", "name": self._name(), "resourceArn": _function("many")}
         each = self._step("foreach", iterationMapping=mapping, steps=self._callback(0), outputMappings=self._joined())
         each.pop("inputMappings", None)
         for step in each["steps"]:
-            self._aim(step, [])
+            self._resolve_jumps(step, [])
         return [made, each]
 
     def _loop(self, depth: int) -> list[JsonObject]:
@@ -233,7 +236,7 @@ class Generator:
         return step | attributes
 
     def _handled(self, step: JsonObject) -> JsonObject:
-        """Perhaps with retry and catch."""
+        """Sometimes with retry and catch."""
         if self._chance(0.6):
             errors = self._random.choice([["FnF.ALL"], ["E1"], ["E2", "FnF.TaskTimeout", "FC.InvalidArgument"]])
             policy = {"errors": errors, "maxAttempts": self._random.randint(0, 3), "intervalSeconds": 1}

@@ -1,4 +1,4 @@
-"""Who the nodes are: rows, and how each sees the others. A clock that beats would only tell what is decided here."""
+"""Cluster membership of simulated nodes. The simulation decides which nodes are alive, so there is no heartbeat."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from tests.simulation.disk import Disk
 
 
 class NumberedLease(Lease):
-    """A lease whose new ids follow from the seed, as all else does."""
+    """A lease whose new ids follow from the seed."""
 
     def __init__(self, next_id: Callable[[], str]) -> None:
         super().__init__(next_id())
@@ -20,8 +20,8 @@ class NumberedLease(Lease):
         return self.node_id
 
 
-class Company:
-    """The other nodes as one node sees them; what the engine calls a membership."""
+class ClusterView:
+    """The other nodes as one node sees them; the engine's `Membership`."""
 
     def __init__(self, disk: Disk, lease: Lease) -> None:
         self._disk = disk
@@ -29,18 +29,18 @@ class Company:
         self.share = Share()
 
     def look(self) -> None:
-        """See who is there."""
+        """Read which nodes are registered."""
         with self._disk.read() as connection:
             self.share = Share.of(self._lease.node_id, list_nodes(connection))
 
 
 def join(disk: Disk, node_id: str, now_ms: int) -> None:
-    """A node has started."""
+    """Register a node that has started."""
     with disk.read() as connection:
         register_node(connection, node_id, disk.session_name, now_ms)
 
 
 def declare_dead(disk: Disk, node_id: str) -> None:
-    """The others have not heard of the node for too long, whether it lives or not."""
+    """Remove a node whose heartbeat is overdue, whether or not it is alive."""
     with disk.read() as connection:
         remove_node(connection, node_id)

@@ -1,8 +1,8 @@
-"""One simulated server process: what it keeps in memory between commits, and what it does with what was committed.
+"""One simulated server process: its state in memory between commits, and what follows a commit.
 
-What it decides is the engine's own: its batches, its committer, what its recovery and its timers look for and say,
-its starts of sub-flows. What the engine's event loop does with all that is done here by hand, so mistakes in that loop
-show only in the tests with real servers. All it knows is lost in a crash.
+Its decisions are made by the engine's own code: batches, the committer, what recovery and timers look for and send,
+starts of sub-flows. The work of the engine's event loop is done here step by step, so errors in that loop show only in
+the tests with real servers. A crash loses all that is in memory.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,19 +35,19 @@ from flowserver.store.keys import delete_expired_nonces
 from flowserver.store.schedules.turns import save_turns
 from tests.simulation.case import TOKEN_CHARACTERS
 from tests.simulation.disk import Disk
-from tests.simulation.leases import Company
+from tests.simulation.leases import ClusterView
 from tests.support.clock import ManualClock
 
 Early = tuple[dict[str, StoredExecution], dict[str, str]]
-"""What a batch loaded before the other node committed."""
+"""The executions that a batch loaded before the other node committed."""
 
 
 @dataclass(slots=True, eq=False)
 class Parcel:
-    """Something on its way into a batch: an item, or a call whose item `open` makes when the batch takes it.
+    """A message waiting in a node's inbox: an item, or a call whose item `open` makes when the batch takes it.
 
-    `open` may come to nothing, when nobody answers. `then` is told the answer, an exception included; `lost` is called
-    if the node dies with the parcel.
+    `open` returns None if the function does not answer. `then` is called with the answer, which may be an exception.
+    `lost` is called if the node crashes before the batch.
     """
 
     item: Item | None
@@ -56,13 +56,13 @@ class Parcel:
     lost: Callable[[], None] | None = None
     call: TaskKey | None = None
     order: object = None
-    """Which order of that call it belongs to."""
+    """Identifies the order that this call belongs to."""
     is_harmless: bool = False
     """It must change nothing."""
 
     @property
     def execution_ids(self) -> set[str]:
-        """Whom it concerns."""
+        """The executions that the item concerns."""
         ids = {self.call[0]} if self.call is not None else set()
         if isinstance(self.item, Envelope):
             ids |= {self.item.execution_id, self.item.settles or self.item.execution_id}
@@ -70,14 +70,14 @@ class Parcel:
 
 
 class Tokens(TaskTokens):
-    """The server's tokens, all of one length."""
+    """The server's tokens, padded to one length."""
 
     def make(self, execution_id: str, scope_id: int, entered_event_id: int, wait_id: int | None) -> str:
         return super().make(execution_id, scope_id, entered_event_id, wait_id).ljust(TOKEN_CHARACTERS, "=")
 
 
 class SharedDefinitions(DefinitionCache):
-    """A node's own cache over compiled flows that all nodes share, because compiling is slow; the texts are read."""
+    """A node's own cache over compiled flows that all nodes share, because compiling is slow. The texts are read."""
 
     def __init__(self, compiled: dict[str, Flow]) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class SharedDefinitions(DefinitionCache):
 
 
 class EarlyBatch(Batch):
-    """A batch whose executions were loaded before somebody else committed."""
+    """A batch whose executions were loaded before the other node committed."""
 
     early: Early
 
@@ -100,7 +100,7 @@ class EarlyBatch(Batch):
 
 
 class Writer(Committer):
-    """The committer, driven by hand."""
+    """The committer, run step by step."""
 
     early: Early | None = None
     conflicts = 0
@@ -123,7 +123,7 @@ class Writer(Committer):
         return result
 
     def commit(self, items: Sequence[Item]) -> list[BatchResult]:
-        """Commit the items together, or else each alone, under a new lease if need be; raises Crash."""
+        """Commit the items together, or each alone, under a new lease if necessary; raises Crash."""
         results = self._commit(items)
         if self._has_rejoined:
             self._has_rejoined = False
@@ -140,47 +140,47 @@ class Surroundings(Protocol):
     compiled: dict[str, Flow]
     """By definition id."""
 
-    def workshop(self, lease: Lease, definitions: DefinitionCache) -> BatchContext:
-        """What the node's batches need."""
+    def batch_context(self, lease: Lease, definitions: DefinitionCache) -> BatchContext:
+        """The context of the node's batches."""
 
     def dispatcher(self, lease: Lease) -> Dispatcher:
-        """What starts the node's sub-flows."""
+        """Starts the node's sub-flows."""
 
     def call(self, node: "Node", caller: Caller, command: InvokeTask) -> Parcel:
-        """A task's call, to be made."""
+        """A task's call that is to be made."""
 
     def is_cancelled(self) -> bool:
-        """Whether a call that is dropped really is, rather than answered all the same."""
+        """Whether cancelling a call succeeds. Otherwise its reply still arrives."""
 
 
 class Node:
-    """A process under one node id."""
+    """A process with one node id."""
 
     def __init__(self, world: Surroundings, lease: Lease) -> None:
         self._world = world
         self.lease = lease
-        self.workshop = world.workshop(lease, SharedDefinitions(world.compiled))
+        self.batch_context = world.batch_context(lease, SharedDefinitions(world.compiled))
         self.dispatcher = world.dispatcher(lease)
-        database, me, nobody = cast(Any, world.disk), cast(Any, self), cast(Any, None)
-        self.writer = Writer(database, self.workshop, me)
-        self._company = Company(world.disk, lease)
+        database, me, unused = cast(Any, world.disk), cast(Any, self), cast(Any, None)
+        self.writer = Writer(database, self.batch_context, me)
+        self._cluster = ClusterView(world.disk, lease)
         context = EngineContext(
             database,
             self.writer,
-            nobody,
+            unused,
             lease,
-            cast(Any, self._company),
-            self.workshop.tokens,
+            cast(Any, self._cluster),
+            self.batch_context.tokens,
             world.clock,
-            self.workshop.limits,
+            self.batch_context.limits,
         )
         self._recovery = TaskRecovery(context, me, me)
         self._lost: LostCalls[ScopeRef] = LostCalls()
-        self._schedules = ScheduleLoop(context, nobody)
+        self._schedules = ScheduleLoop(context, unused)
         self._timers = StepTimers(context, lambda _: None)
         self.inbox: list[Parcel] = []
         self.calls: dict[TaskKey, object] = {}
-        """Calls under way, with the order of each."""
+        """Calls under way, each with its order."""
 
     # What recovery asks of a dispatcher
 
@@ -189,16 +189,16 @@ class Node:
         return key in self.calls
 
     def ended(self, parcel: Parcel) -> None:
-        """A call is over; the same attempt may have been ordered again meanwhile."""
+        """Remove a call that has ended, unless the same attempt has been ordered again meanwhile."""
         if parcel.call is not None and self.calls.get(parcel.call) is parcel.order:
             del self.calls[parcel.call]
 
     def lease_lost(self) -> None:
-        """Drop what is under way; what was on its way already goes on, and must be stale."""
+        """Drop all calls. Messages that are already in the inbox may stay there, and must turn out stale."""
         self.calls.clear()
         self.inbox = [parcel for parcel in self.inbox if parcel.call is None or not self._world.is_cancelled()]
 
-    # After a commit, as Engine.committed has it
+    # After a commit, as in Engine.committed
 
     def committed(self, result: BatchResult) -> None:
         """Act on a durable batch."""
@@ -234,7 +234,7 @@ class Node:
         self.inbox.append(self._world.call(self, caller, command))
 
     def _cancel(self, keys: set[TaskKey], unmade: set[tuple[int, int]]) -> None:
-        """Drop calls; one that is under way may be answered all the same, one that was just ordered is never made."""
+        """Drop calls. A call under way may still be answered; a call that this commit ordered is never made."""
         answered = {
             parcel.call
             for parcel in self.inbox
@@ -245,8 +245,8 @@ class Node:
             self.calls.pop(key, None)
 
     def deliver(self, ended_execution_id: str, token: str, result: Result) -> None:
-        """Tell the waiting task of an execution's end, as Callbacks.deliver has it."""
-        claim = self.workshop.tokens.read(token)
+        """Report an execution's end to the waiting task, as Callbacks.deliver does."""
+        claim = self.batch_context.tokens.read(token)
         if claim is None:
             self.write(lambda connection: clear_callback(connection, [ended_execution_id]))
             return
@@ -256,19 +256,19 @@ class Node:
     # Messages
 
     def send(self, envelope: Envelope) -> None:
-        """Put a message on its way."""
+        """Put a message into the inbox."""
         self.inbox.append(Parcel(envelope))
 
     def write(self, change: Callable[[Any], Any], then: Callable[[Any], None] | None = None) -> None:
-        """Put a change on its way."""
+        """Put a write into the inbox."""
         self.inbox.append(Parcel(Write(change), then=then))
 
     def sweep(self, *, only_own_share: bool) -> list[str]:
-        """Look once and set going what is found; returns the executions concerned, for the world to judge."""
+        """Look once for lost work and resume it. Returns the executions concerned, for the world to judge."""
         found = self._recovery.find(list(self.calls))
         self._cancel(found.dropped, set())
         if only_own_share:
-            self._company.look()
+            self._cluster.look()
             found = self._recovery.own_share(found)
         lost = self._lost.among(found, self._recovery.is_local)
         envelopes = sorted(self._recovery.messages(found, lost), key=str)
@@ -280,12 +280,12 @@ class Node:
         return [each.execution_id for each in (*envelopes, *found.untold)]
 
     def due(self) -> list[Envelope]:
-        """What is due by the rows and falls to this node."""
-        self._company.look()
+        """The messages that are due by the rows and belong to this node's share."""
+        self._cluster.look()
         return [envelope for envelope, _ in self._timers._look()[0]] + self._ticks()
 
     def _ticks(self) -> list[Envelope]:
-        """The starts of schedules that are due, as ScheduleLoop has them; turns without a start are written."""
+        """The starts of schedules that are due, as in ScheduleLoop; turns without a start are written."""
         decided, _, _ = self._schedules._look(set())
         quiet = [each.turn.schedule for each in decided if each.turn.start is None]
         if quiet:

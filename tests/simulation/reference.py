@@ -1,8 +1,8 @@
-"""What a flow means, written a second time: a plain recursive interpreter that waits for nothing.
+"""The meaning of a flow, implemented a second time: a plain recursive interpreter that never waits.
 
 It follows the algorithm of the language reference, reads the definition as data and shares no code with the machine
-(paths and conditions are the expressions package's). Where side-by-side lists race for the first failure, it names
-all that could win.
+(paths and conditions come from the expressions package). Where parallel branches race for the first failure, it names
+every failure that can win.
 """
 
 import json
@@ -20,10 +20,10 @@ from flowserver.expressions.references import compile_source, resolve
 from tests.simulation.functions import SUB, Answer, Functions, event_text
 
 Problem = tuple[str, str | None]
-"""An error's name and cause; no cause stands for any."""
+"""An error's name and cause; None matches any cause."""
 
 Call = tuple[str, str, int]
-"""Who is called, with what event, on which retry."""
+"""The callee, the event and the number of the retry."""
 
 BROKEN: Problem = ("FnF.RuntimeError", None)
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -31,7 +31,7 @@ _condition = lru_cache(maxsize=1000)(compile_condition)
 
 
 class ListFailed(Exception):
-    """A list cannot go on; `problems` are all that may be the reason."""
+    """A list failed; `problems` are all possible reasons."""
 
     def __init__(self, problems: frozenset[Problem]) -> None:
         super().__init__(problems)
@@ -39,16 +39,16 @@ class ListFailed(Exception):
 
 
 STARTED: JsonObject = {"FlowName": SUB, "Status": "Running"}
-"""What a step that does not wait for its sub-flow learns of it."""
+"""The result of a step that does not wait for its sub-flow."""
 
 
 class Ambiguous(Exception):
-    """A sub-flow may fail for one of several reasons, or for one whose words are the server's own."""
+    """A sub-flow may fail for one of several reasons, or for one whose message is the server's own."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the meaning of a flow depends on besides the flow; without `sub`, all sub-flows are answered for."""
+    """The inputs of the reference besides a definition and an input. Without `sub`, all sub-flows are simulated."""
 
     limits: Limits
     fails_on_missing: bool
@@ -61,7 +61,7 @@ class Settings:
 
 @dataclass
 class Expected:
-    """How the execution must end; what is called and entered only counts if it succeeds."""
+    """The expected end of the execution. Calls and entered steps are compared only if it succeeds."""
 
     output: JsonObject | None = None
     problems: frozenset[Problem] = frozenset()
@@ -80,7 +80,7 @@ class Reference:
         self._expected = Expected()
 
     def run(self, given: JsonObject) -> Expected:
-        """What must come of an execution with this input; raises Ambiguous."""
+        """The expected outcome of an execution with this input; raises Ambiguous."""
         try:
             self._expected.output = self._flow(given)
         except ListFailed as failed:
@@ -116,7 +116,7 @@ class Reference:
     def _step(
         self, step: JsonObject, scope_input: JsonObject, scope_local: JsonObject
     ) -> tuple[JsonObject, str | None]:
-        """The output of a step and where it jumps."""
+        """The output of a step and its jump target."""
         self._expected.entered[step["name"]] += 1
         context = self._context(step)
         everything = {**scope_input, **scope_local}
@@ -185,7 +185,7 @@ class Reference:
             raise ListFailed(frozenset({BROKEN}))
 
     def _task(self, step: JsonObject, given: JsonObject) -> tuple[JsonObject, Problem | None]:
-        """The result of a task, or the error that no retry helps against."""
+        """The result of a task, or the error that remains after all retries."""
         params = self._params(step.get("serviceParams"), given)
         used: Counter[int] = Counter()
         while True:
@@ -207,13 +207,13 @@ class Reference:
         event = given if is_function or params is None else params
         self._expected.calls[target, event_text(event), retry] += 1
         if invocation == "Async" and step.get("pattern", "requestResponse") == "requestResponse":
-            return {}, None  # it is submitted, and nobody waits for more
+            return {}, None  # submitted without waiting for the result
         if target == SUB and self._settings.sub is not None:
             return self._child(step, given, self._settings.sub)
         return _result(step, self._functions.answer(target, event, retry))
 
     def _child(self, step: JsonObject, given: JsonObject, sub: JsonObject) -> tuple[JsonObject, Problem | None]:
-        """The result of a sub-flow: its output, if the step waits for it, or the one reason why it failed."""
+        """The result of a sub-flow: its output if the step waits for it, or the one reason for its failure."""
         if step.get("pattern") != "sync":
             return STARTED, None
         settings = replace(self._settings, flow_name=SUB, sub=None)
@@ -285,7 +285,7 @@ def _holds(text: str, given: JsonObject) -> bool:
 
 
 def _target(step: JsonObject) -> tuple[str, bool]:
-    """Who is called, and whether that is a function."""
+    """The callee, and whether it is a function."""
     arn = step.get("resourceArn")
     if arn is None:
         return step["action"], False

@@ -1,4 +1,4 @@
-"""Runs worlds, in this process or in several; tells of the first that goes wrong, with all it takes to see why."""
+"""Runs worlds in one or several processes, and reports the first that fails with all that explains it."""
 
 import gc
 import multiprocessing
@@ -18,30 +18,30 @@ from flowserver.machine import events
 from flowserver.machine.messages import RetryLostCall
 from tests.simulation.case import CASES_PER_WORLD, make_plan
 from tests.simulation.disk import Disk
-from tests.simulation.disorder import Disorder, disorder_of
-from tests.simulation.witness import Run, Wrong
+from tests.simulation.fault_rates import FaultRates, fault_rates_of
+from tests.simulation.witness import Run, Violation
 from tests.simulation.world import World
 from tests.support.world import trace
 
-FAULTS_TOLD = 30
+FAULTS_SHOWN = 30
 
 
 @dataclass
 class Summary:
-    """What was run, and the story of the execution that failed, if one did."""
+    """The totals of a run, and the report on the execution that failed, if one did."""
 
     worlds: set[int] = field(default_factory=set)
-    """Their numbers."""
+    """The numbers of the worlds."""
     executions: int = 0
     children: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
     fingerprint: int = 0
-    """Of all histories: equal runs have equal ones."""
+    """A checksum of all histories: equal runs have equal checksums."""
     failure: str | None = None
 
     def add(self, other: "Summary") -> None:
-        """Take in what another process ran."""
+        """Add the totals of another process."""
         self.worlds |= other.worlds
         self.executions += other.executions
         self.children += other.children
@@ -60,43 +60,46 @@ class Summary:
 
 
 def worlds_for(executions: int) -> int:
-    """How many worlds have so many executions, sub-flows not counted."""
+    """The number of worlds that contain at least this many executions, sub-flows not counted."""
     return -(-executions // CASES_PER_WORLD)
 
 
 def run_worlds(
     seed: int,
     numbers: Iterable[int],
-    disorder: Disorder | None = None,
+    fault_rates: FaultRates | None = None,
     *,
     limits: Limits | None = None,
     share: float = 1.0,
     case_number: int | None = None,
 ) -> Summary:
-    """Run the worlds of a seed, one after the other, until one fails.
+    """Run the worlds of a seed in sequence until one fails.
 
-    With `limits` nothing is compared with the oracle, which knows none. `share` makes shorter worlds. The story is
-    that of the execution that failed, or of case `case_number` if the world failed as a whole.
+    With `limits` the outcome is not compared with the reference, which knows no limits. A `share` below 1 makes shorter
+    worlds. The failure report is about the execution that failed, or about case `case_number` if the world failed as a
+    whole.
     """
     summary = Summary()
     events.LARGE_ELEMENTS = 3  # type: ignore[misc] # simulated documents are small
     for number in numbers:
         plan = make_plan(seed, number, limits)
-        world = World(plan, _disk(), disorder or disorder_of(number), compares=limits is None, share=share)
+        world = World(plan, _disk(), fault_rates or fault_rates_of(number), compares=limits is None, share=share)
         try:
             world.run()
-        except (Exception, Wrong) as error:
+        except (Exception, Violation) as error:
             _disk.cache_clear()  # its transaction may be open
             summary.failure = _story(world, error, case_number)
             return summary
-        summary.add(_sum_up(world))
+        summary.add(_summary_of(world))
     return summary
 
 
 def run_in_processes(
     seed: int, numbers: Iterator[int], processes: int, listener: Callable[[Summary], None]
 ) -> Iterator[None]:
-    """Run worlds side by side until one fails, telling the listener of each; yields now and then, to be stopped."""
+    """Run worlds in parallel until one fails; `listener` gets each summary. Yields regularly, so the caller can stop
+    it.
+    """
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(processes, mp_context=context, initializer=_prepare_process) as pool:
         running: set[Future[Summary]] = set()
@@ -118,8 +121,9 @@ def run_in_processes(
 def _prepare_process() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    gc.freeze()  # what was imported stays
-    gc.set_threshold(50_000, 20, 5)  # a world is all alive until it ends; looking for garbage in it costs an eighth
+    gc.freeze()  # keep imported objects out of collections
+    # objects of a world live until it ends; searching them for garbage costs an eighth of the time
+    gc.set_threshold(50_000, 20, 5)
 
 
 @lru_cache(maxsize=1)
@@ -127,7 +131,7 @@ def _disk() -> Disk:
     return Disk()
 
 
-def _sum_up(world: World) -> Summary:
+def _summary_of(world: World) -> Summary:
     summary = Summary(worlds={world.plan.number}, counts=Counter(world.counts))
     for run in world.witness.runs.values():
         summary.executions += not run.is_child
@@ -155,17 +159,17 @@ def _story(world: World, error: BaseException, case_number: int | None) -> str:
     return "\n".join(
         [
             f"replay with: python -m tests.simulation --seed {world.plan.seed} --only {first}",
-            *([] if run is None else _tell(run)),
+            *([] if run is None else _describe(run)),
             "the world's last faults:",
-            *world.faults[-FAULTS_TOLD:],
+            *world.faults[-FAULTS_SHOWN:],
             f"at {world.clock.now_ms()}, after {world.witness.commits} commits:",
             "".join(traceback.format_exception(error)),
         ]
     )
 
 
-def _tell(run: Run) -> list[str]:
-    """One execution: what it runs, what it was told when and by whom, what followed, what should come of it."""
+def _describe(run: Run) -> list[str]:
+    """One execution: its flow, its messages with commit and node, the events that followed, its expected outcome."""
     expected = run.expected
     due = f"Succeeded with {expected.output}" if expected.output is not None else f"Failed by {set(expected.problems)}"
     lines, told = trace(run.events), []

@@ -1,4 +1,4 @@
-"""Schedules of a world, and which executions their ticks must start: each exactly once, under its name."""
+"""Schedules of a world, and the executions that their ticks must start: each exactly once, under its name."""
 
 from random import Random
 
@@ -17,7 +17,7 @@ YEAR_SECONDS = 31_536_000
 
 
 class Schedules:
-    """Schedules with a few ticks each, which are never too late to be run."""
+    """Schedules with a few ticks each, whose starts are never too late."""
 
     def __init__(self, plan: Plan, disk: Disk, witness: Witness, random: Random) -> None:
         self._disk = disk
@@ -28,12 +28,14 @@ class Schedules:
             self._add(plan, number, random.randint(1, 7), Overlap.ALLOW_ALL if number else Overlap.BUFFER_ALL)
 
     @property
-    def are_left(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether some of their executions have not begun."""
         return not self._witness.runs.keys() >= self._expected
 
     def check(self) -> None:
-        """Every tick has counted once; that each has an execution, and that there is no other, the witness knows."""
+        """Every tick has counted once. The witness checks that each tick has one execution, and that there are no
+        others.
+        """
         for flow_name, name in self._keys:
             with self._disk.read() as connection:
                 schedule = find_schedule(connection, flow_name, name)

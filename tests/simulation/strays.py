@@ -1,11 +1,11 @@
-"""What comes though it should not: old messages again, and timers, deadlines and losses that are none."""
+"""Messages that should not arrive: old messages again, and false timers, deadlines and losses."""
 
 from random import Random
 from typing import Any
 
 from flowserver.engine.commit.items import Envelope
 from flowserver.machine.messages import Continue, DeadlineReached, RetryLostCall, TaskReported, TimerFired
-from tests.simulation.disorder import Disorder
+from tests.simulation.fault_rates import FaultRates
 from tests.simulation.node import Parcel
 from tests.simulation.witness import Witness
 from tests.support.clock import ManualClock
@@ -14,38 +14,38 @@ SPENT_MAX = 200
 
 
 class Strays:
-    """Remembers what was told, and makes of it what a batch may hold besides."""
+    """Remembers delivered messages, and makes stray messages out of them for other batches."""
 
-    def __init__(self, witness: Witness, clock: ManualClock, random: Random, disorder: Disorder) -> None:
+    def __init__(self, witness: Witness, clock: ManualClock, random: Random, fault_rates: FaultRates) -> None:
         self._witness = witness
         self._clock = clock
         self._random = random
-        self._disorder = disorder
+        self._fault_rates = fault_rates
         self._spent: list[Envelope] = []
 
-    def was_told(self, envelope: Envelope) -> None:
-        """It may come again, unless it is a start whose name nobody else has: that is promised to come once."""
+    def remember(self, envelope: Envelope) -> None:
+        """Remember a delivered message, unless it starts an unnamed execution: a client sends that only once."""
         if envelope.new is None or not envelope.new.name_is_unique:
             self._spent.append(envelope)
 
-    def some(self) -> list[Parcel]:
-        """Mostly nothing."""
-        duplicate = self._duplicate() if self._random.random() < self._disorder.duplicate else None
-        premature = self._premature() if self._random.random() < self._disorder.premature else None
+    def draw(self) -> list[Parcel]:
+        """Stray messages for a batch; usually none."""
+        duplicate = self._duplicate() if self._random.random() < self._fault_rates.duplicate else None
+        premature = self._premature() if self._random.random() < self._fault_rates.premature else None
         return [parcel for parcel in (duplicate, premature) if parcel is not None]
 
     def _duplicate(self) -> Parcel | None:
-        """Something that has been told already; a report only where it cannot mean a later attempt."""
+        """An earlier message again. A report is repeated only where it cannot settle a later attempt."""
         if not self._spent:
             return None
         self._spent = self._spent[-SPENT_MAX:]
         envelope = self._random.choice(self._spent)
         if isinstance(envelope.message, TaskReported):
-            return None  # clients send theirs again by themselves
+            return None  # simulated clients repeat these themselves
         return Parcel(envelope, is_harmless=not isinstance(envelope.message, Continue))
 
     def _premature(self) -> Parcel | None:
-        """A timer, a deadline or a loss that is none yet."""
+        """A timer, deadline or loss that is not due."""
         if not self._witness.runs:
             return None
         execution = self._random.choice(self._witness.all).execution
@@ -61,12 +61,12 @@ class Strays:
 
 
 def may_come_twice(envelope: Envelope) -> bool:
-    """Whether another node may tell the same at the same time."""
+    """Whether another node may send the same message at the same time."""
     return envelope.new is None and envelope.settles is None and not isinstance(envelope.message, TaskReported)
 
 
 def old_reports_apart(parcels: list[Parcel]) -> list[Parcel]:
-    """A copy of a report that can mean a later attempt, should one begin in this very batch, is left out."""
+    """Leave out copies of a report that could settle a later attempt, if that attempt begins in this batch."""
     told = [parcel for parcel in parcels if not is_old_report(parcel)]
     ids = {parcel.item.execution_id for parcel in told if isinstance(parcel.item, Envelope)}
     for parcel in parcels:
@@ -76,10 +76,10 @@ def old_reports_apart(parcels: list[Parcel]) -> list[Parcel]:
 
 
 def is_redrive(parcel: Parcel) -> bool:
-    """Whether it redrives an execution: what that has kept is read in the same transaction."""
+    """Whether it redrives an execution. The rows that the execution has kept are read in the same transaction."""
     return isinstance(parcel.item, Envelope) and parcel.item.redrive is not None
 
 
 def is_old_report(parcel: Parcel) -> bool:
-    """Whether it reports once more what was settled; if another attempt begins first, it would mean that one."""
+    """Whether it repeats a settled report. If another attempt begins first, the report would settle that one."""
     return parcel.is_harmless and isinstance(parcel.item, Envelope) and isinstance(parcel.item.message, TaskReported)

@@ -1,4 +1,4 @@
-"""A short run of the simulation: under disorder, random flows come to what the reference says; mistakes are found."""
+"""A short run of the simulation: under faults, random flows end as the reference says, and planted bugs are found."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -20,13 +20,13 @@ from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.schema.tables import executions
 from tests.simulation import schedules as ticks
 from tests.simulation.case import CASES_PER_WORLD
-from tests.simulation.disorder import CALM, EAGER, Disorder
+from tests.simulation.fault_rates import CALM, EAGER, FaultRates
 from tests.simulation.report import run_worlds
 
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """That batches fail and are taken apart is the point, and no news."""
+    """Silence the log: batches that fail and are split are expected here."""
     logger = logging.getLogger("flowserver")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -34,7 +34,7 @@ def quiet() -> Iterator[None]:
     logger.setLevel(before)
 
 
-def test_disorder_changes_no_result() -> None:
+def test_injected_faults_change_no_result() -> None:
     summary = run_worlds(6, range(2), share=0.3)
     assert summary.failure is None, summary.failure
     assert summary.executions > CASES_PER_WORLD / 2
@@ -58,30 +58,30 @@ def test_a_seed_replays_exactly() -> None:
     assert str(one) == str(other)
 
 
-def test_where_nothing_goes_wrong_nothing_is_repaired() -> None:
+def test_a_run_without_faults_repairs_nothing() -> None:
     summary = run_worlds(5, range(1), CALM, share=0.2)
     assert summary.failure is None, summary.failure
     assert summary.counts["lost calls"] == 0
 
 
 @pytest.mark.parametrize("limits", [Limits(events_max=25), Limits(live_scopes_max=4), Limits(step_data_bytes_max=120)])
-def test_every_limit_ends_an_execution_in_good_order(limits: Limits) -> None:
-    """What the reference does not know of; what must hold after every commit must hold all the same."""
+def test_every_limit_ends_an_execution_cleanly(limits: Limits) -> None:
+    """The reference knows no limits, but all checks after every commit apply."""
     summary = run_worlds(4, range(1), EAGER, limits=limits, share=0.1)
     assert summary.failure is None, summary.failure
     assert summary.counts["FnF.RuntimeError"] > 5
 
 
-# Mistakes that the simulation must find
+# Bugs that the simulation must find
 
 
-def _forget_the_fence(patch: pytest.MonkeyPatch) -> None:
+def _skip_the_version_check(patch: pytest.MonkeyPatch) -> None:
     fence = update(executions).where(executions.c.execution_id == saving.bindparam("b_id"))
     fence = fence.where(saving.bindparam("b_version", type_=executions.c.version.type) > 0)
     patch.setattr(saving, "_UPDATE_HEADER", fence.values({executions.c.version: saving.literal_column("version + 1")}))
 
 
-def _forget_the_lease(patch: pytest.MonkeyPatch) -> None:
+def _skip_the_lease_check(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Batch, "_is_leased", lambda *_: True)
 
 
@@ -94,14 +94,14 @@ def _drop_lost_calls(patch: pytest.MonkeyPatch) -> None:
         return original(self, envelope)
 
     patch.setattr(Batch, "_tell", tell)
-    patch.setattr(ticks, "SCHEDULES", 0)  # a world with ticks ahead goes on for long before it is said to be stuck
+    patch.setattr(ticks, "SCHEDULES", 0)  # a world whose ticks are in the future runs long before it counts as stuck
 
 
 def _skip_clear_callback(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(batch, "clear_callback", lambda *_: None)
 
 
-def _lose_more(patch: pytest.MonkeyPatch) -> None:
+def _lose_continuations(patch: pytest.MonkeyPatch) -> None:
     original = Batch.run
 
     def run(self: Batch, items: Any) -> Any:
@@ -124,16 +124,16 @@ def _lose_a_scope(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(saving, "_save_scopes", save)
 
 
-def _keep_no_touched_scope(patch: pytest.MonkeyPatch) -> None:
+def _keep_no_changed_scope(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(kept_scopes, "_changed", lambda *_: iter(()))
 
 
-def _go_on_with_old_waits(patch: pytest.MonkeyPatch) -> None:
+def _resume_with_old_waits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(redriving, "take_kept", lambda *_: None)
 
 
-def _forget_the_turn(patch: pytest.MonkeyPatch) -> None:
-    """Two nodes decide on the same tick, and both count."""
+def _skip_the_turn_check(patch: pytest.MonkeyPatch) -> None:
+    """Two nodes decide on the same tick, and both start it."""
     statement = update(schedules).where(schedules.c.schedule_id == bindparam("b_id"))
     patch.setattr(turns, "_SAVE", statement.where(bindparam("b_version", type_=Integer()) >= 0))
     patch.setattr(Batch, "_takes_turn", _take_any_turn)
@@ -149,24 +149,24 @@ def _never_retry(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mistake", "disorder"),
+    ("plant_bug", "fault_rates"),
     [
-        (_forget_the_fence, None),
-        (_forget_the_lease, None),
+        (_skip_the_version_check, None),
+        (_skip_the_lease_check, None),
         (_drop_lost_calls, None),
         (_skip_clear_callback, None),
-        (_forget_the_turn, None),
-        (_lose_more, CALM),
+        (_skip_the_turn_check, None),
+        (_lose_continuations, CALM),
         (_lose_a_scope, None),
         (_never_retry, CALM),
-        (_keep_no_touched_scope, None),
-        (_go_on_with_old_waits, None),
+        (_keep_no_changed_scope, None),
+        (_resume_with_old_waits, None),
     ],
 )
-def test_a_mistake_is_found_and_told_with_its_seed(
-    mistake: Callable[[pytest.MonkeyPatch], None], disorder: Disorder | None, monkeypatch: pytest.MonkeyPatch
+def test_a_bug_is_reported_with_its_seed(
+    plant_bug: Callable[[pytest.MonkeyPatch], None], fault_rates: FaultRates | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mistake(monkeypatch)
-    story = run_worlds(3, range(16), disorder, share=0.2).failure
+    plant_bug(monkeypatch)
+    story = run_worlds(3, range(16), fault_rates, share=0.2).failure
     assert story is not None
     assert "python -m tests.simulation --seed 3 --only" in story

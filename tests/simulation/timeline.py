@@ -1,4 +1,4 @@
-"""How time goes on: never by itself, but to what is due next, or a little further."""
+"""Simulated time: it moves only to the next instant at which something is due, or slightly further."""
 
 from collections.abc import Sequence
 from random import Random
@@ -13,7 +13,7 @@ from tests.simulation.witness import Witness
 from tests.support.clock import ManualClock
 
 FAR_MS = 50_000_000
-"""Nothing but deadlines is as far away as that."""
+"""Only deadlines are further away than this."""
 
 
 class Timeline:
@@ -25,8 +25,8 @@ class Timeline:
         self._witness = witness
         self._random = random
 
-    def go_on(self, nodes: Sequence[Node]) -> bool:
-        """Go to the next instant at which something is due, or a little further; False if that is far away."""
+    def advance(self, nodes: Sequence[Node]) -> bool:
+        """Advance to the next instant at which something is due, or slightly further. False if that is too far away."""
         ms = self._next_due() - self._clock.now_ms()
         if ms > FAR_MS:
             return False
@@ -38,14 +38,14 @@ class Timeline:
         return True
 
     def fire_overdue(self, nodes: Sequence[Node]) -> bool:
-        """Whatever a node left to another, or what was due as soon as it was stored; whether there was any."""
+        """Process what a node left to another, or what was already due when stored. Returns whether there was any."""
         self._clock.advance(seconds=2)
         for node in nodes:
             self._fire(node)
         return any(node.inbox for node in nodes)
 
-    def go_far(self, nodes: Sequence[Node]) -> None:
-        """Go to the next deadline, however far that is."""
+    def advance_to_deadline(self, nodes: Sequence[Node]) -> None:
+        """Advance to the next deadline, however distant."""
         self._clock.advance(ms=self._next_due() - self._clock.now_ms())
         for node in nodes:
             self._fire(node)
@@ -62,7 +62,9 @@ class Timeline:
                 node.send(envelope)
 
     def _may_fire(self, envelope: Envelope) -> bool:
-        """Not the time limit of an attempt that will be answered: how long that takes is nobody's to say here."""
+        """Whether the message may fire. The time limit of an attempt that will be answered may not: answers arrive in
+        any order.
+        """
         message = envelope.message
         if not isinstance(message, TimerFired):
             return True

@@ -1,4 +1,4 @@
-"""Sees every durable commit and checks what it made of each execution, at once and at the end."""
+"""Checks each execution after every durable commit, and again at the end."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,22 +25,22 @@ from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import executions, finished_items, histories, kept_items, kept_scopes, scopes
 from tests.simulation.case import Case
 from tests.simulation.disk import Disk
-from tests.simulation.folding import check_folded, check_header
 from tests.simulation.functions import SUB, Answer, event_text
+from tests.simulation.history_check import check_header, check_history
 from tests.simulation.reference import Call, Expected
 from tests.support.invariants import History, check_counters, check_document_bytes, check_end, check_wait
 from tests.support.world import callee_of, whole
 
 EVENTS_MAX = 1_000_000
 REDRIVES_MAX = 3
-"""How often one execution is redriven: most fail again in the same way."""
+"""The most redrives of one execution: most fail again in the same way."""
 
 WaitKey = tuple[str, int, int]
 """(execution_id, scope_id, wait_id): one attempt of one task."""
 
 
-class Wrong(BaseException):
-    """Something does not hold, of one execution if `run` is told. Not an Exception: the engine must not handle it."""
+class Violation(BaseException):
+    """A check failed, for one execution if `run` is given. Not an `Exception`: the engine must not handle it."""
 
     def __init__(self, what: str, run: "Run | None" = None) -> None:
         super().__init__(what)
@@ -49,7 +49,7 @@ class Wrong(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class DeliveredMessage:
-    """One message to an execution, and how many events it had before the batch."""
+    """One message to an execution, and the number of the execution's events before the batch."""
 
     commit: int
     node_id: str
@@ -60,7 +60,7 @@ class DeliveredMessage:
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt of a task as its order says, and what comes of it."""
+    """One attempt of a task as ordered, and its answer."""
 
     callee: str
     answer: Answer
@@ -70,7 +70,7 @@ class Attempt:
 
 @dataclass(slots=True)
 class Run:
-    """One execution as its commits tell it."""
+    """One execution as its commits describe it."""
 
     case: Case
     expected: Expected
@@ -81,9 +81,9 @@ class Run:
     events: list[Event] = field(default_factory=list)
     calls: Counter[Call] = field(default_factory=Counter)
     waits: dict[str, list[int]] = field(default_factory=dict)
-    """By idempotency key the attempts' wait ids: their place is the number of the retry."""
+    """By idempotency key, the wait ids of the attempts; the index is the number of the retry."""
     orders: dict[str, int] = field(default_factory=dict)
-    """By idempotency key the last attempt number."""
+    """By idempotency key, the last attempt number."""
     log: list[DeliveredMessage] = field(default_factory=list)
     commits: int = 0
     is_silenced: bool = False
@@ -100,20 +100,20 @@ class Witness:
         self.runs: dict[str, Run] = {}
         self.all: list[Run] = []
         self.interruptible: list[Run] = []
-        """Executions that something from outside will end, unless they end before."""
+        """Executions that will be interrupted, unless they end first."""
         self.attempts: dict[WaitKey, Attempt] = {}
         self.redrivable: list[Run] = []
-        """Executions that have ended without success; some may run again already."""
+        """Executions that have ended without success. Some may be running again."""
         self.running = 0
         self.commits = 0
         self.turns = 0
         self.node_id = ""
-        """Whose transaction is under way."""
+        """The node whose transaction is under way."""
         self.cases: dict[str, Case] = {}
-        """Of executions that may yet be started, by execution id."""
+        """By execution id, the cases of executions that may still be started."""
 
     def committed(self, items: Sequence[Item], result: BatchResult) -> None:
-        """A batch is durable; raises Wrong."""
+        """Check a durable batch; raises Violation."""
         self.commits += 1
         before = {changes.stored.execution.execution_id: 0 for changes in result.changes}
         for execution_id in before:
@@ -122,11 +122,11 @@ class Witness:
         for changes in result.changes:
             self._follow(changes)
         self._note(items, result, before)
-        self._check_told(items, result)
+        self._check_reported(items, result)
         self.check_none_stuck()
 
     def is_silenced(self, execution_id: str) -> bool:
-        """Whether nothing but its deadline may reach the execution any more."""
+        """Whether only its deadline may still reach the execution."""
         run = self.runs.get(execution_id)
         return run is not None and run.is_silenced and run.execution.is_running
 
@@ -140,7 +140,7 @@ class Witness:
             if self._random.random() < self._deep_check:
                 self.check_rows(run)
         except AssertionError as error:
-            raise Wrong(str(error) or "see the assertion", run) from error
+            raise Violation(str(error) or "see the assertion", run) from error
 
     def _begin(self, changes: Changes) -> Run:
         execution = changes.stored.execution
@@ -160,7 +160,7 @@ class Witness:
         assert run.commits == 0 or run.execution.is_running or changes.is_redriven, "an ended execution changed"
         if changes.is_redriven:
             self._redriven(run)
-        assert changes.stored.version == run.commits, "somebody else's commit was overwritten"
+        assert changes.stored.version == run.commits, "another node's commit was overwritten"
         run.execution = replace(execution, scopes={key: replace(scope) for key, scope in execution.scopes.items()})
         run.commits += 1
         events = [whole(event) for event in changes.events]
@@ -177,7 +177,7 @@ class Witness:
                 self.redrivable.append(run)
 
     def _redriven(self, run: Run) -> None:
-        """It runs again; its retries count from zero, and what silenced it is over."""
+        """The execution runs again: its retries count from zero, and messages reach it again."""
         assert run.execution.status is not Status.SUCCEEDED
         self.running += 1
         run.redrives += 1
@@ -185,7 +185,7 @@ class Witness:
         run.is_silenced = False
 
     def _check_commands(self, run: Run, changes: Changes) -> None:
-        """Calls are ordered for waits that stand and dropped for waits that are over."""
+        """Calls are ordered only for current waits, and dropped only for waits that are over."""
         commands, execution = changes.commands, run.execution
         cancelled = {(each.scope_id, each.wait_id) for each in commands if isinstance(each, CancelInvocation)}
         scopes = execution.scopes.values()
@@ -208,7 +208,7 @@ class Witness:
         assert reports == int(not execution.is_running and execution.callback_token is not None)
 
     def _register(self, run: Run, call: InvokeTask) -> None:
-        """An order: the attempts of one entry of a step share a key, and their numbers rise."""
+        """Record an order. The attempts of one entry of a step share a key, and their numbers rise."""
         key = call.idempotency_key
         assert call.attempt > run.orders.get(key, 0), f"attempt {call.attempt} of {key} is ordered twice"
         run.orders[key] = call.attempt
@@ -228,13 +228,13 @@ class Witness:
         for item, answer in zip(items, result.answers, strict=True):
             if isinstance(item, Envelope) and (run := self.runs.get(item.execution_id)) is not None:
                 if answer.kind is ReceiptKind.PARKED:
-                    raise Wrong(f"{item} parked its execution", run)
+                    raise Violation(f"{item} parked its execution", run)
                 first = before.get(item.execution_id, len(run.events))
                 run.log.append(DeliveredMessage(self.commits, self.node_id, item.message, answer.kind, first))
                 self.turns += 1
 
-    def _check_told(self, items: Sequence[Item], result: BatchResult) -> None:
-        """Who has told of its end is not told to tell it again."""
+    def _check_reported(self, items: Sequence[Item], result: BatchResult) -> None:
+        """An execution whose end was reported must not be due for another report."""
         told = {
             item.settles: self.runs[item.settles]
             for item, answer in zip(items, result.answers, strict=True)
@@ -245,12 +245,12 @@ class Witness:
                 due = {each.execution_id for each in due_callbacks(connection, EVENTS_MAX)}
             for execution_id, run in told.items():
                 if execution_id in due:
-                    raise Wrong("its end was told, and will be told again", run)
+                    raise Violation("its end was reported, and is due to be reported again", run)
 
     # Deeper
 
     def check_rows(self, run: Run) -> None:
-        """What is stored is what is in memory, and follows from the stored history."""
+        """The rows equal the state in memory, and follow from the stored history."""
         execution = run.execution
         with self._disk.read() as connection:
             found, broken = load_executions(connection, [execution.execution_id])
@@ -264,13 +264,13 @@ class Witness:
         assert stored.execution == replace(execution, output=None, error=None, cause=None, failed_step=None), (
             "memory and rows differ"
         )
-        assert events == run.events, "the history is not what was told"
+        assert events == run.events, "the stored history differs from the committed events"
         for scope in execution.scopes.values():
             check_wait(execution, scope)
-        check_folded(execution, events)
+        check_history(execution, events)
 
     def check_none_stuck(self) -> None:
-        """Invariant 3, asked of all rows at once. Sub-flows that are only answered for have no execution."""
+        """Invariant 3, checked for all rows at once. Simulated sub-flows have no execution."""
         with self._disk.read() as connection:
             found = connection.execute(select(violations)).all()
         for row in found:
@@ -278,26 +278,26 @@ class Witness:
             scope = run.execution.scopes.get(row.scope_id)
             attempt = None if scope is None else self.attempts.get((row.execution_id, scope.scope_id, scope.wait_id))
             if row.rule != "child" or attempt is None or attempt.is_real_child:
-                raise Wrong(f"invariant {row.rule}: {row.detail}", run)
+                raise Violation(f"invariant {row.rule}: {row.detail}", run)
 
     # The end
 
     def check_all_ended(self, compares: bool) -> None:
-        """Every execution is over, nothing of it is left behind, and its result is the oracle's."""
+        """Every execution has ended, left no rows behind, and has the result that the reference expects."""
         kept, told = self._read_all()
         assert kept.keys() == self.runs.keys()
         for execution_id, run in self.runs.items():
             try:
                 row = kept[execution_id]
                 assert row.status == str(run.execution.status) != str(Status.RUNNING), "it has not ended"
-                assert not row.callback_due, "nobody was told of its end"
+                assert not row.callback_due, "its end was not reported"
                 assert (row.version, row.parked_error) == (run.commits, None)
-                assert told[execution_id] == run.events, "the history is not what was told"
+                assert told[execution_id] == run.events, "the stored history differs from the committed events"
                 check_header(run.execution, run.events[-1])
                 if compares and not run.is_silenced and run.execution.status is not Status.STOPPED:
                     _compare(run)
             except AssertionError as error:
-                raise Wrong(str(error) or "see the assertion", run) from error
+                raise Violation(str(error) or "see the assertion", run) from error
 
     def _read_all(self) -> tuple[dict[str, Any], dict[str, list[Event]]]:
         """All headers by id, and all histories."""
@@ -327,8 +327,8 @@ def _compare(run: Run) -> None:
     assert (execution.status, execution.output) == (Status.SUCCEEDED, expected.output)
     if execution.redrive_count:
         return
-    assert _entered(run.events) == expected.entered, "other steps were entered than should be"
-    assert run.calls == expected.calls, "other calls were made than should be"
+    assert _entered(run.events) == expected.entered, "other steps were entered than expected"
+    assert run.calls == expected.calls, "other calls were made than expected"
 
 
 def _entered(events: Iterable[Event]) -> Counter[str]:

@@ -1,6 +1,6 @@
 """A world: many executions and two nodes over one database, from the first start to the last end.
 
-Its number and seed decide everything: which node works next, on what, and what goes wrong.
+Its number and seed determine everything: which node works next, on what, and which faults happen.
 """
 
 from collections import Counter
@@ -29,27 +29,27 @@ from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
 from tests.simulation import leases
 from tests.simulation.case import NOW_MS, Plan, make_cases
 from tests.simulation.disk import Disk
-from tests.simulation.disorder import Crash, Disorder, Fault
-from tests.simulation.losses import Losses
+from tests.simulation.environment import Environment, Request
+from tests.simulation.expected_losses import ExpectedLosses
+from tests.simulation.fault_rates import Crash, Fault, FaultRates
 from tests.simulation.node import Node, Parcel, Tokens
-from tests.simulation.outside import Outside, Request
 from tests.simulation.schedules import Schedules
 from tests.simulation.strays import Strays, is_old_report, is_redrive, may_come_twice, old_reports_apart
 from tests.simulation.timeline import Timeline
-from tests.simulation.witness import Witness, Wrong
+from tests.simulation.witness import Violation, Witness
 from tests.support.clock import ManualClock
 
 BUSY = 250
-"""How many parcels make two nodes busy: no more executions are started, and time stands still."""
+"""The number of parcels at which the nodes count as busy: no more executions start, and time does not advance."""
 
 TAKEN = (1, 8, 64, 200, 200, 200, 200, 200)
-"""How many parcels a batch may take."""
+"""The largest number of parcels in a batch."""
 
 MADE_BYTES_MAX = (500, 5_000, MADE_BYTES)
-"""How much a node's batches make before what is left of their items waits for another."""
+"""The work at which a node's batch stops and leaves its remaining items to another batch."""
 
 SMALL = 8
-"""How many parcels a batch takes at most if it will be taken apart."""
+"""The largest number of parcels in a batch that is to be split."""
 
 HARMLESS = (
     ReceiptKind.STALE,
@@ -64,12 +64,14 @@ ROUNDS_MAX = 20_000
 
 
 class World:
-    """One world under way."""
+    """One running world."""
 
     def __init__(
-        self, plan: Plan, disk: Disk, disorder: Disorder, *, compares: bool = True, share: float = 1.0
+        self, plan: Plan, disk: Disk, fault_rates: FaultRates, *, compares: bool = True, share: float = 1.0
     ) -> None:
-        """Compared with the oracle or not; a share of the cases makes a shorter world, but another one."""
+        """`compares`: whether outcomes are compared with the reference. A `share` below 1 makes a shorter, different
+        world.
+        """
         self.plan = plan
         self.disk = disk
         self.clock = ManualClock(NOW_MS)
@@ -77,22 +79,22 @@ class World:
         self.counts: Counter[str] = Counter()
         self.faults: list[str] = []
         self._random = Random(f"{plan.seed}+{plan.number}")
-        self._disorder = disorder
+        self._fault_rates = fault_rates
         self._compares = compares
-        self._cases = list(make_cases(plan, disorder.interruption, share))
+        self._cases = list(make_cases(plan, fault_rates.interruption, share))
         self._tokens = Tokens(b"the simulation's key")
-        self.witness = Witness(disk, self._random, disorder.deep_check)
-        self._outside = Outside(self.witness, self.clock, plan.limits, self._tokens, self._random, disorder)
-        self._strays = Strays(self.witness, self.clock, self._random, disorder)
+        self.witness = Witness(disk, self._random, fault_rates.deep_check)
+        self._environment = Environment(self.witness, self.clock, plan.limits, self._tokens, self._random, fault_rates)
+        self._strays = Strays(self.witness, self.clock, self._random, fault_rates)
         self._timeline = Timeline(disk, self.clock, self.witness, self._random)
-        self._losses = Losses()
+        self._losses = ExpectedLosses()
         self._names = count(1)
         self._dying: list[str] = []
-        """Crashed, and nobody has noticed yet."""
+        """Crashed nodes whose crash has not been detected yet."""
         self._nodes: list[Node] = []
 
     def run(self) -> None:
-        """From the first start to the last end; raises AssertionError with what is wrong."""
+        """Run to the last end; raises AssertionError with the cause."""
         self._begin()
         for _ in range(ROUNDS_MAX):
             if self._is_over():
@@ -113,7 +115,7 @@ class World:
         self._schedules = Schedules(self.plan, self.disk, self.witness, self._random)
         self._nodes = [self._new_node(), self._new_node()]
         for case in self._cases:
-            self._outside.start(case)
+            self._environment.start(case)
 
     def _new_node(self) -> Node:
         node = Node(self, leases.NumberedLease(lambda: f"n{next(self._names)}"))
@@ -122,22 +124,22 @@ class World:
 
     # What nodes need
 
-    def workshop(self, lease: Lease, definitions: DefinitionCache) -> BatchContext:
+    def batch_context(self, lease: Lease, definitions: DefinitionCache) -> BatchContext:
         warm = ExecutionCache(self.plan.limits.cached_executions_bytes_max)
-        workshop = BatchContext(
+        batch_context = BatchContext(
             self.clock, self.plan.limits, self.plan.missing_source, self._tokens, lease, definitions, warm
         )
-        made_bytes_max = self._random.choice(MADE_BYTES_MAX) if self._disorder.faults else MADE_BYTES
-        return replace(workshop, made_bytes_max=made_bytes_max)
+        made_bytes_max = self._random.choice(MADE_BYTES_MAX) if self._fault_rates.faults else MADE_BYTES
+        return replace(batch_context, made_bytes_max=made_bytes_max)
 
     def dispatcher(self, lease: Lease) -> Dispatcher:
-        return self._outside.dispatcher(lease)
+        return self._environment.dispatcher(lease)
 
     def call(self, node: Node, caller: Caller, command: InvokeTask) -> Parcel:
-        return self._outside.call(node, caller, command)
+        return self._environment.call(node, caller, command)
 
     def is_cancelled(self) -> bool:
-        return not self._chance(self._disorder.uncancelled)
+        return not self._chance(self._fault_rates.uncancelled)
 
     # A round
 
@@ -148,16 +150,16 @@ class World:
         node = self._random.choice(self._nodes)
         if not node.inbox:
             node = self._other(node)
-        if self._chance(0.5 if self._losses.shaken else self._disorder.sweep):
+        if self._chance(0.5 if self._losses.needs_sweep else self._fault_rates.sweep):
             self._sweep(only_own_share=self._chance(0.5))
         if self._waiting() < BUSY and self._chance(0.2):
-            self._timeline.go_on(self._nodes)
+            self._timeline.advance(self._nodes)
         if not node.inbox:
             self._idle()
         else:
-            if self._chance(self._disorder.declared_dead):
+            if self._chance(self._fault_rates.declared_dead):
                 self._declare_dead(node)
-            self._step(node, conflict=self._chance(self._disorder.conflict))
+            self._step(node, conflict=self._chance(self._fault_rates.conflict))
 
     def _waiting(self) -> int:
         return sum(len(node.inbox) for node in self._nodes)
@@ -166,13 +168,13 @@ class World:
         return self._nodes[1 - self._nodes.index(node)]
 
     def _hand_over_requests(self) -> None:
-        """Clients reach one of the nodes, some later than others."""
-        waiting, self._outside.requests = self._outside.requests, []
+        """Clients send their requests to one of the nodes, some later than others."""
+        waiting, self._environment.requests = self._environment.requests, []
         room = BUSY - self._waiting()
         for request in waiting:
             room -= request.is_start
             if (request.is_start and room < 0) or not self._chance(0.7):
-                self._outside.requests.append(request)
+                self._environment.requests.append(request)
                 continue
             parcel = request.make()
             if parcel is not None:
@@ -185,13 +187,13 @@ class World:
             assert kind is not ReceiptKind.REFUSED or "history" in answer.reason, answer.reason
             is_redriven_later = request.is_redrive and kind is ReceiptKind.NOT_NOW
             if answer is None or isinstance(answer, Exception) or is_redriven_later:
-                self._outside.requests.append(request)
+                self._environment.requests.append(request)
 
         parcel.then = again
         parcel.lost = again
 
     def _step(self, node: Node, *, conflict: bool = False) -> None:
-        """One batch of the node, from its loading to what follows its commit."""
+        """One batch of the node, from loading to the work after its commit."""
         parcels = self._take(node, SMALL if conflict else BATCH_MAX)
         if not parcels:
             return
@@ -214,7 +216,7 @@ class World:
             node.committed(result)
             answers += result.answers
         if len(results) > 1 or isinstance(answers[0], Exception):
-            self._losses.shake(parcels)
+            self._losses.suspect(parcels)
         for parcel, answer in zip(parcels, answers, strict=False):
             self._answer(node, parcel, answer)
         left = parcels[len(answers) :]
@@ -223,19 +225,19 @@ class World:
 
     def _answer(self, node: Node, parcel: Parcel, answer: Any) -> None:
         item = parcel.item
-        assert not isinstance(answer, IntegrityError), f"{item} is refused, though only the moment was wrong"
+        assert not isinstance(answer, IntegrityError), f"{item} must be refused for its timing only"
         is_foreign = isinstance(item, Envelope) and item.lease not in (None, node.lease.node_id)
         if (parcel.is_harmless or is_foreign) and not isinstance(answer, Exception):
             assert answer.kind in HARMLESS, f"{item} had an effect: {answer.kind}"
         elif isinstance(parcel.item, Envelope) and not isinstance(answer, Exception):
-            self._strays.was_told(parcel.item)
+            self._strays.remember(parcel.item)
         if parcel.then is not None:
             parcel.then(answer)
         elif isinstance(answer, Exception):
-            self._losses.shake([parcel])
+            self._losses.suspect([parcel])
 
     def _take(self, node: Node, at_most: int) -> list[Parcel]:
-        """What the node's next batch holds, in any order, with some that should not be there."""
+        """The contents of the node's next batch, in random order, with some stray messages."""
         inbox: list[Parcel] = node.inbox
         taken: list[Parcel] = []
         for _ in range(min(self._random.choice(TAKEN), at_most, len(inbox))):
@@ -246,20 +248,20 @@ class World:
                 parcel.item, parcel.open = parcel.open(), None
             if parcel.item is not None and self._is_admitted(parcel):
                 taken.append(parcel)
-            taken += self._strays.some()
+            taken += self._strays.draw()
         return old_reports_apart(taken)
 
     def _is_admitted(self, parcel: Parcel) -> bool:
-        """Nothing but its deadline reaches an execution that is silenced."""
+        """Whether the parcel may reach its execution. A silenced execution gets only its deadline."""
         if not isinstance(parcel.item, Envelope) or isinstance(parcel.item.message, DeadlineReached):
             return True
         if not self.witness.is_silenced(parcel.item.execution_id):
             return True
-        self._losses.excuse(parcel)
+        self._losses.withheld(parcel)
         return False
 
     def _commit_in_between(self, node: Node, items: list[Any]) -> None:
-        """The other node commits after this one has loaded: what it says of these executions counts, not this."""
+        """Let the other node commit after this one has loaded. The other commit counts."""
         ids = [item.execution_id for item in items if isinstance(item, Envelope) and item.new is None]
         with self.disk.read() as connection:
             early = load_executions(connection, ids)
@@ -275,9 +277,9 @@ class World:
 
     def _next_fault(self, items: int) -> Fault:
         dice = self._random.random()
-        for fault, share in self._disorder.faults:
+        for fault, share in self._fault_rates.faults:
             if fault in (Fault.LOST, Fault.DURABLE):
-                dice -= share * min(1, self._disorder.large / max(items, 1))
+                dice -= share * min(1, self._fault_rates.large / max(items, 1))
             else:
                 dice -= share
             if dice < 0:
@@ -286,10 +288,10 @@ class World:
         return Fault.NONE
 
     def _crash(self, node: Node, taken: list[Parcel], crash: Crash) -> None:
-        """The node is no more, with all it knew; another comes in its place."""
+        """The node crashes and loses its memory; a new node replaces it."""
         self.faults.append(f"commit {self.witness.commits}: {node.lease.node_id}: {crash.args[0].value}")
         parcels = [*taken, *node.inbox]
-        self._losses.shake(parcels)
+        self._losses.suspect(parcels)
         self._losses.lose_calls(node)
         self._nodes[self._nodes.index(node)] = self._new_node()
         self._dying.append(node.lease.node_id)
@@ -298,7 +300,7 @@ class World:
                 parcel.lost()
 
     def _declare_dead(self, node: Node) -> None:
-        """The node lives, but the other has not heard of it, and takes its calls over."""
+        """The other node declares this running node dead and takes over its calls."""
         self.counts["taken for dead"] += 1
         self.faults.append(f"commit {self.witness.commits}: {node.lease.node_id} is taken for dead")
         self._losses.lose_calls(node)
@@ -306,16 +308,16 @@ class World:
         if self._chance(0.5):
             self._judge(self._other(node).sweep(only_own_share=self._chance(0.5)))
 
-    def _bury(self) -> None:
-        """Those that crashed are noticed."""
+    def _detect_crashes(self) -> None:
+        """The crashed nodes are detected."""
         for node_id in self._dying:
             leases.declare_dead(self.disk, node_id)
         self._dying.clear()
 
     def _sweep(self, *, only_own_share: bool = False) -> bool:
-        """Both nodes look for what was left undone; whether they found something."""
-        self._bury()
-        self._losses.shaken = False
+        """Both nodes look for lost work. Returns whether they found any."""
+        self._detect_crashes()
+        self._losses.needs_sweep = False
         found = False
         for node in self._nodes:
             found |= self._judge(node.sweep(only_own_share=only_own_share))
@@ -327,29 +329,29 @@ class World:
     # Time
 
     def _idle(self) -> None:
-        """Nothing is on its way: look for what was lost, else let time go by."""
-        if self._outside.requests:
+        """All inboxes are empty: look for lost work, or else let time pass."""
+        if self._environment.requests:
             return
-        if self._losses.shaken or self._losses:
-            self._lost_and_found()
-        if self._losses.shaken or self._outside.requests or any(node.inbox for node in self._nodes):
+        if self._losses.needs_sweep or self._losses:
+            self._recover_losses()
+        if self._losses.needs_sweep or self._environment.requests or any(node.inbox for node in self._nodes):
             return
-        if self._timeline.go_on(self._nodes) or self._timeline.fire_overdue(self._nodes):
+        if self._timeline.advance(self._nodes) or self._timeline.fire_overdue(self._nodes):
             return
         for run in self.witness.all:
             if run.execution.is_running and not run.is_silenced:
-                raise Wrong("it is stuck", run)
-        self._timeline.go_far(self._nodes)
+                raise Violation("it is stuck", run)
+        self._timeline.advance_to_deadline(self._nodes)
 
-    def _lost_and_found(self) -> None:
-        """Two rounds, since a node suspects its own calls before it makes them again."""
+    def _recover_losses(self) -> None:
+        """Two rounds, because a node suspects its own calls before it makes them again."""
         for _ in range(3):
             self._sweep()
             while any(node.inbox for node in self._nodes):
                 self._step(self._random.choice(self._nodes))
-            if self._losses.shaken:
+            if self._losses.needs_sweep:
                 return
-        self._losses.made_good()
+        self._losses.recovered()
 
     # Ends
 
@@ -359,20 +361,20 @@ class World:
                 self.witness.interruptible.remove(run)
                 run.is_silenced = run.case.interruption == "silence" and run.execution.is_running
                 if run.case.interruption == "stop":
-                    self._outside.stop(run.execution.execution_id)
+                    self._environment.stop(run.execution.execution_id)
 
     def _redrive(self) -> None:
-        """Now and then an execution that has ended without success is to go on."""
+        """Now and then redrive an execution that has ended without success."""
         ended = self.witness.redrivable
-        if ended and self._chance(self._disorder.redrive):
+        if ended and self._chance(self._fault_rates.redrive):
             run = ended.pop(self._random.randrange(len(ended)))
             if not run.execution.is_running:
-                self._outside.redrive(run)
+                self._environment.redrive(run)
 
     def _is_over(self) -> bool:
-        if self.witness.running or self._outside.requests or any(node.inbox for node in self._nodes):
+        if self.witness.running or self._environment.requests or any(node.inbox for node in self._nodes):
             return False
-        if len(self.witness.runs) == 0 or self._schedules.are_left:
+        if len(self.witness.runs) == 0 or self._schedules.has_pending:
             return False
         for _ in range(3):
             self._sweep()

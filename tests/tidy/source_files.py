@@ -1,4 +1,4 @@
-"""The package's source files, parsed once, for the tests that read code instead of running it."""
+"""Source files, parsed once, for the tests that read code instead of running it."""
 
 import ast
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "flowserver"
+TESTS = ROOT / "tests"
 
 
 @dataclass(frozen=True)

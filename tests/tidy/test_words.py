@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.source_files import PACKAGE, ROOT, SourceFile, source_files
+from tests.tidy.source_files import PACKAGE, ROOT, TESTS, SourceFile, source_files
 
 NOT_OURS = re.compile(
     r"""\b(?:
@@ -53,21 +53,30 @@ CLEAN = (
 )
 """Folders of the package whose docstrings, comments and messages are clean. Add a folder when you have edited it."""
 
+CLEAN_TESTS = ("benchmarks", "chaos", "simulation")
+"""Folders of the tests whose docstrings, comments, messages and test names are clean."""
+
 LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical"}
+
+PLACES = (*(PACKAGE / place for place in CLEAN), *(TESTS / place for place in CLEAN_TESTS))
 
 NEWLINE = "\n"
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_pages_are_in_plain_english(page: Path) -> None:
     text = page.read_text("utf-8")
     assert found_in(FENCE.sub(_blank, text)) == []
 
 
-@pytest.mark.parametrize("place", CLEAN)
-def test_docstrings_are_in_plain_english(place: str) -> None:
-    files = source_files(PACKAGE / place)
+@pytest.mark.parametrize("place", PLACES, ids=_name)
+def test_docstrings_are_in_plain_english(place: Path) -> None:
+    files = source_files(place)
     assert files
     found = [
         f"{source.name}: {words}" for source in files for text in docstrings(source.tree) for words in found_in(text)
@@ -75,22 +84,33 @@ def test_docstrings_are_in_plain_english(place: str) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("place", CLEAN)
-def test_comments_and_messages_are_in_plain_english(place: str) -> None:
+@pytest.mark.parametrize("place", PLACES, ids=_name)
+def test_comments_and_messages_are_in_plain_english(place: Path) -> None:
     found = [
         f"{source.name}:{line}: {words}"
-        for source in source_files(PACKAGE / place)
+        for source in source_files(place)
         for line, text in (*comments(source), *messages(source.tree))
         for words in found_in(text)
     ]
     assert found == []
 
 
+@pytest.mark.parametrize("place", CLEAN_TESTS)
+def test_names_of_tests_are_in_plain_english(place: str) -> None:
+    found = [
+        f"{source.name}:{line}: {words}"
+        for source in source_files(TESTS / place)
+        for line, name in names_of_tests(source.tree)
+        for words in found_in(name)
+    ]
+    assert found == []
+
+
 def test_comments_and_messages_are_found() -> None:
-    text = "log.warning('a %s', 1)  # b\nraise ValueError(f'c {1}') from None\nother('d')\n"
+    text = "log.warning('a %s', 1)  # b\nraise ValueError(f'c {1}') from None\nassert x, 'd'\nother('e')\n"
     source = SourceFile(ROOT / "example.py", text, ast.parse(text))
     assert list(comments(source)) == [(1, "# b")]
-    assert sorted(messages(source.tree)) == [(1, "a %s"), (2, "c ")]
+    assert sorted(messages(source.tree)) == [(1, "a %s"), (2, "c "), (3, "d")]
 
 
 def found_in(text: str) -> list[str]:
@@ -113,13 +133,27 @@ def comments(source: SourceFile) -> Iterator[tuple[int, str]]:
 
 
 def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Each text of a log line, or of an error where it is raised, with its line."""
+    """Each text of a log line, an assertion, or an error where it is raised, with its line."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.Assert) and node.msg is not None:
+            yield from _texts(node.msg)
         call = node.exc if isinstance(node, ast.Raise) else node
         if isinstance(call, ast.Call) and (call is not node or _is_logging(call.func)):
-            for each in (each for argument in call.args for each in ast.walk(argument)):
-                if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                    yield each.lineno, each.value
+            for argument in call.args:
+                yield from _texts(argument)
+
+
+def names_of_tests(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The name of each test as words, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
+            yield node.lineno, node.name.replace("_", " ")
+
+
+def _texts(node: ast.expr) -> Iterator[tuple[int, str]]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Constant) and isinstance(each.value, str):
+            yield each.lineno, each.value
 
 
 def _is_logging(called: ast.expr) -> bool:

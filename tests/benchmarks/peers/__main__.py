@@ -1,12 +1,12 @@
 """`python -m tests.benchmarks.peers`: this server and a peer on the same machine, in the same minutes.
 
-(cd tests/benchmarks/peers && npm ci)
-python -m tests.benchmarks.peers
-python -m tests.benchmarks.peers --only W1,W4 --rounds 5 --partitions 2 --markdown table.md
+    (cd tests/benchmarks/peers && npm ci)
+    python -m tests.benchmarks.peers
+    python -m tests.benchmarks.peers --only W1,W4 --rounds 5 --partitions 2 --markdown table.md
 
-A shared machine's speed varies by half within minutes, so that figures of two days cannot be compared. Here each round
-runs a workload on both, one right after the other, with the order changing from round to round; what counts is the
-ratio within a round. Both are as durable as they come: every step on the disk before the next one starts.
+A shared machine's speed varies by half within minutes, so figures of two days cannot be compared. Here each round runs
+a workload on both servers, one right after the other, in alternating order; the result is the ratio within a round.
+Both are configured for the highest durability: every step is on disk before the next one starts.
 """
 
 import argparse
@@ -34,12 +34,12 @@ SHOWN = {
     "idle_cpu_percent": ("idle CPU, %", False),
     "restart_to_completed_seconds": ("restart to completed, s", False),
 }
-"""Figures of the table: their names there, and whether more is better."""
+"""Figures of the table: their labels, and whether more is better."""
 
 WORKLOAD_SECONDS = 180
 
 Round = tuple[Rows, Rows]
-"""What was measured of this server and of the peer in one round."""
+"""The figures of this server and of the peer in one round."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

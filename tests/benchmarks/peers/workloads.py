@@ -1,4 +1,4 @@
-"""W1 to W5 and one execution alone, as `tests.benchmarks.workloads` and `suspended` have them, against Restate."""
+"""W1 to W5 and one execution alone, as in `tests.benchmarks.workloads` and `suspended`, against Restate."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from tests.benchmarks.suspended import IDLE_SECONDS
 from tests.benchmarks.workloads import IN_FLIGHT
 
 WARM_UPS = 4
-"""How many times as much warm-up as the server itself has: the handlers' process compiles what is hot."""
+"""The warm-up in multiples of the server's own warm-up: the handlers' process compiles its hot code."""
 
 Numbers = Iterable[int]
 

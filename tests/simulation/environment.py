@@ -1,6 +1,6 @@
 """Everything outside the server: functions that are called, people with task tokens, clients that start and stop.
 
-Clients send again until somebody has answered them, perhaps to the other node.
+A client repeats a request until it is answered, possibly by the other node.
 """
 
 from collections.abc import Callable, Coroutine, Generator
@@ -27,7 +27,7 @@ from flowserver.machine.state import WaitKind
 from flowserver.store.executions.due import TaskKey
 from flowserver.store.flows import definition_id_of
 from tests.simulation.case import Case
-from tests.simulation.disorder import Disorder
+from tests.simulation.fault_rates import FaultRates
 from tests.simulation.functions import Answer
 from tests.simulation.node import Node, Parcel
 from tests.simulation.reference import STARTED
@@ -37,14 +37,14 @@ from tests.support.clock import ManualClock
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """What a client wants; `make` is asked at every try, and gives None once it is pointless."""
+    """A request of a client. `make` is called at every try, and returns None once the request is pointless."""
 
     make: Callable[[], Parcel | None]
     is_start: bool = False
     is_redrive: bool = False
 
 
-class Outside:
+class Environment:
     """The functions and clients of a world."""
 
     def __init__(
@@ -54,12 +54,12 @@ class Outside:
         limits: Limits,
         tokens: TaskTokens,
         random: Random,
-        disorder: Disorder,
+        fault_rates: FaultRates,
     ) -> None:
         self._witness = witness
         self._tokens = tokens
         self._random = random
-        self._disorder = disorder
+        self._fault_rates = fault_rates
         self._clock = clock
         self._limits = limits
         self.requests: list[Request] = []
@@ -67,7 +67,7 @@ class Outside:
     # Clients
 
     def start(self, case: Case) -> None:
-        """Somebody wants the case's execution started, once."""
+        """A client starts the case's execution, once."""
         tries = 0
 
         def make() -> Parcel:
@@ -84,11 +84,11 @@ class Outside:
         self.requests.append(Request(make, is_start=True))
 
     def stop(self, execution_id: str) -> None:
-        """Somebody wants the execution stopped."""
+        """A client stops the execution."""
         self.requests.append(Request(lambda: Parcel(Envelope(execution_id, Stop("Enough")))))
 
     def redrive(self, run: Run) -> None:
-        """Somebody wants an execution that has ended to go on, once."""
+        """A client redrives an execution that has ended, once."""
         execution_id, number = run.execution.execution_id, run.execution.redrive_count + 1
         definition_id = definition_id_of(run.case.flow_name, dump_json(run.case.definition))
         redrive = RedriveRequest(definition_id, len(run.events), f"{execution_id}.{number}")
@@ -100,20 +100,20 @@ class Outside:
         self.requests.append(Request(make, is_redrive=True))
 
     def _report(self, key: TaskKey, token: str, result: Result) -> None:
-        """Somebody reports with a task token. It is sent again only where it can mean no later attempt."""
+        """A person reports with a task token. The report is repeated only if it cannot settle a later attempt."""
         claim = self._tokens.read(token)
         assert claim is not None, "a function got a token that the server cannot read"
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
         self.requests.append(Request(lambda: self._report_parcel(key, message)))
 
     def _report_parcel(self, key: TaskKey, message: TaskReported) -> Parcel | None:
-        """The report, judged anew when a batch takes it, since a later attempt may have begun on its way."""
+        """The report, judged again when a batch takes it, because a later attempt may have begun meanwhile."""
         parcel = Parcel(Envelope(key[0], message))
         parcel.open = lambda: parcel.item if self._is_meant(parcel, key, message) else None
         return parcel if self._is_meant(parcel, key, message) else None
 
     def _is_meant(self, parcel: Parcel, key: TaskKey, message: TaskReported) -> bool:
-        """Whether the report settles its own attempt, or can change nothing, which is noted."""
+        """Whether the report settles its own attempt, or can change nothing, which is recorded."""
         execution_id, scope_id, wait_id = key
         scope = self._witness.runs[execution_id].execution.scopes.get(scope_id)
         if scope is not None and scope.wait_id == wait_id:
@@ -125,14 +125,14 @@ class Outside:
     # Functions
 
     def dispatcher(self, lease: Lease) -> Dispatcher:
-        """What starts a node's sub-flows: the engine's own, asking for each commit it waits for."""
-        asking, nobody = cast(Any, _Asking()), cast(Any, None)
-        context = EngineContext(nobody, asking, nobody, lease, nobody, self._tokens, self._clock, self._limits)
+        """The engine's own dispatcher, which starts a node's sub-flows and pauses for each commit that it waits for."""
+        asking, unused = cast(Any, _StepwiseCommitter()), cast(Any, None)
+        context = EngineContext(unused, asking, unused, lease, unused, self._tokens, self._clock, self._limits)
         slots = CallSlots(self._limits, lambda: 1)
-        return Dispatcher(context, nobody, nobody, _HandStarter(context), nobody, nobody, slots, nobody)
+        return Dispatcher(context, unused, unused, _UncountedStarter(context), unused, unused, slots, unused)
 
     def call(self, node: Node, caller: Caller, command: InvokeTask) -> Parcel:
-        """A call that the node makes, and what becomes of it."""
+        """A call that the node makes, and its outcome."""
         key = (caller.execution_id, command.scope_id, command.wait_id)
         attempt = self._witness.attempts[key]
         if attempt.is_real_child:
@@ -145,18 +145,18 @@ class Outside:
         return parcel
 
     def _perhaps(self, reach: Callable[[], Any] | None) -> None:
-        if reach is not None and self._chance(self._disorder.reached):
+        if reach is not None and self._chance(self._fault_rates.reached):
             reach()
 
     def _replied(self, node: Node, parcel: Parcel, answer: Any) -> None:
-        """The reply is taken, or, the database having failed, tried again."""
+        """The reply is accepted, or, if the database failed, tried again."""
         if isinstance(answer, Exception):
             node.inbox.append(parcel)
         else:
             node.ended(parcel)
 
     def _reach(self, key: TaskKey, command: InvokeTask, attempt: Attempt, lease: str) -> Envelope | None:
-        """The function gets the call and answers, now or by its token."""
+        """The function receives the call and answers, at once or by its token."""
         answer, is_first = attempt.answer, not attempt.is_reached
         attempt.is_reached = True
         result: Result = _result(answer)
@@ -173,7 +173,7 @@ class Outside:
     # Sub-flows
 
     def _call_child(self, node: Node, caller: Caller, command: InvokeTask, key: TaskKey) -> Parcel:
-        """The dispatcher's own way of starting a sub-flow, taken by hand from commit to commit."""
+        """The dispatcher's own way of starting a sub-flow, run step by step from commit to commit."""
         call = node.dispatcher._call(key, (caller, command), cast(Any, _NoSlot()))
         order = Parcel(None, call=key, order=node.calls[key])
         return self._next(node, order, call, call.send(None), command)
@@ -206,40 +206,40 @@ class Outside:
 
 
 SUBMITTED = Success({})
-"""What a step that does not wait for its invocation learns of it."""
+"""The result of a step that does not wait for its invocation."""
 
 
 class _NoSlot:
-    """Every call has a slot here."""
+    """A call always gets a slot here."""
 
     def release(self) -> None:
         pass
 
 
-class _Asking:
-    """A committer whose `submit` hands its envelope to whoever drives the coroutine."""
+class _StepwiseCommitter:
+    """A committer whose `submit` yields its envelope to the code that drives the coroutine."""
 
     async def submit(self, envelope: Envelope, *, by_caller: bool = False) -> Receipt:
-        return await _Asked(envelope)
+        return await _NextCommit(envelope)
 
 
 @dataclass
-class _Asked:
+class _NextCommit:
     envelope: Envelope
 
     def __await__(self) -> Generator[Envelope, Receipt, Receipt]:
         return (yield self.envelope)
 
 
-class _HandStarter(Starter):
-    """Starts without counting what runs."""
+class _UncountedStarter(Starter):
+    """Starts sub-flows without counting those that run."""
 
     async def _has_room(self) -> bool:
         return True
 
 
 def _without_ids(envelope: Envelope) -> Envelope:
-    """What a step learns of the sub-flow it does not wait for, without what no oracle can know."""
+    """The result of starting a sub-flow without waiting, minus the ids that the reference cannot know."""
     message = envelope.message
     if not isinstance(message, TaskReplied) or not isinstance(message.result, Success):
         return envelope

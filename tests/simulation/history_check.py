@@ -1,4 +1,4 @@
-"""Folding a stored history gives the rows: what the events say of an execution and its scopes, against what is kept."""
+"""Checks that the rows follow from the stored history: the events of an execution and its scopes, folded."""
 
 from collections.abc import Sequence
 
@@ -25,11 +25,11 @@ WAITS = {
     EventType.ITERATION_ENTERED: {WaitKind.JOIN},
     EventType.ITERATION_EXITED: {WaitKind.JOIN},
 }
-"""What a scope waits for whose step is under way, by its last event."""
+"""The wait of a scope whose step is under way, by its last event."""
 
 
-def check_folded(execution: Execution, events: Sequence[Event]) -> None:
-    """The rows follow from the history; raises AssertionError. `execution` is as it is kept."""
+def check_history(execution: Execution, events: Sequence[Event]) -> None:
+    """Check that the rows follow from the history; raises AssertionError. `execution` is the execution as stored."""
     history = History()
     history.add(events)
     assert execution.next_event_id == len(events) + 1
@@ -47,7 +47,7 @@ def check_folded(execution: Execution, events: Sequence[Event]) -> None:
 
 
 def _open_steps(history: History, entered: set[int]) -> set[int]:
-    """The steps that are open by the history; a call that a redrive makes again goes by its first entry."""
+    """The open steps according to the history. A call that a redrive repeats is filed under its first entry."""
     steps = [event for event in history.still_open.values() if event.type is EventType.STEP_ENTERED]
     return {
         each.event_id if each.event_id in entered else _detail(each).get("resumes", each.event_id) for each in steps
@@ -55,7 +55,7 @@ def _open_steps(history: History, entered: set[int]) -> set[int]:
 
 
 def check_header(execution: Execution, last: Event) -> None:
-    """The header is what the last event says."""
+    """The header agrees with the last event."""
     assert execution.status is ENDS.get(last.type, Status.RUNNING), "the last event and the status differ"
     if execution.is_running:
         return
@@ -83,7 +83,7 @@ def _first_two(scope: Scope) -> tuple[int, int]:
 
 
 def _retries(scope: Scope, events: Sequence[Event]) -> int:
-    """How many failed attempts lie between the scope's last event and its entering the step."""
+    """The number of failed attempts between the step's entry and the scope's last event."""
     count, number = 0, scope.last_event_id
     while events[number - 1].type is not EventType.STEP_STARTED:
         event = events[number - 1]
@@ -93,7 +93,7 @@ def _retries(scope: Scope, events: Sequence[Event]) -> int:
 
 
 def _check_between_steps(scope: Scope, events: Sequence[Event], *, is_redriven: bool) -> None:
-    """A list that goes on: at its start, after a step, or where a redrive finds it."""
+    """A list between two steps: at its start, after a step, or where a redrive resumes it."""
     last = events[scope.last_event_id - 1]
     assert scope.wait is WaitKind.READY, f"{scope} waits outside a step"
     if last.type is EventType.STEP_EXITED:
