@@ -6,8 +6,8 @@ Fills a file, which takes some minutes and about 1.5 GB for a million executions
 calling the API's operations, and prints a Markdown table in milliseconds: elapsed time, and processor time, which
 depends less on other work on the machine. `--keep FILE` leaves the file there, and uses it if it exists.
 
-The flow is a worst case for lists: all failures are the oldest executions, none has timed out, and of the two name prefixes
-most executions share one and the oldest ten thousand the other.
+The flow is a worst case for lists. All failures are the oldest executions, and none has timed out. There are two name
+prefixes: most executions share one, and the oldest ten thousand share the other.
 """
 
 import argparse
@@ -105,11 +105,11 @@ def queries(count: int) -> dict[str, Ask]:
 
     return {
         "first page": listed(),
-        "any page": listed(anywhere),
+        "any page": listed(random_position),
         "the last page": listed(lambda _: PAGE // 2),
-        "`Status=Succeeded`, any page": listed(anywhere, status=Status.SUCCEEDED),
+        "`Status=Succeeded`, any page": listed(random_position, status=Status.SUCCEEDED),
         "`Status=Failed`, all of them the oldest": listed(status=Status.FAILED),
-        "`Status=Stopped`, one in a thousand, any page": listed(anywhere, status=Status.STOPPED),
+        "`Status=Stopped`, one in a thousand, any page": listed(random_position, status=Status.STOPPED),
         "`Status=TimedOut`, which none is": listed(status=Status.TIMED_OUT),
         "`Status=Running`, which none is": listed(status=Status.RUNNING),
         "started within a minute, long ago": listed(started_from=oldest, started_to=oldest + 60_000),
@@ -122,9 +122,9 @@ def queries(count: int) -> dict[str, Ask]:
         "the same, and `Status=Stopped`, so none*": listed(name_prefix="old-", status=Status.STOPPED),
         "a prefix of all names, started long ago": listed(name_prefix="run-", started_to=oldest + 2 * OLD * EVERY_MS),
         "parked": listed(parked=True),
-        "not parked, any page": listed(anywhere, parked=False),
+        "not parked, any page": listed(random_position, parked=False),
         "not parked, `Status=Failed`, with a prefix": listed(
-            anywhere, parked=False, status=Status.FAILED, name_prefix="old-"
+            random_position, parked=False, status=Status.FAILED, name_prefix="old-"
         ),
         "DescribeExecution": describe,
         "GetExecutionHistory": history,

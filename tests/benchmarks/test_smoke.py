@@ -9,7 +9,7 @@ from tests.benchmarks import calls, pairs
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import cost_figures, latency_figures, medians, percentile
 from tests.benchmarks.running import CHECKS, NEIGHBOURS, SERVICES, WORKLOADS
-from tests.benchmarks.table import HELD_COLUMNS, _held, number
+from tests.benchmarks.table import HELD_COLUMNS, _compared, number
 from tests.benchmarks.timers import lateness_figures
 from tests.benchmarks.yardsticks import YARDSTICKS, Yardstick
 
@@ -120,8 +120,8 @@ def test_lateness_tells_order_and_loss() -> None:
 def test_times_and_rates_are_compared_at_equal_speed(figure: str, value: float, better: str, equal: str) -> None:
     """A machine half as fast would double a time; memory and ratios have no speed."""
     stick = Yardstick("W1", figure, "it", peer=100, goal=7, more_is_better=figure == "per_second")
-    cells = dict(zip(HELD_COLUMNS, _held(stick, {figure: value, "machine_speed": 0.5}), strict=True))
+    cells = dict(zip(HELD_COLUMNS, _compared(stick, {figure: value, "machine_speed": 0.5}), strict=True))
     assert (cells["here"], cells["best peer"], cells["goal"]) == (number(value), "100", "7")
     assert (cells["times better"], cells["at equal speed"]) == (better, equal)
-    unknown = dict(zip(HELD_COLUMNS, _held(stick, {figure: value}), strict=True))
+    unknown = dict(zip(HELD_COLUMNS, _compared(stick, {figure: value}), strict=True))
     assert (unknown["times better"], unknown["at equal speed"]) == (better, "–")

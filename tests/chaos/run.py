@@ -17,7 +17,7 @@ from tests.chaos.callees import Callees
 from tests.chaos.client import Client
 from tests.chaos.faults import Faults
 from tests.chaos.flows import FlowSet, make_flow_set
-from tests.chaos.invariant import consult_doctor, watched
+from tests.chaos.invariant import run_doctor, watched
 from tests.chaos.journal import Journal
 from tests.chaos.load import Load
 from tests.chaos.nodes import Node
@@ -124,7 +124,7 @@ class Run:
             found = await self._collect()
             await self._read_gauges()
         self._journal.lapses = [lapse for node in self._nodes for lapse in node.lapses()]
-        await consult_doctor(self._database_url, self._journal)
+        await run_doctor(self._database_url, self._journal)
         violations = Verdict(self._journal, self._flow_set, found).violations()
         return Outcome(self._plan, self._journal, found, violations, healed - began, ended - healed)
 
