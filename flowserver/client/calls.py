@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -158,10 +159,21 @@ def executions(
 
 
 def history(
-    flow: str, name: str, *, after: int = 0, step: str | None = None, newest_first: bool = False
+    flow: str,
+    name: str,
+    *,
+    after: int = 0,
+    step: str | None = None,
+    types: Sequence[str] = (),
+    newest_first: bool = False,
+    paths: bool = False,
 ) -> Listing[Event]:
-    """The events of an execution so far, in order or backwards, after the one with that id; of one step or of all."""
-    query = {"after": after or None, "step": step, "order": "desc" if newest_first else None}
+    """The events of an execution so far, after the one with that id: all, or those of a step or of some types.
+
+    `step` is a name or a path such as `pack[17].label`. With `paths` every event has its `step_path`.
+    """
+    order = "desc" if newest_first else None
+    query = {"after": after or None, "step": step, "type": list(types) or None, "order": order, "paths": paths or None}
     return Listing(path_of("flows", flow, "executions", name, "events"), "events", Event, query)
 
 

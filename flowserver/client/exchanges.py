@@ -34,7 +34,7 @@ class Request:
 
     method: str
     path: str
-    query: Mapping[str, str | int | bool] = field(default_factory=dict)
+    query: Mapping[str, str | int | bool | list[str]] = field(default_factory=dict)
     content: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = False

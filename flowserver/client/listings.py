@@ -9,8 +9,8 @@ from flowserver.client.results import Nothing, Result, typed
 
 R = TypeVar("R", bound=Result)
 
-Query = Mapping[str, str | int | bool | None]
-"""Parameters of a request; None is left out."""
+Query = Mapping[str, str | int | bool | list[str] | None]
+"""Parameters of a request; None is left out, and a list is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,6 @@ def page_of(listing: Listing[R], next_token: str | None) -> Conversation[Page[R]
     return Page(items, found.get("nextToken"))
 
 
-def given(query: Query) -> dict[str, str | int | bool]:
+def given(query: Query) -> dict[str, str | int | bool | list[str]]:
     """The parameters that have values."""
     return {name: value for name, value in query.items() if value is not None}

@@ -61,6 +61,8 @@ class Event(Result, frozen=True):
     time: str
     schedule_event_id: int = 0
     step_name: str = ""
+    step_path: str | None = None
+    """With the numbers of branches and iterations, if it was asked for: `pack[17].label`."""
     detail: Json = {}
 
 
@@ -166,6 +168,7 @@ class Iterations(msgspec.Struct, frozen=True):
     done: int
     failed: int
     running: int
+    aborted: int = 0
 
 
 class Step(Result, frozen=True):

@@ -7,14 +7,45 @@ once (`live_scopes_max`) and by the steps of the definition, however long the hi
 
 A path names a step with the steps around it: `pack[].label` is the step `label` of all iterations of the foreach
 `pack`, counted together; `ship[1].book` is in the second branch of the parallel step `ship`; `check.refund` in an
-option of the choice `check`.
+option of the choice `check`. Of a single event the fold also knows the iteration: `pack[17].label`.
+
+The command line folds the events that it reads in the same way, so this module imports little.
 """
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple, Protocol
 
 from flowserver.base.json_values import JsonObject, load_stored_json
-from flowserver.machine.events import Event, EventType
+from flowserver.machine.events import EventType
+
+
+class HistoryEvent(Protocol):
+    """What the fold reads of an event."""
+
+    @property
+    def event_id(self) -> int:
+        """From 1."""
+
+    @property
+    def schedule_event_id(self) -> int:
+        """The event that caused it."""
+
+    @property
+    def type(self) -> str:
+        """One of `EventType`."""
+
+    @property
+    def step_name(self) -> str:
+        """ "" for events of the execution itself."""
+
+    @property
+    def time_ms(self) -> int:
+        """Its instant."""
+
+    @property
+    def detail(self) -> str | JsonObject:
+        """Its detail, or the JSON text of it."""
 
 
 class StepStatus(StrEnum):
@@ -31,11 +62,13 @@ class StepStatus(StrEnum):
 
 @dataclass(slots=True)
 class Iterations:
-    """The iterations of a foreach, of all its entries together. `total` counts those that wait for a slot, too."""
+    """The iterations of a foreach. `total` counts those that wait for a slot, or were never begun, too."""
 
     total: int = 0
     done: int = 0
     failed: int = 0
+    aborted: int = 0
+    """Begun, and cut short: by the failure of another, or by the end of the execution."""
     running: int = 0
 
 
@@ -58,6 +91,7 @@ class StepSummary:
     error: str | None = None
     """The last error of an attempt or of the step."""
     iterations: Iterations | None = None
+    """Of all its entries together."""
     last_end: StepStatus = StepStatus.RUNNING
 
     @property
@@ -71,19 +105,55 @@ class StepSummary:
 
 
 @dataclass(slots=True, eq=False)
-class _Entry:
-    """A step that is entered and not left."""
+class Entry:
+    """One entry of a step, from StepEntered to StepExited."""
 
     step: StepSummary
+    path: str
+    """With the numbers of iterations: `pack[17].label`."""
     entered_event_id: int
     started_event_id: int = 0
     """Its StepStarted, which may cause events until the step is left."""
     end: StepStatus = StepStatus.CANCELLED
+    """What it has come to, should it be left now."""
     opened: int = 0
     """Iterations or branches."""
-    total: int = 0
-    done: int = 0
-    """Of its iterations."""
+    iterations: Iterations | None = None
+    """Its own; those that a redrive keeps are among them."""
+
+    def count(self, *, total: int = 0, done: int = 0, failed: int = 0, aborted: int = 0, running: int = 0) -> None:
+        """Count iterations of this entry, and so of its step."""
+        self.iterations = self.iterations or Iterations()
+        self.step.iterations = self.step.iterations or Iterations()
+        for each in (self.iterations, self.step.iterations):
+            each.total += total
+            each.done += done
+            each.failed += failed
+            each.aborted += aborted
+            each.running += running
+
+    def leave_to_redrive(self) -> None:
+        """Count its iterations no longer: the entry that goes on with them does."""
+        own, of_step = self.iterations, self.step.iterations
+        assert own is not None and of_step is not None, "only entries with iterations are unfinished"
+        of_step.total -= own.total
+        of_step.done -= own.done
+
+    def go_on(self, before: "Entry") -> None:
+        """Count the iterations that the entry before the redrive has done."""
+        assert before.iterations is not None
+        self.opened = before.opened
+        self.count(total=before.iterations.total, done=before.iterations.done)
+
+
+class Seen(NamedTuple):
+    """Where an event has happened; `path` is `pack[17]` for the begin and the end of an iteration, "" if unknown."""
+
+    path: str
+    entry: Entry | None
+
+
+NOWHERE = Seen("", None)
 
 
 @dataclass(slots=True, eq=False)
@@ -91,8 +161,11 @@ class _List:
     """A running list of steps: the flow's own, a branch or an iteration; with the choices and steps open in it."""
 
     path: str
+    """Of its steps, before their names."""
+    numbered: str
+    """The same with the numbers of iterations."""
     around: "_List | None" = None
-    entries: list[_Entry] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
     head: int = 0
     """Its last event."""
     has_failed: bool = False
@@ -106,9 +179,9 @@ class StepSummaries:
         self._steps: dict[str, StepSummary] = {}
         self._lists: dict[int, _List] = {}
         """By the events that may cause more: the last one of each list, and StepStarted of each open step."""
-        self._unfinished: dict[int, _Entry] = {}
+        self._unfinished: dict[int, Entry] = {}
         """By StepEntered the entries of foreach steps that failed or were cut short, since the last redrive."""
-        self._resumable: dict[int, _Entry] = {}
+        self._resumable: dict[int, Entry] = {}
         """Those from before the last redrive that were not entered again."""
 
     def __len__(self) -> int:
@@ -119,27 +192,27 @@ class StepSummaries:
         """All paths in the order in which they were entered first; the position of a path never changes."""
         return list(self._steps.values())
 
-    def add(self, event: Event) -> None:
+    def add(self, event: HistoryEvent) -> Seen:
         """Take an event in. One whose cause is missing from a damaged history is left out."""
         self.last_event_id = event.event_id
-        if event.type is EventType.EXECUTION_STARTED:
+        if event.type == EventType.EXECUTION_STARTED:
             self._begin(event)
-        elif event.type is EventType.EXECUTION_REDRIVEN:
+        elif event.type == EventType.EXECUTION_REDRIVEN:
             self._begin_again(event)
         elif not event.step_name:
             self._end(event)
         elif (steps := self._lists.get(event.schedule_event_id)) is not None:
             if event.type in _ITEM_ENTERED:
-                self._enter_item(steps, event)
-            elif event.type in _ITEM_EXITED:
-                self._exit_item(steps, event)
-            else:
-                self._add_in(steps, event)
+                return self._enter_item(steps, event)
+            if event.type in _ITEM_EXITED:
+                return self._exit_item(steps, event)
+            return self._add_in(steps, event)
+        return NOWHERE
 
-    def _begin(self, event: Event) -> None:
-        self._lists = {event.event_id: _List("", head=event.event_id)}
+    def _begin(self, event: HistoryEvent) -> None:
+        self._lists = {event.event_id: _List("", "", head=event.event_id)}
 
-    def _begin_again(self, event: Event) -> None:
+    def _begin_again(self, event: HistoryEvent) -> None:
         """What failed or was cut short does not count any more: it is entered again, or dropped."""
         for step in self._steps.values():
             step.entered -= step.failed + step.cancelled
@@ -147,29 +220,28 @@ class StepSummaries:
                 step.last_end = StepStatus.SUCCEEDED if step.succeeded else StepStatus.CANCELLED
             step.failed = step.cancelled = 0
             if step.iterations is not None:
-                step.iterations.failed = 0
+                step.iterations.failed = step.iterations.aborted = 0
         self._resumable, self._unfinished = self._unfinished, {}
         for entry in self._resumable.values():
-            _count_iterations(entry, -1)
+            entry.leave_to_redrive()
         self._begin(event)
 
-    def _end(self, event: Event) -> None:
+    def _end(self, event: HistoryEvent) -> None:
         """The execution has ended: what is still open is cut short."""
         for steps in set(self._lists.values()):
             for entry in steps.entries:
                 self._close(entry, StepStatus.CANCELLED, event.time_ms)
-                if entry.step.iterations is not None:
-                    entry.step.iterations.running = 0
+                if entry.iterations is not None:
+                    entry.count(aborted=entry.iterations.running, running=-entry.iterations.running)
         self._lists = {}
 
-    def _add_in(self, steps: _List, event: Event) -> None:
+    def _add_in(self, steps: _List, event: HistoryEvent) -> Seen:
         """An event of a step in that list."""
-        if event.type is EventType.STEP_ENTERED:
-            self._enter(steps, event)
-            return
+        if event.type == EventType.STEP_ENTERED:
+            return self._enter(steps, event)
         entry = steps.entries[-1] if steps.entries else None
         if entry is None:
-            return
+            return NOWHERE
         entry.step.last_ms = event.time_ms
         match event.type:
             case EventType.STEP_STARTED:
@@ -187,9 +259,11 @@ class StepSummaries:
                 self._lists.pop(entry.started_event_id, None)
                 self._close(entry, entry.end, event.time_ms)
         self._move(steps, event.event_id)
+        return Seen(entry.path, entry)
 
-    def _enter(self, steps: _List, event: Event) -> None:
-        path = f"{_prefix(steps)}{event.step_name}"
+    def _enter(self, steps: _List, event: HistoryEvent) -> Seen:
+        before, numbered = _prefixes(steps)
+        path = f"{before}{event.step_name}"
         step = self._steps.get(path)
         if step is None:
             step = self._steps[path] = StepSummary(path, event.time_ms, event.time_ms)
@@ -197,57 +271,58 @@ class StepSummaries:
         step.running += 1
         step.last_ms = event.time_ms
         self._move(steps, event.event_id)
-        entry = _Entry(step, event.event_id)
+        entry = Entry(step, f"{numbered}{event.step_name}", event.event_id)
         if self._resumable:
-            before = self._resumable.pop(_number(_detail(event).get("resumes"), 0), None)
-            if before is not None:
-                entry.opened, entry.total, entry.done = before.opened, before.total, before.done
-                _count_iterations(entry, 1)
+            resumed = self._resumable.pop(_number(_detail(event).get("resumes"), 0), None)
+            if resumed is not None:
+                entry.go_on(resumed)
         steps.entries.append(entry)
+        return Seen(entry.path, entry)
 
-    def _fail(self, steps: _List, entry: _Entry, event: Event) -> None:
+    def _fail(self, steps: _List, entry: Entry, event: HistoryEvent) -> None:
         detail = _detail(event)
         entry.step.error = _text(detail.get("error"))
         entry.end = StepStatus.CAUGHT if "caughtBy" in detail else StepStatus.FAILED
         steps.has_failed = entry.end is StepStatus.FAILED
 
-    def _enter_item(self, steps: _List, event: Event) -> None:
+    def _enter_item(self, steps: _List, event: HistoryEvent) -> Seen:
         """A branch or iteration of the list's innermost step begins."""
         if not steps.entries:
-            return
+            return NOWHERE
         entry = steps.entries[-1]
         detail = _detail(event)
         index = _number(detail.get("index"), entry.opened)
         entry.opened = max(entry.opened, index + 1)
         entry.step.last_ms = event.time_ms
-        is_iteration = event.type is EventType.ITERATION_ENTERED
+        is_iteration = event.type == EventType.ITERATION_ENTERED
         if is_iteration:
-            iterations = entry.step.iterations = entry.step.iterations or Iterations()
-            iterations.running += 1
-            total = max(entry.total, entry.opened, _number(detail.get("total"), 0))
-            iterations.total += total - entry.total
-            entry.total = total
-        path = f"{_prefix(steps)[:-1]}[{'' if is_iteration else index}]."
-        self._lists[event.event_id] = _List(path, steps, head=event.event_id)
+            known = 0 if entry.iterations is None else entry.iterations.total
+            entry.count(total=max(known, entry.opened, _number(detail.get("total"), 0)) - known, running=1)
+        path = f"{entry.step.path}[{'' if is_iteration else index}]"
+        numbered = f"{entry.path}[{index}]"
+        self._lists[event.event_id] = _List(f"{path}.", f"{numbered}.", steps, head=event.event_id)
+        return Seen(numbered, entry)
 
-    def _exit_item(self, inner: _List, event: Event) -> None:
+    def _exit_item(self, inner: _List, event: HistoryEvent) -> Seen:
         self._lists.pop(inner.head, None)
         steps = inner.around
         if steps is None or not steps.entries:
-            return
+            return NOWHERE
         entry = steps.entries[-1]
         entry.step.last_ms = event.time_ms
         is_cancelled = "cancelled" in _detail(event)
-        if event.type is EventType.ITERATION_EXITED and entry.step.iterations is not None:
-            entry.step.iterations.running -= 1
-            entry.step.iterations.failed += inner.has_failed
-            if not inner.has_failed and not is_cancelled:
-                entry.step.iterations.done += 1
-                entry.done += 1
+        if event.type == EventType.ITERATION_EXITED and entry.iterations is not None:
+            if inner.has_failed:
+                entry.count(failed=1, running=-1)
+            elif is_cancelled:
+                entry.count(aborted=1, running=-1)
+            else:
+                entry.count(done=1, running=-1)
         if not is_cancelled:  # no event follows from a cancelled one
             self._move(steps, event.event_id)
+        return Seen(inner.numbered[:-1], entry)
 
-    def _close(self, entry: _Entry, end: StepStatus, at_ms: int) -> None:
+    def _close(self, entry: Entry, end: StepStatus, at_ms: int) -> None:
         step = entry.step
         step.running -= 1
         step.last_ms = at_ms
@@ -261,7 +336,7 @@ class StepSummaries:
                 step.failed += 1
             case _:
                 step.cancelled += 1
-        if entry.total and end is not StepStatus.SUCCEEDED:
+        if entry.iterations is not None and end is not StepStatus.SUCCEEDED:
             self._unfinished[entry.entered_event_id] = entry
 
     def _move(self, steps: _List, event_id: int) -> None:
@@ -276,20 +351,16 @@ _ITEM_ENTERED = (EventType.BRANCH_ENTERED, EventType.ITERATION_ENTERED)
 _ITEM_EXITED = (EventType.BRANCH_EXITED, EventType.ITERATION_EXITED)
 
 
-def _prefix(steps: _List) -> str:
-    """The path up to the step that is entered next: that of the innermost open step, or of the list."""
-    return f"{steps.entries[-1].step.path}." if steps.entries else steps.path
+def _prefixes(steps: _List) -> tuple[str, str]:
+    """The paths up to the step that is entered next: those of the innermost open step, or of the list."""
+    if not steps.entries:
+        return steps.path, steps.numbered
+    entry = steps.entries[-1]
+    return f"{entry.step.path}.", f"{entry.path}."
 
 
-def _count_iterations(entry: _Entry, sign: int) -> None:
-    iterations = entry.step.iterations
-    assert iterations is not None, "only entries with iterations are unfinished"
-    iterations.total += sign * entry.total
-    iterations.done += sign * entry.done
-
-
-def _detail(event: Event) -> JsonObject:
-    detail = load_stored_json(event.detail)
+def _detail(event: HistoryEvent) -> JsonObject:
+    detail = event.detail if isinstance(event.detail, dict) else load_stored_json(event.detail)
     return detail if isinstance(detail, dict) else {}
 
 

@@ -1,15 +1,20 @@
 """Searches: executions of all flows, and events of one execution."""
 
 from collections.abc import Sequence
-from typing import Final
+from contextlib import closing
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
 from flowserver.base.errors import InvalidArgument
 from flowserver.engine.engine import Engine
+from flowserver.machine.event_paths import EventPaths, is_path
 from flowserver.machine.events import Event
 from flowserver.operations.executions import event_id_of, is_small_number, require_id
+from flowserver.operations.kept_folds import KeptFolds
 from flowserver.operations.paging import Page, check_limit
+from flowserver.store.executions.history import scan_history
 from flowserver.store.executions.history_search import EventFilter, search_events
 from flowserver.store.executions.listing import ExecutionFilter
 from flowserver.store.executions.listing_all import AllCursor, AllListed, list_all_executions
@@ -19,11 +24,23 @@ EVENT_ID_MAX: Final = 2_147_483_646
 """Event ids are 32-bit numbers, and one more must still be one."""
 
 
+PATHS_KEPT_MAX: Final = 20_000
+"""Paths of events that are kept between requests, in some 1,000 bytes."""
+
+
+class PlacedEvent(NamedTuple):
+    """An event, and the path of its step if that was asked for: "" for events of the execution itself."""
+
+    event: Event
+    path: str | None = None
+
+
 class ExecutionSearches:
     """Searches for executions and events."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._paths: KeptFolds[EventPaths] = KeptFolds(PATHS_KEPT_MAX)
 
     async def list_all(
         self, wanted: ExecutionFilter, *, next_token: str | None, limit: int | None
@@ -44,30 +61,55 @@ class ExecutionSearches:
         return Page(page.rows, None if following is None else f"{following.started_at}/{following.execution_id}")
 
     async def search_history(
-        self, flow_name: str, name: str, wanted: EventFilter, *, next_token: str | None, limit: int | None
-    ) -> Page[Event]:
+        self,
+        flow_name: str,
+        name: str,
+        wanted: EventFilter,
+        *,
+        step: str | None = None,
+        with_paths: bool = False,
+        next_token: str | None,
+        limit: int | None,
+    ) -> Page[PlacedEvent]:
         """Events that match, in either order. The token is the id of the event that the next page looks at first.
 
-        A page may be short or empty before the last one.
+        `step` is the name of a step, or a path as `machine/event_paths.py` has them. A page may be short or empty
+        before the last one. For a path, and `with_paths`, the first request reads the whole history once.
         """
         limits = self._engine.limits
         size = check_limit(limit, limits.page_max)
         default = EVENT_ID_MAX if wanted.is_backwards else wanted.after_event_id + 1
         first = event_id_of(next_token) if next_token else default
 
+        execution_id = await self._engine.reader.ask(
+            lambda connection: require_id(connection, flow_name, name), by_caller=True
+        )
+        by_path = step is not None and is_path(step)
+        paths = self._paths.take(execution_id) or EventPaths() if by_path or with_paths else None
+        chosen = wanted if by_path else replace(wanted, step_name=step)
+
         def read(connection: Connection) -> tuple[Sequence[Event], int | None]:
-            execution_id = require_id(connection, flow_name, name)
+            if paths is not None:
+                with closing(scan_history(connection, execution_id, from_event_id=paths.last_event_id + 1)) as events:
+                    for event in events:
+                        paths.add(event)
             return search_events(
                 connection,
                 execution_id,
-                wanted,
+                replace(chosen, among=paths.find(str(step))) if paths is not None and by_path else chosen,
                 from_event_id=min(first, EVENT_ID_MAX),
                 limit=size,
                 bytes_max=limits.page_bytes_max,
             )
 
         events, following = await self._engine.slow_reads.ask(read)
-        return Page(events, None if following is None else str(following))
+        token = None if following is None else str(following)
+        if paths is not None:
+            self._paths.keep(execution_id, paths)
+        if paths is None or not with_paths:
+            return Page([PlacedEvent(event) for event in events], token)
+        placed = zip(events, paths.paths_of(event.event_id for event in events), strict=True)
+        return Page([PlacedEvent(*each) for each in placed], token)
 
 
 def _all_cursor_of(token: str) -> AllCursor:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from cachetools import LRUCache
 from sqlalchemy import Connection
 
 from flowserver.base.errors import InvalidArgument
@@ -14,6 +13,7 @@ from flowserver.base.json_values import text_bytes
 from flowserver.engine.engine import Engine
 from flowserver.machine.step_summary import StepSummaries, StepSummary
 from flowserver.operations.executions import is_small_number, require_id
+from flowserver.operations.kept_folds import KeptFolds
 from flowserver.operations.paging import Page, check_limit
 from flowserver.store.executions.history import scan_history
 
@@ -34,7 +34,7 @@ class StepSummaryOperations:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._kept: LRUCache[str, StepSummaries] = LRUCache(KEPT_MAX, getsizeof=len)
+        self._kept: KeptFolds[StepSummaries] = KeptFolds(KEPT_MAX)
 
     async def summarize(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> StepPage:
         """The steps of an execution. The token is the position of the step that the page starts with.
@@ -50,8 +50,7 @@ class StepSummaryOperations:
         execution_id = await self._engine.reader.ask(
             lambda connection: require_id(connection, flow_name, name), by_caller=True
         )
-        # Taken out of the cache while another thread adds to it. A request that comes meanwhile makes its own.
-        summaries = self._kept.pop(execution_id, None) or StepSummaries()
+        summaries = self._kept.take(execution_id) or StepSummaries()
 
         def read(connection: Connection) -> StepPage:
             first = summaries.last_event_id + 1
@@ -64,14 +63,8 @@ class StepSummaryOperations:
             return StepPage(shown, str(end) if end < len(steps) else None, summaries.last_event_id)
 
         page = await self._engine.slow_reads.ask(read)
-        self._keep(execution_id, summaries)
+        self._kept.keep(execution_id, summaries)
         return page
-
-    def _keep(self, execution_id: str, summaries: StepSummaries) -> None:
-        other = self._kept.get(execution_id)
-        is_newer = other is None or other.last_event_id < summaries.last_event_id
-        if is_newer and len(summaries) <= self._kept.maxsize:
-            self._kept[execution_id] = summaries
 
 
 def _shown(steps: Iterable[StepSummary], bytes_max: int) -> list[StepSummary]:

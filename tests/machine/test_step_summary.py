@@ -14,6 +14,7 @@ from flowserver.language.parser import parse
 from flowserver.machine.events import Event, EventType
 from flowserver.machine.messages import Failure, Stop, Success
 from flowserver.machine.state import Scope
+from flowserver.machine.step_paths import path_of
 from flowserver.machine.step_summary import Iterations, StepStatus, StepSummaries, StepSummary
 from tests.conformance.cases import FlowCase, Reply, flow_cases
 from tests.support.flows import flow
@@ -67,8 +68,13 @@ def _path(world: World, scope: Scope) -> str:
 def _check(world: World) -> StepSummaries:
     """What must hold after every turn."""
     summaries = StepSummaries()
+    numbered: Counter[str] = Counter()
     for event in world.events:
-        summaries.add(replace(event, detail=event.detail))
+        seen = summaries.add(replace(event, detail=event.detail))
+        numbered[seen.path] += (event.type is EventType.STEP_ENTERED) - (event.type is EventType.STEP_EXITED)
+    if world.execution.is_running:
+        live = [scope for scope in world.execution.scopes.values() if scope.step_input is not None]
+        assert +numbered == Counter(path_of(world.flow, world.execution, scope) for scope in live)
     steps = summaries.steps()
     assert {step.path: step.running for step in steps if step.running} == _entered_paths(world)
     for step in steps:
@@ -77,7 +83,7 @@ def _check(world: World) -> StepSummaries:
         assert step.first_ms <= step.last_ms
         loop = step.iterations
         if loop is not None:
-            assert loop.done + loop.failed + loop.running <= loop.total
+            assert loop.done + loop.failed + loop.aborted + loop.running <= loop.total
     tasks = Counter(event.step_name for event in world.events if event.type is EventType.TASK_SCHEDULED)
     assert sum(step.attempts for step in steps) == tasks.total()
     assert not world.execution.is_running or len(summaries) <= len(steps) + 4 * len(world.execution.scopes)
@@ -117,7 +123,7 @@ def test_a_failed_iteration_and_those_it_cuts_short() -> None:
     world.reply(Success({}), world.calls[1])
     world.reply(Failure("Torn", "no paper"), world.calls[2])
     steps = {step.path: step for step in _check(world).steps()}
-    assert steps["pack"].iterations == Iterations(total=3, done=1, failed=1)
+    assert steps["pack"].iterations == Iterations(total=3, done=1, failed=1, aborted=1)
     label = steps["pack[].label"]
     assert (label.status, label.error, label.succeeded, label.failed, label.cancelled) == (
         StepStatus.FAILED, "Torn", 1, 1, 1,
@@ -132,7 +138,7 @@ def test_what_is_open_when_the_execution_is_stopped_is_cancelled() -> None:
     world.now_ms += 60_000
     world.tell(Stop("Enough", None))
     steps = {step.path: step for step in _check(world).steps()}
-    assert steps["pack"].iterations == Iterations(total=2)
+    assert steps["pack"].iterations == Iterations(total=2, aborted=2)
     assert steps["pack[].label"].cancelled == 2
     assert (steps["pack"].status, steps["pack"].last_ms) == (StepStatus.CANCELLED, NOW_MS + 60_000)
 

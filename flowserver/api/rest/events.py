@@ -26,7 +26,7 @@ router = rest_router("/flows/{flow}/executions/{execution}/events", "executions"
 STREAM_EXAMPLE = """\
 id: 2
 data: {"eventId":2,"scheduleEventId":1,"type":"StepEntered","stepName":"charge",\
-"time":"2026-01-02T03:04:05.678Z","detail":{"input":{"orderId":4711},"local":{}}}
+"stepPath":null,"time":"2026-01-02T03:04:05.678Z","detail":{"input":{"orderId":4711},"local":{}}}
 
 """
 STREAM = {
@@ -59,19 +59,28 @@ async def list_events(
 ) -> Response:
     """The history of an execution, in order or backwards; all of it, or the events of a step or of some types.
 
+    `step` may be a name or a path: `pack[17].label` is a step in iteration 17 of the foreach `pack`, `pack[].label` that
+    step in all iterations, `pack[17]` everything in that iteration, `ship[1].book` a step of the second branch, and
+    `check.refund` a step in an option of a choice. The first request for a path reads the whole history.
+
     With `step` or `type` a page may be short, or even empty, and have a `nextToken` all the same, if the server has
     looked at very many events that do not match: go on until `nextToken` is null.
     """
     wanted = EventFilter(
-        step_name=query.step,
         types=frozenset(query.type or ()),
         is_backwards=query.order == "desc",
         after_event_id=query.after if query.next_token is None or query.order == "desc" else 0,
     )
     page = await operations.execution_searches.search_history(
-        flow, execution, wanted, next_token=query.next_token, limit=query.limit
+        flow,
+        execution,
+        wanted,
+        step=query.step,
+        with_paths=query.paths,
+        next_token=query.next_token,
+        limit=query.limit,
     )
-    return await page_answer(operations, page, "events", Event.of)
+    return await page_answer(operations, page, "events", Event.of_placed)
 
 
 @router.get(

@@ -17,6 +17,7 @@ from flowserver.base.errors import FlowServerError, InvalidArgument, MissingPara
 from flowserver.base.json_values import JsonObject
 from flowserver.base.names import NAME_RULE
 from flowserver.language.diagnostics import shown
+from flowserver.machine.event_paths import STEP_PATTERN
 
 FINDINGS_MAX = 5
 """Findings that one message lists; the rest appear once these are corrected."""
@@ -40,6 +41,7 @@ RULES = {
     DEFINITION_CHOICE_PATTERN: "must be `same`, `current` or the number of a version",
     QUALIFIER_PATTERN: "must be the number of a version, the name of an alias, or LATEST",
     VERSION_PATTERN: "must be the number of a version",
+    STEP_PATTERN: "must be the name of a step, or a path such as `pack[17].label`",
     TOKEN_PATTERN: "must be letters, digits, '_', ':', '.', '/' or '-'",
 }
 """What the patterns mean, for people."""

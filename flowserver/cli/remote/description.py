@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from flowserver.cli.remote.output import one_line
+from flowserver.cli.remote.step_lines import counted
 from flowserver.cli.remote.times import seconds_between, shown_instant, shown_seconds, shown_span
 from flowserver.cli.tables import aligned
 from flowserver.client.results import Execution, Step
@@ -53,8 +54,7 @@ def _took(step: Step, now: datetime) -> str:
 def _notes(step: Step) -> str:
     notes = [f"{step.attempts} attempts"] if step.attempts > 1 and step.iterations is None else []
     if step.iterations is not None:
-        notes.append(f"{step.iterations.done} of {step.iterations.total}")
-        notes += [f"{step.iterations.failed} failed"] if step.iterations.failed else []
+        notes += counted(step.iterations)
     if step.error:
         notes.append(one_line(step.error, ERROR_CHARACTERS_MAX))
     return ", ".join(notes)

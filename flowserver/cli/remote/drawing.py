@@ -23,7 +23,13 @@ BAR_CELLS: Final = 28
 KEPT_LINES: Final = 4
 """Lines of the terminal that are left for the heading and the prompt."""
 
-_COLOURS: Final = {State.WAITING: "dim", State.RUNNING: "cyan", State.DONE: "green", State.FAILED: "red"}
+_COLOURS: Final = {
+    State.WAITING: "dim",
+    State.RUNNING: "cyan",
+    State.DONE: "green",
+    State.FAILED: "red",
+    State.ABORTED: "yellow",
+}
 _OF_STATUS: Final = {"Running": "cyan", "Succeeded": "green"}
 
 
@@ -89,8 +95,9 @@ class Drawing:
     def _notes(self, step: StepProgress) -> RenderableType:
         colour = "red" if step.state is State.FAILED else ""
         notes = Text(shown_notes(step), colour, no_wrap=True, overflow="ellipsis")
-        if not step.iterations:
+        loop = step.iterations
+        if loop is None:
             return notes
         row = Table.grid(padding=(0, 2))
-        row.add_row(ProgressBar(total=step.iterations, completed=step.iterations_over, width=BAR_CELLS), notes)
+        row.add_row(ProgressBar(total=loop.total, completed=loop.done, width=BAR_CELLS), notes)
         return row

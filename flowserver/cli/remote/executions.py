@@ -15,13 +15,14 @@ from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.description import described
 from flowserver.cli.remote.flows import Limit, Yes, confirm
-from flowserver.cli.remote.histories import event_line, shown_event
+from flowserver.cli.remote.histories import event_line, is_of, shown_event, with_paths
 from flowserver.cli.remote.output import one_line, show_list, show_one
 from flowserver.cli.remote.redriving import shown_plan
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
 from flowserver.cli.remote.times import instant_of, shown_instant, shown_span
 from flowserver.client.results import Event, Execution
+from flowserver.machine.events import EventType
 
 executions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -34,6 +35,7 @@ STATUSES: Final = {
     "timedout": "TimedOut",
 }
 
+_EVENTS_SUGGESTION: Final = "flowserver.cli.remote.suggestions:events_suggestion"
 _STEP_SUGGESTION: Final = "flowserver.cli.remote.suggestions:step_suggestion"
 """Loaded when a step is not there."""
 
@@ -63,7 +65,16 @@ Parked = Annotated[bool, typer.Option("--parked", help="Only executions that the
 ErrorName = Annotated[str | None, typer.Option("--error", help="Name of the error that ends it.")]
 Cause = Annotated[str | None, typer.Option("--cause", help="What happened, in words.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until the execution has ended.")]
-OfStep = Annotated[str | None, typer.Option("--step", help="Only events of this step.")]
+OfStep = Annotated[
+    str | None,
+    typer.Option(
+        "--step", metavar="STEP", help="Only events of this step: a name, or a path such as pack[17].label or pack[17]."
+    ),
+]
+OfTypes = Annotated[
+    list[EventType] | None,
+    typer.Option("--type", metavar="TYPE", case_sensitive=False, help="Only events of this type; may be repeated."),
+]
 EndedStatus = Annotated[
     Literal["failed", "stopped", "timedout"] | None,
     typer.Option("--status", case_sensitive=False, help="Those that ended so; failed if absent."),
@@ -157,37 +168,42 @@ def show_history(
     execution: ExecutionPath,
     follow: Follow = False,
     step: OfStep = None,
+    type: OfTypes = None,
     reverse: Reverse = False,
     limit: Limit = 1_000,
 ) -> None:
     """Show the events of an execution.
 
-    With `--follow -o json` every line of the output is one event.
+    Steps are shown with the numbers of their branches and iterations, from 0: `pack[17].label`. `pack[].label` is that
+    step in all iterations. With `--follow -o json` every line of the output is one event.
 
     \b
     Examples:
       flowserver executions history order/8f0c2a
       flowserver executions history order/8f0c2a --step charge --reverse
+      flowserver executions history order/8f0c2a --step 'pack[17]' --type TaskFailed --type TaskTimedOut
       flowserver executions history order/8f0c2a --follow -o json
     """
     flow, name = session.execution(execution)
     if follow:
         if reverse:
             raise CommandFailed("--follow and --reverse exclude each other", ExitCode.USAGE)
-        for event in session.client.events(flow, name):
-            if step in (None, event.step_name):
+        for event in with_paths(session.client.events(flow, name)):
+            if is_of(event, step, type or ()):
                 _show_followed(session, event)
         return
-    events = session.client.history(flow, name, step=step, newest_first=reverse)
-    chosen = list(islice(events, limit))
-    if step is not None and not chosen:
-        session.note(f"No event of a step {step}{load(_STEP_SUGGESTION)(session, flow, name, step)}")
+    events = session.client.history(
+        flow, name, step=step, types=[str(each) for each in type or ()], newest_first=reverse, paths=True
+    )
+    found = list(islice(events, limit))
     now = datetime.now(UTC)
+    if step is not None and not found:
+        session.note(f"No event of a step {step}{load(_EVENTS_SUGGESTION)(session, flow, name, step)}")
     if session.output == "table":
-        for event in chosen:
+        for event in found:
             typer.echo(shown_event(event, now))
     else:
-        show_list(session, chosen, {}, lambda event: str(event.event_id), "")
+        show_list(session, found, {}, lambda event: str(event.event_id), "")
 
 
 @executions.command("stop")

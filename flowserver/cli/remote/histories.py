@@ -1,12 +1,17 @@
 """Events as lines."""
 
 import json
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from flowserver.cli.remote.output import one_line
+from flowserver.cli.remote.progress import FoldedEvent
 from flowserver.cli.remote.times import shown_instant
 from flowserver.client.results import Event
+from flowserver.machine.event_paths import EventPaths, is_path, matches_path
 
 DETAIL_CHARACTERS_MAX: Final = 100
 
@@ -15,14 +20,31 @@ _SHOWN: Final = ("error", "cause", "output", "input")
 
 
 def shown_event(event: Event, now: datetime) -> str:
-    """One line: number, time, type, step, and the beginning of what it says."""
-    where = f"  {event.step_name}" if event.step_name else ""
+    """One line: number, time, type, path of the step, and the beginning of what it says."""
+    where = f"  {event.step_path or event.step_name}" if event.step_name else ""
     return f"{event.event_id:>4}  {shown_instant(event.time, now)}  {event.type:<18}{where}{_detail(event.detail)}"
 
 
 def event_line(event: Event) -> str:
     """The event as one line of JSON."""
     return json.dumps(event.document, ensure_ascii=False)
+
+
+def with_paths(events: Iterator[Event]) -> Iterator[Event]:
+    """The events of an execution, in order from the first, each with the path of its step."""
+    paths = EventPaths()
+    for event in events:
+        path = paths.add(FoldedEvent.of(event))
+        yield replace(event, step_path=path, document={**event.document, "stepPath": path})
+
+
+def is_of(event: Event, step: str | None, types: Sequence[str]) -> bool:
+    """Whether an event with its path is of this step, by name or path, and of one of these types; any if empty."""
+    if types and event.type not in types:
+        return False
+    if step is None or not is_path(step):
+        return step in (None, event.step_name)
+    return matches_path(event.step_path or "", step)
 
 
 def _detail(detail: dict[str, Any]) -> str:

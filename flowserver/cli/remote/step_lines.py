@@ -6,11 +6,19 @@ from typing import Final
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.progress import State, StepProgress
 from flowserver.cli.remote.times import seconds_between, shown_seconds
+from flowserver.client.results import Iterations as ToldIterations
+from flowserver.machine.step_summary import Iterations
 
 ERROR_CHARACTERS_MAX: Final = 80
 
-MARKS: Final = {State.WAITING: "·", State.RUNNING: "▸", State.DONE: "✔", State.FAILED: "✘"}
-PLAIN_MARKS: Final = {State.WAITING: ".", State.RUNNING: ">", State.DONE: "ok", State.FAILED: "failed"}
+MARKS: Final = {State.WAITING: "·", State.RUNNING: "▸", State.DONE: "✔", State.FAILED: "✘", State.ABORTED: "⊘"}
+PLAIN_MARKS: Final = {
+    State.WAITING: ".",
+    State.RUNNING: ">",
+    State.DONE: "ok",
+    State.FAILED: "failed",
+    State.ABORTED: "aborted",
+}
 """Where the output cannot hold the others."""
 
 
@@ -31,10 +39,15 @@ def shown_notes(step: StepProgress) -> str:
     notes = []
     if step.errors:
         notes.append(f"attempt {step.attempts} ({', '.join(step.errors)})")
-    if step.iterations:
-        notes.append(f"{step.iterations_over} of {step.iterations}")
-    if step.iterations_failed:
-        notes.append(f"{step.iterations_failed} failed")
+    if step.iterations is not None:
+        notes += counted(step.iterations)
     if step.error:
         notes.append(one_line(step.error, ERROR_CHARACTERS_MAX))
     return "  ".join(notes)
+
+
+def counted(iterations: Iterations | ToldIterations) -> list[str]:
+    """How many iterations are done, and how many failed or were aborted."""
+    notes = [f"{iterations.done} of {iterations.total}"]
+    notes += [f"{iterations.failed} failed"] if iterations.failed else []
+    return notes + ([f"{iterations.aborted} aborted"] if iterations.aborted else [])

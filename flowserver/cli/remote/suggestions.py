@@ -1,5 +1,6 @@
 """What was probably meant when the server does not have what was named. Loaded when a command fails."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from itertools import islice
@@ -8,6 +9,7 @@ from typing import Final
 from flowserver.base.lazy_import import load
 from flowserver.cli.remote.session import Session
 from flowserver.client.errors import ClientError, Refused
+from flowserver.machine.event_paths import is_path
 
 _STEP_NAMES: Final = "flowserver.cli.yaml_text:step_names"
 
@@ -34,6 +36,24 @@ def step_suggestion(session: Session, flow: str, name: str, step: str | None) ->
     except ClientError:
         return ""
     return "" if step in names else did_you_mean(step, names)
+
+
+def events_suggestion(session: Session, flow: str, name: str, step: str) -> str:
+    """What to say to a step, given by name or path, of which no event was found."""
+    try:
+        paths = [each.path for each in islice(session.client.steps(flow, name), NAMES_MAX)]
+        names = load(_STEP_NAMES)(session.client.get_execution(flow, name).definition)
+    except ClientError:
+        return ""
+    general = _without_numbers(step)
+    if any(_without_numbers(path) == general for path in paths):
+        return f"; flowserver executions describe {flow}/{name} says how many iterations there are"
+    known = dict.fromkeys([*paths, *names]) if is_path(step) else dict.fromkeys(names)
+    return "" if step in known else did_you_mean(general, known)
+
+
+def _without_numbers(path: str) -> str:
+    return re.sub(r"\[[0-9]*\]", "[]", path)
 
 
 def did_you_mean(wanted: str | None, names: Iterable[str]) -> str:

@@ -157,13 +157,17 @@ def events_of(row: Row[Any], parts: PartReader | None) -> list[Event]:
 
 def find_parts(connection: Connection, execution_id: str, event_id: int, document: str) -> dict[str, PartId]:
     """The parts of one document of an event, by name; none if the row is damaged."""
-    rows = fetch_rows(connection, _SELECT_ROW_OF, {"b_id": execution_id, "b_from": event_id})
-    for row in rows:
+    for row in rows_holding(connection, execution_id, event_id):
         if damage_in(row, _CHECKS) is None:
             with suppress(msgspec.MsgspecError, IndexError):
                 references = _DECODER.decode(row.events)[event_id - row.first_event_id].parts
                 return {name: PartId(*part_id) for in_document, name, *part_id in references if in_document == document}
     return {}
+
+
+def rows_holding(connection: Connection, execution_id: str, event_id: int) -> Sequence[Row[Any]]:
+    """The row of an event, or the first one after it; none if the history ends before."""
+    return fetch_rows(connection, _SELECT_ROW_OF, {"b_id": execution_id, "b_from": event_id})
 
 
 def _event(row: Row[Any], event_id: int, kept: "_StoredEvent", parts: PartReader | None) -> Event:

@@ -1,10 +1,12 @@
 """Pages of a history in either direction, of all events or of those that match.
 
 A page looks at no more than SCANNED_MAX events or so; it may then end early, with the event that the next page looks at
-first. So the time for a page does not grow with the history, however few events match.
+first. So the time for a page does not grow with the history, however few events match. If the ids of the events are
+known, the page reads only their rows.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,7 +15,7 @@ from sqlalchemy import Connection, Select, bindparam, func, select
 
 from flowserver.base.json_values import text_bytes
 from flowserver.machine.events import Event, EventType
-from flowserver.store.executions.history import ROWS_AT_ONCE, UnreadableHistory, events_of
+from flowserver.store.executions.history import ROWS_AT_ONCE, UnreadableHistory, events_of, rows_holding
 from flowserver.store.executions.history_values import PartReader
 from flowserver.store.schema.tables import histories
 
@@ -31,6 +33,8 @@ class EventFilter:
     """Any if empty."""
     is_backwards: bool = False
     after_event_id: int = 0
+    among: Sequence[int] | None = None
+    """Ids in order: only these events. Any if None."""
 
     def matches(self, event: Event) -> bool:
         """Whether the event is one of them."""
@@ -56,7 +60,8 @@ def search_events(
     page: list[Event] = []
     scanned = 0
     parts = PartReader(connection)
-    for stored, outlines in _rows(connection, execution_id, wanted, from_event_id):
+    search = _rows if wanted.among is None else _rows_among
+    for stored, outlines in search(connection, execution_id, wanted, from_event_id):
         matching = {event.event_id for event in outlines if wanted.matches(event)}
         if scanned >= SCANNED_MAX:
             return page, outlines[0].event_id
@@ -80,15 +85,38 @@ def _rows(
     query = _BACKWARDS if wanted.is_backwards else _FORWARDS
     with connection.execute(query, {"b_id": execution_id, "b_from": begin}) as rows:
         for stored in rows:
-            events: list[Event] = []
-            with suppress(UnreadableHistory):
-                events = events_of(stored, None)
-            if wanted.is_backwards:
-                events = [event for event in reversed(events) if event.event_id <= begin]
-            else:
-                events = [event for event in events if event.event_id >= begin]
+            events = _outlines(stored, wanted, begin)
             if events:
                 yield stored, events
+
+
+def _rows_among(
+    connection: Connection, execution_id: str, wanted: EventFilter, begin: int
+) -> Iterator[tuple[Any, list[Event]]]:
+    """The same for the rows of the events with known ids, with these events alone."""
+    ids = wanted.among or ()
+    order: Iterable[int] = ids[bisect_left(ids, begin) :]
+    if wanted.is_backwards:
+        order = reversed(ids[: bisect_right(ids, begin)])
+    chosen, first, last = frozenset(ids), 0, -1
+    for event_id in order:
+        if first <= event_id <= last:
+            continue
+        for stored in rows_holding(connection, execution_id, event_id):
+            events = [event for event in _outlines(stored, wanted, begin) if event.event_id in chosen]
+            if events:
+                first, last = sorted((events[0].event_id, events[-1].event_id))
+                yield stored, events
+
+
+def _outlines(stored: Any, wanted: EventFilter, begin: int) -> list[Event]:
+    """The events of a row from `begin` on, in order and without large values; none if it is damaged."""
+    with suppress(UnreadableHistory):
+        events = events_of(stored, None)
+        if wanted.is_backwards:
+            return [event for event in reversed(events) if event.event_id <= begin]
+        return [event for event in events if event.event_id >= begin]
+    return []
 
 
 _HERE = row.execution_id == bindparam("b_id")

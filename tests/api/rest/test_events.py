@@ -109,3 +109,35 @@ async def _ids(client: httpx.AsyncClient, query: str) -> list[int]:
 @pytest.mark.parametrize("limit", [1, 2, 100])
 async def test_backwards_and_filtered(client: httpx.AsyncClient, query: str, ids: list[int], limit: int) -> None:
     assert await _ids(client, f"{query}&limit={limit}") == ids
+
+
+EACH = """\
+version: v1
+type: flow
+steps:
+- type: foreach
+  name: each
+  iterationMapping: {collection: $.items, item: item}
+  steps: [{type: pass, name: charge}]
+"""
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+async def test_the_events_of_one_iteration(client: httpx.AsyncClient, order: str) -> None:
+    await client.put("/v1/flows/each", json={"definition": EACH})
+    body = {"name": "run", "input": {"items": list(range(30))}}
+    await client.post("/v1/flows/each/executions?wait=60", json=body)
+    here = f"/v1/flows/each/executions/run/events?order={order}&paths=true"
+    found = (await client.get(f"{here}&step=each[20].charge")).json()["events"]
+    types = ["StepEntered", "StepStarted", "StepSucceeded", "StepExited"]
+    assert [event["type"] for event in found] == (types if order == "asc" else types[::-1])
+    assert {event["stepPath"] for event in found} == {"each[20].charge"}
+    ids: list[int] = []
+    token: str | None = ""
+    while token is not None:
+        page = (await client.get(f"{here}&step=each[20]&type=IterationEntered&type=StepExited&limit=1{token}")).json()
+        ids += [event["eventId"] for event in page["events"]]
+        token = page["nextToken"] and f"&nextToken={page['nextToken']}"
+    assert len(ids) == 2
+    assert (await client.get(f"{here}&step=each[30].charge")).json() == {"events": [], "nextToken": None}
+    assert_problem(await client.get(f"{here}&step=each[x]"), 400, "InvalidArgument")

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from flowserver.api.rest.models.base import (
-    NAME_PATTERN,
     Instant,
     NextToken,
     PageQuery,
@@ -15,9 +14,10 @@ from flowserver.api.rest.models.base import (
 )
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import DEPTH_MAX, JsonObject, load_json
+from flowserver.machine.event_paths import STEP_PATTERN
 from flowserver.machine.events import Event as HistoryEvent
 from flowserver.machine.events import EventType
-from flowserver.operations.execution_searches import EVENT_ID_MAX
+from flowserver.operations.execution_searches import EVENT_ID_MAX, PlacedEvent
 
 DETAIL_DEPTH_MAX = DEPTH_MAX + 1
 """A detail holds documents, each as deep as a document may be."""
@@ -27,6 +27,7 @@ _EVENT: JsonObject = {
     "scheduleEventId": 1,
     "type": "StepEntered",
     "stepName": "charge",
+    "stepPath": None,
     "time": "2026-01-02T03:04:05.678Z",
     "detail": {"input": {"orderId": 4711}, "local": {}},
 }
@@ -40,7 +41,11 @@ class EventQuery(PageQuery):
         Field(ge=0, le=EVENT_ID_MAX, description="Only events after the one of this id. `nextToken` overrides it."),
     ] = 0
     order: Annotated[Literal["asc", "desc"], Field(description="`desc` begins with the newest event.")] = "asc"
-    step: Annotated[str | None, Field(pattern=NAME_PATTERN, description="Only events of steps with this name.")] = None
+    step: Annotated[
+        str | None,
+        Field(pattern=STEP_PATTERN, description="Only events of steps with this name, or of the step with this path."),
+    ] = None
+    paths: Annotated[bool, Field(description="Let every event have its `stepPath`.")] = False
     type: Annotated[list[EventType] | None, Field(description="Only events of these types; may be repeated.")] = None
 
 
@@ -62,17 +67,27 @@ class Event(Resource):
     schedule_event_id: Annotated[int, Field(description="Id of the event that caused this one; 0 for the first.")]
     type: EventType
     step_name: Annotated[str, Field(description="Empty for events of the execution itself.")]
+    step_path: Annotated[
+        str | None,
+        Field(description="Where the step is: `pack[17].label` in iteration 17 of `pack`. Null unless asked for."),
+    ] = None
     time: Instant
     detail: Annotated[dict[str, Any], Field(description="Documents, task tokens or error; depends on the type.")]
 
     @classmethod
-    def of(cls, event: HistoryEvent) -> Self:
+    def of_placed(cls, placed: PlacedEvent) -> Self:
+        """The event of a search."""
+        return cls.of(*placed)
+
+    @classmethod
+    def of(cls, event: HistoryEvent, path: str | None = None) -> Self:
         """The event with its detail as a JSON object."""
         return cls(
             event_id=event.event_id,
             schedule_event_id=event.schedule_event_id,
             type=event.type,
             step_name=event.step_name,
+            step_path=path,
             time=format_instant(event.time_ms),
             detail=load_json(event.detail, DETAIL_DEPTH_MAX),
         )

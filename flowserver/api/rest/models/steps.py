@@ -20,7 +20,7 @@ _STEP: JsonObject = {
     "error": None,
     "first": "2026-01-02T03:04:05.678Z",
     "last": "2026-01-02T03:04:06.001Z",
-    "iterations": {"total": 500, "done": 412, "failed": 0, "running": 88},
+    "iterations": {"total": 500, "done": 412, "failed": 0, "aborted": 0, "running": 88},
 }
 
 
@@ -30,6 +30,9 @@ class Iterations(Resource):
     total: Annotated[int, Field(description="Those included that wait for a slot, or were never begun.")]
     done: int
     failed: int
+    aborted: Annotated[
+        int, Field(description="Begun, and cut short: by the failure of another, or by the end of the execution.")
+    ]
     running: int
 
 
@@ -77,7 +80,10 @@ class Step(Resource):
             error=step.error,
             first=format_instant(step.first_ms),
             last=format_instant(step.last_ms),
-            iterations=loop and Iterations(total=loop.total, done=loop.done, failed=loop.failed, running=loop.running),
+            iterations=loop
+            and Iterations(
+                total=loop.total, done=loop.done, failed=loop.failed, aborted=loop.aborted, running=loop.running
+            ),
         )
 
 

@@ -1,0 +1,72 @@
+"""Of every event of an execution the path of its step, with branch and iteration: `pack[17].label`.
+
+No event stores its path: it follows from the events before. A path is kept once, and four bytes for each event.
+"""
+
+import re
+from array import array
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from flowserver.machine.step_summary import HistoryEvent, StepSummaries
+
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,127}(\[[0-9]{0,9}\])?"
+STEP_PATTERN: Final = rf"^{_NAME}(\.{_NAME})*$"
+"""A step's name or path. Names have neither dots nor brackets."""
+
+
+def is_path(step: str) -> bool:
+    """Whether it is more than a name."""
+    return "." in step or "[" in step
+
+
+@lru_cache(maxsize=100)
+def _pattern(wanted: str) -> re.Pattern[str]:
+    below = r"(\..*)?" if wanted.endswith("]") else ""
+    return re.compile(re.escape(wanted).replace(r"\[\]", r"\[[0-9]+\]") + below)
+
+
+def matches_path(path: str, wanted: str) -> bool:
+    """Whether a path is the one that is wanted.
+
+    `pack[17]` is an iteration, or a branch, with all that is in it. `[]` is any of them: `pack[].label`.
+    """
+    return _pattern(wanted).fullmatch(path) is not None
+
+
+class EventPaths:
+    """The fold. Add the events of one execution in order, from the first; large values may be left out of them."""
+
+    def __init__(self) -> None:
+        self._summaries = StepSummaries()
+        self._numbers: dict[str, int] = {"": 0}
+        self._of_event = array("I", [0])
+
+    def __len__(self) -> int:
+        """How much it keeps, in some 1,000 bytes."""
+        return len(self._summaries) + (len(self._numbers) >> 2) + (len(self._of_event) >> 7)
+
+    @property
+    def last_event_id(self) -> int:
+        """The last event that was added."""
+        return self._summaries.last_event_id
+
+    def add(self, event: HistoryEvent) -> str:
+        """Take an event in, and return its path; the step's name if it is unknown, because the history is damaged."""
+        path = self._summaries.add(event).path or event.step_name
+        missing = event.event_id - len(self._of_event)
+        if missing > 0:
+            self._of_event.extend([0] * missing)
+        self._of_event.append(self._numbers.setdefault(path, len(self._numbers)))
+        return path
+
+    def find(self, wanted: str) -> list[int]:
+        """The ids of the events with a path, in order."""
+        chosen = {number for path, number in self._numbers.items() if path and matches_path(path, wanted)}
+        return [event_id for event_id, number in enumerate(self._of_event) if number in chosen] if chosen else []
+
+    def paths_of(self, event_ids: Iterator[int]) -> list[str]:
+        """The paths of these events; "" for those of the execution itself."""
+        names = list(self._numbers)
+        return [names[self._of_event[each]] if each < len(self._of_event) else "" for each in event_ids]
