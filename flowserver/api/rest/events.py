@@ -59,9 +59,9 @@ async def list_events(
 ) -> Response:
     """The history of an execution, in order or backwards; all of it, or the events of a step or of some types.
 
-    `step` may be a name or a path: `pack[17].label` is a step in iteration 17 of the foreach `pack`, `pack[].label` that
-    step in all iterations, `pack[17]` everything in that iteration, `ship[1].book` a step of the second branch, and
-    `check.refund` a step in an option of a choice. The first request for a path reads the whole history.
+    `step` may be a name or a path: `pack[17].label` is a step in iteration 17 of the foreach `pack`, `pack[].label`
+    that step in all iterations, `pack[17]` everything in that iteration, `ship[1].book` a step of the second branch,
+    and `check.refund` a step in an option of a choice. The first request for a path reads the whole history.
 
     With `step` or `type` a page may be short, or even empty, and have a `nextToken` all the same, if the server has
     looked at very many events that do not match: go on until `nextToken` is null.

@@ -48,7 +48,7 @@ def events_suggestion(session: Session, flow: str, name: str, step: str) -> str:
     general = _without_numbers(step)
     if any(_without_numbers(path) == general for path in paths):
         return f"; flowserver executions describe {flow}/{name} says how many iterations there are"
-    known = dict.fromkeys([*paths, *names]) if is_path(step) else dict.fromkeys(names)
+    known = [*paths, *names] if is_path(step) else [*names, *(path.rpartition(".")[2] for path in paths)]
     return "" if step in known else did_you_mean(general, known)
 
 
