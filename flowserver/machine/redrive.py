@@ -20,13 +20,13 @@ Every wait gets a new number, so no message for the former run finds one.
 from collections.abc import Callable
 
 from flowserver.base.json_values import JsonObject, json_bytes
-from flowserver.language.graph import ForeachStep, ParallelStep, Pattern, Step, TaskStep
+from flowserver.language.graph import Flow, ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Redrive, Rewind
 from flowserver.machine.progress import at_end
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.steps.fanout import record_entered, reopen
-from flowserver.machine.steps.task import enter_task
+from flowserver.machine.steps.task import calls_function, enter_task
 from flowserver.machine.transitions import LEGAL_STATUSES
 from flowserver.machine.turn import Turn
 
@@ -91,17 +91,11 @@ class _Resumed:
                 self.enter(child, self._enter_item(scope, step, child))
             if isinstance(step, (ParallelStep, ForeachStep)):
                 self.later.append(lambda: reopen(self._turn, scope, step))
-        elif isinstance(step, TaskStep) and self._is_called_again(scope, step):
+        elif isinstance(step, TaskStep) and _is_called_again(scope, step, self._message):
             self._enter_again(scope, keeps_number=True)
             self.later.append(lambda: enter_task(self._turn, scope, step))
         else:
             self._leave_input(scope)
-
-    def _is_called_again(self, scope: Scope, step: TaskStep) -> bool:
-        """Whether the call is made with the same input: not if that holds a token, or is to be another."""
-        if self._message.enters_again or self._message.input_of == scope.scope_id:
-            return False
-        return step.pattern is not Pattern.WAIT_FOR_CALLBACK
 
     def _leave_input(self, scope: Scope) -> None:
         turn = self._turn
@@ -126,6 +120,22 @@ class _Resumed:
         if not isinstance(step, (ParallelStep, ForeachStep)):
             return scope.last_event_id
         return record_entered(self._turn, scope, step, child)
+
+
+def calls_again(flow: Flow, scope: Scope, message: Redrive) -> bool:
+    """Whether the redrive makes the call of an innermost scope again, with the same input and idempotency key."""
+    steps = flow.lists[scope.list_id].steps[scope.step_index : scope.step_index + 1]
+    if not steps or scope.step_input is None or message.rewind is not None:
+        return False
+    (step,) = steps
+    return isinstance(step, TaskStep) and _is_called_again(scope, step, message) and calls_function(scope, step)
+
+
+def _is_called_again(scope: Scope, step: TaskStep, message: Redrive) -> bool:
+    """Whether the call is made with the same input: not if that holds a token, or is to be another."""
+    if message.enters_again or message.input_of == scope.scope_id:
+        return False
+    return step.pattern is not Pattern.WAIT_FOR_CALLBACK
 
 
 def _rewind(turn: Turn, rewind: Rewind) -> None:

@@ -21,6 +21,7 @@ from flowserver.language.parser import parse_stored
 from flowserver.machine.events import EventType
 from flowserver.machine.fitting import fit
 from flowserver.machine.messages import Redrive, Rewind
+from flowserver.machine.redrive import calls_again
 from flowserver.machine.state import Execution, Scope
 from flowserver.machine.step_paths import open_steps
 from flowserver.store.executions.history import list_events, scan_history
@@ -71,6 +72,10 @@ class RedrivePlan:
     again: list[Again] = field(default_factory=list)
     """The first `SHOWN_MAX` of them."""
     again_count: int = 0
+    failed_count: int = 0
+    """Those of them that failed; without `from` the others were aborted."""
+    calls_again_count: int = 0
+    """Calls of functions that are made again with the same input and idempotency key."""
     kept: Counter[str] = field(default_factory=Counter)
     """By name how often a step has succeeded that does not run again."""
 
@@ -197,6 +202,7 @@ class _Planning:
     def _name_again(self, flow: Flow, rewind: Rewind | None) -> None:
         """Name what runs again, and make the message."""
         plan, wish = self._plan, self._wish
+        found: list[tuple[Scope, str]] = []
         if rewind is not None:
             target = self._execution.scopes[rewind.scope_id]
             target.step_index, target.list_id = rewind.step_index, 0
@@ -205,6 +211,8 @@ class _Planning:
         else:
             found = [(scope, path) for scope, path in open_steps(flow, self._execution) if path]
             plan.again_count = len(found)
+            plan.failed_count = sum(scope.has_failed for scope, _ in found)
+            found.sort(key=lambda each: not each[0].has_failed)
             plan.again = [Again(path, "failed" if scope.has_failed else "aborted") for scope, path in found[:SHOWN_MAX]]
             targets = [scope for scope, _ in found]
             targets = [scope for scope in targets if scope.has_failed] or targets
@@ -219,6 +227,7 @@ class _Planning:
             rewind=rewind,
             detail=detail,
         )
+        plan.calls_again_count = sum(calls_again(flow, scope, plan.message) for scope, _ in found)
 
     def _target_of_input(self, flow: Flow, targets: list[Scope]) -> int | None:
         """The scope whose step gets the edited input."""

@@ -36,7 +36,10 @@ def failed(flowserver, tmp_path, request):
 def test_what_a_redrive_would_do(flowserver, failed):
     _, paths = failed
     tried = flowserver("executions", "redrive", paths[0], "--dry-run")
-    assert (tried.exit_code, tried.stdout) == (0, f"{paths[0]}\n  Would run again: load.\n  Kept: reserve.\n")
+    assert (tried.exit_code, tried.stdout) == (
+        0,
+        f"{paths[0]}\n  Would run again: 1 failed (load).\n  Kept: reserve.\n",
+    )
     (document,) = json.loads(flowserver("executions", "redrive", paths[0], "--dry-run", "-o", "json").stdout)
     assert (document["execution"], document["redrivable"]) == (paths[0], True)
     assert flowserver("executions", "redrive", paths[0], "--from", "none", "--dry-run").exit_code == 1

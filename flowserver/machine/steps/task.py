@@ -185,11 +185,16 @@ def _failure_event(failure: Failure, *, submits: bool) -> EventType:
     return EventType.TASK_SUBMIT_FAILED if submits else EventType.TASK_FAILED
 
 
-def _sent_request_id(turn: Turn, scope: Scope, step: TaskStep) -> str:
-    """That of the function's call that the scope waits for; "" if it waits for something else."""
+def calls_function(scope: Scope, step: TaskStep) -> bool:
+    """Whether the step calls a function under one key, rather than submit work, send a message or start a flow."""
     target = step.target
     calls = isinstance(target, FunctionTarget) or (isinstance(target, ActionTarget) and target.service != "fnf")
-    if scope.wait is not WaitKind.TASK or not calls or is_asynchronous(step, _input(scope)):
+    return calls and not is_asynchronous(step, _input(scope))
+
+
+def _sent_request_id(turn: Turn, scope: Scope, step: TaskStep) -> str:
+    """That of the function's call that the scope waits for; "" if it waits for something else."""
+    if scope.wait is not WaitKind.TASK or not calls_function(scope, step):
         return ""
     return call_request_id(idempotency_key(turn.execution.execution_id, scope), scope.attempt)
 

@@ -273,6 +273,7 @@ async def test_iterations_that_were_aborted_run_again_beside_the_failed_one(node
     await node.end_of("f", "e")
     plan = await node.operations.redrives.plan("f", "e", RedriveWish())
     assert [(each.path, each.why) for each in plan.again] == [("pack[1].label", "failed"), ("pack[2].label", "aborted")]
+    assert (plan.again_count, plan.failed_count, plan.calls_again_count) == (2, 1, 2)
     assert plan.kept == {"label": 1}
     await redrive(node)
     for call in [await functions.next_call("shop/label") for _ in range(2)]:

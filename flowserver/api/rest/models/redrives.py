@@ -101,6 +101,9 @@ class RedrivePreview(Resource):
             "redrivable": True,
             "reasons": [],
             "againCount": 7,
+            "failedCount": 1,
+            "abortedCount": 6,
+            "callsAgainCount": 7,
             "again": [{"path": "pack[17].label", "why": "failed"}],
             "keptCount": 495,
             "kept": [{"step": "charge", "times": 1}, {"step": "label", "times": 494}],
@@ -110,7 +113,16 @@ class RedrivePreview(Resource):
     redrivable: bool
     reasons: Annotated[list[str], Field(description="Why it cannot be made.")]
     again_count: int
-    again: Annotated[list[StepAgain], Field(description=f"Steps that run again, at most {SHOWN_MAX}.")]
+    failed_count: Annotated[int, Field(description="How many of these steps failed; 0 with `from`.")]
+    aborted_count: Annotated[
+        int, Field(description="How many were aborted because another failed or the execution ended; 0 with `from`.")
+    ]
+    calls_again_count: Annotated[
+        int, Field(description="Calls of functions that are made again with the same input and idempotency key.")
+    ]
+    again: Annotated[
+        list[StepAgain], Field(description=f"Steps that run again, at most {SHOWN_MAX}, those that failed first.")
+    ]
     kept_count: int
     kept: Annotated[list[StepKept], Field(description=f"Steps that do not, at most {SHOWN_MAX}.")]
 
@@ -121,6 +133,9 @@ class RedrivePreview(Resource):
             redrivable=not plan.reasons,
             reasons=plan.reasons[:SHOWN_MAX],
             again_count=plan.again_count,
+            failed_count=plan.failed_count,
+            aborted_count=plan.again_count - plan.failed_count if plan.message.rewind is None else 0,
+            calls_again_count=plan.calls_again_count,
             again=[StepAgain(path=each.path, why=each.why) for each in plan.again],
             kept_count=plan.kept.total(),
             kept=[StepKept(step=name, times=times) for name, times in list(plan.kept.items())[:SHOWN_MAX]],

@@ -1,0 +1,30 @@
+"""What `executions redrive --dry-run` says of a plan."""
+
+from typing import Any
+
+from flowserver.cli.remote.redriving import shown_plan
+
+
+def _plan(**changes: Any) -> dict[str, Any]:
+    steps = [{"path": "pack[7].label", "why": "failed"}]
+    steps += [{"path": f"pack[{number}].label", "why": "aborted"} for number in range(8, 12)]
+    return {
+        "redrivable": True, "reasons": [], "againCount": 100, "failedCount": 1, "abortedCount": 99,
+        "callsAgainCount": 100, "again": steps, "kept": [{"step": "charge", "times": 1}, {"step": "label", "times": 7}],
+    } | changes  # fmt: skip
+
+
+def test_failed_and_aborted_iterations_are_told_apart() -> None:
+    assert shown_plan("order/e", _plan()).splitlines() == [
+        "order/e",
+        "  Would run again: 1 failed (pack[7].label); "
+        "99 aborted (pack[8].label, pack[9].label, pack[10].label and 96 more).",
+        "  Calls made again, with their idempotency keys: 100.",
+        "  Kept: charge, label (7 times).",
+    ]
+
+
+def test_a_step_that_was_asked_for_is_neither() -> None:
+    asked = _plan(againCount=1, failedCount=0, abortedCount=0, callsAgainCount=0, kept=[])
+    asked["again"] = [{"path": "charge", "why": "asked"}]
+    assert shown_plan("order/e", asked) == "order/e\n  Would run again: charge.\n  Kept: nothing."
