@@ -21,6 +21,9 @@ PLACE = re.compile(r"flowserver(?:\.\w+)+:\w+")
 LATER = {"aiohttp", "alembic", "fastapi", "httpx", "nats", "psycopg", "rich"}
 """What a start on SQLite does without, until it is needed; all of it takes longer than the start itself."""
 
+FOLDS_OF_EVENTS = {f"flowserver.machine.{name}" for name in ("events", "event_paths", "step_summary")}
+"""What the commands share with the server, so that both count alike: folds over events, which need nothing else."""
+
 OWN_EXECUTORS = {
     "flowserver/engine/commit/committer.py",
     "flowserver/engine/commit/reader.py",
@@ -86,12 +89,12 @@ def test_commands_that_talk_to_a_server_load_nothing_of_it() -> None:
         "hosting",
         "invokers",
         "language",
-        "machine",
         "operations",
         "store",
         "settings",
     }
     assert {f"flowserver.{name}" for name in servers} & modules == set()
+    assert {each for each in modules if each.startswith("flowserver.machine.")} == FOLDS_OF_EVENTS
 
 
 @pytest.mark.parametrize("package", PURE_PACKAGES)
