@@ -28,7 +28,7 @@ def _pattern(wanted: str) -> re.Pattern[str]:
 
 
 def matches_path(path: str, wanted: str) -> bool:
-    """Whether a path is the one that is wanted.
+    """Whether a path is that which is wanted.
 
     `pack[17]` is an iteration, or a branch, with all that is in it. `[]` is any of them: `pack[].label`.
     """
