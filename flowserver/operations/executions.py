@@ -19,9 +19,9 @@ from flowserver.base.errors import (
     InvalidArgument,
 )
 from flowserver.base.json_values import load_json_object
-from flowserver.engine.commit.items import Envelope, ReceiptKind
+from flowserver.engine.commit.items import Envelope, NewExecution, ReceiptKind
 from flowserver.engine.engine import Engine
-from flowserver.engine.executions.starting import StartRequest, check_execution_name
+from flowserver.engine.executions.starting import check_execution_name
 from flowserver.engine.executions.watchers import Watch
 from flowserver.machine.events import Event
 from flowserver.machine.messages import Stop
@@ -88,10 +88,10 @@ class ExecutionOperations:
             check_execution_name(name)
         if callback_token is not None and self._engine.tokens.read(callback_token) is None:
             raise InvalidArgument("CallbackFnFTaskToken is not a task token of this server")
-        request = StartRequest(
+        request = NewExecution(
             flow_name=flow_name,
             execution_id=str(uuid_utils.uuid7()),
-            execution_name=str(uuid_utils.uuid4()) if name is None else name,
+            name=str(uuid_utils.uuid4()) if name is None else name,
             input_text=input_text,
             callback_token=callback_token,
             name_is_unique=name is None,
@@ -99,7 +99,7 @@ class ExecutionOperations:
         )
         started = await self._engine.starter.start(request)
         if started.execution is None:
-            return await self._find(flow_name, request.execution_name), started.is_new
+            return await self._find(flow_name, request.name), started.is_new
         return started.execution, True
 
     async def start_or_find_same(
@@ -134,17 +134,17 @@ class ExecutionOperations:
         """
         if name is not None:
             check_execution_name(name)
-        request = StartRequest(
+        request = NewExecution(
             flow_name=flow_name,
             execution_id=str(uuid_utils.uuid7()),
-            execution_name=str(uuid_utils.uuid4()) if name is None else f"{name}:{uuid_utils.uuid4()}",
+            name=str(uuid_utils.uuid4()) if name is None else f"{name}:{uuid_utils.uuid4()}",
             input_text=input_text,
             name_is_unique=True,
             qualifier=qualifier,
         )
         with self._engine.watchers.watch_end(request.execution_id) as watch:
             started = await self._engine.starter.start(request)
-            row = started.execution or await self._find(flow_name, request.execution_name)
+            row = started.execution or await self._find(flow_name, request.name)
             return await self._await_watch(watch, row, self._engine.limits.sync_wait_seconds_max)
 
     async def stop(

@@ -9,8 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.errors import FlowNotExists
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.items import ReceiptKind
-from flowserver.engine.executions.starting import StartRequest
+from flowserver.engine.commit.items import NewExecution, ReceiptKind
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status
@@ -68,7 +67,7 @@ async def test_a_call_waits_until_its_function_can_be_looked_up(node: Node, func
     await node.end_of("f", "first")
     node.engine.registry.forget()
     node.database.unreadable = True
-    await node.engine.starter.start(StartRequest(flow_name="f", execution_id="id", execution_name="second"))
+    await node.engine.starter.start(NewExecution(flow_name="f", execution_id="id", name="second"))
     await node.database.failed()
     node.database.unreadable = False
     (await functions.next_call("shop/pay")).reply({"paid": True})

@@ -20,7 +20,6 @@ from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.recovery import TaskRecovery, result_of
-from flowserver.engine.executions.starting import StartRequest
 from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.functions.caller import Caller
 from flowserver.engine.recovery import LostCalls
@@ -293,12 +292,9 @@ class Node:
         return [_start_of(request_of(each)) for each in decided if each.turn.start is not None]
 
 
-def _start_of(request: StartRequest) -> Envelope:
-    given = load_json_object(request.input_text)
-    new = NewExecution(
-        request.execution_id, request.flow_name, request.execution_name, request.input_text, given, turn=request.turn
-    )
-    return Envelope(request.execution_id, Start(), new=new)
+def _start_of(new: NewExecution) -> Envelope:
+    parsed = replace(new, input=load_json_object(new.input_text))
+    return Envelope(new.execution_id, Start(), new=parsed)
 
 
 def _is_ordered(changes: Changes, key: TaskKey) -> bool:

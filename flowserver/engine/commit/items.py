@@ -78,24 +78,28 @@ class RedriveRequest(msgspec.Struct, frozen=True):
 
 
 class NewExecution(msgspec.Struct, frozen=True):
-    """The execution that a start creates; `input` is `input_text` parsed (`""` means no input).
+    """The execution that a start creates.
 
     The batch looks up the flow in its own transaction, so a start never uses a definition that was replaced or a flow
     that was deleted before it.
     """
 
     execution_id: str
+    """The caller chooses it, so that a repeated request starts one execution."""
     flow_name: str
     name: str
-    input_text: str
-    input: JsonObject
+    input_text: str = ""
+    """JSON text of an object; `""` means no input."""
+    input: JsonObject = {}
+    """`input_text` parsed, by `Starter.start`."""
     callback_token: str | None = None
     name_is_unique: bool = False
     """The name contains a new UUID, so it cannot be taken."""
     qualifier: str | None = None
-    """The version to run, the alias that draws it, or LATEST, as None: the flow's own definition."""
+    """The version to run, the alias that draws it by `execution_id`, or LATEST, as None: the flow's own definition."""
     turn: ScheduleTurn | None = None
-    """The turn of the schedule that makes this start: if another node has taken it, the start is stale."""
+    """The turn of the schedule that makes this start, whose row changes in the same transaction. If another node has
+    taken the turn, the start is stale."""
 
     def stored(self, flow: FlowRow, resolved: Resolved | None) -> StoredExecution:
         """A new execution without a row; the machine sets its instants when it starts."""

@@ -14,12 +14,12 @@ from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.base.names import child_execution_id
 from flowserver.base.request_ids import call_request_id
 from flowserver.concurrency.shutdown import drain
-from flowserver.engine.commit.items import Envelope
+from flowserver.engine.commit.items import Envelope, NewExecution
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter, submission_request_id
 from flowserver.engine.executions.message_sender import MessageSender
-from flowserver.engine.executions.starting import Started, Starter, StartRequest, as_failure, check_execution_name
+from flowserver.engine.executions.starting import Started, Starter, as_failure, check_execution_name
 from flowserver.engine.executions.waiting_calls import OrderedCall, WaitingCalls
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX, CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
@@ -293,31 +293,31 @@ class Dispatcher:
         child_id = child_execution_id(caller.execution_id, command.scope_id, command.wait_id)
         params = command.params or {}
         name, qualifier = params.get("ExecutionName"), params.get(QUALIFIER)
-        request = StartRequest(
+        request = NewExecution(
             flow_name=flow_name,
             execution_id=child_id,
-            execution_name=child_id if name is None else str(name),
+            name=child_id if name is None else str(name),
             input_text=_input_text(params.get("Input"), command.input),
             callback_token=command.token if command.pattern is Pattern.SYNC else None,
             qualifier=None if qualifier is None else str(qualifier),
         )
         try:
             if name is not None:
-                check_execution_name(request.execution_name)
+                check_execution_name(request.name)
             started = await self._starter.start(request, by_step=True)
         except FlowServerError as error:
-            return Failure(*as_failure(error, prefix))
+            return as_failure(error, prefix)
         if command.pattern is Pattern.SYNC and started.execution_id != child_id:
-            cause = f"an execution named {request.execution_name} already runs; a sync step needs one of its own"
+            cause = f"an execution named {request.name} already runs; a sync step needs one of its own"
             return Failure(f"{prefix}.ExecutionAlreadyExists", cause)
         return Success(self._start_reply(request, started))
 
-    def _start_reply(self, request: StartRequest, started: Started) -> JsonObject:
+    def _start_reply(self, request: NewExecution, started: Started) -> JsonObject:
         return {
             "RequestId": request.execution_id,
             "FlowName": started.flow.name,
             "FlowDefinition": started.flow.definition,
-            "Name": request.execution_name,
+            "Name": request.name,
             "Input": request.input_text,
             "Output": "",
             "Status": "Running",

@@ -75,7 +75,7 @@ class InvocationSubmitter:
         try:
             row = await retry_until_available(lambda: self._invocations.submit(new, check=check))
         except FlowServerError as error:
-            return Failure(*as_failure(error, "FC"))
+            return as_failure(error, "FC")
         except NotAwaited:
             return Failure("FnF.RuntimeError", "the step no longer waits for its submission")
         if command.pattern is Pattern.REQUEST_RESPONSE:

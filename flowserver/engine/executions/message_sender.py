@@ -19,7 +19,7 @@ from flowserver.invokers.outlets import Outlets
 from flowserver.language.graph import QueueTarget, TopicTarget
 from flowserver.language.targets import DELAY_SECONDS, MESSAGE_TAG, PRIORITY
 from flowserver.machine.commands import InvokeTask
-from flowserver.machine.messages import Failure, Result, Success
+from flowserver.machine.messages import Result, Success
 from flowserver.machine.parameters import message_body
 from flowserver.store.queues.writes import PRIORITY_DEFAULT, NewQueueMessage
 
@@ -46,7 +46,7 @@ class MessageSender:
             else:
                 digest = await self._publish(target.topic, command)
         except FlowServerError as error:
-            return Failure(*as_failure(error, _OWNER))
+            return as_failure(error, _OWNER)
         return Success(_reply(command, digest))
 
     async def _send(self, queue: str, command: InvokeTask) -> str:

@@ -23,12 +23,11 @@ from flowserver.concurrency.futures import shared
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, ReceiptKind
 from flowserver.engine.context import EngineContext
-from flowserver.machine.messages import Start
+from flowserver.machine.messages import Failure, Start
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import is_qualifier, is_version
 from flowserver.store.executions.reading import ExecutionRow, count_running, find_statuses
 from flowserver.store.flows import FlowRow
-from flowserver.store.schedules.turns import ScheduleTurn
 
 COUNT_SECONDS = 5.0
 """How long a count of running executions is used; counting a million rows for each start would be too slow."""
@@ -38,23 +37,6 @@ FULL_COUNT_SECONDS = 1.0
 
 QUALIFIER_CHARACTERS = 128
 """How much of a qualifier that is wrong an error shows."""
-
-
-class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which flow to start, as what, with what. `input_text` is JSON text of an object, `""` for none."""
-
-    flow_name: str
-    execution_id: str
-    """The caller chooses it, so that a repeated request starts one execution."""
-    execution_name: str
-    input_text: str = ""
-    callback_token: str | None = None
-    name_is_unique: bool = False
-    """The name was made for this request and holds a new UUID, so no other execution has it."""
-    qualifier: str | None = None
-    """The published version to run or the alias that draws it, by `execution_id`; None and LATEST: what the flow is."""
-    turn: ScheduleTurn | None = None
-    """The turn of the schedule that makes this start; its row changes in the start's transaction."""
 
 
 class TurnTaken(Exception):
@@ -98,8 +80,8 @@ class Starter:
         if not await self._has_room():
             raise ResourceThrottled(f"{self._limits.running_executions_max} executions are running; try again later")
 
-    async def start(self, request: StartRequest, *, by_step: bool = False) -> Started:
-        """Start an execution, or find the running execution of that name.
+    async def start(self, request: NewExecution, *, by_step: bool = False) -> Started:
+        """Start an execution, or find the running execution of that name. Parses the input.
 
         A step's start is refused neither because many messages wait for the writer, nor when it is repeated.
 
@@ -114,21 +96,13 @@ class Starter:
         given = parse_input(request.input_text, self._limits)
         if not (await self._has_room() or (by_step and await self._exists(request.execution_id))):
             raise ResourceThrottled(f"{self._limits.running_executions_max} executions are running; try again later")
-        new = NewExecution(
-            execution_id=request.execution_id,
-            flow_name=request.flow_name,
-            name=request.execution_name,
-            input_text=request.input_text,
-            input=given,
-            callback_token=request.callback_token,
-            name_is_unique=request.name_is_unique,
-            qualifier=request.qualifier,
-            turn=request.turn,
+        request = msgspec.structs.replace(request, input=given)
+        receipt = await self._committer.submit(
+            Envelope(request.execution_id, Start(), new=request), by_caller=not by_step
         )
-        receipt = await self._committer.submit(Envelope(request.execution_id, Start(), new=new), by_caller=not by_step)
         return self._started(request, receipt)
 
-    def _started(self, request: StartRequest, receipt: Receipt) -> Started:
+    def _started(self, request: NewExecution, receipt: Receipt) -> Started:
         if receipt.kind is ReceiptKind.NO_FLOW:
             raise FlowNotExists(f"flow {request.flow_name} does not exist")
         if receipt.kind is ReceiptKind.NO_VERSION:
@@ -143,7 +117,7 @@ class Starter:
         if execution_id == request.execution_id:
             return Started(receipt.flow, execution_id, None, is_new=True)
         if status is not Status.RUNNING:
-            name = f"execution {request.execution_name} of flow {request.flow_name}"
+            name = f"execution {request.name} of flow {request.flow_name}"
             raise ExecutionAlreadyExists(f"{name} has already ended")
         return Started(receipt.flow, execution_id, None, is_new=False)
 
@@ -201,6 +175,6 @@ def parse_input(text: str, limits: Limits, name: str = "Input") -> JsonObject:
     return value
 
 
-def as_failure(error: FlowServerError, prefix: str) -> tuple[str, str]:
-    """The error of a step whose start was refused: `{prefix}.{code}` and the message."""
-    return f"{prefix}.{error.code}", error.message
+def as_failure(error: FlowServerError, prefix: str) -> Failure:
+    """The failure of a step whose start was refused: `{prefix}.{code}` and the message."""
+    return Failure(f"{prefix}.{error.code}", error.message)

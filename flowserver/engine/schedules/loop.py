@@ -20,10 +20,10 @@ from flowserver.base.clock import format_instant
 from flowserver.base.errors import ExecutionAlreadyExists, FlowServerError
 from flowserver.base.json_values import dump_json, load_json_object
 from flowserver.engine.commit.committer import all_of
-from flowserver.engine.commit.items import Envelope
+from flowserver.engine.commit.items import Envelope, NewExecution
 from flowserver.engine.context import EngineContext
 from flowserver.engine.due_loop import AT_ONCE, LEFT_MS, DueLoop
-from flowserver.engine.executions.starting import Starter, StartRequest, TurnTaken
+from flowserver.engine.executions.starting import Starter, TurnTaken
 from flowserver.engine.schedules.timings import TimingCache
 from flowserver.machine.messages import Stop
 from flowserver.machine.schedules.refusals import refused
@@ -168,14 +168,14 @@ class ScheduleLoop(DueLoop):
         await self._context.committer.submit(Envelope(execution_id, stop))
 
 
-def request_of(decided: Decided) -> StartRequest:
+def request_of(decided: Decided) -> NewExecution:
     """The start that a turn has chosen."""
     schedule, turn = decided.before, decided.turn
     assert turn.start is not None
-    return StartRequest(
+    return NewExecution(
         flow_name=schedule.flow_name,
         execution_id=turn.start.execution_id,
-        execution_name=turn.start.name,
+        name=turn.start.name,
         input_text=_input_of(schedule, turn.start),
         qualifier=schedule.qualifier or None,
         turn=ScheduleTurn(schedule, turn.schedule, turn.start.if_taken),

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from flowserver.base.errors import FlowAliasNotExists, FlowVersionNotExists
-from flowserver.engine.executions.starting import StartRequest
+from flowserver.engine.commit.items import NewExecution
 from flowserver.machine.versions.routing import Route
 from flowserver.operations.flows import FlowChange
 from flowserver.store.executions.listing import ExecutionFilter
@@ -29,9 +29,7 @@ async def publish(node: Node, *steps: str, flow: str = "f") -> None:
 
 
 async def start(node: Node, execution_id: str, qualifier: str, name: str | None = None) -> ExecutionRow | None:
-    request = StartRequest(
-        flow_name="f", execution_id=execution_id, execution_name=name or execution_id, qualifier=qualifier
-    )
+    request = NewExecution(flow_name="f", execution_id=execution_id, name=name or execution_id, qualifier=qualifier)
     return (await node.engine.starter.start(request)).execution
 
 
