@@ -7,9 +7,10 @@ failed initializer fails the call that needed it.
 import asyncio
 import logging
 from contextlib import suppress
+from functools import partial
 from uuid import uuid4
 
-from flowserver.concurrency.futures import shared
+from flowserver.concurrency.single_flight import SingleFlight
 from flowserver.hosting.context import FunctionContext, make_context
 from flowserver.hosting.functions import Hook, HostedFunction
 from flowserver.hosting.logs import current_request_id, plain
@@ -25,7 +26,7 @@ class Instance:
         self.function = function
         self._under_way = 0
         self._is_initialized = function.initializer is None
-        self._initializing: asyncio.Task[HandlerReply] | None = None
+        self._initializing: SingleFlight[None, HandlerReply] = SingleFlight()
         self._freezing: set[asyncio.Task[HandlerReply]] = set()
         self._was_called = False
 
@@ -46,9 +47,7 @@ class Instance:
         """Run the initializer unless it has run; several who ask meanwhile wait for the same run."""
         if self._is_initialized:
             return _DONE
-        if self._initializing is None:
-            self._initializing = shared(self._initialize(request_id))
-        return await asyncio.shield(self._initializing)
+        return await self._initializing.run(None, partial(self._initialize, request_id))
 
     async def pre_stop(self, request_id: str) -> HandlerReply:
         """Run the hook for calls that were stopped from outside."""
@@ -65,7 +64,6 @@ class Instance:
     async def _initialize(self, request_id: str) -> HandlerReply:
         reply = await self._run("Initialize", self.function.initializer, request_id)
         self._is_initialized = not reply.failed
-        self._initializing = None
         return reply
 
     async def _invoke(self, event: bytes, context: FunctionContext) -> HandlerReply:

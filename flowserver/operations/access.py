@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cachetools import TTLCache
 
 from flowserver.base.errors import AccessDenied, SignatureNonceUsed, UnknownAccessKey
-from flowserver.concurrency.futures import shared
+from flowserver.concurrency.single_flight import SingleFlight
 from flowserver.operations.keys import KeyKind, Keys
 from flowserver.store.keys import AccessKey, Admission, token_digest
 
@@ -47,7 +47,7 @@ class AccessOperations:
         self._remembered: TTLCache[tuple[KeyKind, str], AccessKey] = TTLCache(10_000, REMEMBER_SECONDS)
         self._admission = Admission.LOST
         self._look_again_at = -math.inf
-        self._looking: asyncio.Task[None] | None = None
+        self._reads: SingleFlight[None, None] = SingleFlight()
 
     async def is_open(self) -> bool:
         """Whether callers need no key, because none was ever created.
@@ -55,9 +55,7 @@ class AccessOperations:
         Raises AccessDenied if callers need a key but none exists.
         """
         if asyncio.get_running_loop().time() >= self._look_again_at:
-            if self._looking is None:  # otherwise concurrent callers share one look-up
-                self._looking = shared(self._look())
-            await asyncio.shield(self._looking)
+            await self._reads.run(None, self._read_admission)
         if self._admission is Admission.LOST:
             raise AccessDenied(KEYS_LOST)
         return self._admission is Admission.OPEN
@@ -67,20 +65,17 @@ class AccessOperations:
         if not await self.is_open():
             raise AccessDenied("the server has access keys now; send one")
 
-    async def _look(self) -> None:
-        try:
-            found, before = await self._keys.admission(), self._admission
-            if found is Admission.OPEN and self._is_closed:
-                found = Admission.LOST
-            if before is Admission.OPEN and found is not before:
-                log.info("there is an access key now: callers without one are refused")
-            if before is Admission.KEYED and found is Admission.LOST:
-                log.critical(KEYS_LOST)
-            self._is_closed |= found is not Admission.OPEN
-            self._admission = found
-            self._look_again_at = asyncio.get_running_loop().time() + REMEMBER_SECONDS
-        finally:
-            self._looking = None
+    async def _read_admission(self) -> None:
+        found, before = await self._keys.admission(), self._admission
+        if found is Admission.OPEN and self._is_closed:
+            found = Admission.LOST
+        if before is Admission.OPEN and found is not before:
+            log.info("there is an access key now: callers without one are refused")
+        if before is Admission.KEYED and found is Admission.LOST:
+            log.critical(KEYS_LOST)
+        self._is_closed |= found is not Admission.OPEN
+        self._admission = found
+        self._look_again_at = asyncio.get_running_loop().time() + REMEMBER_SECONDS
 
     async def secret_of(self, access_key_id: str) -> str:
         """The secret of an enabled key; raises UnknownAccessKey."""

@@ -275,7 +275,7 @@ class Dispatcher:
         return Outcome(Failure(reply.error, reply.cause), reply.request_id or request_id)
 
     async def _endpoint(self, service: str, qualifier: str, function: str) -> Lookup:
-        known = self._registry.remembered(service, qualifier, function)
+        known = self._registry.cached(service, qualifier, function)
         if known is not None:
             return known
         return await retry_until_available(lambda: self._registry.find(service, qualifier, function))

@@ -83,7 +83,7 @@ class CallQueues(Generic[K]):
         """
         if self._is_closed or self._queues.get(queue):
             return None
-        found = self._registry.remembered(*queue.called) if queue.is_function else None
+        found = self._registry.cached(*queue.called) if queue.is_function else None
         if found is None and queue.is_function:
             return None
         limit, callee = self._limit(queue, found)
@@ -181,7 +181,7 @@ class CallQueues(Generic[K]):
 
     def _check_soon(self, queue: QueueKey) -> None:
         """Check the function's limit, after a look-up if it is not cached."""
-        found = self._registry.remembered(*queue.called)
+        found = self._registry.cached(*queue.called)
         if found is not None:
             self._check_room(queue, found)
         elif queue not in self._looking:

@@ -4,10 +4,10 @@ The function's worker is called over HTTP, for as long as its registration allow
 counts.
 """
 
-import asyncio
 import logging
+from functools import partial
 
-from flowserver.concurrency.futures import shared
+from flowserver.concurrency.single_flight import SingleFlight
 from flowserver.invokers.invocation import Endpoint, Failed, Invoker
 from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.messages import Failure
@@ -28,7 +28,7 @@ class Hooks:
     def __init__(self, invoker: Invoker) -> None:
         self._invoker = invoker
         self._initialized: set[Registration] = set()
-        self._initializing: dict[Registration, asyncio.Task[Failure | None]] = {}
+        self._initializing: SingleFlight[Registration, Failure | None] = SingleFlight()
 
     def is_initialized(self, endpoint: Endpoint) -> bool:
         """Whether the function may be called as it is."""
@@ -40,11 +40,7 @@ class Hooks:
         """
         if self.is_initialized(endpoint):
             return None
-        key = _registration(endpoint)
-        task = self._initializing.get(key)
-        if task is None:
-            task = self._initializing[key] = shared(self._initialize(endpoint, request_id))
-        return await asyncio.shield(task)
+        return await self._initializing.run(_registration(endpoint), partial(self._initialize, endpoint, request_id))
 
     async def pre_stop(self, endpoint: Endpoint, request_id: str) -> None:
         """Tell the function that an invocation is being stopped. A failure of the hook does not prevent the stop."""
@@ -56,17 +52,13 @@ class Hooks:
 
     async def _initialize(self, endpoint: Endpoint, request_id: str) -> Failure | None:
         assert endpoint.initialize_url is not None
-        key = _registration(endpoint)
-        try:
-            problem = await self._call("POST", endpoint.initialize_url, endpoint, request_id, "/initialize")
-            if problem is not None:
-                return Failure(NOT_STARTED, f"the initialize hook of {_title(endpoint)} failed: {problem}")
-            if len(self._initialized) >= INITIALIZED_MAX:
-                self._initialized.clear()
-            self._initialized.add(key)
-            return None
-        finally:
-            del self._initializing[key]
+        problem = await self._call("POST", endpoint.initialize_url, endpoint, request_id, "/initialize")
+        if problem is not None:
+            return Failure(NOT_STARTED, f"the initialize hook of {_title(endpoint)} failed: {problem}")
+        if len(self._initialized) >= INITIALIZED_MAX:
+            self._initialized.clear()
+        self._initialized.add(_registration(endpoint))
+        return None
 
     async def _call(self, method: str, url: str, endpoint: Endpoint, request_id: str, path: str) -> str | None:
         """What was wrong, if anything."""

@@ -1,4 +1,4 @@
-"""Where a function's calls go right now, remembered for a moment."""
+"""Where a function's calls go right now, cached for a moment."""
 
 import asyncio
 from functools import partial
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from flowserver.concurrency.futures import shared
+from flowserver.concurrency.single_flight import SingleFlight
 from flowserver.engine.commit.reader import Reader
 from flowserver.invokers.endpoints import HOOK_SECONDS_DEFAULT
 from flowserver.invokers.invocation import Endpoint
@@ -15,10 +15,10 @@ from flowserver.machine.messages import Failure
 from flowserver.store.functions import FunctionDamaged, FunctionRow, find_function, service_is_known
 from flowserver.store.sql.unreadable import is_damage
 
-REMEMBER_SECONDS = 1.0
+CACHED_SECONDS = 1.0
 """How long another node's change of a registration may go unnoticed here."""
 
-REMEMBERED_MAX = 10_000
+CACHED_MAX = 10_000
 
 Lookup = Endpoint | Failure
 
@@ -26,7 +26,7 @@ FunctionKey = tuple[str, str, str]
 """(service, qualifier, function)"""
 
 
-class Remembered(NamedTuple):
+class Known(NamedTuple):
     """What was found, and until when it is taken as right, by the event loop's clock."""
 
     found: Lookup
@@ -38,8 +38,8 @@ class FunctionRegistry:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._known: dict[FunctionKey, Remembered] = {}
-        self._looking: dict[FunctionKey, asyncio.Task[Lookup]] = {}
+        self._known: dict[FunctionKey, Known] = {}
+        self._reads: SingleFlight[FunctionKey, Lookup] = SingleFlight()
 
     async def find(self, service: str, qualifier: str, function: str) -> Lookup:
         """The endpoint; a registration for the qualified service (`s.prod`) comes before the plain one.
@@ -47,17 +47,14 @@ class FunctionRegistry:
         Otherwise a Failure named as Function Compute names it: FC.ServiceNotFound or FC.FunctionNotFound; or
         FnF.RuntimeError if the registration is damaged.
         """
-        found = self.remembered(service, qualifier, function)
+        found = self.cached(service, qualifier, function)
         if found is not None:
             return found
         key = (service, qualifier, function)
-        looking = self._looking.get(key)
-        if looking is None:  # or one look serves all who ask meanwhile
-            looking = self._looking[key] = shared(self._look_up(key))
-        return await asyncio.shield(looking)
+        return await self._reads.run(key, partial(self._read, key))
 
-    def remembered(self, service: str, qualifier: str, function: str) -> Lookup | None:
-        """What `find` would return without looking; None if it would look."""
+    def cached(self, service: str, qualifier: str, function: str) -> Lookup | None:
+        """What `find` would return without a read; None if it would read."""
         known = self._known.get((service, qualifier, function))
         if known is None or asyncio.get_running_loop().time() >= known.until:
             return None
@@ -65,19 +62,19 @@ class FunctionRegistry:
 
     def forget(self) -> None:
         """A registration has changed."""
-        self._known.clear()
-        self._looking.clear()
+        self._known = {}
+        self._reads.forget()
 
-    async def _look_up(self, key: FunctionKey) -> Lookup:
-        me = asyncio.current_task()
-        try:
-            found = await self._ask(key)
-            if self._looking.get(key) is me:  # nothing has changed since it looked
-                found = self._remember(key, found)
-            return found
-        finally:
-            if self._looking.get(key) is me:
-                del self._looking[key]
+    async def _read(self, key: FunctionKey) -> Lookup:
+        known = self._known  # a read that began before `forget` goes to the old cache
+        found = await self._ask(key)
+        before = known.get(key)
+        if before is not None and before.found == found:
+            found = before.found  # the same object, by which the invoker knows its way
+        elif len(known) >= CACHED_MAX:
+            known.clear()
+        known[key] = Known(found, asyncio.get_running_loop().time() + CACHED_SECONDS)
+        return found
 
     async def _ask(self, key: FunctionKey) -> Lookup:
         try:
@@ -86,15 +83,6 @@ class FunctionRegistry:
             if isinstance(error, FunctionDamaged) or is_damage(error):
                 return Failure("FnF.RuntimeError", f"the function cannot be called: {error}")
             raise
-
-    def _remember(self, key: FunctionKey, found: Lookup) -> Lookup:
-        before = self._known.get(key)
-        if before is not None and before.found == found:
-            found = before.found  # the same object, by which the invoker knows its way
-        elif len(self._known) >= REMEMBERED_MAX:
-            self._known.clear()
-        self._known[key] = Remembered(found, asyncio.get_running_loop().time() + REMEMBER_SECONDS)
-        return found
 
 
 def look_up(connection: Connection, key: FunctionKey) -> Lookup:

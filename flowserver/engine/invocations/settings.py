@@ -3,7 +3,7 @@
 from cachetools import TTLCache
 
 from flowserver.engine.commit.reader import Reader
-from flowserver.engine.functions.registry import REMEMBER_SECONDS, REMEMBERED_MAX, FunctionKey
+from flowserver.engine.functions.registry import CACHED_MAX, CACHED_SECONDS, FunctionKey
 from flowserver.machine.invocations.states import InvocationSettings
 from flowserver.store.invocations.settings import find_async_settings
 
@@ -25,4 +25,4 @@ class AsyncSettings:
 
     def forget(self) -> None:
         """Evict everything: some settings have changed."""
-        self._known: TTLCache[FunctionKey, InvocationSettings] = TTLCache(REMEMBERED_MAX, REMEMBER_SECONDS)
+        self._known: TTLCache[FunctionKey, InvocationSettings] = TTLCache(CACHED_MAX, CACHED_SECONDS)

@@ -101,9 +101,9 @@ async def test_one_look_serves_all_who_ask_at_once(registry: FunctionRegistry, l
 async def test_what_has_not_changed_is_the_same_object(
     registry: FunctionRegistry, looks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flowserver.engine.functions.registry.REMEMBER_SECONDS", 0)
+    monkeypatch.setattr("flowserver.engine.functions.registry.CACHED_SECONDS", 0)
     before = await registry.find("shop", "", "pay")
-    assert registry.remembered("shop", "", "pay") is None
+    assert registry.cached("shop", "", "pay") is None
     assert await registry.find("shop", "", "pay") is before
     assert looks == ["pay", "pay"]
 
@@ -120,7 +120,7 @@ async def test_what_was_seen_before_a_change_is_not_remembered_after_it(
     gate.open()
     assert await blocked == "through"
     assert isinstance(await looking, Endpoint)
-    assert registry.remembered("shop", "", "pay") is None
+    assert registry.cached("shop", "", "pay") is None
 
 
 async def test_a_look_that_fails_when_all_have_gone_is_not_told_of(
