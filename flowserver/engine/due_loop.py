@@ -20,6 +20,7 @@ from abc import abstractmethod
 from typing import Final
 
 from flowserver.base.clock import Clock
+from flowserver.concurrency.waiting import is_set_within
 from flowserver.engine.background_loop import BackgroundLoop
 from flowserver.engine.cluster.membership import Membership
 
@@ -83,8 +84,5 @@ class DueLoop(BackgroundLoop):
             if seconds <= 0:
                 return
             self._wake.clear()
-            try:
-                async with asyncio.timeout(seconds):
-                    await self._wake.wait()
-            except TimeoutError:
+            if not await is_set_within(self._wake, seconds):
                 return

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
+from flowserver.concurrency.waiting import is_set_within
 from flowserver.engine.background_loop import BackgroundLoop
 from flowserver.engine.context import EngineContext
 from flowserver.store.keys import delete_expired_nonces
@@ -144,12 +145,7 @@ class Recovery(BackgroundLoop):
 
     async def _iterate(self) -> None:
         """All nodes sweep for a reason, so each takes its share; a sweep that only its time has brought takes all."""
-        has_reason = True
-        try:
-            async with asyncio.timeout(LEFT_SECONDS if self._has_left_orphans else SWEEP_SECONDS):
-                await self._sweep_now.wait()
-        except TimeoutError:
-            has_reason = False
+        has_reason = await is_set_within(self._sweep_now, LEFT_SECONDS if self._has_left_orphans else SWEEP_SECONDS)
         self._sweep_now.clear()
         await self.sweep(only_own_share=has_reason)
 

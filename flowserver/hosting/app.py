@@ -21,8 +21,10 @@ from starlette.routing import Route
 from flowserver.api.fc.answers import fault_response
 from flowserver.api.guard import check_change_by_get, check_open_request
 from flowserver.api.middleware import RequestFrame, is_request_id
+from flowserver.api.receiving import disconnected
 from flowserver.base.errors import AccessDenied
 from flowserver.base.limits import Limits
+from flowserver.concurrency.waiting import ends_first
 from flowserver.hosting.context import make_context
 from flowserver.hosting.functions import HostedFunctions
 from flowserver.hosting.instances import Instance
@@ -125,20 +127,12 @@ async def _invoke(instance: Instance, request: Request, request_id: str) -> Resp
     event = await request.body()
     lines = keep_log() if request.headers.get("x-fc-log-type") == "Tail" else None
     call = asyncio.create_task(instance.call(event, context))
-    leaving = asyncio.create_task(_wait_until_gone(request))
-    await asyncio.wait({call, leaving}, return_when=asyncio.FIRST_COMPLETED)
-    if not call.done():
+    if not await ends_first(call, disconnected(request.receive)):
         context.stopped.set()  # the caller has dropped the call, as the server does when an invocation is stopped
-    leaving.cancel()
     response = _render(await call, request_id)
     if lines is not None:
         response.headers["X-Fc-Log-Result"] = base64.b64encode(tail_of(lines)).decode()
     return response
-
-
-async def _wait_until_gone(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _initialize(instance: Instance, _: Request, request_id: str) -> Response:

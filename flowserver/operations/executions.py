@@ -19,6 +19,7 @@ from flowserver.base.errors import (
     InvalidArgument,
 )
 from flowserver.base.json_values import load_json_object
+from flowserver.concurrency.waiting import is_set_within
 from flowserver.engine.commit.items import Envelope, NewExecution, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.starting import check_execution_name
@@ -267,7 +268,7 @@ class ExecutionOperations:
                 if (over or self._engine.watchers.is_stopping) and len(events) < EVENTS_PER_READ:
                     return
                 if len(events) < EVENTS_PER_READ:
-                    await _wait(changed.woken, LOOK_AGAIN_SECONDS)
+                    await is_set_within(changed.woken, LOOK_AGAIN_SECONDS)
 
     async def _await_end(self, flow_name: str, name: str, seconds: float) -> ExecutionRow:
         watchers = self._engine.watchers
@@ -288,7 +289,7 @@ class ExecutionOperations:
             left = until - loop.time()
             if left <= 0:
                 break
-            await _wait(watch.woken, min(left, LOOK_AGAIN_SECONDS))
+            await is_set_within(watch.woken, min(left, LOOK_AGAIN_SECONDS))
             if watch.end is not None and watch.end.execution_id == row.execution_id:
                 return watch.end.applied_to(row)
             watch.woken.clear()  # it may be another execution of that name that has ended
@@ -300,14 +301,6 @@ class ExecutionOperations:
         return await self._engine.reader.ask(
             lambda connection: require_execution(connection, flow_name, name), by_caller=by_caller
         )
-
-
-async def _wait(changed: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await changed.wait()
-    except TimeoutError:
-        pass
 
 
 def _is_over(row: ExecutionRow) -> bool:

@@ -10,9 +10,11 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
+from flowserver.api.receiving import disconnected, read_body
 from flowserver.api.rpc.signature import check_body
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
+from flowserver.concurrency.waiting import ends_first
 
 T = TypeVar("T")
 
@@ -70,7 +72,7 @@ class FcRequest:
 
     async def body(self) -> bytes:
         """The whole body; raises ClientDisconnect, and SignatureNotMatch if it is not the signed body."""
-        body = await self._read()
+        body = await read_body(self.receive)
         if self.is_body_signed:
             check_body(body, self.headers)
         return body
@@ -81,30 +83,13 @@ class FcRequest:
         Raises ClientDisconnect then, once the work has ended.
         """
         working = asyncio.create_task(work)
-        leaving = asyncio.create_task(self._closed())
         try:
-            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
+            if await ends_first(working, disconnected(self.receive)):
                 return working.result()
         finally:
-            leaving.cancel()
             if working.cancel():
                 await asyncio.wait((working,))
         raise ClientDisconnect
-
-    async def _closed(self) -> None:
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
-
-    async def _read(self) -> bytes:
-        parts: list[bytes] = []
-        while True:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            parts.append(message.get("body", b""))
-            if not message.get("more_body", False):
-                return b"".join(parts)
 
     async def json(self) -> JsonObject:
         """The body as a JSON object; raises InvalidArgument."""

@@ -6,7 +6,7 @@ A plain ASGI application: a framework around the one route would cost several ti
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
@@ -19,7 +19,9 @@ from flowserver.api.mns.calls import Call, read_query
 from flowserver.api.mns.faults import InvalidRequestUrl
 from flowserver.api.mns.signature import SignedRequest, check_digest, read_claim, verify
 from flowserver.api.permission import Check, WhileAllowed
+from flowserver.api.receiving import disconnected, read_body
 from flowserver.base.errors import FlowServerError
+from flowserver.concurrency.waiting import ends_first
 from flowserver.engine.engine import Engine
 from flowserver.operations.operations import Operations
 
@@ -68,7 +70,7 @@ class MnsRoute:
         request_id = str(scope["state"]["request_id"])
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
-            body = await _body(receive)
+            body = await read_body(receive)
             serve, names = _call_of(scope["method"], scope["path"])
             call = Call(names, read_query(scope["query_string"].decode("latin-1")), headers, body)
             changes = serve in MAY_WAIT and not queues.is_peek(call)
@@ -126,41 +128,13 @@ def _resource(scope: Scope) -> str:
     return (path + b"?" + query if query else path).decode("latin-1")
 
 
-async def _body(receive: Receive) -> bytes:
-    parts: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        parts.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(parts)
-
-
 async def _unless_gone(serving: Awaitable[Answer], receive: Receive) -> Answer:
     """The answer; raises ClientDisconnect if the client disconnects before it is ready."""
     answering = asyncio.ensure_future(serving)
     try:
         await asyncio.wait([answering], timeout=AT_ONCE_SECONDS)
-        if answering.done():
-            return answering.result()
-        return await _watched(answering, receive)
-    finally:
-        answering.cancel()
-
-
-async def _watched(answering: asyncio.Future[Answer], receive: Receive) -> Answer:
-    leaving = asyncio.create_task(_left(receive))
-    both: list[asyncio.Future[Any]] = [answering, leaving]
-    try:
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        if answering.done():
+        if answering.done() or await ends_first(answering, disconnected(receive)):
             return answering.result()
         raise ClientDisconnect
     finally:
-        leaving.cancel()
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        answering.cancel()

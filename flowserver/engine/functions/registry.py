@@ -51,7 +51,7 @@ class FunctionRegistry:
         if found is not None:
             return found
         key = (service, qualifier, function)
-        return await self._reads.run(key, partial(self._read, key))
+        return await self._reads.run(key, partial(self._read, key, self._known))
 
     def cached(self, service: str, qualifier: str, function: str) -> Lookup | None:
         """What `find` would return without a read; None if it would read."""
@@ -65,8 +65,8 @@ class FunctionRegistry:
         self._known = {}
         self._reads.forget()
 
-    async def _read(self, key: FunctionKey) -> Lookup:
-        known = self._known  # a read that began before `forget` goes to the old cache
+    async def _read(self, key: FunctionKey, known: dict[FunctionKey, Known]) -> Lookup:
+        """Read, and cache in `known`: a read that began before `forget` goes to the old cache."""
         found = await self._ask(key)
         before = known.get(key)
         if before is not None and before.found == found:
