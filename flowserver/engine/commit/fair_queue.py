@@ -2,7 +2,7 @@
 
 There are three kinds of items: the engine's messages to executions (`own`), requests of callers (`requested`), and
 `Continue` messages (`continuing`), which a hot loop produces without end. In each kind every execution has a FIFO of
-its own, and a batch takes one item from each FIFO before it takes a second one from any.
+its own (a `Write` has one for itself), and a batch takes one item from each FIFO before it takes a second one from any.
 
 - Own items come before requested ones, which have a share of each batch: running work does not wait for new work.
 - Continuing items come last, and in every other batch at most while other items wait. The more steps they made, the
@@ -17,11 +17,11 @@ its own, and a batch takes one item from each FIFO before it takes a second one 
 """
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterator, KeysView
+from collections.abc import Hashable
 from itertools import chain
 from typing import Any, Final, TypeGuard
 
+from flowserver.concurrency.keyed_fifos import KeyedFifos
 from flowserver.engine.commit.items import Envelope, Item
 from flowserver.machine.messages import Continue, Stop
 
@@ -42,65 +42,20 @@ SHARED_BATCHES: Final = 20
 """After so many batches in which no other execution waited, one execution may make long turns."""
 
 Pending = tuple[Item, asyncio.Future[Any]]
-
-
-class _Fifos:
-    """One FIFO per execution, served round robin. Each `Write` has a FIFO of its own."""
-
-    def __init__(self) -> None:
-        self._fifos: OrderedDict[Hashable, deque[Pending]] = OrderedDict()
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def keys(self) -> KeysView[Hashable]:
-        """One per FIFO: an execution's id, or the identity of a `Write`."""
-        return self._fifos.keys()
-
-    def append(self, pending: Pending) -> None:
-        self._fifo_of(pending)[1].append(pending)
-        self._count += 1
-
-    def pop(self) -> Pending:
-        key, fifo = self._fifos.popitem(last=False)
-        pending = fifo.popleft()
-        if fifo:
-            self._fifos[key] = fifo
-        self._count -= 1
-        return pending
-
-    def __iter__(self) -> Iterator[Pending]:
-        return chain.from_iterable(self._fifos.values())
-
-    def put_back(self, pending: Pending) -> None:
-        """Undo the last `pop`."""
-        key, fifo = self._fifo_of(pending)
-        fifo.appendleft(pending)
-        self._fifos.move_to_end(key, last=False)
-        self._count += 1
-
-    def _fifo_of(self, pending: Pending) -> tuple[Hashable, deque[Pending]]:
-        item = pending[0]
-        key: Hashable = item.execution_id if isinstance(item, Envelope) else id(item)
-        fifo = self._fifos.get(key)
-        if fifo is None:
-            fifo = self._fifos[key] = deque()
-        return key, fifo
+Fifos = KeyedFifos[Pending]
 
 
 class FairQueue:
     """Items with the futures of their answers. Call `answered` after each `take`."""
 
     def __init__(self, count_max: int = BATCH_MAX) -> None:
-        self._own = _Fifos()
-        self._requested = _Fifos()
-        self._continuing = _Fifos()
+        self._own = Fifos()
+        self._requested = Fifos()
+        self._continuing = Fifos()
         self._kinds = (self._own, self._requested, self._continuing)
         self._batch_max = self._count_max = count_max
-        self._taken: list[tuple[_Fifos, Pending]] = []
-        self._owed: list[_Fifos] = []
+        self._taken: list[tuple[Fifos, Pending]] = []
+        self._owed: list[Fifos] = []
         """Kinds without an answered item in the last batches, the longest waiting first."""
         self._continuing_max = count_max
         self._has_continued = False
@@ -123,8 +78,11 @@ class FairQueue:
 
     def put(self, pending: Pending, *, by_caller: bool) -> None:
         """Add an item."""
-        fifos = self._continuing if _continues(pending) else self._requested if by_caller else self._own
-        fifos.append(pending)
+        item = pending[0]
+        fifos = self._requested if by_caller else self._own
+        if isinstance(item, Envelope) and isinstance(item.message, Continue):
+            fifos = self._continuing
+        fifos.append(_key_of(item), pending)
 
     def take(self) -> list[Pending]:
         """The items of the next batch: stops first, then the items of each execution in their order."""
@@ -151,7 +109,7 @@ class FairQueue:
         self._taken = _stops_first(self._taken)
         return [pending for _, pending in self._taken]
 
-    def _pop(self, fifos: _Fifos, count: int) -> None:
+    def _pop(self, fifos: Fifos, count: int) -> None:
         self._taken += [(fifos, fifos.pop()) for _ in range(count)]
 
     def _has_company(self) -> bool:
@@ -171,7 +129,7 @@ class FairQueue:
         """
         done, undone = self._taken[:count], self._taken[count:]
         for fifos, pending in reversed(undone):
-            fifos.put_back(pending)
+            fifos.put_back(_key_of(pending[0]), pending)
         left = {fifos for fifos, _ in undone}
         served = {fifos for fifos, pending in done if fifos not in left or not _stops(pending[0])}
         self._owed = [fifos for fifos in self._owed if fifos not in served]
@@ -186,7 +144,7 @@ class FairQueue:
             self._continuing_max = min(self._batch_max, self._continuing_max * 2)
 
 
-def _stops_first(taken: list[tuple[_Fifos, Pending]]) -> list[tuple[_Fifos, Pending]]:
+def _stops_first(taken: list[tuple[Fifos, Pending]]) -> list[tuple[Fifos, Pending]]:
     """Stops before all other items, except for stops of executions that start in the same batch."""
     if not any(_stops(pending[0]) for _, pending in taken):
         return taken
@@ -198,6 +156,5 @@ def _stops(item: Item) -> TypeGuard[Envelope]:
     return isinstance(item, Envelope) and isinstance(item.message, Stop)
 
 
-def _continues(pending: Pending) -> bool:
-    item = pending[0]
-    return isinstance(item, Envelope) and isinstance(item.message, Continue)
+def _key_of(item: Item) -> Hashable:
+    return item.execution_id if isinstance(item, Envelope) else id(item)
