@@ -25,10 +25,10 @@ from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.lazy_import import load
 from flowserver.base.limits import Limits
+from flowserver.base.task_tokens import TaskTokens
 from flowserver.concurrency.futures import shared
 from flowserver.concurrency.threads import run_aside
 from flowserver.engine.cluster.lease import new_node_id
-from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.retention import Rules
 from flowserver.engine.options import EngineOptions

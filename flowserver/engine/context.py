@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
+from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.reader import Reader
-from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.store.sql.database import Database
 
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
+from flowserver.base.task_tokens import TaskTokens
 from flowserver.concurrency.shutdown import InterruptibleWork, drain
 from flowserver.concurrency.threads import Threads, run_aside
 from flowserver.engine.background_loop import BackgroundLoop
@@ -26,7 +27,6 @@ from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.items import Envelope
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.slow_reads import SlowReads
-from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.inbound import FunctionReceiver, QueueReceiver
 from flowserver.engine.deliveries.outbound import Senders
@@ -48,7 +48,6 @@ from flowserver.engine.invocations.recovery import InvocationRecovery
 from flowserver.engine.invocations.retention import InvocationRetention
 from flowserver.engine.invocations.retry_timer import RetryTimer
 from flowserver.engine.invocations.service import Invocations
-from flowserver.engine.metrics import Metrics
 from flowserver.engine.options import DEFAULTS, EngineOptions
 from flowserver.engine.queues.expiry import MessageExpiry
 from flowserver.engine.queues.service import Queues
@@ -61,6 +60,7 @@ from flowserver.machine.commands import CancelInvocation, Command, InvokeTask, R
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.machine.messages import Continue
 from flowserver.machine.state import Execution
+from flowserver.metrics import Metrics
 from flowserver.store.cluster.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import Changes

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 
 from sqlalchemy import Connection
 
-from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.base.task_tokens import TaskTokens
 from flowserver.store.executions.due import due_deadlines, due_timers, orphaned_tasks
 from flowserver.store.integrity.stuck import (
     parked_among,

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, delete, func, select
 from sqlalchemy import text as sql
 from sqlalchemy.exc import OperationalError
 
-from flowserver.engine.metrics import GAUGES
 from flowserver.invokers.invocation import Failed
+from flowserver.metrics import GAUGES
 from flowserver.operations import monitoring
 from flowserver.operations.monitoring import CENSUS_SECONDS
 from flowserver.server import Application, create_app

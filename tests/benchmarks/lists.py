@@ -25,7 +25,7 @@ from sqlalchemy import func, update
 
 from flowserver.base.clock import SystemClock
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
 from flowserver.machine.state import Status
 from flowserver.operations.operations import Operations

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from flowserver.base.clock import SystemClock
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.retention import Rules
 from flowserver.engine.options import EngineOptions

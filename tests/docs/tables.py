@@ -17,10 +17,9 @@ from flowserver.base import errors
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import DEPTH_MAX as JSON_DEPTH_MAX
 from flowserver.base.limits import Limits
+from flowserver.base.task_tokens import TOKEN_CHARACTERS_MAX
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import flag_of, variable_of
-from flowserver.engine.commit.task_tokens import TOKEN_CHARACTERS_MAX
-from flowserver.engine.metrics import GAUGES, Metrics
 from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
@@ -35,6 +34,7 @@ from flowserver.machine.invocations.states import ENDED, InvocationStatus
 from flowserver.machine.invocations.states import TRANSITIONS as INVOCATION_TRANSITIONS
 from flowserver.machine.state import Status
 from flowserver.machine.transitions import STATUS_TRANSITIONS, TRANSITIONS
+from flowserver.metrics import GAUGES, Metrics
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX
 from flowserver.operations.functions import TIMEOUT_SECONDS_DEFAULT
 from flowserver.settings import Settings

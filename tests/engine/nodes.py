@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 from flowserver.base.clock import Clock
 from flowserver.base.json_values import dump_json, load_json
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.message_sender import QueueBodies
 from flowserver.engine.options import EngineOptions

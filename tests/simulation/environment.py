@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
+from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, RedriveRequest
-from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.starting import Starter

@@ -11,6 +11,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.commit import batch, redriving
 from flowserver.engine.commit.batch import Batch
 from flowserver.engine.commit.items import Envelope
+from flowserver.engine.commit.starts import Starts
 from flowserver.machine.messages import RetryLostCall
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.steps import task
@@ -136,11 +137,11 @@ def _skip_the_turn_check(patch: pytest.MonkeyPatch) -> None:
     """Two nodes decide on the same tick, and both start it."""
     statement = update(schedules).where(schedules.c.schedule_id == bindparam("b_id"))
     patch.setattr(turns, "_SAVE", statement.where(bindparam("b_version", type_=Integer()) >= 0))
-    patch.setattr(Batch, "_takes_turn", _take_any_turn)
+    patch.setattr(Starts, "_takes_turn", _take_any_turn)
 
 
-def _take_any_turn(batch: Batch, execution_id: str, before: Schedule, changed: Schedule) -> bool:
-    batch._schedules[execution_id] = changed
+def _take_any_turn(starts: Starts, execution_id: str, before: Schedule, changed: Schedule) -> bool:
+    starts._schedules[execution_id] = changed
     return True
 
 

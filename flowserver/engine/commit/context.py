@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
+from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.crash_loop_guard import CrashLoopGuard
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
-from flowserver.engine.commit.task_tokens import TaskTokens
 from flowserver.machine.mappings import Environment, MissingSource
 
 SHARED_TURN_STEPS = 50

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flowserver.engine.commit.task_tokens import TaskTokens
+from flowserver.base.task_tokens import TaskTokens
 from tests.api.rpc.conftest import ASK, PASS, WAIT, Rpc
 from tests.engine.called_functions import Call, Functions
 from tests.engine.nodes import definition

@@ -1,11 +1,11 @@
-"""How many deliveries are under way to each target, and how many more may begin. Knows no delivery and no database.
+"""How many pieces of work are under way to each target, and how many more may begin.
 
 A target that does not answer holds its slots until the timeout. So one target has a part of the slots at most, and all
 targets whose last attempt failed have half of them together: what is due to the others finds a slot, however much is
 due to those, and for however long.
 
-It is no semaphore, because nothing waits here: what finds no slot stays in its table, and the query that claims
-deliveries gets these counts and steps over the targets that are full.
+It is no semaphore, because nothing waits here: what finds no slot stays where it is, and the search for the next
+work gets these counts and steps over the targets that are full.
 """
 
 from collections import Counter
@@ -32,11 +32,11 @@ class TargetLimits:
         self._failing: FIFOCache[str, None] = FIFOCache(FAILING_KNOWN_MAX)
 
     def begin(self, target: str) -> None:
-        """A delivery to it begins."""
+        """Work for it begins."""
         self._under_way[target] += 1
 
     def end(self, target: str) -> None:
-        """A delivery to it has ended."""
+        """Work for it has ended."""
         self._under_way[target] -= 1
         if not self._under_way[target]:
             del self._under_way[target]

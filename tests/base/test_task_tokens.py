@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from flowserver.engine.commit.task_tokens import TOKEN_CHARACTERS_MAX, TaskTokens, TokenClaim
+from flowserver.base.task_tokens import TOKEN_CHARACTERS_MAX, TaskTokens, TokenClaim
 
 EXECUTION = "0197a1b2-0000-7000-8000-00000000c0de"
 tokens = TaskTokens(b"a key of at least 16 bytes")
