@@ -1,0 +1,74 @@
+"""Limits of calls of functions, and asynchronous invocations."""
+
+from dataclasses import dataclass
+
+from flowserver.base.limits.row import limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallLimits:
+    """Rows of `Limits`."""
+
+    invocations_in_flight_max: int = limit(
+        256,
+        unit="calls",
+        reason="function calls one node makes at once; further ones wait for a slot, and flows take turns",
+        error="none: calls wait their turn",
+    )
+    in_flight_share_percent: int = limit(
+        75,
+        unit="percent",
+        reason="of these slots less a sixteenth, how many one function or one flow gets while no other is busy; "
+        "several get less each, and the sixteenth is for functions and flows that have no slot, so that a few that "
+        "hang never take all",
+        error="none: calls wait their turn",
+    )
+    function_waiting_max: int = limit(
+        100_000,
+        unit="calls",
+        reason="calls of one function that wait on a node, where its registration does not say; "
+        "those of steps and asynchronous invocations wait as rows and a key in memory",
+        error="asynchronous: 503 ResourceThrottled; others: 429 ResourceExhausted, in a step FC.ResourceExhausted",
+    )
+    function_seconds_max: int = limit(
+        86_400,
+        unit="seconds",
+        reason="longest time-out a function may be registered with; longer work uses waitForCallback",
+        error="400 InvalidArgument",
+    )
+    function_response_bytes_max: int = limit(
+        6_291_456,
+        unit="bytes",
+        reason="a function's answer is held in memory whole; Function Compute's documented payload",
+        error="the attempt fails with FnF.InvalidLocal",
+    )
+    interim_replies_max: int = limit(
+        1_000,
+        unit="replies",
+        reason="interim replies (1xx) before the reply of one call: they come without end from a broken function",
+        error="the attempt fails with FC.Unknown",
+    )
+    invocation_payload_bytes_max: int = limit(
+        6_291_456,
+        unit="bytes",
+        reason="payload of a synchronous invocation through the Function Compute API, as documented",
+        error="400 EntityTooLarge",
+    )
+    async_payload_bytes_max: int = limit(
+        131_072,
+        unit="bytes",
+        reason="payload of an asynchronous invocation, which is stored for days; as documented",
+        error="400 EntityTooLarge",
+    )
+    invocation_result_bytes_max: int = limit(
+        1_048_576,
+        unit="bytes",
+        reason="what is kept of an asynchronous invocation's result, as documented",
+        error="none: no result is kept; a step that waits for it fails with FnF.InvalidLocal",
+    )
+    invocation_days: int = limit(
+        7,
+        unit="days",
+        reason="how long an asynchronous invocation can be asked for after its end, as documented",
+        error="404 StatefulAsyncInvocationNotFound",
+    )

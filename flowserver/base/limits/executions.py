@@ -1,0 +1,108 @@
+"""Limits of executions: their data, their histories, and how long and how many of them run."""
+
+from dataclasses import dataclass
+
+from flowserver.base.limits.row import limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionLimits:
+    """Rows of `Limits`."""
+
+    running_executions_max: int = limit(
+        1_000_000,
+        10_000,
+        unit="executions",
+        reason="running executions of the server",
+        error="429 ResourceThrottled",
+    )
+    execution_seconds_max: int = limit(
+        31_536_000,
+        unit="seconds",
+        reason="longest life of an execution, one year as documented",
+        error="the execution ends TimedOut",
+    )
+    step_data_bytes_max: int = limit(
+        262_144,
+        32_768,
+        unit="bytes",
+        reason="input + output + local of one step, as compact JSON; every event repeats them",
+        error="the execution fails with FnF.RuntimeError",
+    )
+    execution_data_bytes_max: int = limit(
+        33_554_432,
+        unit="bytes",
+        reason="inputs and locals of all open step lists of one execution and what its joins have gathered, as compact "
+        "JSON; all may be in memory at once. Room for 100 iterations with as much data each as a step may have",
+        error="the execution fails with FnF.RuntimeError",
+    )
+    events_max: int = limit(
+        200_000,
+        5_000,
+        unit="events",
+        reason="bounds a runaway loop and the size of a history; a polling loop comes to some 13,000 turns",
+        error="the execution fails with FnF.RuntimeError",
+    )
+    live_scopes_max: int = limit(
+        20_000,
+        unit="lists",
+        reason="step lists of one execution that are open or wait for a join (nested foreach multiplies)",
+        error="the execution fails with FnF.RuntimeError",
+    )
+    foreach_concurrency_max: int = limit(
+        100,
+        unit="iterations",
+        reason="iterations of one foreach that run at once; further ones wait for a slot",
+        error="none: the collection is processed with this window",
+    )
+    foreach_items_max: int = limit(
+        10_000,
+        unit="items",
+        reason="elements of one foreach collection",
+        error="the step fails with FnF.RuntimeError",
+    )
+    wait_seconds_max: int = limit(
+        172_800,
+        unit="seconds",
+        reason="longest wait step, two days as documented",
+        error="400 InvalidArgument for a constant; FnF.RuntimeError for a computed value",
+    )
+    retry_interval_seconds_max: int = limit(
+        86_400,
+        unit="seconds",
+        reason="longest pause between attempts, as documented",
+        error="400 InvalidArgument (bad-value)",
+    )
+    retry_attempts_max: int = limit(
+        1_000_000,
+        unit="attempts",
+        reason="keeps the counter in 32 bits",
+        error="400 InvalidArgument (bad-value)",
+    )
+    error_characters_max: int = limit(
+        128,
+        unit="characters",
+        reason="error names, as documented",
+        error="400 InvalidArgument; a function's longer error name is cut",
+    )
+    cause_characters_max: int = limit(
+        4_096,
+        unit="characters",
+        reason="causes, as documented",
+        error="400 InvalidArgument; a function's longer cause is cut",
+    )
+    turn_steps_max: int = limit(
+        200,
+        unit="steps",
+        reason="steps one turn runs before it commits, so that a hot loop cannot hold the writer; each 16 KiB of an "
+        "event, each 4 KiB of a large value that is new to the turn, and each iteration opened beyond those "
+        "of one loop count as one more",
+        error="none: the next turn goes on",
+    )
+    cached_executions_bytes_max: int = limit(
+        50_331_648,
+        unit="bytes",
+        reason="executions that one node keeps in memory while it makes calls for them: their inputs, documents and "
+        "what is remembered of their histories, as JSON; as objects they may take several times as much memory",
+        error="none: others are read again for their next turn, least recently used first",
+    )

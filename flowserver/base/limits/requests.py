@@ -1,0 +1,91 @@
+"""Limits of requests, their answers and pages, and what waits for the writer and the reader."""
+
+from dataclasses import dataclass
+
+from flowserver.base.limits.row import limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestLimits:
+    """Rows of `Limits`."""
+
+    request_bytes_max: int = limit(
+        1_048_576,
+        unit="bytes",
+        reason="a request is held in memory whole",
+        error="400 EntityTooLarge",
+    )
+    head_bytes_max: int = limit(
+        65_536,
+        unit="bytes",
+        reason="request line, headers and trailers are held in memory before the caller is known",
+        error="431 HeadTooLarge, or 414 UrlTooLong if the URL alone is longer; the connection is closed",
+    )
+    head_seconds_max: int = limit(
+        30,
+        unit="seconds",
+        reason="from a connection's first byte of a request, or its begin, to the end of the request's headers",
+        error="408 RequestTimeout; the connection is closed",
+    )
+    body_idle_seconds_max: int = limit(
+        30,
+        unit="seconds",
+        reason="between two pieces of a request's body, while the server reads",
+        error="408 RequestTimeout; the connection is closed",
+    )
+    body_seconds_max: int = limit(
+        600,
+        unit="seconds",
+        reason="for a request's whole body, so that a body that trickles in ends",
+        error="408 RequestTimeout; the connection is closed",
+    )
+    idle_connection_seconds: int = limit(
+        75,
+        unit="seconds",
+        reason="between two requests of a connection; "
+        "longer than clients keep theirs, so that no request meets a closing one",
+        error="none: the connection is closed",
+    )
+    connections_max: int = limit(
+        16_384,
+        unit="connections",
+        reason="connections of clients; where the system allows fewer open files, fewer: "
+        "512 files, or half of all, are kept for the database and for functions",
+        error="none: further connections wait until others are closed",
+    )
+    page_max: int = limit(1_000, unit="items", reason="ListFlows and GetExecutionHistory", error="400 InvalidArgument")
+    page_bytes_max: int = limit(
+        4_194_304,
+        unit="bytes",
+        reason="texts on one page of a list, such as definitions, documents, event details and payloads, which is "
+        "held in memory whole",
+        error="none: the page ends early, after one item at least, and its token names the next",
+    )
+    executions_page_max: int = limit(
+        100,
+        unit="items",
+        reason="ListExecutions, and the executions that one request may redrive",
+        error="400 InvalidArgument",
+    )
+    large_answers_max: int = limit(
+        32,
+        unit="answers",
+        reason="answers of more than 256 KiB that one process is sending: each is in memory until its client has read "
+        "it, which it must do at 64 KiB a minute at least",
+        error="429 ResourceThrottled; none for a request that has changed something, whose answer is sent all the same",
+    )
+    describe_wait_seconds_max: int = limit(
+        60, unit="seconds", reason="DescribeExecution.WaitTimeSeconds, as documented", error="400 InvalidArgument"
+    )
+    sync_wait_seconds_max: int = limit(
+        300,
+        unit="seconds",
+        reason="StartSyncExecution answers within five minutes, the documented life of an express execution",
+        error="none: the reply's Status is Running and the execution goes on",
+    )
+    pending_messages_max: int = limit(
+        2_000,
+        unit="messages",
+        reason="work waiting for the writer, and reads waiting for the reader; past it callers get an error at once",
+        error="429 ResourceThrottled",
+    )
