@@ -1,4 +1,4 @@
-"""Task tokens: what we made is read back, anything else is nothing."""
+"""Task tokens: a token of this server is read back, any other text is refused."""
 
 import base64
 
@@ -23,7 +23,7 @@ def decode(token: str) -> str:
 
 
 @pytest.mark.parametrize("wait_id", [None, 0, 1, 10**9])
-def test_a_token_stands_for_its_wait(wait_id: int | None) -> None:
+def test_a_token_identifies_its_wait(wait_id: int | None) -> None:
     token = tokens.make(EXECUTION, 3, 17, wait_id)
     assert tokens.read(token) == TokenClaim(EXECUTION, 3, 17, wait_id)
     assert token == tokens.make(EXECUTION, 3, 17, wait_id)
@@ -48,7 +48,7 @@ def test_another_server_s_token_is_refused() -> None:
 
 
 @pytest.mark.parametrize("position", range(0, len(decode(TOKEN)), 7))
-def test_a_token_whose_words_were_changed_is_refused(position: int) -> None:
+def test_a_token_with_a_changed_payload_is_refused(position: int) -> None:
     text = decode(TOKEN)
     changed = text[:position] + ("1" if text[position] == "0" else "0") + text[position + 1 :]
     assert tokens.read(encode(changed)) is None
@@ -86,6 +86,6 @@ def test_a_forged_token_is_refused(forged: str) -> None:
 
 @given(st.text(max_size=200))
 @example("v1#e#1#2##")
-def test_no_text_is_a_token_by_chance(text: str) -> None:
+def test_no_random_text_is_a_token(text: str) -> None:
     assert tokens.read(text) is None
     assert tokens.read(encode(text.encode("utf-8", "replace").decode())) is None

@@ -1,4 +1,4 @@
-"""Functions in the test's own event loop: every call can be answered by a script, or held until the test answers."""
+"""Functions in the test's own event loop: a script answers a call, or the call waits until the test answers."""
 
 import asyncio
 from collections import defaultdict
@@ -11,7 +11,7 @@ from aiohttp import web
 from flowserver.base.json_values import InvalidJson, load_json
 
 PATIENCE_SECONDS = 20
-"""Only a call that never comes takes as long."""
+"""The time limit for a call that a test waits for."""
 
 
 @dataclass(eq=False)
@@ -42,7 +42,7 @@ class Call:
 
 
 class Functions:
-    """A function's title, such as `shop/pay`, is the path it is called at. Calls without a script are held."""
+    """A function's title, such as `shop/pay`, is the path it is called at. Calls without a script wait for the test."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -70,7 +70,7 @@ class Functions:
         self.scripts.update({title: lambda call: call.reply(call.event) for title in titles})
 
     async def next_call(self, title: str) -> Call:
-        """The next call of the function that no script answers, once it has come."""
+        """Wait for the next call of the function that no script answers."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await self._held[title].get()
 
@@ -96,7 +96,7 @@ class Functions:
 
 
 async def _event(request: web.Request) -> Any:
-    """What the function is given: JSON, or bytes that are something else."""
+    """The event of a call: parsed JSON, or bytes that are not JSON."""
     body = await request.read()
     try:
         return load_json(body.decode()) if body else None

@@ -32,12 +32,12 @@ def open_database(database_url: str) -> Iterator[Callable[[], FragileDatabase]]:
 
 @pytest.fixture
 def limits() -> Limits:
-    """The limits of `node`; a test that needs others says so by `parametrize`."""
+    """The limits of `node`. A test that needs others sets them by `parametrize`."""
     return Limits()
 
 
 @pytest.fixture
 async def node(open_database: Callable[[], FragileDatabase], clock: ManualClock, limits: Limits) -> AsyncIterator[Node]:
-    """An engine at work over a database of its own; the test runs on both kinds."""
+    """A running engine over its own database; the test runs on both kinds."""
     async with running_node(open_database(), clock, limits=limits) as running:
         yield running

@@ -1,4 +1,4 @@
-"""What tests do with deliveries: have them made, tried, and counted."""
+"""Creates deliveries, and waits for their attempts."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ from tests.support.clock import ManualClock
 
 
 async def deliver(node: Node, target: str, *ids: str, **changes: Any) -> None:
-    """Have these delivered; each is a message of its own."""
+    """Create these deliveries, each of its own message."""
     new = [
         NewDelivery(**{"delivery_id": i, "target": target, "message_id": i, "body": f"body {i}", **changes})
         for i in ids
@@ -22,14 +22,14 @@ async def deliver(node: Node, target: str, *ids: str, **changes: Any) -> None:
 
 
 def left(node: Node) -> dict[str, int]:
-    """The deliveries that there are, with their attempts."""
+    """The existing deliveries, with their attempts."""
     with node.database.read() as connection:
         rows = connection.execute(select(deliveries.c.delivery_id, deliveries.c.attempt)).all()
     return {row.delivery_id: row.attempt for row in rows}
 
 
 async def attempted(node: Node, count: int = 1) -> None:
-    """So many attempts have come to their end, from when this is called."""
+    """Wait until this many attempts have ended since the call."""
     ended, end = asyncio.Semaphore(0), node.engine.deliveries._end
 
     def note(delivery: Delivery) -> None:
@@ -43,7 +43,7 @@ async def attempted(node: Node, count: int = 1) -> None:
 
 
 async def settled(node: Node) -> dict[str, int]:
-    """The like, once nothing is under way."""
+    """The same, once no attempt is under way."""
     while tasks := list(node.engine.deliveries._under_way.values()):
         await asyncio.wait(tasks)
         await asyncio.sleep(0)

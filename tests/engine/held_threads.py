@@ -1,4 +1,4 @@
-"""What keeps a thread of the engine busy until a test says so."""
+"""Occupies a thread of the engine until a test releases it."""
 
 import asyncio
 import threading
@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 
 class Gate:
-    """A change or a question that keeps who carries it out busy until the test opens it."""
+    """A write or query that occupies its thread until the test opens it."""
 
     def __init__(self) -> None:
         self.reached = asyncio.Event()

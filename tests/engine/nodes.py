@@ -1,4 +1,4 @@
-"""Engines to test, over databases that can fail, and what tests do with them."""
+"""Engines to test, over databases that can fail, and operations on them."""
 
 import asyncio
 import threading
@@ -28,16 +28,16 @@ from tests.support.clock import ManualClock
 
 TOKENS = TaskTokens(b"one key for all nodes of a test")
 PATIENCE_SECONDS = 20
-"""Only an execution that hangs takes as long."""
+"""The time limit for an execution that a test waits for."""
 
 
 class FragileDatabase(Database):
     """A database that can fail, and whose owner can crash.
 
-    While `broken`, every transaction fails; while `unreadable`, those that only read; and writing ones that `refuses`
-    points at, looking at them just before they would be committed. The commit that `lie_about` names comes through and
-    fails all the same, as if its answer were lost. `crashed` is for good: whatever its owner still does on its way out
-    never reaches the database, so the rows stay as the crash left them.
+    While `broken`, every transaction fails. While `unreadable`, read transactions fail. Write transactions fail that
+    `refuses` selects; it reads them just before their commit. The commit that `lose_answer_of` selects succeeds but
+    reports a failure, as if its answer were lost. `crashed` is permanent: nothing that its owner still does reaches the
+    database, so the rows stay as the crash left them.
     """
 
     def __init__(self, url: str) -> None:
@@ -47,7 +47,7 @@ class FragileDatabase(Database):
         self.crashed = False
         self.refuses: Callable[[Connection], bool] = lambda _: False
         self.has_lied = False
-        """Whether the commit that `lie_about` named has come."""
+        """Whether the commit that `lose_answer_of` selects has happened."""
         self._lied_about: Select[Any] | None = None
         self._has_failed = threading.Event()
 
@@ -77,15 +77,15 @@ class FragileDatabase(Database):
         with super().session() as connection:
             yield connection
 
-    def lie_about(self, query: Select[Any]) -> None:
-        """Lose the answer of one commit: the first after which `query` finds a row. Others go on beside it, so saying
-        which is the only way to mean one.
+    def lose_answer_of(self, query: Select[Any]) -> None:
+        """Lose the answer of one commit: the first after which `query` finds a row. Other commits happen meanwhile, so
+        a query must select it.
         """
         self.has_lied = False
         self._lied_about = query
 
     async def failed(self) -> None:
-        """Return when somebody has met a failure."""
+        """Return when a transaction has failed."""
         assert await asyncio.to_thread(self._has_failed.wait, PATIENCE_SECONDS)
         self._has_failed.clear()
 
@@ -98,11 +98,11 @@ class FragileDatabase(Database):
     def _check(self, fails: bool) -> None:
         if fails:
             self._has_failed.set()
-            raise OperationalError("COMMIT", None, Exception("the database fails, as the test wants it"))
+            raise OperationalError("COMMIT", None, Exception("the test makes the database fail"))
 
 
 class Node:
-    """An engine at work."""
+    """A running engine."""
 
     def __init__(self, engine: Engine, database: FragileDatabase) -> None:
         self.engine = engine
@@ -144,7 +144,7 @@ class Node:
         return list((await self.operations.executions.history(flow, name, next_token=None, limit=1000)).items)
 
     def advance(self, clock: ManualClock, *, seconds: float) -> None:
-        """Let so much time pass, and let the engine notice."""
+        """Advance the clock, and let the engine notice."""
         clock.advance(seconds=seconds)
         self.engine.timers.notice(0)
         self.engine.retries.notice(0)
@@ -159,13 +159,13 @@ class Node:
 
 
 def take_for_dead(database: Database, node_id: str) -> None:
-    """What other nodes do with one that is silent for a while."""
+    """Declare a node dead, as other nodes do after it was silent for a while."""
     with database.write() as connection:
         remove_node(connection, node_id)
 
 
 def definition(steps: str, attributes: str = "") -> str:
-    """A definition of these steps, a YAML list; `attributes` are lines that stand beside `steps`."""
+    """A definition of these steps, a YAML list; `attributes` are further lines beside `steps`."""
     return f"version: v1\ntype: flow\n{dedent(attributes).strip()}\nsteps:\n{indent(dedent(steps).strip(), '  ')}\n"
 
 

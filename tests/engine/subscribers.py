@@ -1,4 +1,4 @@
-"""A subscriber in the test's own event loop: takes what it is sent, or refuses, or holds it until the test answers."""
+"""A subscriber in the test's own event loop: accepts a message, refuses it, or holds it until the test answers."""
 
 import asyncio
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 PATIENCE_SECONDS = 20
-"""Only a message that never comes takes as long."""
+"""The time limit for a message that a test waits for."""
 
 
 @dataclass(eq=False)
@@ -49,7 +49,7 @@ class Subscriber:
         return f"http://{host}:{port}/{path}"
 
     async def next(self) -> Push:
-        """The next request, once it has come."""
+        """Wait for the next request."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await self._came.get()
 

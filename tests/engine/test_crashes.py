@@ -1,4 +1,4 @@
-"""Crashes: an engine is gone between one commit and the next, another starts on the same rows, and all completes.
+"""Crashes: an engine dies between two commits, another starts on the same rows, and every execution completes.
 
 Functions are called again with the same key and a higher attempt number wherever their answers were not committed.
 """
@@ -34,7 +34,7 @@ Life = Callable[..., AbstractAsyncContextManager[Node]]
 
 @pytest.fixture
 def life(open_database: Callable[[], FragileDatabase], clock: ManualClock, functions: Functions) -> Life:
-    """One life after the other of a server on one database; each ends in a crash and the next begins 3 s later."""
+    """Successive servers on one database; each ends in a crash and the next begins 3 s later."""
     lives = 0
 
     @asynccontextmanager
@@ -131,7 +131,7 @@ async def test_after_a_submission(life: Life, functions: Functions) -> None:
 
 
 async def test_during_a_submission(life: Life, functions: Functions) -> None:
-    """The token is the same in every life; a report may be the first that the second life hears."""
+    """The token is the same in every life; the second server may receive the first report."""
     async with life() as node:
         await node.create_flow("f", ASK)
         await node.start("f", "e")
@@ -194,7 +194,7 @@ async def test_between_two_turns(life: Life) -> None:
 
 
 async def test_in_the_middle_of_a_fan_out(life: Life, functions: Functions) -> None:
-    """Some iterations were answered, some were called, some not even opened."""
+    """Some iterations were answered, some were called, some were not opened."""
     steps = f"""
     - type: foreach
       name: each
@@ -254,7 +254,7 @@ async def test_after_the_end_of_a_sub_flow_and_before_its_parent_knows(life: Lif
 
 
 async def test_after_the_start_of_a_flow_by_action(life: Life) -> None:
-    """It is found again under the name the server chose."""
+    """It is found again under the name that the server generated."""
     async with life() as node:
         await node.create_flow("child", "- {type: pass, name: p}")
         await node.create_flow(
@@ -281,7 +281,7 @@ async def test_before_an_asynchronous_call(life: Life, functions: Functions) -> 
         second.reply({})
 
 
-async def test_asynchronous_calls_of_a_node_that_is_gone_are_made(
+async def test_asynchronous_calls_of_a_dead_node_are_made(
     open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
 ) -> None:
     database = open_database()
@@ -300,10 +300,10 @@ async def test_asynchronous_calls_of_a_node_that_is_gone_are_made(
     assert len(functions.calls) == 1
 
 
-async def test_a_node_that_stops_in_order_leaves_its_calls_to_the_next_at_once(
+async def test_a_node_that_shuts_down_leaves_its_calls_to_the_next_at_once(
     open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
 ) -> None:
-    """No time has to pass, as it must after a crash."""
+    """No time has to pass, unlike after a crash."""
     async with running_node(open_database(), clock, node_id="first") as node:
         await node.register(functions, "shop/pay")
         await node.create_flow("f", PAY)
@@ -317,7 +317,7 @@ async def test_a_node_that_stops_in_order_leaves_its_calls_to_the_next_at_once(
         await node.output_of("f", "e")
 
 
-async def test_a_node_that_stops_in_order_waits_for_its_calls(
+async def test_a_node_that_shuts_down_waits_for_its_calls(
     open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
 ) -> None:
     """The step after them is left to the next node."""

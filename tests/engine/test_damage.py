@@ -1,6 +1,6 @@
-"""Damage in every text column: the server boots, what is sound goes on, and what is not is parked or given up.
+"""Damage in every text column: the server boots, intact executions continue, damaged ones are parked or ended.
 
-SQLite keeps anything in any column; PostgreSQL refuses much of that, but a disk can lose the wide values of its rows.
+SQLite stores any value in any column. PostgreSQL refuses many of them, but a disk can lose the wide values of its rows.
 """
 
 import asyncio
@@ -31,22 +31,22 @@ WAIT = "- {type: wait, name: w, duration: 60}"
 CALL = "- {type: task, name: call, resourceArn: 'acs:fc:::services/s/functions/%s'}"
 
 CHECKED = ("executions-status", "scopes-wait", "scopes-node_id", "invocations-status")
-"""Columns that PostgreSQL's own constraints keep from nonsense."""
+"""Columns that PostgreSQL's own constraints protect."""
 
 UNREACHABLE = ("executions-execution_id", "scopes-execution_id")
-"""With these gone no message finds the execution; `flowserver doctor` does."""
+"""Without these columns no message finds the execution; `flowserver doctor` does."""
 
 KINDS: dict[str, Callable[[int], str]] = {
     "no UTF-8": lambda number: f"CAST(x'ff{number:04x}' AS TEXT)",
     "no JSON": lambda number: f"'{{{number}'",
     "no text": lambda number: f"x'ff{number:04x}'",
 }
-"""SQL of a value that makes no sense; another one for every number, because keys must be unique."""
+"""SQL of an invalid value, different for every number, because keys must be unique."""
 
 
 @dataclass(frozen=True)
 class Harm:
-    """One column to be damaged, in the row of an execution, function or call that is named after it."""
+    """One column to damage, in the row of an execution, function or call that is named after it."""
 
     table: Table
     column: str
@@ -104,7 +104,7 @@ def _check_constraints(connection: Connection, checked: bool) -> None:
 
 
 async def prepare(node: Node, url: str) -> None:
-    """An execution, a function or a call for every column that is to be damaged; and good ones among them."""
+    """An execution, a function or a call for every column to damage, and intact ones among them."""
     await node.create_flow("good", WAIT)
     for harm in OF_EXECUTIONS:
         await node.create_flow(harm.name, WAIT)
@@ -123,7 +123,7 @@ async def prepare(node: Node, url: str) -> None:
         insert_invocations(connection, rows)
 
 
-async def test_what_is_sound_goes_on_and_what_is_damaged_is_parked(damaged: Node, clock: ManualClock) -> None:
+async def test_intact_executions_continue_and_damaged_ones_are_parked(damaged: Node, clock: ManualClock) -> None:
     damaged.advance(clock, seconds=60)
     for harm in OF_EXECUTIONS:
         assert (await damaged.end_of("good", harm.name + "-not")).status is Status.SUCCEEDED
@@ -145,7 +145,7 @@ async def test_calls_of_damaged_rows_are_made_or_parked(damaged: Node, functions
     assert [row.function for row in (await damaged.operations.functions.list(next_token=None, limit=99)).items]
     await damaged.engine.recovery.sweep()
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while len(_left(damaged)) > 1:  # only the one whose key is gone is left
+        while len(_left(damaged)) > 1:  # only the row without its key is left
             await damaged.engine.committer.write(lambda _: None)
     assert ("good", 1) in functions.called("f")
 
@@ -157,7 +157,7 @@ def _left(node: Node) -> list[str]:
     return list(node.database.run_read(lambda connection: connection.execute(query).scalars().all()))
 
 
-async def test_lists_show_what_is_damaged_beside_what_is_not(damaged: Node, clock: ManualClock) -> None:
+async def test_lists_show_damaged_and_intact_rows(damaged: Node, clock: ManualClock) -> None:
     damaged.advance(clock, seconds=60)
     await damaged.end_of("good", "scopes-local-not")
     good = await damaged.operations.executions.list("good", ExecutionFilter(), next_token=None, limit=100)
@@ -176,7 +176,7 @@ async def test_lists_show_what_is_damaged_beside_what_is_not(damaged: Node, cloc
     assert b"flowserver_database_up 1.0" in await damaged.operations.monitoring.metrics()
 
 
-async def test_a_deep_check_goes_through_all_the_damage(damaged: Node) -> None:
+async def test_a_deep_check_reports_all_the_damage(damaged: Node) -> None:
     found = damaged.database.run_read(lambda connection: {each.place for each in find_damage(connection)})
     for harm in [Harm(execution_documents, "input"), Harm(scopes, "local")]:
         row = await damaged.operations.executions.describe(harm.name, harm.name)

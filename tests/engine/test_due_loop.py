@@ -1,4 +1,4 @@
-"""The loop for what is due: when it looks, what it sleeps through, and what it tells other nodes."""
+"""The loop for due work: when it looks, how it sleeps, and what it announces to other nodes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +15,7 @@ LATE_MS = 10**9
 
 
 class Company:
-    """A membership of this node, alone or not, that keeps what is announced."""
+    """A membership of this node, alone or not, that records announcements."""
 
     def __init__(self, *, is_alone: bool) -> None:
         self.is_alone = is_alone
@@ -26,7 +26,7 @@ class Company:
 
 
 class Source(DueLoop):
-    """Answers as it is told, and says when it was asked."""
+    """Gives the answers it is set to, and reports when it was asked."""
 
     name = "source"
 
@@ -43,7 +43,7 @@ class Source(DueLoop):
         return self.answers.pop(0)() if self.answers else None
 
     async def looked(self, times: int) -> None:
-        """It has looked so many times more, and now sleeps."""
+        """Wait until it has looked this many times more, and sleeps."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             for _ in range(times):
                 await self.has_looked.acquire()
@@ -53,7 +53,7 @@ class Source(DueLoop):
 
 @pytest.fixture(autouse=True)
 def no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what was noticed makes a loop look again."""
+    """Only a notice makes a loop look again."""
     monkeypatch.setattr("flowserver.engine.due_loop.LOOK_AGAIN_SECONDS", 3_600)
 
 
@@ -71,7 +71,7 @@ async def test_it_looks_again_at_once_until_nothing_more_is_due(source: Source) 
     assert source.looks == 3
 
 
-async def test_an_instant_that_has_not_come_is_slept_towards_without_a_look(source: Source, clock: ManualClock) -> None:
+async def test_it_sleeps_towards_a_future_instant_without_a_look(source: Source, clock: ManualClock) -> None:
     source.start()
     await source.looked(1)
     for sooner_ms in range(5):
@@ -82,18 +82,18 @@ async def test_an_instant_that_has_not_come_is_slept_towards_without_a_look(sour
     assert source.looks == 2
 
 
-async def test_the_instant_that_the_rows_tell_is_kept(source: Source, clock: ManualClock) -> None:
+async def test_the_instant_found_in_the_rows_is_kept(source: Source, clock: ManualClock) -> None:
     source.answers = [lambda: clock.now_ms() + LATE_MS]
     source.start()
     await source.looked(1)
     clock.advance(ms=LATE_MS)
-    source.notice(clock.now_ms() + 1)  # later than what is known, so it does not even wake the loop
+    source.notice(clock.now_ms() + 1)  # later than the known instant, so it does not wake the loop
     source.notice(clock.now_ms() - 1)
     await source.looked(1)
     assert source.looks == 2
 
 
-async def test_what_is_noticed_while_it_looks_counts_for_the_next_look(source: Source) -> None:
+async def test_a_notice_during_a_look_counts_for_the_next_look(source: Source) -> None:
     """Its row may have been committed after the read."""
 
     def notice_late() -> None:
@@ -118,7 +118,7 @@ async def test_a_look_that_fails_is_repeated(
     assert "source: an iteration failed and is repeated" in caplog.text
 
 
-def test_other_nodes_are_told_of_what_was_committed_here_alone(clock: ManualClock) -> None:
+def test_other_nodes_are_notified_of_commits_here_alone(clock: ManualClock) -> None:
     company = Company(is_alone=False)
     source = Source(clock, company)
     source.notice(5)

@@ -1,4 +1,4 @@
-"""A database that fails for a while: nobody is told a lie, nothing is lost, and all goes on when it is back."""
+"""A database that fails for a while: no answer is false, nothing is lost, and all work continues when it is back."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,7 +33,7 @@ async def registered(node: Node, functions: Functions) -> None:
     await node.register(functions, "shop/pay")
 
 
-async def test_callers_are_told_and_nothing_is_half_written(node: Node) -> None:
+async def test_callers_get_errors_and_nothing_is_half_written(node: Node) -> None:
     await node.create_flow("f", PAY)
     node.database.broken = True
     with pytest.raises(OperationalError):
@@ -48,7 +48,7 @@ async def test_callers_are_told_and_nothing_is_half_written(node: Node) -> None:
     assert (await node.start("f", "e")).status is Status.RUNNING
 
 
-async def test_a_result_is_handed_in_until_it_is_taken(node: Node, functions: Functions) -> None:
+async def test_a_result_is_submitted_until_it_is_accepted(node: Node, functions: Functions) -> None:
     await node.create_flow("f", f"{PAY}\n- {{type: pass, name: p}}")
     await node.start("f", "e")
     call = await functions.next_call("shop/pay")
@@ -100,7 +100,7 @@ async def test_a_callback_that_could_not_be_delivered_is_delivered_later(node: N
 
 
 @pytest.mark.parametrize("limits", [Limits(turn_steps_max=4)])
-async def test_a_long_run_that_was_interrupted_goes_on(node: Node) -> None:
+async def test_a_long_run_that_was_interrupted_continues(node: Node) -> None:
     await node.create_flow("f", LONG)
     node.database.refuses = lambda connection: _ended(connection) == 1
     await node.start("f", "e")
@@ -127,7 +127,7 @@ async def test_an_asynchronous_call_is_made_once_and_ends_when_the_database_is_b
     assert functions.called("shop/pay") == [(call.key, 1)]
 
 
-async def test_stopping_while_the_database_fails_ends_all_the_same(
+async def test_stopping_completes_while_the_database_fails(
     node: Node, open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
 ) -> None:
     await node.create_flow("f", PAY)
@@ -169,7 +169,7 @@ def _count_now(node: Node, table: Table) -> int:
     return node.database.run_read(lambda connection: _count(connection, table))
 
 
-async def test_commits_of_a_divided_batch_are_acted_on_although_a_later_one_ended_the_execution(
+async def test_commits_of_a_divided_batch_take_effect_although_a_later_one_ended_the_execution(
     node: Node, caplog: pytest.LogCaptureFixture
 ) -> None:
     await node.create_flow("calls", PAY)

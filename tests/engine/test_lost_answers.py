@@ -1,4 +1,4 @@
-"""A commit whose answer is lost is tried again: the second try recognises what the first has written."""
+"""A commit whose answer is lost is retried: the retry recognizes the rows of the first try."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -38,14 +38,14 @@ PASS = "- {type: pass, name: p}"
 async def tried_twice(
     node: Node, lost: Select[Any], *writes: Coroutine[Any, Any, Any], through: Coalescer[Any, Any] | None = None
 ) -> list[Any]:
-    """What the writes come to, in this order in one batch whose commit comes through and whose answer is lost.
+    """The results of the writes, in this order in one batch whose commit succeeds and whose answer is lost.
 
     `lost` finds a row once they are written. `through` makes one write of them, if they do not write by themselves.
     """
     gate, committer = Gate(), node.engine.committer
     gated = asyncio.create_task(committer.write(gate))
     await gate.reached.wait()
-    node.database.lie_about(lost)
+    node.database.lose_answer_of(lost)
     of_server, queued = asyncio.all_tasks(), 0
     owner, method = (committer, "_put") if through is None else (through, "add")
     put = getattr(owner, method)
@@ -62,7 +62,7 @@ async def tried_twice(
         tasks.append(asyncio.create_task(write))
         while not tasks[-1].done() and queued < len(tasks):
             await node.engine.reader.ask(lambda _: None)  # a definition is checked first, in a thread
-    beside = asyncio.create_task(committer.write(lambda _: None))  # a batch of one would not be tried again
+    beside = asyncio.create_task(committer.write(lambda _: None))  # a batch of one would not be retried
     await asyncio.sleep(0)
     gate.open()
     answers = await asyncio.gather(*tasks, return_exceptions=True)
@@ -71,7 +71,7 @@ async def tried_twice(
     return answers
 
 
-async def test_a_signature_s_nonce_is_not_taken_for_repeated(node: Node) -> None:
+async def test_a_signature_s_nonce_is_not_mistaken_for_a_repeated_one(node: Node) -> None:
     keys = EngineKeys(node.engine)
     answers = await tried_twice(node, select(nonces), *(keys.use_nonce("ak", "n", 1_000) for _ in range(2)))
     assert answers == [True, False]
@@ -86,7 +86,7 @@ async def test_a_flow_does_not_conflict_with_itself(node: Node) -> None:
 
 
 @pytest.mark.parametrize("limits", [Limits(flows_max=1)])
-async def test_the_last_flow_that_there_is_room_for_is_created(node: Node) -> None:
+async def test_the_last_flow_within_the_limit_is_created(node: Node) -> None:
     [first] = await tried_twice(node, select(flows), node.operations.flows.create("f", definition(PASS)))
     assert await node.operations.flows.describe("f") == first.flow
 
@@ -148,7 +148,7 @@ async def test_versions_and_aliases_are_limited(node: Node) -> None:
 
 
 async def rolled_back_first(node: Node, between: Coroutine[Any, Any, Any], operation: Coroutine[Any, Any, Any]) -> Any:
-    """What the operation comes to whose first try is rolled back, with `between` committed before the second."""
+    """The result of the operation if its first try is rolled back, with `between` committed before the second."""
     committer = node.engine.committer
     write = committer.write
 
@@ -194,7 +194,7 @@ async def test_a_redrive_does_not_refuse_itself(node: Node) -> None:
     assert (row.status, row.redrive_count) == (Status.RUNNING, 1)
 
 
-async def test_a_schedule_that_was_never_there_is_not_taken_for_deleted(node: Node) -> None:
+async def test_a_schedule_that_never_existed_is_not_mistaken_for_deleted(node: Node) -> None:
     await node.operations.flows.create("f", definition(PASS))
     missing, _ = await tried_twice(
         node,
@@ -205,7 +205,7 @@ async def test_a_schedule_that_was_never_there_is_not_taken_for_deleted(node: No
     assert isinstance(missing, ScheduleNotExists)
 
 
-async def test_an_execution_that_was_never_parked_is_not_taken_for_unparked(node: Node) -> None:
+async def test_an_execution_that_was_never_parked_is_not_mistaken_for_unparked(node: Node) -> None:
     await node.create_flow("f", "- {type: wait, name: x, duration: 60}")
     await node.start("f", "e")
     refused, _ = await tried_twice(
@@ -232,8 +232,8 @@ async def test_a_good_handle_is_deleted_and_an_expired_one_is_not(node: Node, cl
     assert (await tried_twice(node, last, deleting, sending, through=queues._writes))[0] == [True, False]
 
 
-async def test_a_deletion_that_was_rolled_back_is_not_taken_for_done(node: Node) -> None:
-    """The receipt is good at the first try, which comes to nothing, and expires before the second."""
+async def test_a_deletion_that_was_rolled_back_is_not_mistaken_for_done(node: Node) -> None:
+    """The receipt is valid at the first try, which is rolled back, and expires before the second."""
     await node.operations.queues.create("q", QueueAttributes(visibility_seconds=30))
     await node.engine.queues.send("q", [NewQueueMessage(message_id="A", body="b")])
     [message] = await node.engine.queues.receive("q", 1)

@@ -1,4 +1,4 @@
-"""Slow questions delay no one but each other: what must be on time has threads and connections of its own."""
+"""Slow queries delay only each other: urgent work has its own threads and connections."""
 
 import asyncio
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ PASS = "- {type: pass, name: p}"
 
 @contextmanager
 def blocked(node: Node, more: int = 3) -> Iterator[list[Gate]]:
-    """Every thread for lists and every thread for checks is busy until the block ends, and `more` wait for one."""
+    """Occupy every thread for lists and every thread for checks until the block ends, while `more` wait for one."""
     lists = [Gate() for _ in range(LIST_THREADS + more)]
     checks = [Gate() for _ in range(CHECK_THREADS + more)]
     tasks = [asyncio.create_task(node.engine.slow_reads.ask(gate)) for gate in lists]
@@ -57,7 +57,7 @@ async def test_lists_and_checks_that_wait_are_bounded(node: Node) -> None:
 
 
 @pytest.mark.parametrize("limits", [Limits(running_executions_max=2)])
-async def test_starts_that_have_ended_take_no_room(node: Node) -> None:
+async def test_ended_starts_release_capacity(node: Node) -> None:
     await node.create_flow("short", PASS)
     await node.create_flow("long", WAIT)
     for number in range(5):
@@ -74,7 +74,7 @@ async def test_starts_that_have_ended_take_no_room(node: Node) -> None:
 
 
 @pytest.mark.parametrize("limits", [Limits(running_executions_max=1)])
-async def test_what_ran_before_the_node_was_started_takes_room(
+async def test_executions_that_ran_before_the_node_started_use_capacity(
     node: Node,
 ) -> None:
     await node.create_flow("long", WAIT)

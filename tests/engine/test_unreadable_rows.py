@@ -1,4 +1,4 @@
-"""Rows that PostgreSQL itself cannot read: every statement that touches one fails, and only that one stands still."""
+"""Rows that PostgreSQL itself cannot read: every statement that touches one fails, and only its execution stops."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -16,12 +16,12 @@ from tests.support.postgres import lose_wide_values
 
 WAIT = "- {type: wait, name: w, duration: 60}"
 WIDE = {"text": secrets.token_hex(20_000)}
-"""Too much to be kept in the row itself, and it cannot be compressed."""
+"""Too large to be kept in the row itself, and not compressible."""
 
 
 @pytest.fixture
 async def lone_node(postgres_url: str, clock: ManualClock) -> AsyncIterator[Node]:
-    """A node over a database whose tables may be spoilt."""
+    """A node over a database whose tables may be damaged."""
     database = FragileDatabase(postgres_url)
     migrate(database)
     async with running_node(database, clock) as node:
@@ -38,7 +38,7 @@ async def test_any_number_of_unreadable_rows_stop_no_other(
     for name in ("bad", "worse", "worst"):
         await node.start("f", name, WIDE)
     for number in range(5):
-        clock.advance(seconds=1)  # so that the bad ones are due before the good ones
+        clock.advance(seconds=1)  # so that the bad rows are due before the good ones
         await node.start("f", f"good-{number}")
     lose_wide_values(postgres_url, table)
     node.advance(clock, seconds=60)
@@ -55,14 +55,14 @@ async def test_an_unreadable_execution_can_be_stopped_at_once(postgres_url: str,
     async with running_node(database, clock) as node:
         await node.create_flow("f", WAIT)
         await node.start("f", "bad", WIDE)
-    lose_wide_values(postgres_url, "scopes")  # while no transaction is open that would keep the lost ones for a while
+    lose_wide_values(postgres_url, "scopes")  # while no transaction is open that would keep the lost rows for a while
     async with running_node(database, clock, node_id="node-2") as node:
         stopped = await node.operations.executions.stop("f", "bad", error="Enough")
     assert (stopped.status, stopped.error) == (Status.STOPPED, "Enough")
     database.close()
 
 
-async def test_a_lost_definition_or_registration_fails_those_who_need_it(
+async def test_a_lost_definition_or_registration_fails_its_users(
     lone_node: Node, postgres_url: str, functions: Functions
 ) -> None:
     node = lone_node

@@ -1,4 +1,4 @@
-"""A writer that crashes: no caller waits for what cannot come any more, and the process learns of it."""
+"""A crashing writer: every caller gets an error, and the process is notified."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, running_node
 from tests.support.clock import ManualClock
 
 
-async def test_a_writer_that_crashes_keeps_no_caller_waiting(
+async def test_a_writer_that_crashes_leaves_no_caller_waiting(
     open_database: Callable[[], FragileDatabase],
     clock: ManualClock,
     functions: Functions,

@@ -1,4 +1,4 @@
-"""Several nodes on one PostgreSQL: who lives, who takes over, what they tell each other."""
+"""Several nodes on one PostgreSQL: liveness, takeover, and notices between nodes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -44,7 +44,7 @@ def open_database(migrated_postgres_url: str) -> Iterator[OpenDatabase]:
 
 @asynccontextmanager
 async def two_nodes(open_database: OpenDatabase, clock: ManualClock) -> AsyncIterator[tuple[Node, Node]]:
-    """Two that know of each other."""
+    """Two nodes that know of each other."""
     async with AsyncExitStack() as stack:
         one = await stack.enter_async_context(running_node(open_database(), clock, node_id="one"))
         two = await stack.enter_async_context(running_node(open_database(), clock, node_id="two"))
@@ -60,7 +60,7 @@ async def offer(node: Node, functions: Functions, definition: str = PAY) -> None
 
 
 async def knowing(node: Node, nodes: int) -> None:
-    """Return when the node counts so many nodes."""
+    """Return when the node counts this many nodes."""
     news = asyncio.Event()
 
     def watch() -> None:
@@ -78,10 +78,10 @@ def row(node_id: str, beats: int, *, is_leaving: bool = False) -> NodeRow:
     return NodeRow(node_id, f"session {node_id}", beats, is_leaving)
 
 
-# Deciding
+# Decisions
 
 
-def test_a_node_is_silent_when_its_count_stands_still_for_so_many_looks() -> None:
+def test_a_node_is_silent_when_its_count_stays_the_same_for_several_looks() -> None:
     silence = Silence()
     for look in range(SILENT_LOOKS):
         assert silence.look([row("beats", look), row("still", 7)]) == []
@@ -100,14 +100,14 @@ async def test_a_node_that_stops_does_not_wait_for_its_next_beat(
         await has_looked.wait()
 
 
-def test_nobody_is_silent_while_nobody_looks() -> None:
-    """The database was away for an hour: nobody could beat, and the first look after it accuses nobody."""
+def test_no_node_is_silent_without_looks() -> None:
+    """The database was down for an hour, so no node sent a heartbeat. The first look after it finds no node silent."""
     silence = Silence()
     assert silence.look([row("other", 7)]) == []
     assert silence.look([row("other", 7)]) == []
 
 
-def test_nodes_that_stay_divide_the_executions() -> None:
+def test_active_nodes_divide_the_executions() -> None:
     rows = [row("a", 1), row("b", 1), row("c", 1), row("leaving", 1, is_leaving=True)]
     shares = [Share.of(name, rows) for name in ("a", "b", "c")]
     owners = [[share.owns(f"execution {number}") for share in shares].count(True) for number in range(300)]
@@ -116,7 +116,7 @@ def test_nodes_that_stay_divide_the_executions() -> None:
     assert Share.of("alone", []).owns("anything")
 
 
-def test_a_notice_comes_out_as_it_went_in() -> None:
+def test_a_notice_is_read_as_it_was_written() -> None:
     notice = Notice(changed={"a": False, "b": True}, sweep=True, functions=True)
     notice.note_due("timers", 700)
     notice.note_due("timers", 800)
@@ -170,17 +170,17 @@ def test_long_notices_are_sent_in_pieces(notice: Notice, pieces: int) -> None:
         '{"dropped": [1]}',
     ],
 )
-def test_what_nobody_of_ours_has_said_is_not_heard(text: str) -> None:
+def test_notices_of_other_senders_are_ignored(text: str) -> None:
     assert read_notice(text, "one") is None
 
 
-# Doing
+# Actions
 
 
-async def test_the_calls_of_a_silent_node_are_made_by_another(
+async def test_another_node_makes_the_calls_of_a_silent_node(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:
-    """The crashed one never says goodbye."""
+    """The crashed node announces nothing."""
     async with AsyncExitStack() as stack:
         survivor = await stack.enter_async_context(running_node(open_database(), clock, node_id="survivor"))
         await offer(survivor, functions)
@@ -197,7 +197,7 @@ async def test_the_calls_of_a_silent_node_are_made_by_another(
         assert names == ["survivor"]
 
 
-async def test_who_was_taken_for_dead_writes_nothing_and_comes_back_as_another(
+async def test_a_node_declared_dead_writes_nothing_and_returns_under_a_new_id(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:
     async with two_nodes(open_database, clock) as (one, two):
@@ -206,7 +206,7 @@ async def test_who_was_taken_for_dead_writes_nothing_and_comes_back_as_another(
         first = await functions.next_call("shop/pay")
         take_for_dead(two.database, "one")
         two.engine.recovery.sweep_soon()
-        await first.gone.wait()  # whoever finds out first, the call of the dead is dropped
+        await first.gone.wait()  # the dead node's call is dropped, whichever node notices first
         again = await functions.next_call("shop/pay")
         assert (again.key, again.attempt) == (first.key, 2)
         again.reply({"paid": "once"})
@@ -217,7 +217,7 @@ async def test_who_was_taken_for_dead_writes_nothing_and_comes_back_as_another(
         assert (await two.end_of("f", "e2")).status is Status.SUCCEEDED
 
 
-async def test_a_reply_counts_only_from_the_node_that_the_call_is_leased_to(
+async def test_a_reply_counts_only_from_the_node_that_holds_the_lease(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:
     async with two_nodes(open_database, clock) as (one, two):
@@ -225,7 +225,7 @@ async def test_a_reply_counts_only_from_the_node_that_the_call_is_leased_to(
         execution = await one.start("f", "e")
         first = await functions.next_call("shop/pay")
         with two.database.write() as connection:
-            connection.execute(scopes.update().values(node_id="two"))  # as by another node that orders the call again
+            connection.execute(scopes.update().values(node_id="two"))  # as another node does that orders the call again
             connection.execute(executions.update().values(version=executions.c.version + 1))
         first.reply({"paid": "by the wrong one"})
         query = select(scopes.c.wait).where(scopes.c.execution_id == execution.execution_id)
@@ -237,7 +237,7 @@ async def test_a_reply_counts_only_from_the_node_that_the_call_is_leased_to(
         assert await one.output_of("f", "e") == {"paid": "by the right one"}
 
 
-async def test_a_waiter_hears_of_an_end_on_another_node_at_once(
+async def test_a_waiter_learns_at_once_of_an_end_on_another_node(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flowserver.operations.executions.LOOK_AGAIN_SECONDS", 3_600)
@@ -259,7 +259,7 @@ async def test_a_waiter_hears_of_an_end_on_another_node_at_once(
         assert (await waiting).status is Status.SUCCEEDED
 
 
-async def test_a_registration_is_known_everywhere(
+async def test_a_registration_takes_effect_on_all_nodes(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with two_nodes(open_database, clock) as (one, two):
@@ -270,9 +270,7 @@ async def test_a_registration_is_known_everywhere(
             await forgotten.wait()
 
 
-async def test_a_timer_fires_whoever_set_it(
-    open_database: OpenDatabase, clock: ManualClock, functions: Functions
-) -> None:
+async def test_a_timer_fires_on_any_node(open_database: OpenDatabase, clock: ManualClock, functions: Functions) -> None:
     async with two_nodes(open_database, clock) as (one, two):
         await one.create_flow("f", WAIT)
         for number in range(8):
@@ -285,14 +283,14 @@ async def test_a_timer_fires_whoever_set_it(
 
 
 @pytest.mark.parametrize("source", ["timers", "retries", "deliveries"])
-async def test_what_one_node_has_set_another_handles_when_it_is_due(
+async def test_what_one_node_schedules_another_node_handles_when_due(
     open_database: OpenDatabase,
     functions: Functions,
     clock: ManualClock,
     monkeypatch: pytest.MonkeyPatch,
     source: str,
 ) -> None:
-    """The one that set it does nothing about it. The other looks again at no instant but those that it hears of."""
+    """The node that schedules it does not handle it. The other node looks again only at the instants in its notices."""
     monkeypatch.setattr("flowserver.engine.due_loop.LOOK_AGAIN_SECONDS", 3_600)
     async with two_nodes(open_database, clock) as (one, two):
         await one.register(functions, "shop/pay")
@@ -324,7 +322,7 @@ async def test_what_one_node_has_set_another_handles_when_it_is_due(
             await deliver(one, functions.url("shop/pay"), "1")
         async with asyncio.timeout(PATIENCE_SECONDS):
             await heard.wait()
-        clock.advance(seconds=3)  # long enough for timers that fall to the other
+        clock.advance(seconds=3)  # long enough for timers that belong to the other node's share
         if source == "timers":
             assert (await two.end_of("f", "e")).status is Status.SUCCEEDED
         else:
@@ -341,7 +339,7 @@ async def test_a_call_is_dropped_when_another_node_ends_its_wait(
     end: str,
     is_heard: bool,
 ) -> None:
-    """It gives its place back. If the notice is lost, the node's next sweep finds it."""
+    """It releases its slot. If the notice is lost, the node's next sweep finds the call."""
     monkeypatch.setattr("flowserver.engine.recovery.SWEEP_SECONDS", 3_600)
     steps = {"timeout": f"{PAY[:-1]}, timeoutSeconds: 30}}", "branch": PAY_BESIDE_A_FAILURE}.get(end, PAY)
     async with two_nodes(open_database, clock) as (one, two):
@@ -356,7 +354,7 @@ async def test_a_call_is_dropped_when_another_node_ends_its_wait(
         if end == "stop":
             await two.operations.executions.stop("f", "e")
         else:
-            two.advance(clock, seconds=60)  # long enough for what falls to a node that does nothing
+            two.advance(clock, seconds=60)  # long enough for calls that belong to the share of an inactive node
         assert (await two.end_of("f", "e")).status in (Status.STOPPED, Status.TIMED_OUT, Status.FAILED)
         if not is_heard:
             await one.engine.recovery.sweep()
@@ -416,10 +414,10 @@ PAY_BESIDE_A_FAILURE = f"""
 """
 
 
-async def test_calls_that_fall_to_a_node_that_does_nothing_are_not_left_for_long(
+async def test_calls_of_an_inactive_nodes_share_are_soon_made_by_others(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is dead too, and not yet known to be."""
+    """It is dead too, but not yet declared dead."""
     monkeypatch.setattr("flowserver.engine.recovery.SWEEP_SECONDS", 3_600)
     async with two_nodes(open_database, clock) as (one, two):
         await offer(one, functions)
@@ -440,7 +438,7 @@ async def test_calls_that_fall_to_a_node_that_does_nothing_are_not_left_for_long
 
 
 @pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=1)])
-async def test_a_node_that_leaves_hands_over_what_it_has_not_begun(
+async def test_a_leaving_node_hands_over_calls_that_have_not_begun(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
 ) -> None:
     async with running_node(open_database(), clock, node_id="stays") as stays:
@@ -453,7 +451,7 @@ async def test_a_node_that_leaves_hands_over_what_it_has_not_begun(
             await leaves.engine.leave()
             handed_over = await functions.next_call("shop/pay")
             assert handed_over.key != begun.key
-            begun.reply({})  # its result counts, and its next step is the other's
+            begun.reply({})  # its result counts, and the other node runs the next step
             following = await functions.next_call("shop/pay")
             assert following.key not in (begun.key, handed_over.key)
             for call in (handed_over, following):
@@ -465,7 +463,7 @@ async def test_a_node_that_leaves_hands_over_what_it_has_not_begun(
 
 
 @pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=3)])
-async def test_a_node_that_joins_takes_its_share_of_the_calls_that_wait(
+async def test_a_joining_node_takes_its_share_of_the_waiting_calls(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
 ) -> None:
     names = [f"e{number}" for number in range(24)]
@@ -488,7 +486,7 @@ async def test_a_node_that_joins_takes_its_share_of_the_calls_that_wait(
     assert len(keys) == len(set(keys)) == len(names)
 
 
-async def test_a_node_that_leaves_hands_over_asynchronous_calls_it_has_not_begun(
+async def test_a_leaving_node_hands_over_asynchronous_calls_that_have_not_begun(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:
     asynchronous = PAY[:-1] + ", serviceParams: {InvocationType: Async}}"
@@ -510,7 +508,7 @@ async def test_a_node_that_leaves_hands_over_asynchronous_calls_it_has_not_begun
 
 
 @pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=3)])
-async def test_calls_that_a_full_node_shares_out_are_not_taken_back(
+async def test_calls_that_a_full_node_distributes_are_not_taken_back(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock, limits: Limits
 ) -> None:
     names = [f"e{number}" for number in range(24)]
@@ -538,7 +536,7 @@ async def test_calls_that_a_full_node_shares_out_are_not_taken_back(
     assert {attempt for _, attempt in called} == {1, 2}
 
 
-async def test_nodes_go_on_when_their_connections_are_cut(
+async def test_nodes_continue_after_their_connections_are_cut(
     open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:
     async with two_nodes(open_database, clock) as (one, two):

@@ -1,4 +1,4 @@
-"""One batch: many messages in one transaction, in order, and whatever is broken set aside without the others."""
+"""One batch: many messages in one transaction, in order. A broken item is set aside without the others."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -74,12 +74,12 @@ WAITS = (1, 1)
 
 
 class Bench:
-    """Runs batches; every one with a fresh look at the database."""
+    """Runs batches, each with newly loaded executions."""
 
     def __init__(self, database: Database, clock: ManualClock) -> None:
         self.database = database
-        self.warm = ExecutionCache(Limits().cached_executions_bytes_max)
-        self.workshop = BatchContext(clock, Limits(), "null", TOKENS, Lease("node-1"), DefinitionCache(), self.warm)
+        self.cache = ExecutionCache(Limits().cached_executions_bytes_max)
+        self.context = BatchContext(clock, Limits(), "null", TOKENS, Lease("node-1"), DefinitionCache(), self.cache)
         with database.write() as connection:
             register_node(connection, "node-1", "session", 0)
             for name, steps in FLOWS.items():
@@ -87,19 +87,19 @@ class Bench:
 
     def run(self, *items: Item) -> BatchResult:
         with self.database.write() as connection:
-            return Batch(connection, self.workshop).run(items)
+            return Batch(connection, self.context).run(items)
 
     def tried(self, *items: Item, is_shared: bool = False) -> int:
-        """How many of the items a batch answers; nothing is kept."""
+        """The number of items that a batch answers; the transaction is rolled back."""
         with suppress(InterruptedError), self.database.write() as connection:
-            count = len(Batch(connection, self.workshop, is_shared=is_shared).run(items).answers)
+            count = len(Batch(connection, self.context, is_shared=is_shared).run(items).answers)
             raise InterruptedError
         return count
 
     def keep(self, *execution_ids: str) -> None:
-        """In memory, as after a turn that made a call."""
+        """Put them into the cache, as after a turn that made a call."""
         for execution_id in execution_ids:
-            self.warm.keep(self.load(execution_id))
+            self.cache.keep(self.load(execution_id))
 
     def kinds(self, *items: Item) -> list[ReceiptKind]:
         return [answer.kind for answer in self.run(*items).answers]
@@ -147,7 +147,7 @@ def test_messages_of_one_execution_follow_each_other(bench: Bench) -> None:
     assert bench.event_ids("wait-e") == list(range(1, stored.execution.next_event_id))
 
 
-def test_a_report_may_share_the_batch_of_its_start(bench: Bench) -> None:
+def test_a_report_may_share_a_batch_with_the_start(bench: Bench) -> None:
     bench.run(start("ask", "before"))
     entered = bench.load("ask-before").execution.scopes[1].entered_event_id
     report = TaskReported(1, entered, None, Success({"answer": 1}))
@@ -161,7 +161,7 @@ def test_a_report_may_share_the_batch_of_its_start(bench: Bench) -> None:
     assert row.output == '{"answer":1}'
 
 
-def test_later_batches_go_on_where_earlier_ones_stopped(bench: Bench) -> None:
+def test_later_batches_continue_where_earlier_ones_stopped(bench: Bench) -> None:
     bench.run(start("ask"))
     assert bench.kinds(tell("ask-e", TaskReplied(*WAITS, Success({})))) == [ReceiptKind.APPLIED]
     assert bench.kinds(tell("ask-e", TaskReplied(*WAITS, Success({})))) == [ReceiptKind.STALE]
@@ -172,20 +172,20 @@ def test_later_batches_go_on_where_earlier_ones_stopped(bench: Bench) -> None:
     assert bench.event_ids("ask-e") == list(range(1, stored.execution.next_event_id))
 
 
-def test_of_equal_names_in_a_batch_the_first_wins(bench: Bench) -> None:
+def test_the_first_of_equal_names_in_a_batch_wins(bench: Bench) -> None:
     first, second, other = bench.run(
         start("wait"), start("wait", execution_id="twin"), start("pass", execution_id="other")
     ).answers
     assert first.kind is ReceiptKind.APPLIED
     assert (second.kind, second.existing) == (ReceiptKind.EXISTS, ("wait-e", Status.RUNNING))
-    assert other.kind is ReceiptKind.APPLIED  # another flow's names are its own
+    assert other.kind is ReceiptKind.APPLIED  # names are unique per flow
     with bench.database.write() as connection:
         assert load_executions(connection, ["twin"]) == ({}, {})
 
 
 @pytest.mark.parametrize(("flow", "status"), [("wait", Status.RUNNING), ("pass", Status.SUCCEEDED)])
 @pytest.mark.parametrize("together", [True, False])
-def test_a_taken_name_names_its_holder(bench: Bench, flow: str, status: Status, together: bool) -> None:
+def test_a_taken_name_gives_its_execution(bench: Bench, flow: str, status: Status, together: bool) -> None:
     twin = start(flow, execution_id="twin")
     if not together:
         bench.run(start(flow))
@@ -193,7 +193,7 @@ def test_a_taken_name_names_its_holder(bench: Bench, flow: str, status: Status, 
     assert (receipt.kind, receipt.existing) == (ReceiptKind.EXISTS, (f"{flow}-e", status))
 
 
-def test_a_start_tells_the_flow_and_the_execution(bench: Bench, clock: ManualClock) -> None:
+def test_a_start_returns_the_flow_and_the_execution(bench: Bench, clock: ManualClock) -> None:
     receipt: Receipt = bench.run(start("pass", input_text='{"a" :1}', input={"a": 1})).answers[0]
     assert receipt.flow is not None
     assert receipt.started is not None
@@ -206,7 +206,7 @@ def test_a_start_tells_the_flow_and_the_execution(bench: Bench, clock: ManualClo
     assert (row.input, row.definition) == ('{"a" :1}', receipt.flow.definition)
 
 
-def test_nobody_there(bench: Bench) -> None:
+def test_unknown_flows_and_executions(bench: Bench) -> None:
     result = bench.run(start("nowhere"), tell("unknown", Continue()))
     assert [answer.kind for answer in result.answers] == [ReceiptKind.NO_FLOW, ReceiptKind.UNKNOWN]
     assert result.changes == []
@@ -216,8 +216,8 @@ def test_an_empty_batch(bench: Bench) -> None:
     assert bench.run().answers == []
 
 
-def test_a_long_run_is_cut_into_turns(bench: Bench) -> None:
-    bench.workshop = replace(bench.workshop, limits=Limits(turn_steps_max=4))
+def test_a_long_run_is_divided_into_turns(bench: Bench) -> None:
+    bench.context = replace(bench.context, limits=Limits(turn_steps_max=4))
     result = bench.run(start("long"))
     assert result.continuing == ["long-e"]
     with bench.database.read() as connection:
@@ -230,7 +230,7 @@ def test_a_long_run_is_cut_into_turns(bench: Bench) -> None:
     assert bench.load("long-e").execution.status is Status.SUCCEEDED
 
 
-def test_executions_go_on_in_short_turns_while_the_writer_is_shared(bench: Bench) -> None:
+def test_continuing_executions_make_short_turns_while_the_writer_is_shared(bench: Bench) -> None:
     steps = "\n".join(f"- {{type: pass, name: p{number}}}" for number in range(300))
     with bench.database.write() as connection:
         insert_flow(connection, flow_row("longer", definition=definition(steps)))
@@ -238,7 +238,7 @@ def test_executions_go_on_in_short_turns_while_the_writer_is_shared(bench: Bench
 
     def steps_made(*, is_shared: bool) -> int:
         with bench.database.write() as connection:
-            batch = Batch(connection, bench.workshop, is_shared=is_shared)
+            batch = Batch(connection, bench.context, is_shared=is_shared)
             return batch.run([tell("longer-e", Continue())]).continued_steps
 
     assert steps_made(is_shared=True) == SHARED_TURN_STEPS
@@ -246,24 +246,22 @@ def test_executions_go_on_in_short_turns_while_the_writer_is_shared(bench: Bench
     assert bench.load("longer-e").execution.status is Status.SUCCEEDED
 
 
-def test_a_batch_that_has_made_much_leaves_the_rest_to_another(bench: Bench) -> None:
-    bench.workshop = replace(bench.workshop, made_bytes_max=1)
+def test_a_batch_with_much_output_leaves_the_rest_to_another(bench: Bench) -> None:
+    bench.context = replace(bench.context, made_bytes_max=1)
     items = [start("pass", "a"), start("pass", "b"), start("pass", "c")]
     assert [len(bench.run(*items[number:]).answers) for number in range(3)] == [1, 1, 1]
     assert {bench.load(item.execution_id).version for item in items} == {1}
 
 
-def test_stops_take_no_room_from_other_items_and_give_them_none(bench: Bench) -> None:
-    bench.workshop = replace(bench.workshop, made_bytes_max=1)
+def test_stops_and_other_items_have_separate_budgets(bench: Bench) -> None:
+    bench.context = replace(bench.context, made_bytes_max=1)
     bench.run(start("wait", "a"))
     bench.run(start("wait", "b"))
     stops = [tell(f"wait-{name}", Stop("E", "C" * MADE_BYTES)) for name in "ab"]
     assert bench.tried(*stops, start("pass", "d"), start("pass", "f")) == 3
 
 
-def test_a_stop_that_is_not_the_first_message_of_its_execution_has_it_loaded_whole(
-    bench: Bench, clock: ManualClock
-) -> None:
+def test_a_stop_that_follows_another_message_loads_its_execution_whole(bench: Bench, clock: ManualClock) -> None:
     bench.run(start("wait"))
     clock.advance(seconds=60)
     fired = tell("wait-e", TimerFired(*WAITS))
@@ -281,10 +279,10 @@ def test_one_execution_makes_less_of_a_batch_while_the_writer_is_shared(bench: B
 
     assert bench.tried(*items, is_shared=False) == 4
     assert bench.tried(*items, is_shared=True) == 1
-    assert bench.tried(items[0], *items[2:], is_shared=True) == 3  # others share the commit as ever
+    assert bench.tried(items[0], *items[2:], is_shared=True) == 3  # the other items still share the commit
 
 
-def test_results_that_only_the_history_keeps_count_as_made(bench: Bench) -> None:
+def test_results_stored_only_in_the_history_count_as_output(bench: Bench) -> None:
     names = [str(number) for number in range(20)]
     bench.run(*(start("dropping", name) for name in names))
     size = MADE_BYTES // 5
@@ -292,7 +290,7 @@ def test_results_that_only_the_history_keeps_count_as_made(bench: Bench) -> None
     assert bench.tried(*replies) == 5
 
 
-def test_what_executions_let_go_makes_no_room_for_others(bench: Bench, clock: ManualClock) -> None:
+def test_freed_data_of_one_execution_gives_no_budget_to_others(bench: Bench, clock: ManualClock) -> None:
     input = {"text": "x" * (MADE_BYTES // 4)}
     for name in "abcd":
         bench.run(start("wait", name, input=input))
@@ -302,38 +300,38 @@ def test_what_executions_let_go_makes_no_room_for_others(bench: Bench, clock: Ma
     assert bench.tried(*fired, *new) == 4 + bench.tried(*new)
 
 
-def test_a_large_execution_that_has_to_wait_keeps_its_mark(bench: Bench) -> None:
+def test_a_large_execution_that_waits_keeps_its_mark(bench: Bench) -> None:
     bench.run(start("ask", "a"), start("ask", "b"))
     bench.change(update(executions).where(executions.c.execution_id == "ask-b").values(document_bytes=2_000_000))
-    bench.workshop = replace(bench.workshop, made_bytes_max=1)
+    bench.context = replace(bench.context, made_bytes_max=1)
     with bench.database.write() as connection:
-        marks = bench.workshop.crash_loop_guard.mark(connection, "node-1", ["ask-b"])
-    bench.workshop.crash_loop_guard.marked(marks)
+        marks = bench.context.crash_loop_guard.mark(connection, "node-1", ["ask-b"])
+    bench.context.crash_loop_guard.marked(marks)
     bench.run(*(tell(f"ask-{name}", TaskReported(1, 2, None, Success({}))) for name in "ab"))
     marked = select(at_work.c.execution_id)
     assert bench.database.run_read(lambda c: c.execute(marked).scalars().all()) == ["ask-b"]
 
 
-def test_what_has_to_wait_for_another_batch_is_not_loaded_again(bench: Bench) -> None:
+def test_executions_left_to_another_batch_are_not_loaded_again(bench: Bench) -> None:
     bench.run(start("ask", "a"), start("ask", "b"))
-    bench.workshop = replace(bench.workshop, made_bytes_max=1)
+    bench.context = replace(bench.context, made_bytes_max=1)
     bench.keep("ask-a", "ask-b")
     with bench.database.write() as connection:
-        batch = Batch(connection, bench.workshop)
+        batch = Batch(connection, bench.context)
         reports = [tell(f"ask-{name}", TaskReported(1, 2, None, Success({}))) for name in "ab"]
         assert len(batch.run(reports).answers) == 1
-    assert bench.warm.held_bytes == 0
+    assert bench.cache.held_bytes == 0
     batch.settle()
     with bench.database.write() as connection:
-        assert list(bench.warm.take(connection, ["ask-a", "ask-b"])) == ["ask-b"]
+        assert list(bench.cache.take(connection, ["ask-a", "ask-b"])) == ["ask-b"]
 
 
-def test_a_run_that_is_stopped_in_the_same_batch_does_not_go_on(bench: Bench) -> None:
-    bench.workshop = replace(bench.workshop, limits=Limits(turn_steps_max=4))
+def test_a_run_that_is_stopped_in_the_same_batch_does_not_continue(bench: Bench) -> None:
+    bench.context = replace(bench.context, limits=Limits(turn_steps_max=4))
     assert bench.run(start("long"), tell("long-e", Stop())).continuing == []
 
 
-def test_a_callback_is_settled_with_its_report_even_if_that_is_stale(bench: Bench) -> None:
+def test_a_stale_report_settles_its_callback(bench: Bench) -> None:
     bench.run(start("pass", callback_token="token"))
     with bench.database.read() as connection:
         assert [due.token for due in due_callbacks(connection, 9)] == ["token"]
@@ -343,7 +341,7 @@ def test_a_callback_is_settled_with_its_report_even_if_that_is_stale(bench: Benc
         assert due_callbacks(connection, 9) == []
 
 
-def test_a_callback_that_meets_a_pause_is_told_again_later(bench: Bench) -> None:
+def test_a_callback_that_meets_a_pause_is_reported_again_later(bench: Bench) -> None:
     bench.run(start("patient"), start("pass", callback_token="token"))
     bench.run(tell("patient-e", TaskReplied(*WAITS, Failure("E"))))
     report = TaskReported(1, 2, None, Success({}))
@@ -354,32 +352,32 @@ def test_a_callback_that_meets_a_pause_is_told_again_later(bench: Bench) -> None
 
 DAMAGE = {
     "scope": update(scopes).where(scopes.c.execution_id == "wait-bad").values(local="{"),
-    "scope that is no object": update(scopes).where(scopes.c.execution_id == "wait-bad").values(local="[]"),
-    "scope that stands nowhere": update(scopes).where(scopes.c.execution_id == "wait-bad").values(step_index=99),
+    "scope that is not an object": update(scopes).where(scopes.c.execution_id == "wait-bad").values(local="[]"),
+    "scope at a step that does not exist": update(scopes)
+    .where(scopes.c.execution_id == "wait-bad")
+    .values(step_index=99),
     "input": update(execution_documents).where(execution_documents.c.execution_id == "wait-bad").values(input="["),
-    "input that is no object": update(execution_documents)
+    "input that is not an object": update(execution_documents)
     .where(execution_documents.c.execution_id == "wait-bad")
     .values(input="[]"),
-    "definition that says something else": update(executions)
+    "definition of another flow": update(executions)
     .where(executions.c.execution_id == "wait-bad")
     .values(definition_id="bad"),
-    "definition that is gone": update(executions)
+    "deleted definition": update(executions)
     .where(executions.c.execution_id == "wait-bad")
     .values(definition_id="gone"),
-    "instant beyond all time": update(executions)
-    .where(executions.c.execution_id == "wait-bad")
-    .values(started_at=10**18),
+    "instant out of range": update(executions).where(executions.c.execution_id == "wait-bad").values(started_at=10**18),
 }
 
 SQLITE_DAMAGE = {
     "scope that is not UTF-8": "UPDATE scopes SET local = CAST(x'7b22ff227d' AS TEXT)",
     "scope of another type": "UPDATE scopes SET attempt = 'one'",
     "input that is not UTF-8": "UPDATE execution_documents SET input = CAST(x'7b22ff223a317d' AS TEXT)",
-    "input that is no text": "UPDATE execution_documents SET input = CAST('{}' AS BLOB)",
+    "input that is not text": "UPDATE execution_documents SET input = CAST('{}' AS BLOB)",
     "header that is not UTF-8": "UPDATE executions SET flow_name = CAST(x'ff' AS TEXT)",
-    "status that is none": "UPDATE executions SET status = 'Lost'",
+    "status that does not exist": "UPDATE executions SET status = 'Lost'",
 }
-"""What SQLite lets into a row of an execution."""
+"""Values that SQLite accepts in a row of an execution."""
 
 
 def spoil(bench: "Bench", statement: str, execution_id: str) -> None:
@@ -390,23 +388,23 @@ def spoil(bench: "Bench", statement: str, execution_id: str) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_poisoned_execution_is_parked_and_the_others_go_on(bench: Bench, clock: ManualClock, damage: str) -> None:
+def test_a_damaged_execution_is_parked_and_the_others_continue(bench: Bench, clock: ManualClock, damage: str) -> None:
     bench.run(start("wait", "bad"), start("wait", "good"))
     bench.change(definitions.insert().values(definition_id="bad", flow_id="f", text="no: flow", created_at=0))
     bench.change(DAMAGE[damage])
-    bench.workshop = replace(bench.workshop, definitions=DefinitionCache())
+    bench.context = replace(bench.context, definitions=DefinitionCache())
     clock.advance(seconds=60)
     fired = [tell(f"wait-{name}", TimerFired(*WAITS)) for name in ("bad", "good")]
     assert bench.kinds(*fired) == [ReceiptKind.PARKED, ReceiptKind.APPLIED]
     assert bench.load("wait-good").execution.status is Status.SUCCEEDED
     assert bench.parked("wait-bad")
     assert bench.parked("wait-good") is None
-    with bench.database.read() as connection:  # nothing brings it back by itself
+    with bench.database.read() as connection:  # nothing resumes it
         later = clock.now_ms() + 10**12
         assert due_timers(connection, later, 9) == []
         assert [due.execution_id for due in due_deadlines(connection, later, 9)] == [
             "wait-bad"
-        ]  # but it ends when its time is up
+        ]  # but its deadline ends it
     for message in (TimerFired(*WAITS), Continue()):
         assert bench.kinds(tell("wait-bad", message)) == [ReceiptKind.PARKED]
 
@@ -415,7 +413,7 @@ def test_a_poisoned_execution_is_parked_and_the_others_go_on(bench: Bench, clock
 def test_a_parked_execution_can_be_stopped(bench: Bench, clock: ManualClock, damage: str) -> None:
     bench.run(start("wait", "bad"))
     bench.change(DAMAGE[damage])
-    bench.workshop = replace(bench.workshop, definitions=DefinitionCache())
+    bench.context = replace(bench.context, definitions=DefinitionCache())
     clock.advance(seconds=60)
     assert bench.kinds(tell("wait-bad", TimerFired(*WAITS))) == [ReceiptKind.PARKED]
     assert bench.kinds(tell("wait-bad", Stop("Enough"))) == [ReceiptKind.APPLIED]
@@ -424,7 +422,7 @@ def test_a_parked_execution_can_be_stopped(bench: Bench, clock: ManualClock, dam
 
 
 @pytest.mark.parametrize("damage", SQLITE_DAMAGE)
-def test_what_sqlite_cannot_make_sense_of_is_parked_and_can_be_stopped(
+def test_values_that_sqlite_cannot_decode_park_the_execution_which_can_be_stopped(
     sqlite_database: Database, clock: ManualClock, damage: str
 ) -> None:
     bench = Bench(sqlite_database, clock)
@@ -446,7 +444,7 @@ def test_what_sqlite_cannot_make_sense_of_is_parked_and_can_be_stopped(
 
 
 @pytest.mark.parametrize(("table", "column"), [("scopes", "wake_at"), ("executions", "deadline_at")])
-def test_what_no_clock_would_wake_is_looked_at_and_parked(
+def test_an_execution_without_a_valid_wakeup_instant_is_parked(
     sqlite_database: Database, clock: ManualClock, table: str, column: str
 ) -> None:
     bench = Bench(sqlite_database, clock)
@@ -462,8 +460,10 @@ def test_what_no_clock_would_wake_is_looked_at_and_parked(
 
 @pytest.mark.parametrize("damage", [name for name in DAMAGE if not name.startswith("scope")])
 @pytest.mark.parametrize("was_parked", [True, False])
-def test_an_ended_execution_is_over_however_damaged(bench: Bench, damage: str, was_parked: bool) -> None:
-    """So a sub-flow that would tell it something has told it."""
+def test_a_message_to_a_damaged_ended_execution_counts_as_delivered(
+    bench: Bench, damage: str, was_parked: bool
+) -> None:
+    """So the callback of a sub-flow is settled."""
     bench.run(start("wait", "bad"), start("pass", callback_token="token"))
     if was_parked:
         bench.change(update(executions).where(executions.c.execution_id == "wait-bad").values(parked_error="a bug"))
@@ -477,7 +477,7 @@ def test_an_ended_execution_is_over_however_damaged(bench: Bench, damage: str, w
         assert due_callbacks(connection, 9) == []
 
 
-def test_parking_takes_back_what_the_batch_did_before(bench: Bench, clock: ManualClock) -> None:
+def test_parking_undoes_the_earlier_work_of_the_batch(bench: Bench, clock: ManualClock) -> None:
     bench.run(start("ask", "bad"), start("wait", "good"))
     before = bench.load("ask-bad")
     bench.change(update(executions).where(executions.c.execution_id == "ask-bad").values(flow_name="changed"))
@@ -503,14 +503,14 @@ def test_parking_takes_back_what_the_batch_did_before(bench: Bench, clock: Manua
     assert "TypeError" in str(after.parked_error)
 
 
-def test_a_start_of_an_unusable_definition_leaves_nothing(bench: Bench) -> None:
+def test_a_start_of_an_unusable_definition_writes_nothing(bench: Bench) -> None:
     bench.change(update(definitions).where(definitions.c.flow_id == "flow-pass").values(text="no: flow"))
     assert bench.kinds(start("pass"), start("wait")) == [ReceiptKind.PARKED, ReceiptKind.APPLIED]
     with bench.database.write() as connection:
         assert load_executions(connection, ["pass-e"]) == ({}, {})
 
 
-def test_a_definition_is_compiled_once_and_forgotten_last(sqlite_database: Database) -> None:
+def test_a_definition_is_compiled_once_and_the_least_recently_used_is_evicted(sqlite_database: Database) -> None:
     known = DefinitionCache()
     texts = [definition(f"- {{type: pass, name: p{number}}}") for number in range(CACHED_FLOWS_MAX + 1)]
     with sqlite_database.write() as connection:
@@ -519,14 +519,14 @@ def test_a_definition_is_compiled_once_and_forgotten_last(sqlite_database: Datab
         ids = [definition_id_of(f"flow-f{number}", each) for number, each in enumerate(texts)]
         flows = {each: known.get(connection, each) for each in ids[:-1]}
         assert known.get(connection, ids[0]) is flows[ids[0]]
-        known.get(connection, ids[-1])  # makes room: the one least recently used goes
+        known.get(connection, ids[-1])  # evicts the least recently used definition
         connection.execute(delete(definitions))
         assert known.get(connection, ids[0]) is flows[ids[0]]
         with pytest.raises(DefinitionUnusable):
             known.get(connection, ids[1])
 
 
-def test_a_hundred_starts_cost_as_many_statements_as_two(bench: Bench) -> None:
+def test_a_hundred_starts_need_as_many_statements_as_two(bench: Bench) -> None:
     asked: list[str] = []
     with bench.database.write() as connection:
         event.listen(connection.engine, "before_cursor_execute", lambda *rest: asked.append(rest[2]))
@@ -539,7 +539,7 @@ def test_a_hundred_starts_cost_as_many_statements_as_two(bench: Bench) -> None:
 
 
 def test_a_call_that_the_same_batch_settles_is_not_made(bench: Bench) -> None:
-    """A lost call is ordered again, and before that is committed somebody reports with the step's token."""
+    """A lost call is ordered again, and in the same batch a report with the step's token arrives."""
     bench.run(start("ask"))
     ordered = bench.run(tell("ask-e", RetryLostCall(*WAITS, 1)))
     assert [type(each) for changes in ordered.changes for each in changes.commands] == [InvokeTask]
@@ -549,7 +549,7 @@ def test_a_call_that_the_same_batch_settles_is_not_made(bench: Bench) -> None:
 
 
 def keeping(*names: str) -> Write:
-    """Inserts secrets, each name of which may be taken."""
+    """Inserts secrets whose names may already be taken."""
 
     def keep(connection: Connection) -> str:
         for name in names:
@@ -559,7 +559,7 @@ def keeping(*names: str) -> Write:
     return Write(keep)
 
 
-def test_a_write_that_fails_leaves_nothing_and_the_others_stay(bench: Bench) -> None:
+def test_a_failing_write_is_undone_and_the_others_stay(bench: Bench) -> None:
     def fails(_: Connection) -> None:
         raise ValueError("a bug")
 
@@ -580,8 +580,10 @@ def test_a_write_that_fails_leaves_nothing_and_the_others_stay(bench: Bench) -> 
     assert bench.load("ask-e").execution.status is Status.STOPPED
 
 
-def test_a_write_that_hides_a_failed_statement_fails_alone(postgres_database: Database, clock: ManualClock) -> None:
-    """PostgreSQL takes no more statements then, until it is told where to go back to."""
+def test_a_write_that_suppresses_a_failed_statement_fails_alone(
+    postgres_database: Database, clock: ManualClock
+) -> None:
+    """PostgreSQL then rejects all statements until the savepoint is rolled back."""
     bench = Bench(postgres_database, clock)
 
     def hides(connection: Connection) -> None:
@@ -593,7 +595,7 @@ def test_a_write_that_hides_a_failed_statement_fails_alone(postgres_database: Da
     assert kept == "one"
 
 
-def test_a_connection_that_is_lost_in_a_write_takes_the_batch(postgres_database: Database, clock: ManualClock) -> None:
+def test_a_connection_lost_in_a_write_fails_the_batch(postgres_database: Database, clock: ManualClock) -> None:
     bench = Bench(postgres_database, clock)
 
     def dies(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Many small changes in one write: all in order, each with its own answer, and none that disturbs another."""
+"""Many small changes in one write: in order, each with its own answer, and independent of each other's failures."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from tests.engine.nodes import Node
 
 
 class Doubling:
-    """Doubles numbers; strings are what it cannot do, alone or with others; notes what came together."""
+    """Doubles numbers; a string is a change that always fails. Records the groups."""
 
     def __init__(self) -> None:
         self.groups: list[list[Any]] = []
@@ -37,7 +37,7 @@ def coalescer(node: Node, doubling: Doubling) -> Coalescer[Any, Any]:
     return Coalescer(node.engine.committer, doubling, pending_max=5)
 
 
-async def test_what_comes_while_the_writer_is_busy_goes_together(
+async def test_changes_made_while_the_writer_is_busy_share_a_write(
     node: Node, coalescer: Coalescer[Any, Any], doubling: Doubling
 ) -> None:
     gate = Gate()
@@ -52,7 +52,7 @@ async def test_what_comes_while_the_writer_is_busy_goes_together(
     assert await gated == "through"
 
 
-async def test_a_change_that_cannot_be_made_fails_alone(coalescer: Coalescer[Any, Any], doubling: Doubling) -> None:
+async def test_a_change_that_fails_fails_alone(coalescer: Coalescer[Any, Any], doubling: Doubling) -> None:
     one, bad, two = coalescer.add(1), coalescer.add("bad"), coalescer.add(2)
     assert (await one, await two) == (2, 4)
     with pytest.raises(ValueError, match="bad"):
@@ -64,7 +64,9 @@ async def test_a_change_that_cannot_be_made_fails_alone(coalescer: Coalescer[Any
     assert doubling.groups[1:] == [[1, "poison", 2], [1], ["poison"], [2]]
 
 
-async def test_what_is_more_than_a_group_goes_with_the_next(coalescer: Coalescer[Any, Any], doubling: Doubling) -> None:
+async def test_changes_beyond_the_group_limit_join_the_next_group(
+    coalescer: Coalescer[Any, Any], doubling: Doubling
+) -> None:
     count = GROUP_MAX * 2 + 3
     futures = [coalescer.add(number) for number in range(count)]
     assert await asyncio.gather(*futures) == [number * 2 for number in range(count)]
@@ -72,12 +74,12 @@ async def test_what_is_more_than_a_group_goes_with_the_next(coalescer: Coalescer
 
 
 class Deadlock(Exception):
-    """What PostgreSQL's driver raises when this transaction was ended for another's sake."""
+    """The error of PostgreSQL's driver when a transaction was ended for the sake of another."""
 
     sqlstate = "40P01"
 
 
-async def test_what_comes_while_others_are_tried_again_is_not_taken_for_tried(node: Node) -> None:
+async def test_a_change_that_arrives_during_a_retry_is_not_mistaken_for_tried(node: Node) -> None:
     gate, tries = Gate(), list[list[Any]]()
 
     def work(connection: Connection, items: Sequence[Any]) -> Sequence[Any]:
@@ -96,7 +98,7 @@ async def test_what_comes_while_others_are_tried_again_is_not_taken_for_tried(no
     assert tries == [[1], [1], [2]]
 
 
-async def test_too_many_are_refused_if_they_are_bounded(node: Node, coalescer: Coalescer[Any, Any]) -> None:
+async def test_a_bounded_coalescer_refuses_excess_changes(node: Node, coalescer: Coalescer[Any, Any]) -> None:
     futures = [coalescer.add(number, by_caller=True) for number in range(5)]
     with pytest.raises(ResourceThrottled):
         coalescer.add(5, by_caller=True)
@@ -104,7 +106,7 @@ async def test_too_many_are_refused_if_they_are_bounded(node: Node, coalescer: C
     assert await asyncio.gather(*futures) == [0, 2, 4, 6, 8, 10]
 
 
-async def test_while_the_database_is_away_all_raise_its_error(node: Node, coalescer: Coalescer[Any, Any]) -> None:
+async def test_while_the_database_is_down_all_raise_its_error(node: Node, coalescer: Coalescer[Any, Any]) -> None:
     node.database.broken = True
     answers = await asyncio.gather(*(coalescer.add(n) for n in range(3)), return_exceptions=True)
     assert [type(answer) for answer in answers] == [OperationalError] * 3
@@ -112,7 +114,7 @@ async def test_while_the_database_is_away_all_raise_its_error(node: Node, coales
     assert await coalescer.add(1) == 2
 
 
-async def test_a_caller_that_is_gone_disturbs_no_other(coalescer: Coalescer[Any, Any]) -> None:
+async def test_a_cancelled_caller_disturbs_no_other(coalescer: Coalescer[Any, Any]) -> None:
     one, two = coalescer.add(1), coalescer.add(2)
     one.cancel()
     assert await two == 4
@@ -122,7 +124,7 @@ async def test_after_the_committer_has_stopped_all_are_refused(node: Node, doubl
     committer = Committer(node.database, node.engine.committer._context, node.engine)
     await committer.stop()
     coalescer: Coalescer[Any, Any] = Coalescer(committer, doubling, pending_max=5)
-    for _ in range(2):  # the first refusal leaves nothing behind that a second change would wait for
+    for _ in range(2):  # the first refusal leaves no state that would make a second change wait
         answers = await asyncio.gather(*(coalescer.add(n) for n in range(3)), return_exceptions=True)
         assert [type(answer) for answer in answers] == [ResourceThrottled] * 3
     assert doubling.groups == []

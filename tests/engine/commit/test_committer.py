@@ -1,4 +1,4 @@
-"""Group commit: what arrives while a commit runs becomes the next one, and nobody hears of it before it is durable."""
+"""Group commit: items that arrive during a commit form the next one, and answers follow the durable commit."""
 
 import asyncio
 import threading
@@ -42,7 +42,7 @@ LIMITS = Limits(pending_messages_max=5)
 
 
 class Listener:
-    """Notes every commit it is told of, and what the database held at that moment."""
+    """Records every commit it is called for, and the rows in the database at that moment."""
 
     def __init__(self, database: Database) -> None:
         self.results: list[BatchResult] = []
@@ -86,9 +86,9 @@ async def committing(
     with database.write() as connection:
         insert_flow(connection, flow_row("f", definition=WAIT))
         register_node(connection, "node-1", "session", 0)
-    warm = ExecutionCache(Limits().cached_executions_bytes_max)
-    workshop = BatchContext(clock, LIMITS, "null", TOKENS, Lease("node-1"), DefinitionCache(), warm, **more)
-    started = Committer(database, workshop, listener)
+    cache = ExecutionCache(Limits().cached_executions_bytes_max)
+    batch_context = BatchContext(clock, LIMITS, "null", TOKENS, Lease("node-1"), DefinitionCache(), cache, **more)
+    started = Committer(database, batch_context, listener)
     started.start()
     yield started
     await started.stop()
@@ -112,13 +112,13 @@ def start(name: str, execution_id: str = "") -> Envelope:
 
 
 def sure(envelope: Envelope) -> Envelope:
-    """The start, sure that nobody has taken its name."""
+    """A start whose name needs no check."""
     assert envelope.new is not None
     return replace(envelope, new=replace(envelope.new, name_is_unique=True))
 
 
 async def busy(committer: Committer) -> tuple[Gate, asyncio.Task[str]]:
-    """The writer at work on a commit that ends when the gate opens."""
+    """Occupy the writer with a commit that ends when the gate opens."""
     gate = Gate()
     task = asyncio.create_task(committer.write(gate))
     await gate.reached.wait()
@@ -126,13 +126,15 @@ async def busy(committer: Committer) -> tuple[Gate, asyncio.Task[str]]:
 
 
 async def queue(*items: Any) -> list[asyncio.Task[Any]]:
-    """Hand the items in, in order."""
+    """Submit the items, in order."""
     tasks = [asyncio.ensure_future(item) for item in items]
     await asyncio.sleep(0)
     return tasks
 
 
-async def test_what_arrives_during_a_commit_is_committed_together(committer: Committer, listener: Listener) -> None:
+async def test_items_that_arrive_during_a_commit_are_committed_together(
+    committer: Committer, listener: Listener
+) -> None:
     gate, first = await busy(committer)
     tasks = await queue(*(committer.write(keep(name)) for name in "abc"), committer.submit(start("e")))
     gate.open()
@@ -179,20 +181,20 @@ async def test_a_write_fails_alone(committer: Committer, listener: Listener, fra
     assert kept(fragile) == 2
 
 
-async def test_a_full_queue_turns_callers_away(committer: Committer) -> None:
+async def test_a_full_queue_refuses_callers(committer: Committer) -> None:
     gate, _ = await busy(committer)
     tasks = await queue(*(committer.write(keep(f"{number}"), by_caller=True) for number in range(5)))
     with pytest.raises(ResourceThrottled):
         await committer.submit(start("e"), by_caller=True)
     with pytest.raises(ResourceThrottled):
         await committer.write(keep("x"), by_caller=True)
-    tasks += await queue(committer.submit(start("e")))  # the engine's own messages always fit
+    tasks += await queue(committer.submit(start("e")))  # the engine's own messages are always accepted
     gate.open()
     assert (await asyncio.gather(*tasks))[5].kind is ReceiptKind.APPLIED
     assert await committer.write(keep("x"), by_caller=True) == "x"
 
 
-async def test_what_a_batch_leaves_is_answered_by_later_ones(
+async def test_items_that_a_batch_leaves_are_answered_by_later_ones(
     database: Database, listener: Listener, clock: ManualClock
 ) -> None:
     async with committing(database, listener, clock, made_bytes_max=1) as committer:
@@ -205,7 +207,7 @@ async def test_what_a_batch_leaves_is_answered_by_later_ones(
     assert listener.sizes[1:] == [1, 1, 1, 1]
 
 
-async def test_a_stop_goes_first_and_the_batch_is_divided_as_without_it(
+async def test_a_stop_goes_first_and_does_not_change_how_the_batch_is_divided(
     database: Database, listener: Listener, clock: ManualClock
 ) -> None:
     async with committing(database, listener, clock, made_bytes_max=1) as committer:
@@ -223,7 +225,7 @@ async def test_a_stop_goes_first_and_the_batch_is_divided_as_without_it(
     assert done == [tasks[2], *tasks[:2]]
 
 
-async def test_stopping_commits_what_is_queued(committer: Committer, fragile: Database) -> None:
+async def test_stopping_commits_queued_items(committer: Committer, fragile: Database) -> None:
     gate, first = await busy(committer)
     tasks = await queue(*(committer.write(keep(f"{number}")) for number in range(300)))
     stopping = asyncio.create_task(committer.stop())
@@ -264,7 +266,7 @@ async def test_a_writer_that_crashes_leaves_no_caller_waiting(
         await committer.write(keep("c"))
 
 
-async def test_a_writer_that_crashes_at_work_leaves_no_caller_waiting(
+async def test_a_writer_that_crashes_in_a_commit_leaves_no_caller_waiting(
     committer: Committer, listener: Listener, monkeypatch: pytest.MonkeyPatch, fragile: Database
 ) -> None:
     monkeypatch.setattr(Committer, "_commit", lambda *_: 1 // 0)
@@ -274,7 +276,7 @@ async def test_a_writer_that_crashes_at_work_leaves_no_caller_waiting(
     assert (committer.has_crashed, kept(fragile)) == (True, 0)
 
 
-async def test_a_change_that_raises_what_no_future_holds_fails_alone(committer: Committer) -> None:
+async def test_a_change_that_raises_an_exception_no_future_accepts_fails_alone(committer: Committer) -> None:
     def odd(_: Connection) -> None:
         raise StopIteration
 
@@ -283,7 +285,7 @@ async def test_a_change_that_raises_what_no_future_holds_fails_alone(committer: 
     assert await committer.write(keep("b")) == "b"
 
 
-async def test_a_caller_who_went_away_does_not_matter(committer: Committer, fragile: Database) -> None:
+async def test_a_cancelled_caller_does_not_disturb_the_commit(committer: Committer, fragile: Database) -> None:
     gate, _ = await busy(committer)
     [gone, stays] = await queue(committer.write(keep("a")), committer.write(keep("b")))
     gone.cancel()
@@ -299,10 +301,10 @@ async def test_a_listener_that_fails_does_not_undo_the_commit(committer: Committ
     assert listener.kept == [1, 2]
 
 
-async def test_a_batch_that_cannot_be_committed_is_taken_apart(
+async def test_a_batch_that_cannot_be_committed_is_divided(
     committer: Committer, listener: Listener, fragile: Database
 ) -> None:
-    """A row that only the insert refuses: a start that is sure of its name, and that was committed before."""
+    """A row that only the insert refuses: a start whose name is not checked, although it exists."""
     with fragile.write() as connection:
         insert_flow(connection, flow_row("g", definition=WAIT))
     taken = NewExecution("id-taken", "g", "taken", "", {})
@@ -324,9 +326,9 @@ async def test_a_batch_that_cannot_be_committed_is_taken_apart(
         assert connection.execute(select(func.count()).select_from(execution_documents)).scalar_one() == 3
 
 
-async def test_a_commit_that_came_through_though_it_failed_is_found(committer: Committer, fragile: Any) -> None:
-    """The answer to COMMIT is lost on its way: trying again finds what is there and parks nothing."""
-    fragile.lie_about(select(executions))
+async def test_a_commit_that_succeeded_but_reported_failure_is_recognized(committer: Committer, fragile: Any) -> None:
+    """The answer to COMMIT is lost. The retry finds the rows and parks nothing."""
+    fragile.lose_answer_of(select(executions))
     tasks = await queue(committer.submit(sure(start("a"))), committer.submit(start("b")))
     receipts = [await task for task in tasks]
     assert [receipt.kind for receipt in receipts] == [ReceiptKind.EXISTS, ReceiptKind.EXISTS]
@@ -337,7 +339,7 @@ async def test_a_commit_that_came_through_though_it_failed_is_found(committer: C
 
 
 async def test_an_execution_that_cannot_be_saved_is_parked(committer: Committer, fragile: Database) -> None:
-    """Trying again would not help: here its next event is in the way already."""
+    """A retry does not help: the row of its next event already exists."""
     assert (await committer.submit(start("e"))).kind is ReceiptKind.APPLIED
     with fragile.write() as connection:
         following = connection.execute(select(executions.c.next_event_id)).scalar_one()
@@ -352,8 +354,8 @@ async def test_an_execution_that_cannot_be_saved_is_parked(committer: Committer,
     assert "IntegrityError" in row.parked_error
 
 
-async def test_a_conflict_is_tried_again(committer: Committer, fragile: FragileDatabase) -> None:
-    """Somebody commits a turn between our load and our save."""
+async def test_a_conflict_is_retried(committer: Committer, fragile: FragileDatabase) -> None:
+    """Another writer commits a turn between the load and the save."""
     await committer.submit(start("e"))
 
     def meddle(connection: Connection) -> None:
@@ -367,8 +369,8 @@ async def test_a_conflict_is_tried_again(committer: Committer, fragile: FragileD
         assert connection.execute(select(executions.c.status)).scalar_one() == "Stopped"
 
 
-async def test_items_that_fail_alone_keep_no_other_from_being_tried(committer: Committer, fragile: Database) -> None:
-    """However many fail: the database answers in between, so it is not away."""
+async def test_items_that_fail_alone_do_not_prevent_the_others(committer: Committer, fragile: Database) -> None:
+    """For any number of failures: the database answers in between, so it is not down."""
 
     def fail(_: Connection) -> None:
         raise OperationalError("SELECT", None, Exception("canceled"))
@@ -383,7 +385,7 @@ async def test_items_that_fail_alone_keep_no_other_from_being_tried(committer: C
 
 
 @pytest.mark.parametrize("items", [1, 3])
-async def test_a_database_that_fails_is_told_and_nothing_is_kept(
+async def test_a_failing_database_is_reported_and_nothing_is_kept(
     committer: Committer, listener: Listener, fragile: FragileDatabase, items: int
 ) -> None:
     fragile.broken = True
@@ -397,7 +399,7 @@ async def test_a_database_that_fails_is_told_and_nothing_is_kept(
     assert (await committer.submit(Envelope("id-e", Continue()))).kind is ReceiptKind.APPLIED
 
 
-async def test_a_single_write_is_tried_again_when_its_session_was_cut(
+async def test_a_single_write_is_retried_when_its_session_was_cut(
     postgres_database: Database, clock: ManualClock
 ) -> None:
     async with committing(postgres_database, Listener(postgres_database), clock) as committer:
@@ -410,7 +412,7 @@ async def test_a_single_write_is_tried_again_when_its_session_was_cut(
 
 
 async def test_a_full_disk_leaves_no_half_batch(sqlite_database: Database, clock: ManualClock) -> None:
-    """SQLite may give up the whole transaction then: what came before in the batch must not be taken for done."""
+    """SQLite may roll back the whole transaction then, so earlier items of the batch must not count as written."""
 
     def too_much(connection: Connection) -> None:
         connection.execute(insert(secrets).values(name="big", value="x" * 10_000_000))
@@ -437,13 +439,13 @@ async def test_a_full_disk_leaves_no_half_batch(sqlite_database: Database, clock
 
 
 def _limit_pages(database: Database, pages: int) -> None:
-    """Let the file grow to so many pages; 0 leaves it a little more than it has."""
+    """Let the file grow to this many pages; 0 allows slightly more than its present size."""
     with database.write() as connection:
         pages = pages or connection.execute(text("PRAGMA page_count")).scalar_one() + 20
         connection.execute(text(f"PRAGMA max_page_count = {pages}"))
 
 
-async def test_what_comes_while_memory_is_given_back_at_the_end_is_committed(
+async def test_items_that_arrive_while_memory_is_released_at_the_end_are_committed(
     database: Database, listener: Listener, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached, go_on = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Executions kept between two turns: bounded, and never used when the database has moved on."""
+"""Executions cached between two turns: bounded, and never used when the database has a newer version."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def take(database: Database, kept: ExecutionCache, *names: str) -> list[str]:
         return sorted(kept.take(connection, names))
 
 
-def test_what_is_kept_is_taken_once(database: Database) -> None:
+def test_a_cached_execution_is_taken_once(database: Database) -> None:
     kept = ExecutionCache(1_000_000)
     kept.keep(stored(database, "e"))
     assert take(database, kept, "other") == []
@@ -60,12 +60,12 @@ def test_an_old_copy_is_not_used(database: Database) -> None:
     assert take(database, kept, "changed", "deleted", "same") == ["same"]
 
 
-def test_the_least_recently_used_goes_first(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_is_evicted_first(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution_cache, "EXECUTIONS_MAX", 2)
     _check_order(sqlite_database, ExecutionCache(1_000_000))
 
 
-def test_the_least_recently_used_goes_first_when_bytes_are_short(sqlite_database: Database) -> None:
+def test_the_least_recently_used_is_evicted_first_when_bytes_run_short(sqlite_database: Database) -> None:
     _check_order(sqlite_database, ExecutionCache(2 * (111 + SCOPE_BYTES)))
 
 
@@ -79,7 +79,7 @@ def _check_order(database: Database, kept: ExecutionCache) -> None:
     assert take(database, kept, "a", "b", "c") == ["a", "c"]
 
 
-def test_one_that_is_too_large_displaces_no_other(sqlite_database: Database) -> None:
+def test_an_execution_that_is_too_large_evicts_no_other(sqlite_database: Database) -> None:
     kept = ExecutionCache(2 * (111 + SCOPE_BYTES))
     large = stored(sqlite_database, "large")
     large.execution.document_bytes = 10_000
@@ -89,7 +89,7 @@ def test_one_that_is_too_large_displaces_no_other(sqlite_database: Database) -> 
     assert kept.held_bytes == 0
 
 
-def test_what_is_held_follows_the_rows(sqlite_database: Database) -> None:
+def test_the_cached_bytes_follow_the_rows(sqlite_database: Database) -> None:
     execution = stored(sqlite_database, "e")
     assert execution.held_bytes == 111 + SCOPE_BYTES
     assert execution.leases == {1: NODE}
@@ -97,7 +97,7 @@ def test_what_is_held_follows_the_rows(sqlite_database: Database) -> None:
     assert (execution.held_bytes, execution.leases, execution.saved) == (111, {}, {})
 
 
-def test_what_waits_for_many_messages_is_kept_if_loading_it_costs_much(sqlite_database: Database) -> None:
+def test_an_execution_that_waits_for_many_messages_is_cached_if_loading_is_expensive(sqlite_database: Database) -> None:
     def kept(number: int, size: int, **of_root: Any) -> bool:
         execution = new_execution(f"e{number}")
         root = scope(1, local={"text": "x" * size}, step_input={}, **of_root)
@@ -107,11 +107,11 @@ def test_what_waits_for_many_messages_is_kept_if_loading_it_costs_much(sqlite_da
         return saved.is_worth_keeping
 
     assert kept(1, COSTLY_BYTES, next_item=1, open_items=1)
-    assert not kept(2, 100, next_item=1, open_items=1), "little to load"
-    assert not kept(3, COSTLY_BYTES, option=0), "one list, and so one message"
+    assert not kept(2, 100, next_item=1, open_items=1), "loading is cheap"
+    assert not kept(3, COSTLY_BYTES, option=0), "one list, so one message"
 
 
-def test_clearing_forgets_all(sqlite_database: Database) -> None:
+def test_clearing_removes_all(sqlite_database: Database) -> None:
     kept = ExecutionCache(1_000_000)
     kept.keep(stored(sqlite_database, "e"))
     kept.clear()
@@ -142,7 +142,7 @@ class Polling:
         return self._commit(Envelope(name, message))
 
     def _commit(self, envelope: Envelope) -> Message:
-        """Commit it, and return the reply of the call that it orders, whose text is another each time."""
+        """Commit it, and return the reply of the call that it orders; each reply has a different text."""
         with self._database.write() as connection:
             batch = Batch(connection, self._context)
             result = batch.run([envelope])
@@ -158,10 +158,8 @@ def _held(stored: StoredExecution) -> int:
     return sum({id(value): json_bytes(value) for value in parts + documents}.values())
 
 
-def test_loops_that_carry_large_replies_hold_no_more_than_the_bound(
-    sqlite_database: Database, clock: ManualClock
-) -> None:
-    """Before, each held the last 64 replies, and nothing counted them."""
+def test_loops_with_large_replies_hold_no_more_than_the_bound(sqlite_database: Database, clock: ManualClock) -> None:
+    """A regression test: each once held its last 64 replies, and nothing counted them."""
     kept = ExecutionCache(4_000_000)
     polling = Polling(sqlite_database, clock, kept)
     replies = {f"loop-{number}": polling.start(f"loop-{number}") for number in range(LOOPS)}
@@ -170,4 +168,4 @@ def test_loops_that_carry_large_replies_hold_no_more_than_the_bound(
         held = [_held(each) for each in kept._kept.values()]
         assert sum(held) <= kept.held_bytes <= 4_000_000
     assert max(held) <= REMEMBERED_BYTES_MAX + REPLY + 100
-    assert len(held) >= 4  # and what fits is kept
+    assert len(held) >= 4  # and the execution within the bound is kept

@@ -1,4 +1,4 @@
-"""The order in which the writer takes what waits for it."""
+"""The order in which the writer takes waiting items."""
 
 import asyncio
 from random import Random
@@ -43,17 +43,17 @@ def put(queue: FairQueue, *items: Item, by_caller: bool = False) -> None:
 
 
 _LOOP = asyncio.new_event_loop()
-_LOOP.close()  # nothing runs in it; a future wants one
+_LOOP.close()  # a future needs a loop, which never runs
 
 
 def batch(queue: FairQueue, answered: int = BATCH_MAX, *, steps: int = 0, exceeded_memory: bool = False) -> list[Item]:
-    """What is taken, of which so many are answered."""
+    """Take a batch, of which the first `answered` items are answered."""
     taken = queue.take()
     queue.answered(min(answered, len(taken)), continued_steps=steps, exceeded_memory=exceeded_memory)
     return [item for item, _ in taken]
 
 
-def test_what_runs_goes_before_what_is_asked_for_which_has_its_share() -> None:
+def test_running_executions_go_before_callers_who_have_their_share() -> None:
     own, asked = [Write(print) for _ in range(5)], [Write(print) for _ in range(3)]
     queue = FairQueue(4)
     put(queue, *asked, by_caller=True)
@@ -70,7 +70,7 @@ def test_no_execution_is_served_twice_while_another_waits(queue: FairQueue) -> N
     assert batch(queue) == [tell("much", number) for number in range(1, 5)]
 
 
-def test_of_two_batches_only_one_has_executions_that_go_on_while_others_wait(queue: FairQueue) -> None:
+def test_of_two_batches_only_one_has_continuing_executions_while_others_wait(queue: FairQueue) -> None:
     kinds = []
     for _ in range(4):
         put(queue, tell("outside"), going_on("loop"))
@@ -79,14 +79,14 @@ def test_of_two_batches_only_one_has_executions_that_go_on_while_others_wait(que
     assert batch(queue) == [going_on("loop")]
 
 
-def test_the_more_steps_they_make_the_fewer_go_on_at_once(queue: FairQueue) -> None:
+def test_continuing_executions_share_batches_by_the_number_of_their_steps(queue: FairQueue) -> None:
     put(queue, *(going_on(str(number)) for number in range(3 * BATCH_MAX)))
     steps = (CONTINUING_STEPS + 1,) * 9 + (CONTINUING_STEPS,) * 3
     counts = [len(batch(queue, steps=each)) for each in steps]
     assert counts == [200, 100, 50, 25, 12, 6, 3, 1, 1, 1, 2, 4]
 
 
-def test_the_writer_is_shared_until_executions_that_go_on_were_alone_for_a_while(queue: FairQueue) -> None:
+def test_the_writer_is_shared_until_continuing_executions_were_alone_for_a_while(queue: FairQueue) -> None:
     put(queue, *(going_on(str(number)) for number in range(3 * BATCH_MAX)))
     while len(batch(queue, steps=CONTINUING_STEPS + 1)) > 1:
         assert not queue.is_shared
@@ -108,7 +108,7 @@ def test_one_execution_does_not_share_the_writer_with_itself(queue: FairQueue) -
     assert queue.is_shared
 
 
-def test_what_is_not_answered_goes_before_what_came_later(queue: FairQueue) -> None:
+def test_unanswered_items_go_before_later_ones(queue: FairQueue) -> None:
     first = [tell(name, number) for number in range(2) for name in "abc"]
     put(queue, *first)
     assert batch(queue, answered=1) == first
@@ -116,7 +116,7 @@ def test_what_is_not_answered_goes_before_what_came_later(queue: FairQueue) -> N
     assert batch(queue) == [tell("b"), tell("c"), tell("a", 1), tell("d"), tell("b", 1), tell("c", 1)]
 
 
-def test_one_execution_with_much_does_not_keep_what_comes_later_waiting(queue: FairQueue) -> None:
+def test_one_execution_with_many_items_does_not_delay_later_ones(queue: FairQueue) -> None:
     put(queue, *(tell("much", number) for number in range(100)))
     batch(queue, answered=5)
     put(queue, tell("little"))
@@ -124,8 +124,8 @@ def test_one_execution_with_much_does_not_keep_what_comes_later_waiting(queue: F
 
 
 @pytest.mark.parametrize("exceeded_memory", [False, True])
-def test_nothing_waits_for_ever_when_only_the_first_of_each_batch_is_answered(exceeded_memory: bool) -> None:
-    """Each batch answers one item, and for each of them another like it comes."""
+def test_no_item_waits_forever_when_only_the_first_of_each_batch_is_answered(exceeded_memory: bool) -> None:
+    """Each batch answers one item, which is put into the queue again."""
     queue = FairQueue()
     asked, loop = tell("asked"), going_on("loop")
     put(queue, asked, by_caller=True)
@@ -141,7 +141,7 @@ def test_nothing_waits_for_ever_when_only_the_first_of_each_batch_is_answered(ex
     assert min(answered.count(asked), answered.count(loop), len(own)) >= 2
 
 
-def test_after_a_divided_batch_the_next_ones_are_small_at_first(queue: FairQueue) -> None:
+def test_batches_after_a_divided_one_are_small_at_first(queue: FairQueue) -> None:
     put(queue, *(tell(str(number)) for number in range(5 * BATCH_MAX)))
     counts = [len(batch(queue, answered=each)) for each in (50, 3, 200, 200, 200, 200, 200)]
     assert counts == [200, 50, DIVIDED_MIN, 32, 64, 128, 200]
@@ -149,7 +149,7 @@ def test_after_a_divided_batch_the_next_ones_are_small_at_first(queue: FairQueue
     assert [len(batch(queue)) for _ in range(3)] == [1, 2, 4]
 
 
-def test_a_kind_that_is_owed_an_item_is_owed_one_only(queue: FairQueue) -> None:
+def test_a_kind_is_owed_at_most_one_item(queue: FairQueue) -> None:
     put(queue, going_on("loop"), tell("own"))
     put(queue, tell("asked"), by_caller=True)
     batch(queue, answered=1, exceeded_memory=True)
@@ -159,20 +159,20 @@ def test_a_kind_that_is_owed_an_item_is_owed_one_only(queue: FairQueue) -> None:
     assert not batch(queue)
 
 
-def test_what_callers_ask_for_goes_before_the_second_items_of_executions(queue: FairQueue) -> None:
+def test_callers_go_before_the_second_items_of_executions(queue: FairQueue) -> None:
     put(queue, *(tell("much", number) for number in range(100)))
     put(queue, *(tell(f"caller {number}") for number in range(3)), by_caller=True)
     assert batch(queue, answered=4)[:4] == [tell("much"), *(tell(f"caller {number}") for number in range(3))]
 
 
-def test_what_was_too_much_together_is_not_taken_together_again(queue: FairQueue) -> None:
+def test_items_that_exceeded_memory_together_are_not_taken_together_again(queue: FairQueue) -> None:
     put(queue, tell("a"), going_on("loop"))
     assert len(batch(queue, answered=1, exceeded_memory=True)) == 2
     put(queue, tell("a"), going_on("other"))
     assert [len(batch(queue)) for _ in range(4)] == [1, 1, 1, 0]
 
 
-def test_a_batch_divided_by_bytes_is_never_a_reason_for_a_larger_one(queue: FairQueue) -> None:
+def test_a_batch_divided_by_bytes_never_leads_to_a_larger_one(queue: FairQueue) -> None:
     put(queue, *(tell(str(number)) for number in range(40)))
     batch(queue, answered=1, exceeded_memory=True)
     batch(queue)
@@ -180,7 +180,7 @@ def test_a_batch_divided_by_bytes_is_never_a_reason_for_a_larger_one(queue: Fair
     assert len(batch(queue)) <= 2
 
 
-def test_an_execution_that_also_goes_on_does_not_share_the_writer_with_itself(queue: FairQueue) -> None:
+def test_an_execution_that_also_continues_does_not_share_the_writer_with_itself(queue: FairQueue) -> None:
     for number in range(SHARED_BATCHES + 1):
         put(queue, tell("a", number))
         batch(queue)
@@ -190,7 +190,7 @@ def test_an_execution_that_also_goes_on_does_not_share_the_writer_with_itself(qu
 
 
 @given(st.randoms(use_true_random=False))
-def test_every_item_is_answered_once_and_in_the_order_of_its_line(random: Random) -> None:
+def test_every_item_is_answered_once_and_in_the_order_of_its_queue(random: Random) -> None:
     queue, waiting, number = FairQueue(random.choice([1, 2, BATCH_MAX])), dict[tuple[str, str], list[int]](), 0
     for _ in range(60):
         for _ in range(random.choice([0, 0, 1, 2, 5])):
@@ -211,8 +211,8 @@ def test_every_item_is_answered_once_and_in_the_order_of_its_line(random: Random
 
 
 @given(st.randoms(use_true_random=False))
-def test_stops_come_first_and_each_item_is_answered_once_and_in_its_order(random: Random) -> None:
-    """Batches answer all their stops and one more item at least, unless they are too much for the memory."""
+def test_stops_come_first_and_each_item_is_answered_once_in_order(random: Random) -> None:
+    """Batches answer all their stops and at least one more item, unless they exceed memory."""
     queue, waiting, number = FairQueue(random.choice([1, 2, BATCH_MAX])), dict[tuple[str, str, bool], list[Item]](), 0
     for turn in range(80):
         for _ in range(random.choice([0, 0, 1, 2, 5]) if turn < 40 else 0):
@@ -244,8 +244,8 @@ def test_a_stop_stays_behind_the_start_of_its_execution(queue: FairQueue) -> Non
     assert batch(queue) == [stop("a"), tell("a"), start("b"), stop("b")]
 
 
-def test_stops_without_end_do_not_keep_other_items_waiting() -> None:
-    """Each batch answers its stops and one item, and for each of them another like it comes."""
+def test_a_constant_stream_of_stops_does_not_delay_other_items_forever() -> None:
+    """Each batch answers its stops and one item, which are put into the queue again."""
     queue = FairQueue()
     asked, own, loop = tell("asked"), tell("own"), going_on("loop")
     put(queue, asked, by_caller=True)

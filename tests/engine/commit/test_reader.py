@@ -1,4 +1,4 @@
-"""Small questions: what is asked while the reader reads is its next transaction, and everybody gets an answer."""
+"""Small queries: those that arrive while the reader is busy share its next transaction, and all are answered."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -21,7 +21,7 @@ PENDING_MAX = 500
 
 
 class WatchedDatabase(Database):
-    """Counts the transactions that the reader tries to begin; while `away`, none comes about."""
+    """Counts the transactions that the reader begins; while `away`, none succeeds."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -67,7 +67,7 @@ def nonsense(connection: Connection) -> None:
 
 
 async def busy(reader: Reader) -> tuple[Gate, asyncio.Task[str]]:
-    """The reader at work on a transaction that ends when the gate opens."""
+    """Occupy the reader with a transaction that ends when the gate opens."""
     gate = Gate()
     task = asyncio.create_task(reader.ask(gate))
     await gate.reached.wait()
@@ -75,7 +75,7 @@ async def busy(reader: Reader) -> tuple[Gate, asyncio.Task[str]]:
 
 
 async def ask(reader: Reader, *questions: Question, by_caller: bool = False) -> list[asyncio.Task[Any]]:
-    """Ask them in order, and wait for none."""
+    """Submit them in order without waiting."""
     tasks = [asyncio.create_task(reader.ask(question, by_caller=by_caller)) for question in questions]
     await asyncio.sleep(0)
     return tasks
@@ -86,7 +86,7 @@ async def answers(tasks: list[asyncio.Task[Any]]) -> list[Any]:
         return await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_what_is_asked_meanwhile_is_one_transaction(reader: Reader, watched: WatchedDatabase) -> None:
+async def test_questions_asked_meanwhile_share_one_transaction(reader: Reader, watched: WatchedDatabase) -> None:
     gate, first = await busy(reader)
     tasks = await ask(reader, *(partial(one, number=number) for number in range(QUESTIONS_MAX)))
     gate.open()
@@ -112,7 +112,7 @@ async def test_a_question_fails_alone(reader: Reader, watched: WatchedDatabase) 
     assert watched.tries == 2
 
 
-async def test_an_error_of_the_database_takes_a_batch_apart(reader: Reader, watched: WatchedDatabase) -> None:
+async def test_an_error_of_the_database_divides_a_batch(reader: Reader, watched: WatchedDatabase) -> None:
     gate, _ = await busy(reader)
     tasks = await ask(reader, one, nonsense, one)
     gate.open()
@@ -123,7 +123,7 @@ async def test_an_error_of_the_database_takes_a_batch_apart(reader: Reader, watc
 
 
 @pytest.mark.parametrize(("questions", "tries"), [(1, 1), (QUESTIONS_MAX, 3)])
-async def test_a_database_that_is_away_is_tried_a_few_times(
+async def test_a_database_that_is_down_is_tried_a_few_times(
     reader: Reader, watched: WatchedDatabase, questions: int, tries: int
 ) -> None:
     gate, _ = await busy(reader)
@@ -136,8 +136,8 @@ async def test_a_database_that_is_away_is_tried_a_few_times(
     assert await reader.ask(one) == 1
 
 
-async def test_questions_that_fail_alone_keep_no_other_from_being_asked(reader: Reader) -> None:
-    """However much they look like a database that is away: it answers in between."""
+async def test_questions_that_fail_alone_do_not_prevent_others(reader: Reader) -> None:
+    """Even if their errors resemble those of a database that is down: it answers in between."""
     gate, _ = await busy(reader)
     broken = fail(OperationalError("SELECT", None, Exception("disk I/O error")))
     tasks = await ask(reader, broken, one, broken, one)
@@ -145,7 +145,7 @@ async def test_questions_that_fail_alone_keep_no_other_from_being_asked(reader: 
     assert [type(result) for result in await answers(tasks)] == [OperationalError, int, OperationalError, int]
 
 
-async def test_a_cut_session_is_nobodys_failure(postgres_database: Database) -> None:
+async def test_a_cut_session_fails_no_question(postgres_database: Database) -> None:
     reader = Reader(postgres_database, Limits())
     for questions in (1, 3):
         assert await reader.ask(one) == 1
@@ -155,7 +155,7 @@ async def test_a_cut_session_is_nobodys_failure(postgres_database: Database) -> 
 
 
 @pytest.mark.parametrize("odd", [StopIteration(), asyncio.CancelledError(), SystemExit(1), GeneratorExit()])
-async def test_odd_exceptions_leave_nobody_waiting(reader: Reader, odd: BaseException) -> None:
+async def test_odd_exceptions_leave_no_question_waiting(reader: Reader, odd: BaseException) -> None:
     gate, _ = await busy(reader)
     tasks = await ask(reader, one, fail(odd), one)
     gate.open()
@@ -165,7 +165,7 @@ async def test_odd_exceptions_leave_nobody_waiting(reader: Reader, odd: BaseExce
     assert await reader.ask(one) == 1
 
 
-async def test_a_reader_that_is_ended_leaves_nobody_waiting(reader: Reader) -> None:
+async def test_a_reader_that_is_cancelled_leaves_no_question_waiting(reader: Reader) -> None:
     gate, first = await busy(reader)
     tasks = [first, *await ask(reader, *[one] * (QUESTIONS_MAX + 1))]
     [reading] = [task for task in asyncio.all_tasks() if task.get_name() == "reader"]
@@ -175,7 +175,7 @@ async def test_a_reader_that_is_ended_leaves_nobody_waiting(reader: Reader) -> N
     assert await reader.ask(one) == 1
 
 
-async def test_closing_answers_what_was_asked(reader: Reader) -> None:
+async def test_closing_answers_earlier_questions(reader: Reader) -> None:
     gate, first = await busy(reader)
     tasks = await ask(reader, *[one] * (QUESTIONS_MAX + 1))
     closing = asyncio.create_task(reader.close())
@@ -190,7 +190,7 @@ async def test_closing_answers_what_was_asked(reader: Reader) -> None:
             await asked_after_close
 
 
-async def test_who_has_gone_is_asked_for_no_more(reader: Reader, watched: WatchedDatabase) -> None:
+async def test_the_question_of_a_cancelled_caller_is_not_asked(reader: Reader, watched: WatchedDatabase) -> None:
     gate, _ = await busy(reader)
     asked: list[str] = []
     gone, stays = await ask(reader, lambda _: asked.append("gone"), lambda _: asked.append("stays"))
@@ -200,7 +200,7 @@ async def test_who_has_gone_is_asked_for_no_more(reader: Reader, watched: Watche
     assert asked == ["stays"]
 
 
-async def test_who_goes_while_being_answered_does_not_matter(reader: Reader) -> None:
+async def test_a_caller_may_be_cancelled_during_its_answer(reader: Reader) -> None:
     gate, first = await busy(reader)
     first.cancel()
     [second] = await ask(reader, one)
@@ -208,20 +208,20 @@ async def test_who_goes_while_being_answered_does_not_matter(reader: Reader) -> 
     assert await second == 1
 
 
-async def test_callers_are_turned_away_when_too_many_ask(reader: Reader) -> None:
+async def test_callers_are_refused_when_too_many_ask(reader: Reader) -> None:
     gate, _ = await busy(reader)
     tasks = await ask(reader, *[one] * PENDING_MAX, by_caller=True)
     with pytest.raises(ResourceThrottled):
         await reader.ask(one, by_caller=True)
-    tasks += await ask(reader, one)  # the engine's own questions always fit
+    tasks += await ask(reader, one)  # the engine's own questions are always accepted
     gate.open()
     assert await answers(tasks) == [1] * (PENDING_MAX + 1)
     assert await reader.ask(one, by_caller=True) == 1
 
 
-async def test_long_lists_do_not_hold_it_up(reader: Reader, watched: WatchedDatabase) -> None:
+async def test_long_lists_do_not_delay_it(reader: Reader, watched: WatchedDatabase) -> None:
     with ExitStack() as lists:
         for _ in range(READERS_MAX):
             lists.enter_context(watched.read()).execute(select(1))
-        async with asyncio.timeout(10):  # the pool would make it wait for thirty
+        async with asyncio.timeout(10):  # the pool would make it wait for thirty seconds
             assert await reader.ask(one) == 1

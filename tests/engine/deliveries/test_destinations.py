@@ -1,4 +1,4 @@
-"""Functions that topics bring messages to, and places that results of invocations go to."""
+"""Functions as subscribers of topics, and destinations of invocation results."""
 
 import asyncio
 import base64
@@ -46,7 +46,7 @@ async def test_a_function_subscribes(node: Node, functions: Functions) -> None:
     assert await settled(node) == {}
 
 
-async def test_a_function_that_comes_late_gets_it_all_the_same(
+async def test_a_function_registered_later_still_gets_the_message(
     node: Node, functions: Functions, clock: ManualClock
 ) -> None:
     await node.operations.topics.create("news", TopicAttributes())
@@ -88,7 +88,7 @@ async def test_a_failure_goes_to_a_function(node: Node, functions: Functions) ->
     assert row.destination_status == "Succeeded"
 
 
-async def test_a_destination_that_is_never_there(node: Node, functions: Functions) -> None:
+async def test_a_destination_that_never_exists(node: Node, functions: Functions) -> None:
     configure(node, **to(QUEUE))
     functions.echo("shop/pay")
     await asyncio.gather(attempted(node), node.engine.invocations.submit(new("k")))

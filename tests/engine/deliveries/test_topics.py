@@ -1,4 +1,4 @@
-"""What is published reaches those who want it, in the commit that publishes it."""
+"""A published message reaches its subscribers, in the commit that publishes it."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ async def subscribe(node: Node, name: str, endpoint: str, **changes: Any) -> Non
     assert await node.operations.subscriptions.subscribe("news", name, attributes)
 
 
-async def test_a_message_reaches_all_who_want_it(node: Node, topic: str, subscriber: Subscriber) -> None:
+async def test_a_message_reaches_all_matching_subscribers(node: Node, topic: str, subscriber: Subscriber) -> None:
     for name, tag in (("all", None), ("red", "red"), ("blue", "blue")):
         await subscribe(node, name, subscriber.url(name), filter_tag=tag)
     message = await node.operations.topics.publish(topic, "hello", "red")
@@ -58,13 +58,13 @@ async def test_a_message_reaches_all_who_want_it(node: Node, topic: str, subscri
     assert not subscriber.has_more
 
 
-async def test_a_message_that_nobody_wants(node: Node, topic: str, subscriber: Subscriber) -> None:
+async def test_a_message_without_matching_subscribers(node: Node, topic: str, subscriber: Subscriber) -> None:
     await subscribe(node, "red", subscriber.url("red"), filter_tag="red")
     assert (await node.operations.topics.publish(topic, "hello")).message_id
     assert await settled(node) == {}
 
 
-async def test_a_message_counts_until_all_have_it(
+async def test_a_message_counts_until_all_subscribers_have_it(
     node: Node, topic: str, subscriber: Subscriber, clock: ManualClock
 ) -> None:
     subscriber.status["slow"] = 500
@@ -79,7 +79,7 @@ async def test_a_message_counts_until_all_have_it(
     assert (await node.operations.topics.describe(topic))[1] == 0
 
 
-async def test_the_same_message_again_reaches_who_has_not_got_it(
+async def test_a_repeated_message_reaches_subscribers_that_have_not_received_it(
     node: Node, topic: str, subscriber: Subscriber
 ) -> None:
     subscriber.status["hook"] = 500
@@ -90,7 +90,7 @@ async def test_the_same_message_again_reaches_who_has_not_got_it(
     assert len(await settled(node)) == 1
 
 
-async def test_unsubscribing_drops_what_was_not_brought(node: Node, topic: str, subscriber: Subscriber) -> None:
+async def test_unsubscribing_drops_undelivered_messages(node: Node, topic: str, subscriber: Subscriber) -> None:
     subscriber.status["hook"] = 500
     for name in ("one", "other"):
         await subscribe(node, name, subscriber.url("hook"))
@@ -119,7 +119,7 @@ async def test_a_queue_gets_each_message_once(node: Node, topic: str) -> None:
     assert await settled(node) == {}
 
 
-async def test_who_waits_at_a_queue_is_woken_by_a_delivery(node: Node, topic: str) -> None:
+async def test_a_delivery_wakes_a_long_poll_at_the_queue(node: Node, topic: str) -> None:
     await node.operations.queues.create("q", QueueAttributes())
     await subscribe(node, "s", QUEUE)
     waiting = asyncio.create_task(node.operations.queues.receive("q", wait_seconds=20))
@@ -128,7 +128,7 @@ async def test_who_waits_at_a_queue_is_woken_by_a_delivery(node: Node, topic: st
     assert message.body == "hello"
 
 
-async def test_a_queue_that_comes_late_gets_it_all_the_same(node: Node, topic: str, clock: ManualClock) -> None:
+async def test_a_queue_created_later_still_gets_the_message(node: Node, topic: str, clock: ManualClock) -> None:
     await subscribe(node, "s", QUEUE, strategy=Strategy.EXPONENTIAL_DECAY)
     await asyncio.gather(attempted(node), node.operations.topics.publish(topic, "hello"))
     with pytest.raises(QueueNotExist):
@@ -139,7 +139,7 @@ async def test_a_queue_that_comes_late_gets_it_all_the_same(node: Node, topic: s
     assert [message.body for message in await node.operations.queues.receive("q")] == ["hello"]
 
 
-async def test_a_result_reaches_a_queue_as_its_workers_read_it(node: Node) -> None:
+async def test_a_result_reaches_a_queue_in_the_format_its_workers_read(node: Node) -> None:
     await node.operations.queues.create("q", QueueAttributes())
     await asyncio.gather(attempted(node), deliver(node, QUEUE, "1", invocation_key="k", body='{"a": "值"}'))
     (message,) = await node.operations.queues.receive("q")
@@ -155,7 +155,7 @@ async def test_a_result_reaches_the_subscribers_of_a_topic(node: Node, topic: st
 
 
 @pytest.mark.parametrize("limits", [Limits(topic_subscriptions_max=2)])
-async def test_a_topic_has_so_many_subscriptions_and_no_more(node: Node, topic: str) -> None:
+async def test_the_number_of_subscriptions_of_a_topic_is_limited(node: Node, topic: str) -> None:
     await subscribe(node, "1", QUEUE)
     await subscribe(node, "2", QUEUE)
     with pytest.raises(ResourceThrottled):
@@ -175,12 +175,12 @@ async def test_a_topic_has_so_many_subscriptions_and_no_more(node: Node, topic: 
         (f"http://h/{'x' * 2100}", "at most 2048"),
     ],
 )
-async def test_endpoints_that_are_none(node: Node, topic: str, endpoint: str, reason: str) -> None:
+async def test_invalid_endpoints(node: Node, topic: str, endpoint: str, reason: str) -> None:
     with pytest.raises(InvalidArgument, match=reason):
         await subscribe(node, "s", endpoint)
 
 
-async def test_a_body_has_the_length_that_its_topic_allows(node: Node, topic: str) -> None:
+async def test_a_body_is_limited_by_the_length_that_its_topic_allows(node: Node, topic: str) -> None:
     await node.operations.topics.set_attributes(topic, TopicAttributes(message_bytes_max=1024))
     await node.operations.topics.publish(topic, "x" * 1024)
     with pytest.raises(InvalidArgument, match="1025 bytes"):
@@ -192,7 +192,7 @@ async def test_a_body_has_the_length_that_its_topic_allows(node: Node, topic: st
             await node.operations.topics.publish(topic, "hello", tag)
 
 
-async def test_messages_published_together_are_one_write_and_fail_alone(
+async def test_messages_published_together_share_one_write_and_fail_alone(
     node: Node, topic: str, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     groups, publications = list[int](), node.engine.topics._publications
@@ -224,8 +224,8 @@ async def test_publishing_again_after_a_lost_answer_publishes_once(
 ) -> None:
     subscriber.status["hook"] = None
     await subscribe(node, "s", subscriber.url("hook"))
-    node.database.lie_about(select(deliveries))
-    with suppress(OperationalError):  # unless something else was in that commit, and it was tried again at once
+    node.database.lose_answer_of(select(deliveries))
+    with suppress(OperationalError):  # another change in that commit would make it a retry at once
         await node.engine.topics.publish(topic, NewTopicMessage(message_id="M", body="hello"))
     assert node.database.has_lied
     await node.engine.topics.publish(topic, NewTopicMessage(message_id="M", body="hello"))

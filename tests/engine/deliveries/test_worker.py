@@ -1,4 +1,4 @@
-"""What is to be delivered arrives, again and again if need be, until it has arrived or is given up."""
+"""A delivery is retried until it succeeds or is given up."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -33,7 +33,7 @@ async def subscriber() -> AsyncIterator[Subscriber]:
     await server.stop()
 
 
-async def test_an_endpoint_is_sent_what_its_subscription_says(node: Node, subscriber: Subscriber) -> None:
+async def test_an_endpoint_receives_the_format_of_its_subscription(node: Node, subscriber: Subscriber) -> None:
     url = subscriber.url("hook?key=1")
     await deliver(node, url, "1", topic="news", subscription="s", tag="red", content_format=ContentFormat.SIMPLIFIED)
     push = await subscriber.next()
@@ -47,10 +47,10 @@ async def test_an_endpoint_is_sent_what_its_subscription_says(node: Node, subscr
     assert await settled(node) == {}
 
 
-async def test_what_the_server_could_not_send_was_no_attempt(
+async def test_a_request_that_the_server_could_not_send_is_no_attempt(
     node: Node, subscriber: Subscriber, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ran out of descriptors, more often than the subscription's strategy would try again."""
+    """The server ran out of descriptors more often than the subscription's strategy would retry."""
     out = Failed("FC.ServerError", "the server has no descriptor left", is_own=True)
 
     async def send_nothing(_: WebRequest) -> Failed:
@@ -73,7 +73,7 @@ async def test_what_the_server_could_not_send_was_no_attempt(
 
 
 @pytest.mark.parametrize("status", [302, 404, 500])
-async def test_backing_off_gives_up_after_three_retries(
+async def test_the_backoff_strategy_gives_up_after_three_retries(
     node: Node, subscriber: Subscriber, clock: ManualClock, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     subscriber.status["hook"] = status
@@ -91,7 +91,7 @@ async def test_backing_off_gives_up_after_three_retries(
     assert "secret" not in caplog.text
 
 
-async def test_a_retry_that_succeeds_is_the_last(node: Node, subscriber: Subscriber, clock: ManualClock) -> None:
+async def test_a_successful_retry_is_the_last(node: Node, subscriber: Subscriber, clock: ManualClock) -> None:
     subscriber.status["hook"] = 503
     await deliver(node, subscriber.url("hook"), "1")
     await subscriber.next()
@@ -102,7 +102,7 @@ async def test_a_retry_that_succeeds_is_the_last(node: Node, subscriber: Subscri
     assert await settled(node) == {}
 
 
-async def test_an_endpoint_that_does_not_answer_is_not_waited_for(
+async def test_an_endpoint_that_does_not_answer_times_out(
     node: Node, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbound, "WEB_SECONDS", 0.05)
@@ -113,13 +113,13 @@ async def test_an_endpoint_that_does_not_answer_is_not_waited_for(
 
 
 @pytest.mark.parametrize("target", ["http://169.254.169.254/latest", "http://[::]:99999/", "mail:a@b", QUEUE])
-async def test_what_cannot_be_reached_is_put_off(node: Node, target: str) -> None:
+async def test_a_delivery_to_an_unreachable_endpoint_is_postponed(node: Node, target: str) -> None:
     await asyncio.gather(attempted(node), deliver(node, target, "1"))
     assert await settled(node) == {"1": 1}
 
 
 @pytest.mark.parametrize("limits", [Limits(deliveries_in_flight_max=16)])
-async def test_a_slow_endpoint_holds_up_no_other(node: Node, subscriber: Subscriber) -> None:
+async def test_a_slow_endpoint_delays_no_other(node: Node, subscriber: Subscriber) -> None:
     subscriber.status["slow"] = None
     await deliver(node, subscriber.url("slow"), *(f"slow-{number:02}" for number in range(40)))
     held = [await subscriber.next() for _ in range(2)]
@@ -135,7 +135,7 @@ async def test_a_slow_endpoint_holds_up_no_other(node: Node, subscriber: Subscri
 
 
 @pytest.mark.parametrize("limits", [Limits(deliveries_in_flight_max=16)])
-async def test_endpoints_that_fail_leave_places_to_others_however_many_they_are(
+async def test_any_number_of_failing_endpoints_leaves_slots_to_others(
     node: Node, subscriber: Subscriber, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbound, "WEB_SECONDS", PATIENCE_SECONDS * 3.0)
@@ -160,7 +160,7 @@ async def test_endpoints_that_fail_leave_places_to_others_however_many_they_are(
     assert await settled(node) == {}
 
 
-async def test_many_at_once_arrive_once_each(node: Node, subscriber: Subscriber) -> None:
+async def test_many_deliveries_arrive_once_each(node: Node, subscriber: Subscriber) -> None:
     ids = [f"{number:03}" for number in range(300)]
     await deliver(node, subscriber.url("hook"), *ids)
     pushes = [await subscriber.next() for _ in ids]
@@ -169,7 +169,7 @@ async def test_many_at_once_arrive_once_each(node: Node, subscriber: Subscriber)
     assert not subscriber.has_more
 
 
-async def test_the_next_server_brings_what_a_crash_left(
+async def test_the_next_server_makes_the_deliveries_that_a_crash_left(
     open_database: Callable[[], FragileDatabase], clock: ManualClock, subscriber: Subscriber
 ) -> None:
     subscriber.status["hook"] = None
@@ -185,7 +185,7 @@ async def test_the_next_server_brings_what_a_crash_left(
         assert await settled(node) == {}
 
 
-async def test_an_arrival_is_remembered_when_the_database_is_back(
+async def test_a_success_is_recorded_when_the_database_is_back(
     node: Node, subscriber: Subscriber, clock: ManualClock
 ) -> None:
     subscriber.status["hook"] = None
@@ -199,7 +199,7 @@ async def test_an_arrival_is_remembered_when_the_database_is_back(
     assert not subscriber.has_more
 
 
-async def test_a_database_that_fails_delays_deliveries_only(node: Node, subscriber: Subscriber) -> None:
+async def test_a_failing_database_only_delays_deliveries(node: Node, subscriber: Subscriber) -> None:
     await deliver(node, subscriber.url("hook"), "1")
     await subscriber.next()
     node.database.broken = True
@@ -211,7 +211,7 @@ async def test_a_database_that_fails_delays_deliveries_only(node: Node, subscrib
 
 
 class Receiver:
-    """A destination of this server that keeps what is handed in as a row, and refuses as often as it should."""
+    """A destination on this server that stores each delivery as a row, and refuses as often as `errors` says."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
@@ -236,7 +236,7 @@ def rows_in(node: Node) -> int:
         return int(connection.execute(handed_in).scalar_one())
 
 
-async def test_a_destination_here_gets_it_in_the_commit_that_deletes_it(node: Node) -> None:
+async def test_a_local_destination_gets_it_in_the_commit_that_deletes_it(node: Node) -> None:
     receiver = Receiver()
     node.engine.deliveries.open(QueueAddress, receiver)
     await asyncio.gather(attempted(node, 2), deliver(node, QUEUE, "1", "2"))
@@ -245,10 +245,10 @@ async def test_a_destination_here_gets_it_in_the_commit_that_deletes_it(node: No
     assert sorted(receiver.handed_in) == ["1", "2"]
 
 
-async def test_a_commit_whose_answer_is_lost_hands_in_once(node: Node, clock: ManualClock) -> None:
+async def test_a_commit_whose_answer_is_lost_delivers_once(node: Node, clock: ManualClock) -> None:
     receiver = Receiver()
     node.engine.deliveries.open(QueueAddress, receiver)
-    node.database.lie_about(select(secrets).where(secrets.c.name == "in 1"))
+    node.database.lose_answer_of(select(secrets).where(secrets.c.name == "in 1"))
     await asyncio.gather(attempted(node), deliver(node, QUEUE, "1"))
     assert await settled(node) == {}
     assert node.database.has_lied
@@ -256,7 +256,7 @@ async def test_a_commit_whose_answer_is_lost_hands_in_once(node: Node, clock: Ma
 
 
 @pytest.mark.parametrize("error", [FlowNotExists("none"), FlowServerError("a bug"), RuntimeError("a bug")])
-async def test_a_destination_that_refuses_is_asked_again(node: Node, clock: ManualClock, error: Exception) -> None:
+async def test_a_destination_that_refuses_is_retried(node: Node, clock: ManualClock, error: Exception) -> None:
     receiver = Receiver(error)
     node.engine.deliveries.open(QueueAddress, receiver)
     await asyncio.gather(attempted(node), deliver(node, QUEUE, "1"))
@@ -268,7 +268,7 @@ async def test_a_destination_that_refuses_is_asked_again(node: Node, clock: Manu
     assert rows_in(node) == 1
 
 
-async def test_the_end_of_a_delivery_is_noted_with_its_invocation(
+async def test_the_end_of_a_delivery_is_recorded_with_its_invocation(
     node: Node, subscriber: Subscriber, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted: list[tuple[str, str]] = []
@@ -286,7 +286,7 @@ async def test_the_end_of_a_delivery_is_noted_with_its_invocation(
     assert sorted(noted) == [("bad", "Failed"), ("good", "Succeeded"), ("here", "Succeeded")]
 
 
-async def test_a_row_that_makes_no_sense_holds_up_nothing(node: Node, subscriber: Subscriber) -> None:
+async def test_a_damaged_row_delays_no_other(node: Node, subscriber: Subscriber) -> None:
     subscriber.status["hook"] = 500
     await deliver(node, subscriber.url("hook"), "1")
     await subscriber.next()
@@ -298,7 +298,9 @@ async def test_a_row_that_makes_no_sense_holds_up_nothing(node: Node, subscriber
     assert set(await settled(node)) == {"1"}
 
 
-async def test_nodes_share_the_work(migrated_postgres_url: str, clock: ManualClock, subscriber: Subscriber) -> None:
+async def test_nodes_share_the_deliveries(
+    migrated_postgres_url: str, clock: ManualClock, subscriber: Subscriber
+) -> None:
     first, second = FragileDatabase(migrated_postgres_url), FragileDatabase(migrated_postgres_url)
     ids = [f"{number:03}" for number in range(200)]
     async with running_node(first, clock) as node, running_node(second, clock, node_id="node-2") as other:

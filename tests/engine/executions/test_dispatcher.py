@@ -1,4 +1,4 @@
-"""Calls: what functions see, what becomes of their answers, and sub-flows."""
+"""Calls of functions: requests, the handling of answers, and sub-flows."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ async def registered(node: Node, functions: Functions) -> None:
     await node.register(functions, "shop/pay", "shop/ship")
 
 
-async def test_a_function_is_told_what_it_is_called_for(node: Node, functions: Functions) -> None:
+async def test_a_request_names_the_execution_and_step(node: Node, functions: Functions) -> None:
     await node.create_flow("order", PAY)
     row = await node.start("order", "run-1", {"price": 10**30, "of": "中"})
     call = await functions.next_call("shop/pay")
@@ -63,7 +63,7 @@ async def test_a_call_has_one_request_id_for_the_function_the_history_and_the_lo
 
 
 @pytest.mark.parametrize(("answered", "is_known"), [("own-id", True), ("with blanks", False), ("x" * 129, False)])
-async def test_the_request_id_that_the_function_answers_counts(
+async def test_the_request_id_that_the_function_returns_counts(
     node: Node, functions: Functions, answered: str, is_known: bool
 ) -> None:
     await node.create_flow("order", PAY)
@@ -109,7 +109,7 @@ async def test_two_steps_are_two_tasks(node: Node, functions: Functions) -> None
         ("functions/unknown", "FC.FunctionNotFound"),
     ],
 )
-async def test_a_function_that_is_not_there(node: Node, arn: str, error: str) -> None:
+async def test_a_function_that_does_not_exist(node: Node, arn: str, error: str) -> None:
     await node.create_flow("order", f"- {{type: task, name: t, resourceArn: 'acs:fc:::{arn}'}}")
     await node.start("order", "e")
     assert await node.error_of("order", "e") == error
@@ -145,7 +145,7 @@ async def test_a_failing_branch_drops_its_siblings_calls(node: Node, functions: 
 
 
 @pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=2)])
-async def test_calls_wait_for_a_place(node: Node, functions: Functions) -> None:
+async def test_calls_wait_for_a_slot(node: Node, functions: Functions) -> None:
     await node.create_flow(
         "order",
         f"""
@@ -175,8 +175,8 @@ FAN_OUT = f"""
 
 
 @pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=8)])
-async def test_a_function_that_hangs_leaves_places_to_others(node: Node, functions: Functions) -> None:
-    """Three executions of one flow call it, then an asynchronous invocation, another flow, and somebody outside."""
+async def test_a_function_that_hangs_leaves_slots_to_others(node: Node, functions: Functions) -> None:
+    """Three executions of one flow call it, then an asynchronous invocation, another flow, and an API caller."""
     await node.create_flow("busy", FAN_OUT)
     await node.create_flow("other", PAY.replace("functions/pay", "functions/ship"))
     functions.echo("shop/ship")
@@ -193,7 +193,7 @@ async def test_a_function_that_hangs_leaves_places_to_others(node: Node, functio
 
 
 @pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=8)])
-async def test_calls_from_outside_that_hang_leave_places_to_others(node: Node, functions: Functions) -> None:
+async def test_api_calls_that_hang_leave_slots_to_others(node: Node, functions: Functions) -> None:
     functions.echo("shop/ship")
     invoke = node.operations.invocations.invoke
     hanging = [asyncio.create_task(invoke("shop", "", "pay", b"{}", request_id=f"r{number}")) for number in range(10)]
@@ -206,7 +206,7 @@ async def test_calls_from_outside_that_hang_leave_places_to_others(node: Node, f
     await asyncio.wait(hanging)
 
 
-async def test_an_answer_that_comes_after_the_report_changes_nothing(node: Node, functions: Functions) -> None:
+async def test_an_answer_after_the_report_changes_nothing(node: Node, functions: Functions) -> None:
     await node.create_flow(
         "order",
         f"""
@@ -223,7 +223,7 @@ async def test_an_answer_that_comes_after_the_report_changes_nothing(node: Node,
     assert len(await node.history("order", "e")) == count
 
 
-# Fire and forget
+# Asynchronous calls
 
 
 ASYNC = PAY[:-1] + ", serviceParams: {InvocationType: Async}}"
@@ -267,7 +267,7 @@ async def test_a_sync_sub_flow_gives_its_output(node: Node, functions: Functions
 
 
 async def test_a_sub_flow_that_ends_at_once(node: Node) -> None:
-    """Its end may be reported before its start has been."""
+    """Its end may be reported before its start."""
     await node.create_flow("child", "- {type: pass, name: p}", "outputMappings: [{target: a, source: 1}]")
     await node.create_flow("parent", child("sync"))
     await node.start("parent", "e")
@@ -320,7 +320,7 @@ async def test_a_step_that_waits_too_long_for_its_sub_flow(node: Node, clock: Ma
 
 
 @pytest.mark.parametrize("ended", [True, False])
-async def test_a_sync_sub_flow_needs_a_name_of_its_own(node: Node, ended: bool) -> None:
+async def test_a_sync_sub_flow_needs_its_own_name(node: Node, ended: bool) -> None:
     await node.create_flow("child", WAIT)
     await node.create_flow("parent", child("sync", "taken"))
     await node.start("child", "taken")
@@ -331,8 +331,8 @@ async def test_a_sync_sub_flow_needs_a_name_of_its_own(node: Node, ended: bool) 
 
 
 @pytest.mark.parametrize("limits", [Limits(running_executions_max=2)])
-async def test_a_start_that_is_made_again_needs_no_room(node: Node, functions: Functions) -> None:
-    """The child runs already, its parent was not told, and nobody may start a third."""
+async def test_a_repeated_start_needs_no_capacity(node: Node, functions: Functions) -> None:
+    """The child runs already, its parent has no answer yet, and the limit of executions is reached."""
     await node.create_flow("child", PAY)
     await node.create_flow("parent", child("sync"))
     parent = await node.start("parent", "e")
@@ -347,7 +347,7 @@ async def test_a_start_that_is_made_again_needs_no_room(node: Node, functions: F
 
 
 async def test_a_sub_flow_may_be_named_after_its_parent(node: Node) -> None:
-    """Whose name was made by the server."""
+    """The server generated the parent's name."""
     await node.create_flow("child", "- {type: pass, name: p}")
     named = child("sync", "$.me")[:-1] + ", inputMappings: [{target: me, source: $context.execution.name}]}"
     await node.create_flow("parent", named)
@@ -357,7 +357,7 @@ async def test_a_sub_flow_may_be_named_after_its_parent(node: Node) -> None:
         assert row.name in await children(node)
 
 
-async def test_a_sub_flow_that_is_only_started(node: Node) -> None:
+async def test_a_sub_flow_started_without_waiting(node: Node) -> None:
     await node.create_flow("child", WAIT)
     await node.create_flow("parent", child("requestResponse", "known"))
     await node.start("parent", "one", {"n": 1})
@@ -365,7 +365,7 @@ async def test_a_sub_flow_that_is_only_started(node: Node) -> None:
     assert (reply["FlowName"], reply["Name"], reply["Status"]) == ("child", "known", "Running")
     row = await node.operations.executions.describe("child", "known")
     assert (row.status, row.input) == (Status.RUNNING, '{"n":1}')
-    await node.start("parent", "two")  # it runs already, which is as good
+    await node.start("parent", "two")  # it runs already, which counts as success
     assert (await node.output_of("parent", "two"))["Name"] == "known"
     await node.operations.executions.stop("child", "known")
     await node.start("parent", "three")
@@ -378,7 +378,7 @@ async def test_a_sub_flow_that_is_only_started(node: Node) -> None:
         (child("sync"), "FnF.FlowNotExists"),
         (child("requestResponse", "1_is_no_name"), "FnF.InvalidArgument"),
         ("- {type: task, name: t, action: 'fnf:StartExecution', serviceParams: {FlowName: no}}", "fnf.FlowNotExists"),
-        # As a value that is computed may have it; on PostgreSQL it cannot even be looked for.
+        # A computed name may contain it; PostgreSQL cannot even search for it.
         (
             '- {type: task, name: t, action: "fnf:StartExecution", serviceParams: {FlowName: "a\\0b"}}',
             "fnf.FlowNotExists",
@@ -415,13 +415,13 @@ async def test_starting_a_flow_by_action(node: Node, given: str) -> None:
     assert load_json(row.input) == {"n": 7}
 
 
-# Other products' APIs
+# APIs of other products
 
 
 ACTION = "- {type: task, name: t, action: 'ocr:Recognize', serviceParams: {Side: $.side}}"
 
 
-async def test_an_action_is_a_function_that_stands_for_it(node: Node, functions: Functions) -> None:
+async def test_an_action_calls_the_function_that_implements_it(node: Node, functions: Functions) -> None:
     await node.register(functions, "ocr/Recognize")
     await node.create_flow("order", ACTION)
     await node.start("order", "good", {"side": "face"})
@@ -434,7 +434,7 @@ async def test_an_action_is_a_function_that_stands_for_it(node: Node, functions:
     assert await node.error_of("order", "bad") == "ocr.NoCard"
 
 
-async def test_an_action_that_nobody_stands_for(node: Node) -> None:
+async def test_an_action_that_no_function_implements(node: Node) -> None:
     await node.create_flow("order", ACTION)
     await node.start("order", "e", {"side": "face"})
     assert await node.error_of("order", "e") == "FC.ServiceNotFound"

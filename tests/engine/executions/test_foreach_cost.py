@@ -1,4 +1,4 @@
-"""A foreach over ten times the items costs ten times as much, not more: pages of SQLite's log, rows that are read."""
+"""A foreach over ten times the items costs at most ten times as much: pages of SQLite's log, rows that are read."""
 
 import random
 from collections.abc import Iterator
@@ -28,10 +28,10 @@ from tests.support.clock import ManualClock
 
 FEW, MANY = 500, 5_000
 TIMES_AT_MOST = 11
-"""Twelve are promised, with what checkpoints bring into the file, which `tests/benchmarks` measure."""
+"""Twelve are promised, including a checkpoint's writes into the file, which `tests/benchmarks` measures."""
 
 MESSAGES_AT_ONCE = 20
-"""Of a window of 100 calls, in any order; with few in a batch, the pages that all batches touch count for most."""
+"""Of a window of 100 calls, in random order. With fewer in a batch, the pages that all batches touch would dominate."""
 
 STEPS = {
     "passes": "{type: pass, name: step}",
@@ -41,7 +41,7 @@ STEPS = {
          inputMappings: [{target: token, source: $context.task.token}],
          outputMappings: [{target: ok, source: $local.ok}]}""",
 }
-"""What is done with each item, by kind."""
+"""The work for each item, by kind."""
 
 EACH = """
     - type: foreach
@@ -54,10 +54,10 @@ EACH = """
 
 
 class Calls:
-    """Runs batches, makes the calls that they order, and reports the tokens that these are given."""
+    """Runs batches, makes the calls that they order, and reports the task tokens of the calls."""
 
     def __init__(self, database: Database, clock: ManualClock, *, keeps: bool = True) -> None:
-        """With `keeps` off, executions are loaded for each batch, as where other nodes take the batches in between."""
+        """Without `keeps`, executions are loaded for each batch, as if other nodes ran the batches in between."""
         limits = Limits()
         self._keeps = keeps
         self._database = database
@@ -75,7 +75,7 @@ class Calls:
         name = f"{kind}-over-{len(items)}"
         waiting = [Envelope(name, Start(), NewExecution(name, kind, name, dump_json(given), given))]
         while waiting:
-            # Reports come when no call is under way: nothing but the tokens is waited for.
+            # Reports arrive when no call is under way, so the execution waits for tokens only.
             reports = [each for each in waiting if isinstance(each.message, TaskReported)]
             others = [each for each in waiting if not isinstance(each.message, TaskReported)]
             batch = (others or reports)[:MESSAGES_AT_ONCE]
@@ -96,7 +96,7 @@ class Calls:
 
 
 def _messages(result: BatchResult) -> Iterator[Envelope]:
-    """Replies and reports of the calls that a batch ordered; and the messages by which its executions go on."""
+    """Replies and reports of the calls that a batch ordered, and the messages that continue its executions."""
     for changes in result.changes:
         execution_id = changes.stored.execution.execution_id
         for command in changes.commands:
@@ -111,7 +111,7 @@ def _messages(result: BatchResult) -> Iterator[Envelope]:
 
 
 def _ask(connection: Connection, pragma: str) -> tuple[Any, ...]:
-    """What SQLite answers, outside of SQLAlchemy's transactions."""
+    """The result of a query outside SQLAlchemy's transactions."""
     driver: Any = connection.connection.driver_connection
     row: tuple[Any, ...] = driver.execute(f"PRAGMA {pragma}").fetchone()
     return row
@@ -129,7 +129,7 @@ def _logged_pages(database: Database, calls: Calls, kind: str, items: list[Json]
 
 @pytest.fixture
 def counting_database(sqlite_database: Database) -> Database:
-    """One whose log is not taken into the file, so that its pages can be counted."""
+    """A database whose log is not checkpointed, so that its pages can be counted."""
     with sqlite_database.write() as connection:
         _ask(connection, "wal_autocheckpoint = 0")  # of the connection that is kept for the writer
     return sqlite_database
@@ -156,7 +156,7 @@ def test_ten_times_the_items_write_ten_times_the_pages(
 
 @pytest.fixture
 def read_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows each statement of a turn has read."""
+    """The number of rows that each statement of a turn has read."""
     counts: list[int] = []
     fetch_all = prepared.fetch_all
 
@@ -181,7 +181,7 @@ def test_ten_times_the_callbacks_read_ten_times_the_rows(
         read.append(sum(read_rows))
     assert read[1] <= TIMES_AT_MOST * read[0], f"{read[0]} rows for {FEW} items, {read[1]} for {MANY}"
     if keeps:
-        assert read[0] < 10 * FEW, "what waits for many messages is not loaded for each"
+        assert read[0] < 10 * FEW, "an execution that waits for many messages is not loaded for each"
 
 
 @pytest.mark.parametrize("keeps", [True, False])

@@ -1,4 +1,4 @@
-"""Asynchronous invocations of task steps: submitted once, waited for, and stopped when nobody wants them any more."""
+"""Asynchronous invocations of task steps: submitted once, awaited, and stopped when no step waits for them any more."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ async def registered(node: Node, functions: Functions) -> None:
 
 
 async def fail_at_once(node: Node, function: str) -> None:
-    """Have the function's invocations end with the first attempt that fails."""
+    """Let the function's invocations end with the first attempt that fails."""
     await node.operations.async_configs.put("shop", "", function, {"maxAsyncRetryAttempts": 0})
 
 
@@ -52,16 +52,16 @@ def statuses(node: Node) -> list[str]:
 
 
 async def ended(node: Node, status: InvocationStatus, count: int = 1) -> None:
-    """Return once so many invocations have come to this status, and there are no others."""
+    """Return once exactly this many invocations exist and all have this status."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while statuses(node) != [status] * count:
-            await node.engine.committer.write(lambda _: None)  # whatever is on its way comes first
+            await node.engine.committer.write(lambda _: None)  # changes under way come first
 
 
-# Submitting
+# Submission
 
 
-async def test_a_step_goes_on_when_its_invocation_is_submitted(node: Node, functions: Functions) -> None:
+async def test_a_step_continues_when_its_invocation_is_submitted(node: Node, functions: Functions) -> None:
     await node.create_flow("f", ASYNC)
     row = await node.start("f", "e", {"n": 1})
     assert await node.output_of("f", "e") == {}
@@ -87,8 +87,8 @@ async def test_a_sync_step_waits_for_the_end(node: Node, functions: Functions) -
     assert statuses(node) == [S.SUCCEEDED]
 
 
-async def test_a_function_that_takes_in_what_is_called_asynchronous(node: Node, functions: Functions) -> None:
-    """One behind another server of this kind, or in the cloud: it must not answer before it has worked."""
+async def test_a_function_that_accepts_asynchronous_calls_only(node: Node, functions: Functions) -> None:
+    """A function behind another server of this kind, or in the cloud: it must work before it answers."""
 
     def answer(call: Call) -> None:
         is_only_taken_in = call.headers["X-Fc-Invocation-Type"] == "Async"
@@ -100,7 +100,9 @@ async def test_a_function_that_takes_in_what_is_called_asynchronous(node: Node, 
     assert await node.output_of("f", "e") == {"paid": 5}
 
 
-async def test_its_failure_is_the_step_s_with_the_function_s_own_words(node: Node, functions: Functions) -> None:
+async def test_an_invocations_failure_is_that_of_the_step_in_the_functions_own_words(
+    node: Node, functions: Functions
+) -> None:
     await node.create_flow("f", SYNC)
     await node.start("f", "e")
     (await functions.next_call("shop/pay")).fail("CardDeclined")
@@ -108,14 +110,14 @@ async def test_its_failure_is_the_step_s_with_the_function_s_own_words(node: Nod
     assert (row.error, json.loads(row.cause or "")["errorType"]) == ("CardDeclined", "CardDeclined")
 
 
-async def test_a_result_that_is_no_object(node: Node, functions: Functions) -> None:
+async def test_a_result_that_is_not_an_object(node: Node, functions: Functions) -> None:
     await node.create_flow("f", SYNC)
     await node.start("f", "e")
     (await functions.next_call("shop/pay")).reply([1])
     assert await node.error_of("f", "e") == "FnF.InvalidLocal"
 
 
-async def test_a_callback_is_waited_for_whatever_the_function_returns(node: Node, functions: Functions) -> None:
+async def test_a_callback_is_awaited_for_every_return_value(node: Node, functions: Functions) -> None:
     mapping = "inputMappings: [{target: token, source: $context.task.token}]"
     await node.create_flow("f", f"{ASYNC}  pattern: waitForCallback\n  {mapping}\n")
     await node.start("f", "e")
@@ -126,7 +128,7 @@ async def test_a_callback_is_waited_for_whatever_the_function_returns(node: Node
     assert await node.output_of("f", "e") == {"but": "this"}
 
 
-async def test_a_retry_of_the_step_is_another_invocation(node: Node, functions: Functions) -> None:
+async def test_a_retry_of_the_step_is_a_new_invocation(node: Node, functions: Functions) -> None:
     await node.create_flow("f", SYNC + "  retry: [{errors: [Busy], intervalSeconds: 0, maxAttempts: 1}]\n")
     await node.start("f", "e")
     (await functions.next_call("shop/pay")).fail("Busy")
@@ -135,7 +137,7 @@ async def test_a_retry_of_the_step_is_another_invocation(node: Node, functions: 
     assert sorted(statuses(node)) == [S.FAILED, S.SUCCEEDED]
 
 
-# What cannot be submitted
+# Failed submissions
 
 
 @pytest.mark.parametrize("pattern", ["requestResponse", "sync", "waitForCallback"])
@@ -148,7 +150,7 @@ async def test_a_retry_of_the_step_is_another_invocation(node: Node, functions: 
         ("services/shop/functions/pay", {"id": "a", "much": "x" * 200_000}, "FC.EntityTooLarge"),
     ],
 )
-async def test_what_is_not_submitted_fails_the_step(
+async def test_a_failed_submission_fails_the_step(
     node: Node, pattern: str, of: str, input: dict[str, str], error: str
 ) -> None:
     flow = NAMED.replace("services/shop/functions/pay", of).replace("pattern: sync", f"pattern: {pattern}")
@@ -173,10 +175,10 @@ async def test_an_id_is_used_once(node: Node, functions: Functions) -> None:
     assert outputs == [{"id": "job-1"}, {"error": "FC.StatefulAsyncInvocationAlreadyExists"}]
 
 
-# Stopping
+# Stops
 
 
-async def test_a_stopped_execution_stops_all_that_it_has_submitted(node: Node, functions: Functions) -> None:
+async def test_a_stopped_execution_stops_all_its_invocations(node: Node, functions: Functions) -> None:
     forgets = ASYNC.replace("name: work", "name: forgets").replace("functions/pay", "functions/ship")
     await node.create_flow("f", forgets + SYNC)
     await node.start("f", "e")
@@ -187,7 +189,9 @@ async def test_a_stopped_execution_stops_all_that_it_has_submitted(node: Node, f
     await ended(node, S.STOPPED, 2)
 
 
-async def test_one_that_ran_out_of_time_does_as_well(node: Node, functions: Functions, clock: ManualClock) -> None:
+async def test_an_execution_past_its_deadline_stops_its_invocations(
+    node: Node, functions: Functions, clock: ManualClock
+) -> None:
     await node.create_flow("f", SYNC, "timeoutSeconds: 60")
     await node.start("f", "e")
     call = await functions.next_call("shop/pay")
@@ -197,7 +201,9 @@ async def test_one_that_ran_out_of_time_does_as_well(node: Node, functions: Func
     assert (await node.end_of("f", "e")).status is Status.TIMED_OUT
 
 
-async def test_one_that_fails_by_itself_leaves_what_nobody_waits_for(node: Node, functions: Functions) -> None:
+async def test_an_execution_that_fails_leaves_invocations_that_no_step_waits_for(
+    node: Node, functions: Functions
+) -> None:
     await node.create_flow("f", ASYNC + "- {type: fail, name: z}")
     await node.start("f", "e")
     await node.error_of("f", "e")
@@ -219,7 +225,7 @@ async def test_a_step_s_time_out_stops_its_invocation(
     await ended(node, S.STOPPED)
 
 
-async def test_a_failing_branch_stops_what_its_siblings_wait_for(node: Node, functions: Functions) -> None:
+async def test_a_failing_branch_stops_its_siblings_invocations(node: Node, functions: Functions) -> None:
     await node.create_flow(
         "f",
         """
@@ -244,7 +250,7 @@ async def test_a_failing_branch_stops_what_its_siblings_wait_for(node: Node, fun
     await ended(node, S.STOPPED)
 
 
-async def test_whoever_stops_the_invocation_fails_the_step(node: Node, functions: Functions) -> None:
+async def test_stopping_the_invocation_fails_the_step(node: Node, functions: Functions) -> None:
     await node.create_flow("f", NAMED)
     await node.start("f", "e", {"id": "job-1"})
     await functions.next_call("shop/pay")
@@ -252,7 +258,7 @@ async def test_whoever_stops_the_invocation_fails_the_step(node: Node, functions
     assert await node.error_of("f", "e") == "FC.InvocationStopped"
 
 
-async def test_what_is_stopped_while_it_is_being_submitted_is_not_submitted(node: Node, functions: Functions) -> None:
+async def test_an_invocation_stopped_during_submission_is_not_submitted(node: Node, functions: Functions) -> None:
     held, submit = asyncio.Event(), node.engine.invocations.submit
 
     async def hold(*args: Any, **options: Any) -> Any:
@@ -279,10 +285,10 @@ async def test_what_is_stopped_while_it_is_being_submitted_is_not_submitted(node
 # Crashes
 
 
-async def test_a_wish_to_stop_outlives_a_crash(
+async def test_a_requested_stop_survives_a_crash(
     node: Node, open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
 ) -> None:
-    """The first node dies between the commit of the stop and stopping the call; here it only forgets to."""
+    """The first node dies between the commit of the stop and stopping the call; here it omits the second."""
     database = open_database()
     async with running_node(database, clock, node_id="dies") as other:
         await other.create_flow("f", SYNC)
@@ -304,7 +310,7 @@ async def _nothing(_: Any) -> None:
 async def test_a_submission_that_is_ordered_again_is_the_same_invocation(
     node: Node, open_database: Callable[[], FragileDatabase], functions: Functions, clock: ManualClock
 ) -> None:
-    """The first node dies after it has submitted, and before it could say so."""
+    """The first node dies after it has submitted, before it commits the result."""
     database = open_database()
     async with running_node(database, clock, node_id="dies") as other:
         submit = other.engine.invocations.submit
@@ -329,7 +335,7 @@ async def test_a_submission_that_is_ordered_again_is_the_same_invocation(
 
 
 @pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=2)])
-async def test_steps_that_wait_for_invocations_take_no_places(node: Node, functions: Functions) -> None:
+async def test_steps_that_wait_for_invocations_hold_no_slots(node: Node, functions: Functions) -> None:
     await node.create_flow(
         "f",
         """

@@ -1,4 +1,4 @@
-"""What finished branches and iterations leave: rows of their own, read at the join, gone with it."""
+"""The results of finished branches and iterations: separate rows, read at the join and deleted with it."""
 
 import random
 from dataclasses import replace
@@ -90,18 +90,18 @@ RACE = f"""
 
 
 class Joins(Bench):
-    """Runs batches that load every execution anew, and knows the tokens that are waited for."""
+    """Runs batches that load every execution anew, and records the tokens that are awaited."""
 
     def __init__(self, database: Database, clock: ManualClock) -> None:
         super().__init__(database, clock)
         self.tokens: list[tuple[Any, str]] = []
-        """The iteration's item and the token, as they were given out."""
+        """The iteration's item and its token, in the order of the calls."""
         with database.write() as connection:
             for name, steps in {"each": EACH, "nested": NESTED, "both": BOTH, "twice": TWICE, "race": RACE}.items():
                 insert_flow(connection, flow_row(name, definition=definition(steps)))
 
     def begin(self, flow: str, given: JsonObject) -> str:
-        """Start it, and let its calls be answered: now it waits for tokens only."""
+        """Start it, and answer its calls; then it waits for tokens only."""
         envelope = start(flow, input=given, input_text=dump_json(given))
         self.go_on(envelope)
         return envelope.execution_id
@@ -146,7 +146,7 @@ def joins(database: Database, clock: ManualClock) -> Joins:
     return Joins(database, clock)
 
 
-def test_finished_iterations_are_no_scopes(joins: Joins) -> None:
+def test_finished_iterations_are_not_scopes(joins: Joins) -> None:
     name = joins.begin("each", {"list": list(range(20))})
     tokens = joins.tokens[:]
     random.Random(1).shuffle(tokens)
@@ -202,7 +202,7 @@ def test_a_foreach_that_is_entered_again_starts_without_results(joins: Joins) ->
 
 
 @pytest.mark.parametrize("message", [Stop(None, None), None])
-def test_an_end_takes_what_was_finished_along(joins: Joins, message: Message | None) -> None:
+def test_an_end_deletes_the_finished_results(joins: Joins, message: Message | None) -> None:
     name = joins.begin("each", {"list": [1, 2, 3]})
     joins.go_on(joins.report(name, joins.tokens[0][1], 1))
     joins.go_on(joins.report(name, joins.tokens[1][1], None) if message is None else tell(name, message))
@@ -210,31 +210,31 @@ def test_an_end_takes_what_was_finished_along(joins: Joins, message: Message | N
     assert (joins.count(scopes), joins.count(finished_items)) == (0, 0)
 
 
-def test_an_end_in_the_turn_that_wants_results_for_a_join_needs_them_no_more(joins: Joins) -> None:
+def test_an_end_in_the_turn_that_loads_results_for_a_join_deletes_them(joins: Joins) -> None:
     name = joins.begin("race", {"list": [1, 2], "bad": [3]})
     tokens = dict(joins.tokens)
     joins.go_on(joins.report(name, tokens[1], 1))
-    workshop = joins.workshop
-    joins.workshop = replace(workshop, limits=Limits(turn_steps_max=0))  # what becomes ready waits for another turn
+    context = joins.context
+    joins.context = replace(context, limits=Limits(turn_steps_max=0))  # a ready join waits for another turn
     joins.go_on(joins.report(name, tokens[2], 2))
     joins.go_on(joins.report(name, tokens[3], 3))
-    joins.workshop = workshop
+    joins.context = context
     assert joins.go_on(tell(name, Continue())) == [ReceiptKind.APPLIED]
     assert joins.parked(name) is None
     assert joins.end_of(name)[0] is Status.FAILED
     assert (joins.count(scopes), joins.count(finished_items)) == (0, 0)
 
 
-def test_an_end_by_the_header_alone_takes_it_along_too(joins: Joins) -> None:
+def test_an_end_by_the_header_alone_deletes_them_too(joins: Joins) -> None:
     name = joins.begin("each", {"list": [1, 2, 3]})
     joins.go_on(joins.report(name, joins.tokens[0][1], 1))
     with joins.database.write() as connection:
-        Batch(connection, joins.workshop, headers_only=True).run([tell(name, Stop(None, None))])
+        Batch(connection, joins.context, headers_only=True).run([tell(name, Stop(None, None))])
     assert joins.count(finished_items) == 0
 
 
 @pytest.mark.parametrize("spoilt", [{"local": "[1"}, {"local": "[]"}, {"scope_id": 99}])
-def test_a_join_whose_rows_are_spoilt_parks_its_execution(joins: Joins, spoilt: dict[str, Any]) -> None:
+def test_a_join_with_damaged_rows_parks_its_execution(joins: Joins, spoilt: dict[str, Any]) -> None:
     name = joins.begin("both", {})
     (_, first), (_, second) = joins.tokens
     joins.go_on(joins.report(name, first, 1))

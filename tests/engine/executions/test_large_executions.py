@@ -1,4 +1,4 @@
-"""Executions that hold much: ended without being read, kept apart in memory, and parked if they end the process."""
+"""Large executions: ended without being loaded, limited in memory, and parked if they kill the process."""
 
 import asyncio
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class ProcessEnds(BaseException):
 
 
 class Process:
-    """A server's writer, driven by hand; a new one each time the process is started."""
+    """A server's writer, run step by step; a new one for each start of the process."""
 
     def __init__(self, database: Database, clock: ManualClock, number: int = 1, limits: Limits | None = None) -> None:
         self.database = database
@@ -68,7 +68,7 @@ class Process:
             register_node(connection, self.node_id, "session", 0)
 
     def commit(self, *items: Item) -> list[BatchResult]:
-        """As the committer's loop does it: what was too much at once is tried again without what is done."""
+        """Commits as the committer's loop does: what exceeded memory is tried again without the finished part."""
         results: list[BatchResult] = []
         while (done := sum(len(result.answers) for result in results)) < len(items):
             results += self.writer._commit(items[done:])
@@ -108,11 +108,11 @@ def marks(database: Database) -> list[tuple[str, str, int]]:
     return [tuple(row) for row in database.run_read(lambda connection: connection.execute(query).all())]
 
 
-# Ending without reading
+# Ending without loading
 
 
 def spoil(database: Database) -> None:
-    """No document of a step list can be read any more: reading one parks its execution."""
+    """Make every document of a step list unreadable, so that reading one parks its execution."""
     with database.write() as connection:
         connection.execute(update(scopes).values(local="{", step_input="{"))
 
@@ -128,7 +128,7 @@ def test_a_stop_reads_no_documents_and_drops_the_calls(process: Process) -> None
     assert left == []
 
 
-async def test_a_stop_goes_before_what_else_is_in_its_batch(process: Process) -> None:
+async def test_a_stop_goes_before_the_rest_of_its_batch(process: Process) -> None:
     process.commit(start("calls"))
     spoil(process.database)
     reply, queue = tell(TaskReplied(2, 2, Success({}))), FairQueue()
@@ -148,7 +148,7 @@ def test_a_deadline_reads_no_documents_either(process: Process, clock: ManualClo
     assert parked(process.database) is None
 
 
-def test_what_is_parked_or_over_is_not_read(process: Process) -> None:
+def test_parked_and_ended_executions_are_not_read(process: Process) -> None:
     process.commit(start("calls", "parked"), start("calls", "over"))
     process.commit(tell(Stop(), "over"))
     with process.database.write() as connection:
@@ -159,7 +159,7 @@ def test_what_is_parked_or_over_is_not_read(process: Process) -> None:
     assert parked(process.database, "parked") == "why"
 
 
-# What one batch holds
+# The memory of one batch
 
 
 def test_a_batch_that_would_read_too_much_is_divided(process: Process, clock: ManualClock) -> None:
@@ -173,14 +173,14 @@ def test_a_batch_that_would_read_too_much_is_divided(process: Process, clock: Ma
     assert {answer.kind for result in results for answer in result.answers} == {ReceiptKind.APPLIED}
 
 
-def test_a_batch_that_comes_to_hold_too_much_is_divided(process: Process, clock: ManualClock) -> None:
+def test_a_batch_whose_executions_grow_too_large_is_divided(process: Process, clock: ManualClock) -> None:
     narrow = Process(process.database, clock, 2, Limits(execution_data_bytes_max=20_000))
     results = narrow.commit(*(start("wait", f"e{number}") for number in range(16)))  # each adds some 4,000 bytes
     assert 4 <= len(results) <= 6
     assert {answer.kind for result in results for answer in result.answers} == {ReceiptKind.APPLIED}
 
 
-async def test_memory_is_given_back_when_a_large_batch_is_done_and_parts_of_a_batch_are_answered_apart(
+async def test_memory_is_released_after_a_large_batch_whose_parts_are_answered_separately(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str | int] = []
@@ -198,7 +198,7 @@ async def test_memory_is_given_back_when_a_large_batch_is_done_and_parts_of_a_ba
 
 @dataclass
 class Listener:
-    """Notes how many items each transaction had."""
+    """Records the number of items of each transaction."""
 
     seen: list[str | int]
 
@@ -209,7 +209,7 @@ class Listener:
         raise AssertionError
 
 
-def test_giving_memory_back_does_no_harm() -> None:
+def test_releasing_memory_is_harmless() -> None:
     give_back_memory()
 
 
@@ -218,13 +218,13 @@ def test_giving_memory_back_does_no_harm() -> None:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever holds some data is large."""
+    """Every execution with data counts as large."""
     monkeypatch.setattr(marking, "LARGE_BYTES", 100)
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The executions that were read together, each time."""
+    """The executions of each read."""
     seen: list[list[str]] = []
     load_scopes = item_loading.load_scopes
 
@@ -251,7 +251,7 @@ def dies(process: Process, *items: Item) -> bool:
 
 
 def restarts(process: Process, clock: ManualClock, *items: Item) -> Process:
-    """Start the process anew for as long as the items end it; returns the one that does not end."""
+    """Start the process until one start survives the items; returns that one."""
     number = 1
     while dies(process, *items):
         number += 1
@@ -259,7 +259,7 @@ def restarts(process: Process, clock: ManualClock, *items: Item) -> Process:
     return process
 
 
-def test_what_ends_the_process_again_and_again_is_parked(
+def test_an_execution_that_kills_the_process_repeatedly_is_parked(
     process: Process, clock: ManualClock, large: None, reads: list[list[str]]
 ) -> None:
     process.commit(start("wait", "bad"))
@@ -273,7 +273,7 @@ def test_what_ends_the_process_again_and_again_is_parked(
     assert survivor.kinds(tell(Stop(), "bad"), tell(WOKEN, "bad")) == [ReceiptKind.APPLIED, ReceiptKind.ENDED]
 
 
-def test_others_are_not_suspected_with_it(
+def test_other_executions_are_not_suspected_with_it(
     process: Process, clock: ManualClock, large: None, reads: list[list[str]]
 ) -> None:
     names = ["a", "bad", "b"]
@@ -286,7 +286,7 @@ def test_others_are_not_suspected_with_it(
     assert survivor.kinds(*messages) == [ReceiptKind.ENDED, ReceiptKind.PARKED, ReceiptKind.ENDED]
 
 
-def test_set_going_again_it_is_tried_as_often_as_at_first(
+def test_an_unparked_execution_is_tried_as_often_as_at_first(
     process: Process, clock: ManualClock, large: None, reads: list[list[str]]
 ) -> None:
     process.commit(start("wait", "bad"))
@@ -298,7 +298,7 @@ def test_set_going_again_it_is_tried_as_often_as_at_first(
     assert marks(process.database) == [("bad", survivor.node_id, 0)]
 
 
-def test_a_turn_that_comes_through_ends_the_row(
+def test_a_successful_turn_resets_the_count(
     process: Process, clock: ManualClock, large: None, reads: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process.commit(start("calls", "bad"))
@@ -306,11 +306,11 @@ def test_a_turn_that_comes_through_ends_the_row(
     second = Process(process.database, clock, 2)
     with monkeypatch.context() as patch:
         patch.setattr(item_loading, "load_scopes", lambda connection, batch, broken: None)
-        second.commit(tell(TimerFired(99, 99), "bad"))  # stale, but it was read and the process is still there
+        second.commit(tell(TimerFired(99, 99), "bad"))  # stale, but it was read and the process survived
     assert marks(process.database) == []
 
 
-def test_a_failed_batch_is_no_unclean_end(process: Process, clock: ManualClock, large: None) -> None:
+def test_a_failed_batch_is_not_an_unclean_end(process: Process, clock: ManualClock, large: None) -> None:
     process.commit(start("wait"))
     clock.advance(seconds=60)
 
@@ -325,8 +325,8 @@ def test_a_failed_batch_is_no_unclean_end(process: Process, clock: ManualClock, 
     assert marks(process.database) == []
 
 
-def test_a_mark_whose_commit_was_not_answered_is_met_again(process: Process, clock: ManualClock, large: None) -> None:
-    """It still says at how many unclean ends the execution was at work."""
+def test_a_mark_whose_commit_was_not_answered_is_found_again(process: Process, clock: ManualClock, large: None) -> None:
+    """The mark still has the number of unclean ends that involved the execution."""
     process.commit(start("wait"))
     clock.advance(seconds=60)
     with process.database.write() as connection:
@@ -338,8 +338,8 @@ def test_a_mark_whose_commit_was_not_answered_is_met_again(process: Process, clo
     assert (parked(process.database), marks(process.database)) == (None, [])
 
 
-def test_a_mark_of_a_node_that_is_there_is_left_alone(process: Process, clock: ManualClock, large: None) -> None:
-    """It may be at work on the execution, or wait for the lock that this one holds."""
+def test_a_mark_of_a_running_node_is_left_alone(process: Process, clock: ManualClock, large: None) -> None:
+    """That node may be running the execution, or may wait for the lock that this node holds."""
     process.commit(start("wait"))
     clock.advance(seconds=60)
     with process.database.write() as connection:

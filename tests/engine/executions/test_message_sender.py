@@ -1,4 +1,4 @@
-"""Steps that send to queues and topics: what arrives, how workers report, and that one attempt leaves one message."""
+"""Steps that send to queues and topics: the message, the worker's report, and one message per attempt."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ def decoded(message: QueueMessage) -> Any:
     return json.loads(b64decode(message.body))
 
 
-async def test_what_a_worker_receives_and_what_the_step_learns(node: Node) -> None:
+async def test_the_received_message_and_the_step_output(node: Node) -> None:
     await node.create_flow("f", SEND)
     await node.start("f", "e", {"order": 5, "von": "Zoë"})
     (message,) = await received(node)
@@ -91,7 +91,7 @@ async def test_every_retry_sends_another_message_with_the_same_token(node: Node,
 PUBLISH = SEND.replace("queues/jobs", "topics/news").replace("}", ", MessageTag: $.tag, MessageAttributes: {k: $.tag}}")
 
 
-async def test_a_topic_brings_its_messages_to_those_who_want_the_tag(node: Node) -> None:
+async def test_a_topic_delivers_to_subscribers_of_the_tag(node: Node) -> None:
     await node.operations.topics.create("news", TopicAttributes())
     for name, tag in (("all", None), ("red", "red")):
         await node.operations.queues.create(name, QueueAttributes())
@@ -108,21 +108,21 @@ async def test_a_topic_brings_its_messages_to_those_who_want_the_tag(node: Node)
     assert sorted(everything) == ["one", "three", "two"]
 
 
-async def test_a_topic_that_is_not_there(node: Node) -> None:
+async def test_a_topic_that_does_not_exist(node: Node) -> None:
     await node.create_flow("f", PUBLISH)
     await node.start("f", "e", {"tag": "red"})
     assert await node.error_of("f", "e") == "MNS.TopicNotExist"
 
 
 @pytest.mark.parametrize("tag", ["a\nb", "a\0b", "\x1b"])
-async def test_a_tag_that_no_header_could_hold(node: Node, tag: str) -> None:
+async def test_a_tag_that_is_not_valid_in_a_header(node: Node, tag: str) -> None:
     await node.operations.topics.create("news", TopicAttributes())
     await node.create_flow("f", PUBLISH)
     await node.start("f", "e", {"tag": tag})
     assert await node.error_of("f", "e") == "MNS.InvalidArgument"
 
 
-async def test_a_worker_may_report_to_who_published(node: Node) -> None:
+async def test_a_worker_may_report_to_the_publisher(node: Node) -> None:
     await node.operations.topics.create("news", TopicAttributes())
     wanted = SubscriptionAttributes(endpoint="acs:mns:::queues/jobs", content_format=ContentFormat.SIMPLIFIED)
     await node.operations.subscriptions.subscribe("news", "s", wanted)
@@ -148,7 +148,7 @@ async def test_a_message_that_cannot_be_sent(node: Node, queue: str, body: str, 
     assert await node.error_of("f", "e") == error
 
 
-async def test_bodies_may_go_plain(open_database: Callable[[], FragileDatabase], clock: ManualClock) -> None:
+async def test_bodies_may_be_plain_text(open_database: Callable[[], FragileDatabase], clock: ManualClock) -> None:
     async with running_node(open_database(), clock, node_id="plain", queue_bodies="plain") as node:
         await node.create_flow("f", SEND.replace("MessageBody: $", "MessageBody: $.text"))
         await node.start("f", "e", {"text": "as <it> is\n"})
@@ -158,9 +158,9 @@ async def test_bodies_may_go_plain(open_database: Callable[[], FragileDatabase],
         assert await node.error_of("f", "odd") == "MNS.InvalidArgument"
 
 
-async def test_an_answer_of_the_database_that_is_lost_leaves_one_message(node: Node) -> None:
+async def test_a_lost_answer_of_the_database_leaves_one_message(node: Node) -> None:
     await node.create_flow("f", SEND)
-    node.database.lie_about(select(queue_messages))
+    node.database.lose_answer_of(select(queue_messages))
     await node.start("f", "e")
     await node.output_of("f", "e")
     assert node.database.has_lied
@@ -171,7 +171,7 @@ async def test_an_answer_of_the_database_that_is_lost_leaves_one_message(node: N
 async def test_a_call_that_is_ordered_again_leaves_one_message(
     node: Node, open_database: Callable[[], FragileDatabase], clock: ManualClock
 ) -> None:
-    """The first node dies after it has sent, and before it could say so."""
+    """The first node dies after it has sent, before it commits the result."""
     await node.create_flow("f", SEND)
     database = open_database()
     async with running_node(database, clock, node_id="dies") as other:

@@ -1,4 +1,4 @@
-"""Recovery: what should go on and does not is found by the rows alone."""
+"""Recovery: interrupted work is found by the rows alone."""
 
 import logging
 from collections.abc import Callable
@@ -37,10 +37,10 @@ def change(database: Database, *statements: object) -> None:
     with database.write() as connection:
         for statement in statements:
             connection.execute(statement)
-        connection.execute(update(executions).values(version=executions.c.version + 1))  # as all that changes rows does
+        connection.execute(update(executions).values(version=executions.c.version + 1))  # as all changes of rows do
 
 
-async def test_calls_of_a_node_that_is_gone_are_made_again(
+async def test_calls_of_a_dead_node_are_made_again(
     node: Node, functions: Functions, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with node.database.write() as connection:
@@ -52,11 +52,11 @@ async def test_calls_of_a_node_that_is_gone_are_made_again(
     await first.gone.wait()
     change(node.database, update(scopes).values(node_id="gone"))
     await node.engine.recovery.sweep()
-    assert functions.called("shop/pay") == [(first.key, 1)]  # it lives
+    assert functions.called("shop/pay") == [(first.key, 1)]  # it is alive
     caplog.set_level(logging.INFO, "flowserver.engine.recovery")
     take_for_dead(node.database, "gone")
     await node.engine.recovery.sweep()
-    again = await functions.next_call("shop/pay")  # ordered by this sweep, or by the node's own that was faster
+    again = await functions.next_call("shop/pay")  # ordered by this sweep, or by the node's own if that was faster
     assert (again.key, again.attempt) == (first.key, 2)
     with node.database.read() as connection:
         assert len(tasks_of_node(connection, "node-1", 9)[0]) == 1
@@ -71,7 +71,7 @@ async def test_a_lost_call_is_found_at_the_second_sweep(node: Node, functions: F
     first = await functions.next_call("shop/pay")
     await node.engine.recovery.sweep()
     await node.engine.recovery.sweep()
-    assert len(functions.calls) == 1  # under way is not lost
+    assert len(functions.calls) == 1  # under way, so not lost
     node.engine.dispatcher.cancel(_key(node.database))
     await first.gone.wait()
     await node.engine.recovery.sweep()
@@ -82,10 +82,10 @@ async def test_a_lost_call_is_found_at_the_second_sweep(node: Node, functions: F
     await node.output_of("f", "e")
 
 
-async def test_calls_of_a_node_are_looked_at_some_at_a_time(
+async def test_calls_of_a_node_are_checked_in_portions(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A sweep reads no more of them than so many, and the lost ones are found all the same, each once."""
+    """A sweep reads a limited number of them, and finds every lost call, once."""
     monkeypatch.setattr("flowserver.engine.executions.recovery.HELD_PER_SWEEP", 2)
     monkeypatch.setattr("flowserver.engine.recovery.SWEEP_SECONDS", 3_600)
     await node.create_flow("f", PAY)
@@ -109,7 +109,7 @@ async def test_calls_of_a_node_are_looked_at_some_at_a_time(
 
 
 def counted(read: list[int]) -> Callable[..., Any]:
-    """The query, noting how many rows each page had."""
+    """The query, recording the number of rows of each page."""
 
     def page(*arguments: Any) -> Any:
         found, following = tasks_of_node(*arguments)
@@ -120,7 +120,7 @@ def counted(read: list[int]) -> Callable[..., Any]:
 
 
 async def test_a_call_that_no_step_waits_for_is_dropped(node: Node, functions: Functions) -> None:
-    """Another node has ended its wait, and its notice was lost. A call that is waited for goes on."""
+    """Another node has ended its wait, and its notice was lost. A call that is awaited continues."""
     await node.create_flow("f", PAY)
     for name in ("stays", "ended"):
         await node.start("f", name)
@@ -136,7 +136,7 @@ async def test_a_call_that_no_step_waits_for_is_dropped(node: Node, functions: F
 
 
 async def test_a_lost_asynchronous_call_is_found_at_the_second_sweep(node: Node, functions: Functions) -> None:
-    """Its commit was durable, but the database said otherwise, and nobody made it."""
+    """Its commit was durable, but reported an error, so the call was not made."""
     lost = invocation_row("lost", "node-1", service="shop", function="pay", created_at=node.engine.clock.now_ms())
     with node.database.write() as connection:
         insert_invocations(connection, [lost])
@@ -146,12 +146,12 @@ async def test_a_lost_asynchronous_call_is_found_at_the_second_sweep(node: Node,
     assert (call.key, call.attempt) == ("lost", 1)
     await node.engine.recovery.sweep()
     await node.engine.recovery.sweep()
-    assert len(functions.calls) == 1  # under way is not lost
+    assert len(functions.calls) == 1  # under way, so not lost
     call.reply({})
 
 
-async def test_what_is_ready_goes_on(node: Node, functions: Functions) -> None:
-    """A turn was cut short and nobody came back for the rest."""
+async def test_ready_steps_continue(node: Node, functions: Functions) -> None:
+    """A turn was interrupted, and no message continues it."""
     await node.create_flow("f", PAY + "\n" + LONG)
     await node.start("f", "e")
     call = await functions.next_call("shop/pay")
@@ -161,7 +161,7 @@ async def test_what_is_ready_goes_on(node: Node, functions: Functions) -> None:
     await call.gone.wait()  # no step waits for it
 
 
-async def test_a_callback_that_was_not_delivered(node: Node, functions: Functions) -> None:
+async def test_an_undelivered_callback(node: Node, functions: Functions) -> None:
     await node.create_flow("parent", ASK)
     await node.create_flow("child", "- {type: pass, name: p}", "outputMappings: [{target: a, source: 1}]")
     await node.start("parent", "e")
@@ -180,7 +180,7 @@ async def test_a_callback_that_was_not_delivered(node: Node, functions: Function
     call.reply({})
 
 
-async def test_a_damaged_callback_fails_its_task_and_holds_up_nothing(node: Node, functions: Functions) -> None:
+async def test_a_damaged_callback_fails_its_task_and_delays_nothing(node: Node, functions: Functions) -> None:
     await node.create_flow("parent", ASK)
     await node.create_flow("child", "- {type: pass, name: p}")
     tokens = {}
@@ -205,7 +205,7 @@ async def test_a_damaged_callback_fails_its_task_and_holds_up_nothing(node: Node
     assert (await functions.next_call("shop/pay")).key == "lost"
 
 
-async def test_a_callback_with_a_token_of_another_key_is_forgotten(node: Node) -> None:
+async def test_a_callback_with_a_token_of_another_key_is_dropped(node: Node) -> None:
     await node.create_flow("child", "- {type: pass, name: p}")
     await node.start("child", "c")
     await node.end_of("child", "c")
@@ -254,7 +254,7 @@ def _key(database: Database) -> tuple[str, int, int]:
     return ref.execution_id, ref.scope_id, ref.wait_id
 
 
-async def test_what_cannot_be_committed_does_not_keep_the_rest_from_it(
+async def test_a_failing_commit_does_not_prevent_the_others(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await node.create_flow("f", PAY)

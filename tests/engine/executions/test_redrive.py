@@ -1,4 +1,4 @@
-"""Executions that ended without success go on where they failed; what had succeeded is not done again."""
+"""Executions that ended without success continue where they failed; successful steps are not repeated."""
 
 from collections import Counter
 from typing import Any
@@ -34,7 +34,7 @@ TWO = f"{RESERVE}\n{PAY}"
 
 
 class Shop:
-    """Functions that return what they are called, and fail with E1 while they are among `broken`."""
+    """Functions that return their event, and fail with E1 while they are in `broken`."""
 
     def __init__(self, functions: Functions, *broken: str) -> None:
         self.broken = set(broken)
@@ -85,7 +85,7 @@ def changed(steps: str) -> FlowChange:
 
 
 def left(node: Node) -> list[int]:
-    """How many scopes and items are live, and how many are kept; and how many breaches there are."""
+    """The numbers of live scopes and items, of kept scopes and items, and of violations."""
     tables = (scopes, finished_items, kept_scopes, kept_items, violations)
     with node.database.read() as connection:
         return [connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables]
@@ -102,7 +102,7 @@ async def entered(node: Node) -> Counter[str]:
 # One list
 
 
-async def test_only_the_step_that_failed_is_called_again(node: Node, shop: Shop) -> None:
+async def test_only_the_failed_step_is_called_again(node: Node, shop: Shop) -> None:
     await failed(node, TWO)
     assert left(node) == [0, 0, 1, 0, 0]
     before = await node.history("f", "e")
@@ -119,7 +119,7 @@ async def test_only_the_step_that_failed_is_called_again(node: Node, shop: Shop)
     assert left(node) == [0, 0, 0, 0, 0]
 
 
-async def test_a_call_is_made_again_under_its_key(node: Node, shop: Shop) -> None:
+async def test_a_call_is_repeated_under_its_key(node: Node, shop: Shop) -> None:
     await failed(node, PAY)
     shop.broken.clear()
     await redrive(node)
@@ -129,7 +129,7 @@ async def test_a_call_is_made_again_under_its_key(node: Node, shop: Shop) -> Non
     assert (one, two) == (1, 2)
 
 
-async def test_it_may_fail_and_be_redriven_again_and_again(node: Node, shop: Shop) -> None:
+async def test_an_execution_may_fail_and_be_redriven_repeatedly(node: Node, shop: Shop) -> None:
     await failed(node, TWO)
     for count in (1, 2, 3):
         await redrive(node)
@@ -166,7 +166,7 @@ async def test_the_time_limit_counts_from_the_redrive(node: Node, functions: Fun
     assert await node.output_of("f", "e") == {"a": 1}
 
 
-async def test_a_second_time_limit_is_told_as_long_as_it_was(
+async def test_a_second_time_limit_is_reported_at_its_full_length(
     node: Node, functions: Functions, clock: ManualClock
 ) -> None:
     await node.register(functions, "shop/pay")
@@ -181,7 +181,7 @@ async def test_a_second_time_limit_is_told_as_long_as_it_was(
     assert (await node.end_of("f", "e")).cause == "the execution took longer than 10 seconds"
 
 
-async def test_a_stopped_execution_goes_on_with_what_was_aborted(node: Node, functions: Functions) -> None:
+async def test_a_stopped_execution_continues_with_its_aborted_steps(node: Node, functions: Functions) -> None:
     await node.register(functions, "shop/pay")
     await node.create_flow("f", PAY)
     await node.start("f", "e")
@@ -194,7 +194,7 @@ async def test_a_stopped_execution_goes_on_with_what_was_aborted(node: Node, fun
     assert await node.output_of("f", "e") == {"a": 1}
 
 
-async def test_a_wait_that_is_over_is_not_waited_again(node: Node, shop: Shop, clock: ManualClock) -> None:
+async def test_a_finished_wait_is_not_repeated(node: Node, shop: Shop, clock: ManualClock) -> None:
     await node.create_flow("f", f"- {{type: wait, name: w, duration: 60}}\n{PAY}")
     await node.start("f", "e")
     node.advance(clock, seconds=60)
@@ -230,7 +230,7 @@ async def test_a_failed_mapping_is_evaluated_again(node: Node, shop: Shop) -> No
 # Lists within lists
 
 
-async def test_a_branch_that_was_done_is_kept(node: Node, shop: Shop) -> None:
+async def test_a_finished_branch_is_kept(node: Node, shop: Shop) -> None:
     branches = f"branches: [{{steps: [{RESERVE[2:]}, {PAY[2:]}]}}, {{steps: [{RESERVE[2:]}]}}]"
     mapped = "outputMappings: [{target: all, source: $local}]"
     await failed(node, f"- {{type: parallel, name: both, {mapped}, {branches}}}")
@@ -250,7 +250,7 @@ EACH = (
 
 
 @pytest.mark.parametrize("limits", [Limits(foreach_concurrency_max=1)])
-async def test_only_iterations_that_were_not_done_run_again(node: Node, shop: Shop) -> None:
+async def test_only_unfinished_iterations_run_again(node: Node, shop: Shop) -> None:
     shop.broken = {"label3"}
     await failed(node, EACH, input={"items": [1, 2, 3, 4, 5]})
     assert left(node) == [0, 0, 2, 2, 0]
@@ -261,7 +261,7 @@ async def test_only_iterations_that_were_not_done_run_again(node: Node, shop: Sh
     assert left(node) == [0, 0, 0, 0, 0]
 
 
-async def test_iterations_that_were_aborted_run_again_beside_the_failed_one(node: Node, functions: Functions) -> None:
+async def test_aborted_iterations_run_again_beside_the_failed_one(node: Node, functions: Functions) -> None:
     await node.register(functions, "shop/label")
     await node.create_flow("f", EACH)
     await node.start("f", "e", {"items": [1, 2, 3]})
@@ -281,7 +281,7 @@ async def test_iterations_that_were_aborted_run_again_beside_the_failed_one(node
     assert await node.output_of("f", "e") == {"all": [1, 2, 3]}
 
 
-async def test_steps_done_within_a_failed_iteration_are_kept(node: Node, shop: Shop) -> None:
+async def test_finished_steps_in_a_failed_iteration_are_kept(node: Node, shop: Shop) -> None:
     steps = EACH.replace("steps: [", f"steps: [{RESERVE[2:]}, ")
     shop.broken = {"label2"}
     await failed(node, steps, input={"items": [2]})
@@ -291,7 +291,7 @@ async def test_steps_done_within_a_failed_iteration_are_kept(node: Node, shop: S
     assert shop.calls == {"reserve": 1, "label": 2}
 
 
-async def test_the_option_that_was_taken_stays_taken(node: Node, shop: Shop) -> None:
+async def test_the_chosen_option_stays_chosen(node: Node, shop: Shop) -> None:
     choice = f"- {{type: choice, name: c, choices: [{{condition: '$.a == 1', steps: [{RESERVE[2:]}, {PAY[2:]}]}}]}}"
     await failed(node, choice, input={"a": 1})
     shop.broken.clear()
@@ -305,7 +305,7 @@ def wordy(call: Call) -> None:
 
 
 @pytest.mark.parametrize("limits", [Limits(step_data_bytes_max=4_000)])
-async def test_a_join_that_failed_is_made_again_with_what_it_had_gathered(node: Node, shop: Shop) -> None:
+async def test_a_failed_join_is_repeated_with_its_collected_results(node: Node, shop: Shop) -> None:
     shop.functions.scripts["shop/label"] = wordy
     await failed(node, EACH.replace("'$local[*].label'", "'$local'"), input={"items": [1, 2, 3]})
     assert left(node) == [0, 0, 1, 3, 0]
@@ -319,7 +319,7 @@ async def test_a_join_that_failed_is_made_again_with_what_it_had_gathered(node: 
 
 
 @pytest.mark.parametrize("limits", [Limits(step_data_bytes_max=2_000)])
-async def test_a_choice_that_failed_after_its_steps_keeps_what_they_did(node: Node, shop: Shop) -> None:
+async def test_a_choice_that_failed_after_its_steps_keeps_their_results(node: Node, shop: Shop) -> None:
     shop.functions.scripts["shop/label"] = wordy
     label = f"{{name: label, {CALL.format('label')}}}"
     twice = "outputMappings: [{target: t, source: $local}, {target: u, source: $local}]"
@@ -335,7 +335,7 @@ async def test_a_choice_that_failed_after_its_steps_keeps_what_they_did(node: No
 # Refusals
 
 
-async def test_what_cannot_be_redriven_is_refused_with_the_reason(node: Node, shop: Shop, functions: Functions) -> None:
+async def test_an_impossible_redrive_is_refused_with_the_reason(node: Node, shop: Shop, functions: Functions) -> None:
     await node.create_flow("f", TWO)
     del functions.scripts["shop/pay"]
     await node.start("f", "e")
@@ -361,12 +361,12 @@ async def test_the_execution_of_a_sub_flow_is_redriven_with_its_parent(node: Nod
 
 
 @pytest.mark.parametrize("limits", [Limits(events_max=20)])
-async def test_a_full_history_has_no_room(node: Node, shop: Shop) -> None:
+async def test_a_full_history_refuses_a_redrive(node: Node, shop: Shop) -> None:
     await failed(node, TWO)
     assert "its history has no room" in await refusal(node)
 
 
-async def test_a_token_makes_it_once(node: Node, shop: Shop) -> None:
+async def test_a_token_makes_a_redrive_idempotent(node: Node, shop: Shop) -> None:
     await failed(node, PAY)
     await redrive(node, client_token="t")
     await node.end_of("f", "e")
@@ -377,9 +377,7 @@ async def test_a_token_makes_it_once(node: Node, shop: Shop) -> None:
     assert shop.calls == {"pay": 3}
 
 
-async def test_a_conflict_with_another_node_is_tried_again(
-    node: Node, shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_conflict_with_another_node_is_retried(node: Node, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     conflicts = [True]
 
     def prepare(connection: Connection, *arguments: Any) -> Receipt | None:
@@ -397,7 +395,7 @@ async def test_a_conflict_with_another_node_is_tried_again(
 # Another definition, another input, another step
 
 
-async def test_it_goes_on_with_the_presentchanged(node: Node, shop: Shop) -> None:
+async def test_it_continues_with_the_present_definition(node: Node, shop: Shop) -> None:
     await failed(node, TWO)
     await node.operations.flows.update(
         "f", changed(f"- {{type: pass, name: first}}\n{RESERVE}\n{PAY.replace('functions/pay', 'functions/label')}")
@@ -407,7 +405,7 @@ async def test_it_goes_on_with_the_presentchanged(node: Node, shop: Shop) -> Non
     assert shop.calls == {"reserve": 1, "pay": 1, "label": 1}
 
 
-async def test_it_goes_on_with_a_published_version(node: Node, shop: Shop) -> None:
+async def test_it_continues_with_a_published_version(node: Node, shop: Shop) -> None:
     await failed(node, TWO)
     await node.operations.flows.update("f", changed(TWO.replace("functions/pay", "functions/label")))
     published, _ = await node.operations.versions.publish("f")
@@ -439,7 +437,7 @@ async def test_the_failed_step_gets_another_input(node: Node, shop: Shop) -> Non
     assert shop.functions.called("shop/pay")[0][0] != shop.functions.called("shop/pay")[1][0]
 
 
-async def test_it_goes_back_to_an_earlier_step_with_what_that_was_given(node: Node, shop: Shop) -> None:
+async def test_it_returns_to_an_earlier_step_with_that_steps_data(node: Node, shop: Shop) -> None:
     count = "- {type: pass, name: count, outputMappings: [{target: n, source: $context.step.eventId}]}"
     await failed(node, f"{RESERVE}\n{count}\n{PAY}")
     shop.broken.clear()
@@ -453,7 +451,7 @@ async def test_it_goes_back_to_an_earlier_step_with_what_that_was_given(node: No
     assert load_json(again[1].detail)["local"] == {}
 
 
-async def test_it_goes_back_from_within_a_foreach(node: Node, shop: Shop) -> None:
+async def test_it_returns_from_within_a_foreach(node: Node, shop: Shop) -> None:
     shop.broken = {"label3"}
     await failed(node, f"{RESERVE}\n{EACH}", input={"items": [1, 2, 3]})
     shop.broken.clear()
@@ -462,7 +460,7 @@ async def test_it_goes_back_from_within_a_foreach(node: Node, shop: Shop) -> Non
     assert left(node) == [0, 0, 0, 0, 0]
 
 
-async def test_a_step_that_was_never_entered_is_none_to_go_back_to(node: Node, shop: Shop) -> None:
+async def test_it_cannot_return_to_a_step_that_was_never_entered(node: Node, shop: Shop) -> None:
     await failed(node, f"{PAY}\n{RESERVE}")
     assert "was never entered" in await refusal(node, from_step="reserve")
     assert "is not in the flow's own list" in await refusal(node, from_step="none")
@@ -495,10 +493,10 @@ async def test_a_filter_redrives_page_by_page(node: Node, shop: Shop) -> None:
         assert await node.output_of("f", name) == {"pay": 1}
 
 
-# What is kept
+# Kept rows
 
 
-async def test_what_is_kept_goes_with_the_execution(node: Node, shop: Shop) -> None:
+async def test_kept_rows_are_deleted_with_the_execution(node: Node, shop: Shop) -> None:
     shop.broken = {"label3"}
     await failed(node, EACH, input={"items": [1, 2, 3]})
     row = await node.operations.executions.describe("f", "e")
@@ -515,7 +513,7 @@ async def test_the_execution_of_a_sub_flow_keeps_nothing(node: Node, shop: Shop)
     assert left(node) == [0, 0, 1, 0, 0]  # that of g
 
 
-async def test_a_damaged_row_is_told_and_keeps_what_it_is(node: Node, shop: Shop) -> None:
+async def test_a_damaged_row_is_reported_and_stays_unchanged(node: Node, shop: Shop) -> None:
     await failed(node, PAY)
     with node.database.write() as connection:
         connection.execute(update(kept_scopes).values(local="{"))

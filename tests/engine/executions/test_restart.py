@@ -1,4 +1,4 @@
-"""Parked executions go on once the reason is mended, and nothing that came meanwhile is lost for good."""
+"""Parked executions continue once the cause is fixed, and no message that arrived meanwhile is lost for good."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +36,7 @@ def park(node: Node, row: ExecutionRow) -> None:
 
 
 async def parked(node: Node, flow: str, name: str) -> str:
-    """Why the execution is parked, once it is."""
+    """Wait until the execution is parked, and return the reason."""
     row = await node.operations.executions.describe(flow, name, wait_seconds=20)
     assert row.status is Status.RUNNING
     return str(row.parked_error)
@@ -46,9 +46,7 @@ async def restart(node: Node, flow: str, name: str) -> ExecutionRow:
     return await node.operations.executions.unpark(flow, name)
 
 
-async def test_a_definition_that_could_not_be_read(
-    open_database: Callable[[], FragileDatabase], clock: ManualClock
-) -> None:
+async def test_an_unreadable_definition(open_database: Callable[[], FragileDatabase], clock: ManualClock) -> None:
     async with running_node(open_database(), clock) as node:
         await node.create_flow("f", WAIT, DONE)
         await node.start("f", "e")
@@ -89,10 +87,10 @@ async def test_a_bug_in_a_step(node: Node, clock: ManualClock, monkeypatch: pyte
     await restart(node, "f", "e")
     assert await node.output_of("f", "e") == {"done": 1}
     entered = [event.step_name for event in await node.history("f", "e") if event.type is EventType.STEP_ENTERED]
-    assert entered == ["w", "p"]  # the turn that met the bug left nothing
+    assert entered == ["w", "p"]  # the turn that raised the error wrote nothing
 
 
-async def test_a_reply_that_came_meanwhile_is_asked_for_again(node: Node, functions: Functions) -> None:
+async def test_a_reply_that_arrived_meanwhile_is_requested_again(node: Node, functions: Functions) -> None:
     await node.register(functions, "shop/pay")
     await node.create_flow("f", PAY, "outputMappings: [{target: paid, source: $local.paid}]")
     row = await node.start("f", "e")
@@ -110,7 +108,7 @@ async def test_a_reply_that_came_meanwhile_is_asked_for_again(node: Node, functi
     assert await node.output_of("f", "e") == {"paid": True}
 
 
-async def test_a_report_that_comes_meanwhile_is_to_be_repeated(node: Node, functions: Functions) -> None:
+async def test_a_report_that_arrives_meanwhile_must_be_repeated(node: Node, functions: Functions) -> None:
     await node.register(functions, "shop/pay")
     await node.create_flow("f", ASK, "outputMappings: [{target: paid, source: $local.paid}]")
     row = await node.start("f", "e")
@@ -125,7 +123,7 @@ async def test_a_report_that_comes_meanwhile_is_to_be_repeated(node: Node, funct
     assert await node.output_of("f", "e") == {"paid": True}
 
 
-async def test_a_sub_flow_that_ended_meanwhile_is_told_again(node: Node, clock: ManualClock) -> None:
+async def test_a_sub_flow_that_ended_meanwhile_is_reported_again(node: Node, clock: ManualClock) -> None:
     await node.create_flow("child", WAIT, DONE)
     await node.create_flow("f", CHILD, "outputMappings: [{target: done, source: $local.done}]")
     row = await node.start("f", "e")
@@ -133,7 +131,7 @@ async def test_a_sub_flow_that_ended_meanwhile_is_told_again(node: Node, clock: 
     park(node, row)
     node.advance(clock, seconds=60)
     await node.end_of("child", child_execution_id(row.execution_id, 1, 1))
-    await node.engine.recovery.sweep()  # it cannot be told now, and stays due
+    await node.engine.recovery.sweep()  # it cannot be reported now, and stays due
     with node.database.read() as connection:
         due = select(executions.c.callback_due).where(executions.c.flow_name == "child")
         assert connection.execute(due).scalar_one()
@@ -142,7 +140,7 @@ async def test_a_sub_flow_that_ended_meanwhile_is_told_again(node: Node, clock: 
     assert await node.output_of("f", "e") == {"done": 1}
 
 
-async def test_only_what_is_parked_can_be_restarted(node: Node) -> None:
+async def test_only_a_parked_execution_can_be_unparked(node: Node) -> None:
     await node.create_flow("f", WAIT)
     row = await node.start("f", "e")
     with pytest.raises(ExecutionNotParked):

@@ -1,4 +1,4 @@
-"""What has been kept for long enough goes, whole, and nothing else."""
+"""Retention deletes whole executions after their time, and nothing else."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +32,7 @@ MONTH = Rules(days=30, bytes_max=0)
 
 
 class Keeper:
-    """A retention over a node, and what it has done."""
+    """A retention over a node, and its counts."""
 
     def __init__(self, node: Node, rules: Rules) -> None:
         self.deleted: list[int] = []
@@ -47,7 +47,7 @@ class Keeper:
 
 
 async def keep(node: Node, clock: ManualClock, flow: str, name: str, days: float, rows: int = 3) -> None:
-    """An execution of the flow that ended so many days ago, with a history of so many events."""
+    """An execution of the flow that ended some days ago, with a history of `events` events."""
     described = await node.operations.flows.describe(flow)
     stopped_at = clock.now_ms() - round(days * DAY_MS)
     stored = new_execution(f"id-{name}", described.flow_id, flow_name=flow, name=name, started_at=stopped_at - 5)
@@ -73,7 +73,7 @@ def is_sound(node: Node) -> bool:
         return not list_violations(connection, 9) and not list(find_damage(connection))
 
 
-async def test_what_ended_long_ago_goes_whole(node: Node, clock: ManualClock) -> None:
+async def test_an_execution_that_ended_long_ago_is_deleted_whole(node: Node, clock: ManualClock) -> None:
     await node.create_flow("f", PASS)
     for number in range(120):
         await keep(node, clock, "f", f"old-{number}", days=30.1 + number)
@@ -89,8 +89,8 @@ async def test_what_ended_long_ago_goes_whole(node: Node, clock: ManualClock) ->
     assert (await node.start("f", "old-1")).name == "old-1"  # the name is free again
 
 
-async def test_nothing_goes_that_runs_or_has_to_be_told(node: Node, clock: ManualClock) -> None:
-    await node.engine.recovery.stop()  # it would tell the one that is to be told
+async def test_running_executions_and_those_with_a_due_callback_stay(node: Node, clock: ManualClock) -> None:
+    await node.engine.recovery.stop()  # its end is due to be reported
     await node.create_flow("f", WAIT)
     await node.start("f", "running")
     parked = await node.start("f", "parked")
@@ -108,7 +108,7 @@ async def test_nothing_goes_that_runs_or_has_to_be_told(node: Node, clock: Manua
     assert await kept.run_once() == 1
 
 
-async def test_a_flow_may_say_otherwise(node: Node, clock: ManualClock) -> None:
+async def test_a_flow_may_have_its_own_retention(node: Node, clock: ManualClock) -> None:
     for name, days in {"short": 7, "long": 365, "ever": 0, "usual": None}.items():
         await node.create_flow(name, PASS)
         await node.operations.flows.update(name, FlowChange(kept=Kept(days)))
@@ -119,7 +119,7 @@ async def test_a_flow_may_say_otherwise(node: Node, clock: ManualClock) -> None:
     assert await Keeper(node, FOR_EVER).run_once() == 0
 
 
-async def test_what_ended_first_goes_when_there_is_too_much(node: Node, clock: ManualClock) -> None:
+async def test_with_too_many_executions_the_oldest_ends_are_deleted_first(node: Node, clock: ManualClock) -> None:
     for flow, days in (("f", None), ("g", None), ("ever", 0)):
         await node.create_flow(flow, PASS)
         await node.operations.flows.update(flow, FlowChange(kept=Kept(days)))
@@ -136,8 +136,8 @@ async def test_what_ended_first_goes_when_there_is_too_much(node: Node, clock: M
     assert is_sound(node)
 
 
-async def test_whatever_is_young_stays(node: Node, clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
-    """A start that is repeated must still find its execution."""
+async def test_young_executions_always_stay(node: Node, clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
+    """A repeated start must still find its execution."""
     await node.create_flow("f", PASS)
     await keep(node, clock, "f", "young", days=(KEPT_MS_MIN - 1000) / DAY_MS)
     assert await Keeper(node, Rules(days=0, bytes_max=1)).run_once() == 0
@@ -146,7 +146,9 @@ async def test_whatever_is_young_stays(node: Node, clock: ManualClock, caplog: p
     assert await Keeper(node, Rules(days=0, bytes_max=1)).run_once() == 1
 
 
-async def test_a_long_history_goes_in_pieces(node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_history_is_deleted_in_portions(
+    node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(deletion_pace, "ROWS_MIN", 10)
     monkeypatch.setattr(deletion_pace, "ROWS_MAX", 10)
     await node.create_flow("f", PASS)
@@ -220,7 +222,7 @@ async def test_several_nodes_divide_the_work(node: Node, clock: ManualClock) -> 
     assert names(node) == set()
 
 
-async def test_what_nothing_refers_to_goes(node: Node, clock: ManualClock) -> None:
+async def test_definitions_without_references_are_deleted(node: Node, clock: ManualClock) -> None:
     await node.create_flow("gone", PASS)
     await node.create_flow("there", PASS)
     await keep(node, clock, "gone", "last", days=0.5)
@@ -230,7 +232,7 @@ async def test_what_nothing_refers_to_goes(node: Node, clock: ManualClock) -> No
         await node.operations.flows.update("there", changed)
     await node.operations.flows.delete("gone")
     kept = Keeper(node, FOR_EVER)
-    assert await kept.run_once() == 1  # nobody can read the executions of a deleted flow
+    assert await kept.run_once() == 1  # executions of a deleted flow cannot be read
     assert (names(node), count(node, flows)) == ({"first"}, 2)
     clock.advance(seconds=3_601)
     await kept.run_once()
@@ -259,7 +261,7 @@ async def test_the_definition_of_a_version_is_kept(node: Node, clock: ManualCloc
     assert count(node, definitions) == 1
 
 
-async def test_a_file_becomes_shorter(sqlite_url: str, clock: ManualClock) -> None:
+async def test_a_file_shrinks(sqlite_url: str, clock: ManualClock) -> None:
     database = FragileDatabase(sqlite_url)
     async with running_node(database, clock) as node:
         await node.create_flow("f", PASS)
@@ -274,8 +276,8 @@ async def test_a_file_becomes_shorter(sqlite_url: str, clock: ManualClock) -> No
     database.close()
 
 
-async def test_others_come_first(node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deletion rests for as long as it has taken whenever something waits for the writer."""
+async def test_other_work_comes_first(node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deletion pauses for as long as it has taken whenever other work waits for the writer."""
     await node.create_flow("f", PASS)
     for number in range(120):
         await keep(node, clock, "f", f"e{number}", days=31)
@@ -290,7 +292,7 @@ async def test_others_come_first(node: Node, clock: ManualClock, monkeypatch: py
     assert (kept.deleted, kept.rests) == ([1], [])
 
 
-async def test_it_is_counted(node: Node, clock: ManualClock) -> None:
+async def test_deletions_are_counted(node: Node, clock: ManualClock) -> None:
     await node.create_flow("f", PASS)
     await keep(node, clock, "f", "e", days=31)
     engine = node.engine

@@ -14,7 +14,7 @@ PACK = """
 """
 
 
-async def test_a_redrive_keeps_what_is_done_and_counts_what_failed_again(node: Node, functions: Functions) -> None:
+async def test_a_redrive_keeps_finished_steps_and_counts_new_failures(node: Node, functions: Functions) -> None:
     broken = {3, 5}
 
     def answer(call: Call) -> None:

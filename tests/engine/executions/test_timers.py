@@ -1,4 +1,4 @@
-"""Time: waits and deadlines fire when they are due, and not before."""
+"""Waits and deadlines fire when they are due, and not before."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ def wait(seconds: int, name: str = "w") -> str:
     return f"- {{type: wait, name: {name}, duration: {seconds}}}"
 
 
-async def test_a_wait_ends_when_its_time_has_come(node: Node, clock: ManualClock) -> None:
+async def test_a_wait_ends_when_it_is_due(node: Node, clock: ManualClock) -> None:
     await node.create_flow("f", wait(60))
     row = await node.start("f", "e")
     node.advance(clock, seconds=59.999)
@@ -48,7 +48,7 @@ async def test_a_wait_that_is_due_at_once(node: Node) -> None:
 
 
 async def test_an_earlier_instant_wakes_the_timers(node: Node) -> None:
-    """It sleeps towards the later one when the earlier one is noticed; real time passes here, a little."""
+    """The loop sleeps towards the later instant when it notices the earlier one; a little real time passes here."""
     await node.create_flow("late", wait(3600))
     await node.create_flow("soon", "- {type: wait, name: w, timestamp: '2020-01-01T00:00:00Z'}\n" + wait(0, "x"))
     await node.start("late", "e")
@@ -56,7 +56,7 @@ async def test_an_earlier_instant_wakes_the_timers(node: Node) -> None:
     assert (await node.end_of("soon", "e")).status is Status.SUCCEEDED
 
 
-async def test_an_execution_s_time_is_up(node: Node, clock: ManualClock) -> None:
+async def test_an_execution_reaches_its_deadline(node: Node, clock: ManualClock) -> None:
     await node.create_flow("f", wait(60), "timeoutSeconds: 10")
     await node.start("f", "e")
     node.advance(clock, seconds=10)
@@ -64,7 +64,7 @@ async def test_an_execution_s_time_is_up(node: Node, clock: ManualClock) -> None
     assert (row.status, row.error) == (Status.TIMED_OUT, "FnF.ExecutionTimeout")
 
 
-async def test_a_call_that_takes_too_long_is_dropped_and_tried_again(
+async def test_a_call_that_times_out_is_dropped_and_retried(
     node: Node, functions: Functions, clock: ManualClock
 ) -> None:
     await node.register(functions, "s/slow")
@@ -90,7 +90,7 @@ async def test_a_call_that_takes_too_long_is_dropped_and_tried_again(
     assert await node.output_of("f", "e") == {"in": "time"}
 
 
-async def test_many_waits_that_are_due_together(node: Node, clock: ManualClock) -> None:
+async def test_many_waits_due_together(node: Node, clock: ManualClock) -> None:
     """More than one look finds."""
     await node.create_flow(
         "f",
@@ -109,7 +109,7 @@ async def test_many_waits_that_are_due_together(node: Node, clock: ManualClock) 
     assert {row.status for row in ended} == {Status.SUCCEEDED}
 
 
-async def test_a_database_that_fails_delays_a_timer_only(node: Node, clock: ManualClock) -> None:
+async def test_a_failing_database_only_delays_a_timer(node: Node, clock: ManualClock) -> None:
     await node.create_flow("f", wait(60))
     await node.start("f", "e")
     node.database.broken = True
@@ -119,10 +119,10 @@ async def test_a_database_that_fails_delays_a_timer_only(node: Node, clock: Manu
     assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
 
 
-async def test_a_timer_that_cannot_be_fired_is_not_tried_without_end(
+async def test_a_timer_that_cannot_fire_is_not_retried_without_pause(
     node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of an execution is gone here, so that it cannot even be parked; the others are not held up."""
+    """Half of its execution is missing here, so it cannot even be parked. The others are not delayed."""
     await node.create_flow("f", wait(60))
     await node.create_flow("g", wait(0))
     broken = await node.start("f", "broken")
@@ -144,10 +144,8 @@ async def test_a_timer_that_cannot_be_fired_is_not_tried_without_end(
     assert 1 <= tries < 10
 
 
-async def test_rows_that_should_not_be_there_hold_up_nothing(
-    node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """More waits of an execution that has ended than one look takes in, all due before the one that counts."""
+async def test_invalid_rows_delay_nothing(node: Node, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ended execution has more waits than one look reads, all due before the valid one."""
     monkeypatch.setattr("flowserver.engine.executions.timers.FIRED_AT_ONCE", 3)
     await node.create_flow("f", wait(60))
     await node.start("f", "ended")

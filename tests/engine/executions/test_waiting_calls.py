@@ -1,4 +1,4 @@
-"""Calls that wait for a place: keys in memory, all else in the rows until their turn comes."""
+"""Calls that wait for a slot: only their keys are in memory until their turn."""
 
 import asyncio
 import gc
@@ -20,7 +20,7 @@ from tests.support.clock import ManualClock
 PAY = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
 FEW = Limits(invocations_in_flight_max=4)
 AT_ONCE = 3
-"""Of these places, those that one function has."""
+"""The share of these slots for one function."""
 
 LARGE = KEPT_BYTES_MAX + 10_000
 
@@ -29,20 +29,20 @@ LARGE = KEPT_BYTES_MAX + 10_000
 async def busy(
     open_database: Callable[[], FragileDatabase], clock: ManualClock, functions: Functions
 ) -> AsyncIterator[Node]:
-    """A node with few places, and a function that keeps them until the test answers."""
+    """A node with few slots, and a function that holds them until the test answers."""
     async with running_node(open_database(), clock, limits=FEW) as node:
         await node.register(functions, "shop/pay")
         yield node
 
 
 def orders() -> list[InvokeTask]:
-    """All that are in memory."""
+    """All payloads in memory."""
     gc.collect()
     return [each for each in gc.get_objects() if isinstance(each, InvokeTask)]
 
 
 async def test_large_inputs_are_not_in_memory_while_their_calls_wait(busy: Node, functions: Functions) -> None:
-    """And each function sees its own in the end, called once."""
+    """Each function finally receives its own, in one call."""
     await busy.create_flow("f", PAY)
     for number in range(40):
         await busy.start("f", f"e{number}", {"n": number, "filling": "x" * LARGE})
@@ -59,7 +59,7 @@ async def test_large_inputs_are_not_in_memory_while_their_calls_wait(busy: Node,
     assert len({call.key for call in calls}) == len(functions.calls) == 40
 
 
-async def test_however_many_wait_there_are_few_tasks_and_orders(
+async def test_any_number_of_waiting_calls_needs_few_tasks_and_orders(
     busy: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flowserver.engine.executions.dispatcher.KEPT_MAX", 10)
@@ -69,7 +69,7 @@ async def test_however_many_wait_there_are_few_tasks_and_orders(
         await busy.start("f", f"e{number}", {"n": number})
     held = [await functions.next_call("shop/pay") for _ in range(AT_ONCE)]
     assert busy.engine.dispatcher.waiting == 100 - AT_ONCE
-    assert len(orders()) <= AT_ONCE + 10 + 1  # what the last batch ordered
+    assert len(orders()) <= AT_ONCE + 10 + 1  # the orders of the last batch
     assert len(asyncio.all_tasks()) - tasks < 30
     for call in held:
         call.reply({})
@@ -99,7 +99,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("kind", ORDERS)
-async def test_what_is_read_is_what_was_ordered(busy: Node, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+async def test_a_call_is_read_as_it_was_ordered(busy: Node, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     dispatched: list[tuple[Caller, InvokeTask]] = []
     monkeypatch.setattr(
         busy.engine.dispatcher, "dispatch", lambda caller, command, size: dispatched.append((caller, command))
@@ -114,10 +114,10 @@ async def test_what_is_read_is_what_was_ordered(busy: Node, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("damage", ["gone", "released", "scope", "definition"])
-async def test_what_cannot_be_called_any_more_gives_its_place_to_the_next(
+async def test_a_call_that_cannot_be_made_any_more_leaves_its_slot_to_the_next(
     busy: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
-    """An execution that another node has ended, whose notice was lost; a call that others may make; a broken row."""
+    """An execution that another node has ended, with a lost notice; a call that others may make; a damaged row."""
     monkeypatch.setattr("flowserver.engine.recovery.SWEEP_SECONDS", 3_600)
     monkeypatch.setattr("flowserver.engine.executions.dispatcher.KEPT_MAX", 0)
     await busy.create_flow("f", PAY)
@@ -149,7 +149,7 @@ async def test_what_cannot_be_called_any_more_gives_its_place_to_the_next(
     assert busy.engine.slots.taken == 0
 
 
-async def test_a_call_that_waits_is_dropped_with_its_execution(busy: Node, functions: Functions) -> None:
+async def test_a_waiting_call_is_dropped_with_its_execution(busy: Node, functions: Functions) -> None:
     await busy.create_flow("f", PAY)
     for number in range(AT_ONCE + 1):
         await busy.start("f", f"e{number}")
@@ -174,7 +174,7 @@ ENTERED = 2
 async def test_a_call_whose_wait_a_report_ends_is_not_made(
     busy: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch, kept_max: int
 ) -> None:
-    """The token is known from an earlier attempt; calls that are under way go on."""
+    """The token is known from an earlier attempt. Calls under way continue."""
     monkeypatch.setattr("flowserver.engine.executions.dispatcher.KEPT_MAX", kept_max)
     await busy.create_flow("f", ASK)
     rows = [await busy.start("f", f"e{number}") for number in range(AT_ONCE + 1)]
@@ -190,8 +190,8 @@ async def test_a_call_whose_wait_a_report_ends_is_not_made(
     assert len(functions.calls) == AT_ONCE
 
 
-async def test_as_many_calls_as_may_wait_and_no_more(busy: Node, functions: Functions) -> None:
-    """Also when the function's registration has to be looked up while others wait at its gate."""
+async def test_the_number_of_waiting_calls_is_limited(busy: Node, functions: Functions) -> None:
+    """Also when the function's registration is looked up while others wait for its slots."""
     url = functions.url("shop/pay")
     await busy.operations.functions.put(
         "shop", "pay", url=url, headers={}, timeout_seconds=None, concurrency_max=1, waiting_max=2

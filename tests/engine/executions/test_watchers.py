@@ -1,4 +1,4 @@
-"""Who waits for an execution is woken by its changes, and by nobody else's."""
+"""A waiter of an execution is woken by its changes, and by no others."""
 
 import asyncio
 from dataclasses import replace
@@ -23,7 +23,7 @@ def ended(execution_id: str) -> Execution:
     return replace(running(execution_id), status=Status.SUCCEEDED, stopped_at=5, output={"n": 1})
 
 
-def test_changes_and_ends_wake_whom_they_concern() -> None:
+def test_changes_and_ends_wake_the_right_waiters() -> None:
     watchers = Watchers()
     with (
         watchers.watch_changes("a") as one,
@@ -41,7 +41,7 @@ def test_changes_and_ends_wake_whom_they_concern() -> None:
         )
 
 
-def test_an_end_is_told_by_name_to_whoever_knows_no_id() -> None:
+def test_an_end_wakes_waiters_by_name() -> None:
     watchers = Watchers()
     with watchers.watch_name("f", "e") as watch, watchers.watch_name("f", "other") as other:
         watchers.notify_change(running("a"))
@@ -52,7 +52,7 @@ def test_an_end_is_told_by_name_to_whoever_knows_no_id() -> None:
         assert watch.end.execution_id == "a"
 
 
-def test_what_others_have_done_has_to_be_read() -> None:
+def test_changes_of_other_nodes_must_be_read() -> None:
     watchers = Watchers()
     with watchers.watch_changes("a") as change, watchers.watch_end("a") as end:
         watchers.wake("a", ended=False)
@@ -61,7 +61,7 @@ def test_what_others_have_done_has_to_be_read() -> None:
         assert (end.woken.is_set(), end.end) == (True, None)
 
 
-def test_whoever_left_is_forgotten() -> None:
+def test_cancelled_waiters_are_removed() -> None:
     watchers = Watchers()
     with watchers.watch_changes("a") as stays:
         with watchers.watch_changes("a") as gone:
@@ -71,7 +71,7 @@ def test_whoever_left_is_forgotten() -> None:
     watchers.notify_change(ended("a"))
 
 
-def test_everybody_is_released_when_the_server_stops() -> None:
+def test_all_waiters_are_released_when_the_server_stops() -> None:
     watchers = Watchers()
     with watchers.watch_changes("a") as one, watchers.watch_end("b") as two:
         watchers.stop()

@@ -1,4 +1,6 @@
-"""Slots of the node and of functions: held together, released together, and never by a call that does not begin."""
+"""Slots of the node and of functions: acquired together, released together, and never held by a call that does not
+begin.
+"""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Hooks of functions, called for as long as the server itself cannot send."""
+"""Hooks of functions are retried while the server itself cannot send."""
 
 import pytest
 
@@ -10,7 +10,7 @@ ENDPOINT = Endpoint("http://f", {}, 60, initialize_url="http://f/initialize", pr
 
 
 class Answers:
-    """An invoker whose requests come to these answers, one after the other."""
+    """An invoker whose requests get these answers, one after the other."""
 
     def __init__(self, *answers: Reply | Failed) -> None:
         self.left = list(answers)
@@ -31,7 +31,7 @@ class Answers:
 OUT = Failed("FC.ServerError", "the server has no descriptor left", is_own=True)
 
 
-async def test_initializing_fails_no_call_for_want_of_descriptors() -> None:
+async def test_initializing_fails_no_call_for_lack_of_descriptors() -> None:
     answers = Answers(OUT, OUT, Reply(200, {}, b""))
     hooks = Hooks(answers)
     assert await hooks.initialize(ENDPOINT, "r") is None
@@ -46,7 +46,7 @@ async def test_initializing_fails_with_the_function(answer: Reply | Failed) -> N
     assert failure.error == "FC.FunctionNotStarted"
 
 
-async def test_a_function_is_told_to_stop_once_that_can_be_sent() -> None:
+async def test_the_stop_hook_is_called_once_it_can_be_sent() -> None:
     answers = Answers(OUT, Reply(200, {}, b""))
     await Hooks(answers).pre_stop(ENDPOINT, "r")
     assert answers.left == []

@@ -1,4 +1,4 @@
-"""Where a function's calls go: the qualified registration first, changes at once."""
+"""Finds a function's registration: the qualified one first, and changes at once."""
 
 import asyncio
 import gc
@@ -42,7 +42,7 @@ def registry(database: Database, reader: Reader) -> FunctionRegistry:
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The function of every look at the database."""
+    """The function that each database read asked for."""
     seen: list[str] = []
 
     def find(connection: Connection, service: str, function: str) -> Any:
@@ -73,7 +73,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("", "", "pay", "FC.FunctionNotFound"),
     ],
 )
-async def test_a_name_finds_the_qualified_registration_first_or_fails_with_the_name_of_the_missing_part(
+async def test_a_name_finds_the_qualified_registration_first_or_fails_with_the_missing_part(
     registry: FunctionRegistry, service: str, qualifier: str, function: str, url_or_error: str
 ) -> None:
     found = await registry.find(service, qualifier, function)
@@ -81,7 +81,7 @@ async def test_a_name_finds_the_qualified_registration_first_or_fails_with_the_n
     assert isinstance(found, Failure) or (found.headers, found.timeout_seconds) == ({"x-key": "ü"}, 60)
 
 
-async def test_a_change_is_seen_once_it_is_told(registry: FunctionRegistry, database: Database) -> None:
+async def test_an_announced_change_is_visible(registry: FunctionRegistry, database: Database) -> None:
     assert isinstance(await registry.find("shop", "", "pay"), Endpoint)
     assert isinstance(await registry.find("shop", "", "new"), Failure)
     with database.write() as connection:
@@ -92,13 +92,13 @@ async def test_a_change_is_seen_once_it_is_told(registry: FunctionRegistry, data
     assert isinstance(await registry.find("shop", "", "new"), Endpoint)
 
 
-async def test_one_look_serves_all_who_ask_at_once(registry: FunctionRegistry, looks: list[str]) -> None:
+async def test_concurrent_requests_share_one_read(registry: FunctionRegistry, looks: list[str]) -> None:
     found = await asyncio.gather(*(registry.find("shop", "", "pay") for _ in range(9)))
     assert looks == ["pay"]
     assert all(endpoint is found[0] for endpoint in found)
 
 
-async def test_what_has_not_changed_is_the_same_object(
+async def test_an_unchanged_registration_is_the_same_object(
     registry: FunctionRegistry, looks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flowserver.engine.functions.registry.CACHED_SECONDS", 0)
@@ -108,9 +108,7 @@ async def test_what_has_not_changed_is_the_same_object(
     assert looks == ["pay", "pay"]
 
 
-async def test_what_was_seen_before_a_change_is_not_remembered_after_it(
-    registry: FunctionRegistry, reader: Reader
-) -> None:
+async def test_a_read_from_before_a_change_is_not_cached_after_it(registry: FunctionRegistry, reader: Reader) -> None:
     gate = Gate()
     blocked = asyncio.create_task(reader.ask(gate))
     await gate.reached.wait()
@@ -123,7 +121,7 @@ async def test_what_was_seen_before_a_change_is_not_remembered_after_it(
     assert registry.cached("shop", "", "pay") is None
 
 
-async def test_a_look_that_fails_when_all_have_gone_is_not_told_of(
+async def test_a_failed_read_without_remaining_callers_is_not_logged(
     registry: FunctionRegistry, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -140,10 +138,10 @@ async def test_a_look_that_fails_when_all_have_gone_is_not_told_of(
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    del asking  # whose traceback keeps the look's task
+    del asking  # whose traceback keeps the read's task
     gate.open()
     await blocked
     assert await reader.ask(lambda _: "the look has been answered") == "the look has been answered"
-    await asyncio.sleep(0)  # the look's own task ends
+    await asyncio.sleep(0)  # the read's own task ends
     gc.collect()
     assert told == []

@@ -1,4 +1,4 @@
-"""Invocations that the server cannot go on with are set aside: called no more, seen, restarted, stopped."""
+"""Invocations that the server cannot continue are parked: not called any more, visible, restartable, stoppable."""
 
 import asyncio
 import secrets
@@ -24,9 +24,9 @@ from tests.support.postgres import lose_wide_values
 
 S = InvocationStatus
 LARGE = b'"%s"' % (b"x" * 20_000)
-"""A payload that is not kept in memory until its turn comes."""
+"""A payload that is not kept in memory until its turn."""
 NOT_SAVED = {"settings": '{"retries":99}', "retries": 98}
-"""The end of the next pause is an instant that no column holds: what came of the attempt can never be written."""
+"""The end of the next pause is out of range for every column, so the attempt's result can never be written."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def fail_by_a_bug(*_: Any) -> None:
 
 
 async def parked(node: Node, key: str) -> InvocationHeader:
-    """The invocation, once it is parked and this node has let go of it."""
+    """Wait until the invocation is parked and this node holds it no longer."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             await node.engine.committer.write(lambda _: None)
@@ -55,7 +55,7 @@ async def parked(node: Node, key: str) -> InvocationHeader:
 
 
 async def submit_spoilt(node: Node, functions: Functions, key: str, **values: Any) -> None:
-    """Submit an invocation whose row is spoilt before its turn comes."""
+    """Submit an invocation whose row is damaged before its turn."""
     await node.operations.functions.put(
         "shop", "pay", url=functions.url("shop/pay"), headers={}, timeout_seconds=None, concurrency_max=1
     )
@@ -66,13 +66,13 @@ async def submit_spoilt(node: Node, functions: Functions, key: str, **values: An
     first.reply({})
 
 
-async def test_one_whose_outcome_cannot_be_written_is_called_once(node: Node, functions: Functions) -> None:
+async def test_an_invocation_whose_outcome_cannot_be_written_is_called_once(node: Node, functions: Functions) -> None:
     await submit_spoilt(node, functions, "bad", **NOT_SAVED)
     (await functions.next_call("shop/pay")).fail("Broke")
     found = await parked(node, "bad")
     assert found.status == S.RUNNING
     assert row_of(node, "bad").node_id == PARKED_HOLDER
-    for _ in range(3):  # one may be between two commits: a look counts only if the one before missed it, too
+    for _ in range(3):  # a call may be between two commits: it is lost only if two looks miss it
         await node.engine.recovery.sweep()
     functions.echo("shop/pay")
     await node.engine.invocations.submit(new("good"))
@@ -80,7 +80,7 @@ async def test_one_whose_outcome_cannot_be_written_is_called_once(node: Node, fu
     assert functions.called("shop/pay") == [("first", 1), ("bad", 1), ("good", 1)]
 
 
-async def test_one_that_fails_in_our_own_code_is_called_once(
+async def test_an_invocation_that_fails_in_the_servers_own_code_is_called_once(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -99,12 +99,12 @@ async def test_one_that_fails_in_our_own_code_is_called_once(
         await node.operations.async_invocations.unpark("shop", "pay", "request-bad")
 
 
-async def test_a_restart_that_is_tried_again_is_reported_once(node: Node, functions: Functions) -> None:
+async def test_a_repeated_unpark_is_reported_once(node: Node, functions: Functions) -> None:
     await submit_spoilt(node, functions, "bad", events="nonsense")
     await parked(node, "bad")
     unpark = node.operations.async_invocations.unpark
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(node.engine.invocations, "take_over", lambda _: None)  # or it would be parked once more
+        patch.setattr(node.engine.invocations, "take_over", lambda _: None)  # or it would be parked again
         first, second = await tried_twice(
             node,
             select(invocations).where(invocations.c.invocation_key == "bad", invocations.c.node_id != PARKED_HOLDER),
@@ -113,7 +113,7 @@ async def test_a_restart_that_is_tried_again_is_reported_once(node: Node, functi
     assert (first.parked_error, type(second)) == (None, InvocationNotParked)
 
 
-async def test_one_that_cannot_be_read_waits_until_it_is_put_right(node: Node, functions: Functions) -> None:
+async def test_an_unreadable_invocation_waits_until_its_row_is_repaired(node: Node, functions: Functions) -> None:
     await submit_spoilt(node, functions, "bad", events="nonsense")
     assert "InvocationDamaged" in ((await parked(node, "bad")).parked_error or "")
     unpark = node.operations.async_invocations.unpark
@@ -145,7 +145,7 @@ async def test_a_restart_of_the_server_leaves_it_parked(
 
 
 @pytest.mark.parametrize("spoilt", [NOT_SAVED, {"events": "nonsense"}], ids=["unwritable", "unreadable"])
-async def test_a_parked_one_can_be_stopped(node: Node, functions: Functions, spoilt: dict[str, Any]) -> None:
+async def test_a_parked_invocation_can_be_stopped(node: Node, functions: Functions, spoilt: dict[str, Any]) -> None:
     await submit_spoilt(node, functions, "bad", **spoilt)
     functions.scripts["shop/pay"] = lambda call: call.fail("Broke")
     await parked(node, "bad")
@@ -154,7 +154,7 @@ async def test_a_parked_one_can_be_stopped(node: Node, functions: Functions, spo
     assert (stopped.state.status, stopped.parked_error, stopped.payload) == (S.STOPPED, None, LARGE)
 
 
-async def test_the_end_of_its_execution_ends_a_parked_one(
+async def test_the_end_of_its_execution_ends_a_parked_invocation(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flowserver.engine.invocations.runs.outcome_of_reply", fail_by_a_bug)
@@ -169,7 +169,7 @@ async def test_the_end_of_its_execution_ends_a_parked_one(
     assert row_of(node, call.key).state.status is S.STOPPED
 
 
-async def test_what_is_not_there(node: Node) -> None:
+async def test_an_invocation_that_does_not_exist(node: Node) -> None:
     with pytest.raises(InvocationNotExists):
         await node.operations.async_invocations.unpark("shop", "pay", "unknown")
 
@@ -179,7 +179,7 @@ async def test_what_is_not_there(node: Node) -> None:
 
 @pytest.fixture
 async def lone_node(postgres_url: str, clock: ManualClock) -> AsyncIterator[Node]:
-    """A node over a database whose tables may be spoilt."""
+    """A node over a database whose tables may be damaged."""
     database = FragileDatabase(postgres_url)
     migrate(database)
     async with running_node(database, clock) as node:

@@ -1,8 +1,8 @@
-"""Asynchronous invocations under any sequence of steps, stops, crashes, lost answers and nodes that come and go.
+"""Asynchronous invocations under any sequence of steps, stops, crashes, lost answers and joining or leaving nodes.
 
-Two nodes go on with what they have in hand, by what they remember of it, which may be out of date. A transaction may be
-rolled back, as by a crash before its commit, or come through without an answer, and is then tried again. A node may be
-taken for dead, with or without being so. Through all of it an invocation takes legal ways only, and in the end it ends.
+Two nodes process what they hold, from memory that may be out of date. A transaction may be rolled back, as by a crash
+before its commit, or succeed without an answer and be retried. A node may be declared dead, rightly or not. In every
+sequence an invocation makes only legal transitions, and finally ends.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ NEXT: dict[InvocationStatus, Sequence[Sequence[InvocationMessage]]] = {
     S.RETRYING: [(Dequeued(), AttemptBegan()), (AttemptBegan(),)],
     S.STOPPING: [(CallEnded(),), (AttemptSucceeded(b"{}", 5),)],
 }
-"""What a node may go on with, by the state that it believes in; the first leads to an end."""
+"""The changes that a node may make, by the state that it believes in; the first leads to an end."""
 
 
 class Crash(Exception):
@@ -74,7 +74,7 @@ class Crash(Exception):
 
 
 class InvocationMachine(RuleBasedStateMachine):
-    """Nodes with what they remember, over one database."""
+    """Nodes with their memory, over one database."""
 
     database: Database
     keys = Bundle("keys")
@@ -95,7 +95,7 @@ class InvocationMachine(RuleBasedStateMachine):
             for node in NODES:
                 register_node(connection, node, node, self.now)
 
-    # What nodes do
+    # Actions of nodes
 
     @rule(
         target=keys,
@@ -127,7 +127,7 @@ class InvocationMachine(RuleBasedStateMachine):
 
     @rule(pick=st.integers(0, 9), way=st.integers(0, 3))
     def go_on_well(self, pick: int, way: int) -> None:
-        """Most often nothing goes wrong."""
+        """Usually no fault."""
         self.go_on(pick, way, "done")
 
     def make(self, node: str, key: str, way: int, fate: str) -> None:
@@ -143,9 +143,9 @@ class InvocationMachine(RuleBasedStateMachine):
                         raise Crash
         except Crash:
             return
-        except LeaseLost:  # it learns that it was taken for dead
+        except LeaseLost:  # it learns that it was declared dead
             self.held[node].clear()
-        except InvocationChanged:  # by somebody else, or by itself before the answer was lost
+        except InvocationChanged:  # by another node, or by itself before the answer was lost
             self.load(node, [key])
         else:
             self.remember(node, change.after)
@@ -164,7 +164,7 @@ class InvocationMachine(RuleBasedStateMachine):
                     self.held[node].clear()
 
     def starts_anew(self, node: str) -> None:
-        """In truth under another name, so that nothing is in its hands."""
+        """The node continues under another id, so it holds nothing."""
         with self.database.write() as connection:
             remove_node(connection, node)
             release_all_but(connection, node, [])
@@ -182,7 +182,7 @@ class InvocationMachine(RuleBasedStateMachine):
         else:
             self.load(node, [each.invocation_key for each in taken])
 
-    # What others want
+    # Actions of others
 
     @rule(key=keys, fate=st.sampled_from(["done", "crash"]))
     def stop(self, key: str, fate: str) -> None:
@@ -196,7 +196,7 @@ class InvocationMachine(RuleBasedStateMachine):
 
     @rule(key=keys, at_once=st.booleans())
     def give_up(self, key: str, at_once: bool) -> None:
-        """A turn wants it stopped; its node may die before it has done so."""
+        """A turn requests its stop; the turn's node may die before it stops it."""
         with self.database.write() as connection:
             mark_unwanted(connection, [key])
         if at_once:
@@ -210,12 +210,12 @@ class InvocationMachine(RuleBasedStateMachine):
     def wait(self, ms: int) -> None:
         self.now += ms
 
-    # What must hold
+    # Invariants
 
     @invariant()
     def only_legal_ways_are_taken_and_none_is_taken_back(self) -> None:
         rows = self.rows()
-        assert rows.keys() >= self.seen.keys(), "what was submitted is there"
+        assert rows.keys() >= self.seen.keys(), "every submitted invocation exists"
         for key, row in rows.items():
             state, before = row.state, self.seen.get(key)
             statuses = [event.status for event in state.events]
@@ -224,9 +224,9 @@ class InvocationMachine(RuleBasedStateMachine):
             if before is not None:
                 assert state.events[: len(before.state.events)] == before.state.events
                 assert state.attempt >= before.state.attempt
-                assert not before.state.is_over or row == before, "an end is for good"
+                assert not before.state.is_over or row == before, "an ended invocation stays ended"
             reasons = [state.is_over, state.wake_at is not None, row.node_id is not None]
-            assert sum(reasons) == 1, "it has ended, pauses, or is in somebody's hands"
+            assert sum(reasons) == 1, "it has ended, pauses, or is held by a node"
         self.seen = rows
 
     @invariant()
@@ -237,7 +237,7 @@ class InvocationMachine(RuleBasedStateMachine):
         assert sorted(left) == sorted(ended)
 
     def teardown(self) -> None:
-        """All faults are over: whatever is left comes to its end."""
+        """All faults are over: every invocation left reaches its end."""
         for node in NODES:
             self.starts_anew(node)
         for _ in range(200):
@@ -252,7 +252,7 @@ class InvocationMachine(RuleBasedStateMachine):
         assert [row.state.status for row in self.seen.values() if not row.state.is_over] == []
         self.every_end_leaves_one_result()
 
-    # How it is done
+    # Implementation
 
     def rows(self) -> dict[str, InvocationRow]:
         with self.database.read() as connection:
@@ -266,7 +266,7 @@ class InvocationMachine(RuleBasedStateMachine):
             self.remember(node, found[key])
 
     def remember(self, node: str, row: InvocationRow) -> None:
-        """As long as it is in the node's hands; a call that it makes then has a number that no other had."""
+        """For as long as the node holds it. A call that it makes then has a new number."""
         key, state = row.invocation_key, row.state
         if row.node_id != node or state.is_over:
             self.held[node].pop(key, None)
@@ -275,10 +275,10 @@ class InvocationMachine(RuleBasedStateMachine):
         self.held[node][key] = row
         has_begun = state.status is S.RUNNING and (known is None or known.state.attempt < state.attempt)
         if has_begun and known is not None:
-            assert state.attempt > self.attempts.get(key, 0), "a number was used before"
+            assert state.attempt > self.attempts.get(key, 0), "an attempt number was reused"
             self.attempts[key] = state.attempt
 
 
 @pytest.mark.slow
-def test_invocations_take_legal_ways_through_any_crash(database: Database) -> None:
+def test_invocations_make_only_legal_transitions_through_any_crash(database: Database) -> None:
     walk(InvocationMachine, database, walks=40, steps=40)

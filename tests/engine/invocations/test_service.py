@@ -1,4 +1,4 @@
-"""Asynchronous invocations: their states while they happen, retries, stops, hooks, bounds, and who takes them over."""
+"""Asynchronous invocations: states, retries, stops, hooks, limits, and takeover."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ def configure(node: Node, **document: Any) -> None:
 
 
 def bound(node: Node, functions: Functions, **bounds: Any) -> None:
-    """Register the function anew."""
+    """Register the function again with changes."""
     row = function_row("shop", "pay", url=functions.url("shop/pay"), headers={}, **bounds)
     with node.database.write() as connection:
         put_function(connection, row)
@@ -85,14 +85,14 @@ async def ended(node: Node, key: str) -> InvocationRow:
 
 
 async def reached(node: Node, key: str, holds: Callable[[InvocationRow], bool]) -> InvocationRow:
-    """The invocation, once this holds for it; looks after every commit."""
+    """The invocation, once the condition holds; checked after every commit."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not holds(row := row_of(node, key)):
             await node.engine.committer.write(lambda _: None)
     return row
 
 
-async def test_every_state_can_be_seen_while_it_lasts(node: Node, functions: Functions, clock: ManualClock) -> None:
+async def test_every_state_is_visible_while_it_lasts(node: Node, functions: Functions, clock: ManualClock) -> None:
     submitted = await node.engine.invocations.submit(new("k", invocation_id="task"))
     assert (submitted.state.status, submitted.invocation_id) == (S.ENQUEUED, "task")
     call = await functions.next_call("shop/pay")
@@ -113,7 +113,7 @@ async def test_every_state_can_be_seen_while_it_lasts(node: Node, functions: Fun
     assert (row.state.result, row.state.error, row.state.retries) == (b'{"paid": true}', None, 1)
 
 
-async def test_retries_are_used_up(node: Node, functions: Functions, clock: ManualClock) -> None:
+async def test_retries_are_exhausted(node: Node, functions: Functions, clock: ManualClock) -> None:
     configure(node, maxAsyncRetryAttempts=1)
     await node.engine.invocations.submit(new("k"))
     (await functions.next_call("shop/pay")).fail("First")
@@ -124,7 +124,7 @@ async def test_retries_are_used_up(node: Node, functions: Functions, clock: Manu
     assert (row.state.status, row.state.error, row.state.attempt) == (S.FAILED, "Second", 2)
 
 
-async def test_what_waited_too_long_is_dropped(node: Node, functions: Functions, clock: ManualClock) -> None:
+async def test_an_invocation_that_waited_too_long_expires(node: Node, functions: Functions, clock: ManualClock) -> None:
     configure(node, maxAsyncEventAgeInSeconds=5)
     bound(node, functions, concurrency_max=1)
     await node.engine.invocations.submit(new("first"))
@@ -137,7 +137,7 @@ async def test_what_waited_too_long_is_dropped(node: Node, functions: Functions,
     assert len(functions.calls) == 1
 
 
-async def test_a_function_that_goes_away_meanwhile_makes_it_invalid(node: Node, functions: Functions) -> None:
+async def test_a_function_deleted_meanwhile_makes_it_invalid(node: Node, functions: Functions) -> None:
     bound(node, functions, concurrency_max=1)
     await node.engine.invocations.submit(new("first"))
     await node.engine.invocations.submit(new("second"))
@@ -152,13 +152,13 @@ async def test_a_function_that_goes_away_meanwhile_makes_it_invalid(node: Node, 
     ("changes", "error"),
     [({"service": "no"}, ServiceNotFound), ({"function": "no"}, FunctionNotFound)],
 )
-async def test_a_function_that_is_not_there(node: Node, changes: Any, error: type[FlowServerError]) -> None:
+async def test_a_function_that_does_not_exist(node: Node, changes: Any, error: type[FlowServerError]) -> None:
     with pytest.raises(error):
         await node.engine.invocations.submit(new("k", **changes))
 
 
 async def test_submitting_again(node: Node, functions: Functions) -> None:
-    """The same key is the same invocation; an id names one of a function at most."""
+    """The same key identifies the same invocation; an id is unique within a function."""
     first = await node.engine.invocations.submit(new("k", invocation_id="task"))
     again = await node.engine.invocations.submit(new("k", invocation_id="task", payload=b"other"))
     assert (again.invocation_key, again.payload) == (first.invocation_key, first.payload)
@@ -183,10 +183,10 @@ async def test_a_check_in_the_submission_s_own_transaction(node: Node) -> None:
     assert not node.database.run_read(lambda connection: find_invocations(connection, ["refused"]))
 
 
-# Stopping
+# Stops
 
 
-async def test_stopping_drops_the_call_and_tells_the_function(node: Node, functions: Functions) -> None:
+async def test_stopping_drops_the_call_and_calls_the_stop_hook(node: Node, functions: Functions) -> None:
     bound(node, functions, pre_stop_url=functions.url("hook"))
     await node.engine.invocations.submit(new("k", invocation_id="task"))
     call = await functions.next_call("shop/pay")
@@ -197,7 +197,7 @@ async def test_stopping_drops_the_call_and_tells_the_function(node: Node, functi
     assert (hook.method, hook.headers["X-Fc-Request-Id"]) == ("GET", "request-k")
     assert row_of(node, "k").state.status is S.STOPPING
     assert (await node.engine.invocations.stop("shop", "pay", "task")).state.status is S.STOPPING
-    hook.reply({}, status=404)  # which is logged, and stands in nobody's way
+    hook.reply({}, status=404)  # logged, without further effect
     row = await ended(node, "k")
     assert states(row) == ["Enqueued", "Dequeued", "Running", "Stopping", "Stopped"]
     with pytest.raises(InvalidArgument):
@@ -205,7 +205,7 @@ async def test_stopping_drops_the_call_and_tells_the_function(node: Node, functi
 
 
 @pytest.mark.parametrize("answers", ["not at all", "404"])
-async def test_a_hook_that_fails_is_logged_and_stands_in_nobody_s_way(
+async def test_a_failing_hook_is_logged_without_further_effect(
     node: Node, functions: Functions, caplog: pytest.LogCaptureFixture, answers: str
 ) -> None:
     bound(node, functions, pre_stop_url=functions.url("hook"), hook_seconds=1)
@@ -222,10 +222,10 @@ async def test_a_hook_that_fails_is_logged_and_stands_in_nobody_s_way(
     assert reason in told
 
 
-async def test_stopping_by_another_node(
+async def test_stopping_on_another_node(
     node: Node, open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:
-    """The one that has it in hand drops the call, and tells the function."""
+    """The node that holds it drops the call, and calls the stop hook."""
     async with running_node(open_database(), clock, node_id="other") as other:
         bound(node, functions, pre_stop_url=functions.url("hook"))
         await node.engine.invocations.submit(new("k", invocation_id="task"))
@@ -238,7 +238,9 @@ async def test_stopping_by_another_node(
         assert (await ended(node, "k")).state.status is S.STOPPED
 
 
-async def test_stopping_what_is_not_being_called(node: Node, functions: Functions, clock: ManualClock) -> None:
+async def test_stopping_an_invocation_that_is_not_being_called(
+    node: Node, functions: Functions, clock: ManualClock
+) -> None:
     bound(node, functions, concurrency_max=1, pre_stop_url=functions.url("hook"))
     for key in ("running", "waiting", "last"):
         await node.engine.invocations.submit(new(key, invocation_id=key))
@@ -258,12 +260,12 @@ async def test_stopping_what_is_not_being_called(node: Node, functions: Function
     assert not functions.called("hook")
 
 
-async def test_stopping_what_is_not_there(node: Node) -> None:
+async def test_stopping_an_invocation_that_does_not_exist(node: Node) -> None:
     with pytest.raises(InvocationNotExists):
         await node.engine.invocations.stop("shop", "pay", "unknown")
 
 
-async def test_those_that_a_turn_wants_stopped_are_found(node: Node, functions: Functions) -> None:
+async def test_invocations_that_a_turn_wants_stopped_are_found(node: Node, functions: Functions) -> None:
     await node.engine.invocations.submit(new("k"))
     call = await functions.next_call("shop/pay")
     with node.database.write() as connection:
@@ -316,10 +318,10 @@ async def test_steps_wait_for_the_hook_too(node: Node, functions: Functions) -> 
     assert await node.output_of("f", "good") == {"done": True}
 
 
-# Bounds
+# Limits
 
 
-async def test_no_more_calls_than_the_function_takes(node: Node, functions: Functions) -> None:
+async def test_no_more_calls_than_the_functions_limit(node: Node, functions: Functions) -> None:
     bound(node, functions, concurrency_max=2)
     step = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
     await node.create_flow("f", step)
@@ -335,7 +337,7 @@ async def test_no_more_calls_than_the_function_takes(node: Node, functions: Func
         await ended(node, str(number))
 
 
-async def test_a_full_line(node: Node, functions: Functions) -> None:
+async def test_a_full_queue(node: Node, functions: Functions) -> None:
     bound(node, functions, concurrency_max=1, waiting_max=1)
     step = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
     await node.create_flow("f", step)
@@ -352,8 +354,8 @@ async def test_a_full_line(node: Node, functions: Functions) -> None:
 
 
 @pytest.mark.parametrize("limits", [Limits(invocations_in_flight_max=4)])
-async def test_a_busy_function_keeps_no_other_waiting(node: Node, functions: Functions) -> None:
-    """Ten wait at its gate, and hold none of the node's places."""
+async def test_a_busy_function_delays_no_other(node: Node, functions: Functions) -> None:
+    """Ten wait for its slots, and hold none of the node's slots."""
     bound(node, functions, concurrency_max=1)
     await node.register(functions, "shop/ship")
     step = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
@@ -380,8 +382,8 @@ async def test_old_ones_are_deleted(node: Node, functions: Functions, clock: Man
     assert await node.engine.invocation_retention.run_once() == 1
 
 
-async def test_old_ones_go_in_portions_of_bytes(node: Node, clock: ManualClock) -> None:
-    """24 MB in all, of which one transaction may take 16."""
+async def test_old_ones_are_deleted_in_portions_of_bytes(node: Node, clock: ManualClock) -> None:
+    """24 MB in all, of which one transaction may delete 16."""
     many = [invocation_row(f"k{number:02}", payload=b"p" * 1_000_000) for number in range(24)]
     with node.database.write() as connection:
         insert_invocations(connection, many)
@@ -402,7 +404,7 @@ async def test_old_ones_go_in_portions_of_bytes(node: Node, clock: ManualClock) 
 # Crashes and several nodes
 
 
-async def test_what_a_crash_leaves_is_gone_on_with(
+async def test_invocations_continue_after_a_crash(
     node: Node, open_database: OpenDatabase, functions: Functions, clock: ManualClock
 ) -> None:
     database = open_database()
@@ -429,24 +431,24 @@ async def test_what_a_crash_leaves_is_gone_on_with(
     ]
 
 
-async def test_an_answer_that_is_lost_changes_nothing(node: Node, functions: Functions) -> None:
-    """Each commit comes through, and the database says that it did not."""
+async def test_a_lost_answer_changes_nothing(node: Node, functions: Functions) -> None:
+    """Each commit succeeds, and reports that it failed."""
     await node.engine.recovery.stop()
-    node.database.lie_about(select(invocations))
-    with suppress(OperationalError):  # unless something else was in that commit, and it was tried again at once
+    node.database.lose_answer_of(select(invocations))
+    with suppress(OperationalError):  # another change in that commit would make it a retry at once
         await node.engine.invocations.submit(new("k"))
     await node.database.failed()
     again = await node.engine.invocations.submit(new("k"))
     call = await functions.next_call("shop/pay")
     assert (again.invocation_key, call.attempt) == ("k", 1)
-    node.database.lie_about(select(invocations).where(invocations.c.status == S.SUCCEEDED))
+    node.database.lose_answer_of(select(invocations).where(invocations.c.status == S.SUCCEEDED))
     call.reply({"paid": True})
     await node.database.failed()
     row = await ended(node, "k")
     assert states(row) == ["Enqueued", "Dequeued", "Running", "Succeeded"]
 
 
-async def test_the_outcome_waits_for_a_database_that_is_away(node: Node, functions: Functions) -> None:
+async def test_the_outcome_waits_for_a_database_that_is_down(node: Node, functions: Functions) -> None:
     await node.engine.invocations.submit(new("k"))
     call = await functions.next_call("shop/pay")
     node.database.broken = True
@@ -457,8 +459,8 @@ async def test_the_outcome_waits_for_a_database_that_is_away(node: Node, functio
     assert len(functions.calls) == 1
 
 
-async def test_a_stop_that_only_the_holder_has_heard_of(node: Node, functions: Functions) -> None:
-    """Recovery has seen the wish in the rows; who made it has not come to stopping yet."""
+async def test_a_stop_that_only_the_holder_knows_of(node: Node, functions: Functions) -> None:
+    """Recovery has seen the request in the rows; the node that made it has not stopped the call yet."""
     await node.engine.recovery.stop()
     await node.engine.invocations.submit(new("k"))
     call = await functions.next_call("shop/pay")
@@ -488,7 +490,7 @@ async def test_very_many_are_stopped_a_few_at_a_time(
     assert (await ended(node, "0")).state.status is S.STOPPED
 
 
-async def test_those_that_were_stopped_make_room(node: Node, functions: Functions) -> None:
+async def test_stopped_invocations_release_their_capacity(node: Node, functions: Functions) -> None:
     bound(node, functions, concurrency_max=1, waiting_max=1)
     await node.engine.invocations.submit(new("running"))
     call = await functions.next_call("shop/pay")
@@ -500,7 +502,7 @@ async def test_those_that_were_stopped_make_room(node: Node, functions: Function
     await ended(node, "running")
 
 
-async def test_nobody_may_wait_but_a_place_is_free(node: Node, functions: Functions) -> None:
+async def test_with_no_waiting_allowed_a_free_slot_is_used(node: Node, functions: Functions) -> None:
     bound(node, functions, concurrency_max=1, waiting_max=0)
     await node.engine.invocations.submit(new("first"))
     call = await functions.next_call("shop/pay")
@@ -510,7 +512,7 @@ async def test_nobody_may_wait_but_a_place_is_free(node: Node, functions: Functi
     await ended(node, "first")
 
 
-async def test_those_who_come_together_fill_the_line(node: Node, functions: Functions) -> None:
+async def test_concurrent_submissions_fill_the_queue_exactly(node: Node, functions: Functions) -> None:
     bound(node, functions, concurrency_max=1, waiting_max=2)
     together = [node.engine.invocations.submit(new(str(number))) for number in range(9)]
     answers = await asyncio.gather(*together, return_exceptions=True)
@@ -519,7 +521,9 @@ async def test_those_who_come_together_fill_the_line(node: Node, functions: Func
         (await functions.next_call("shop/pay")).reply({})
 
 
-async def test_a_step_that_submits_again_gets_its_own_though_the_line_is_full(node: Node, functions: Functions) -> None:
+async def test_a_step_that_submits_again_gets_its_own_although_the_queue_is_full(
+    node: Node, functions: Functions
+) -> None:
     """As after a crash between the submission and the step's next turn."""
     bound(node, functions, concurrency_max=1, waiting_max=0)
     first = await node.engine.invocations.submit(new("k", execution_id="e"))
@@ -531,7 +535,7 @@ async def test_a_step_that_submits_again_gets_its_own_though_the_line_is_full(no
     (await functions.next_call("shop/pay")).reply({})
 
 
-async def test_a_lost_one_is_found_among_very_many(
+async def test_a_lost_invocation_is_found_among_very_many(
     node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flowserver.engine.invocations.recovery.HELD_PER_SWEEP", 2)
@@ -548,7 +552,7 @@ async def test_a_lost_one_is_found_among_very_many(
     held.reply({})
 
 
-async def test_settings_that_were_asked_for_before_a_change_are_not_remembered_after_it(node: Node) -> None:
+async def test_settings_read_before_a_change_are_not_cached_after_it(node: Node) -> None:
     settings, gate = node.engine.invocations.settings, Gate()
     blocked = asyncio.create_task(node.engine.reader.ask(gate))
     await gate.reached.wait()

@@ -1,8 +1,8 @@
-"""Queues under any sequence of orders, commits that fail and a clock that goes: nothing is lost, nobody shares.
+"""Queues under any sequence of operations, failing commits and a moving clock: no message is lost or shared.
 
-A model, a dictionary of messages, is told the same orders as the database. Orders come in groups, as the engine makes
-them; a transaction may be rolled back, as a crash before its commit would, and a group may be carried out again though
-its first commit had come through, as after a lost answer.
+A model, a dictionary of messages, gets the same operations as the database. Operations come in groups, as in the
+engine. A transaction may be rolled back, as by a crash before its commit, and a group may be repeated although its
+first commit succeeded, as after a lost answer.
 """
 
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ class Crash(Exception):
 
 @dataclass(frozen=True)
 class Model:
-    """A message as it should be."""
+    """The expected message."""
 
     id: str
     priority: int
@@ -89,7 +89,7 @@ class QueueMachine(RuleBasedStateMachine):
                 connection, queue_row(visibility_seconds=VISIBILITY_SECONDS, retention_seconds=RETENTION_SECONDS)
             )
 
-    # Orders
+    # Operations
 
     @rule(
         target=receipts,
@@ -113,7 +113,9 @@ class QueueMachine(RuleBasedStateMachine):
         orders = [Take("q", count, f"t{next(self.numbers)}") for count in wanted]
         answers = self.do(orders)
         self.check_taken(wanted, answers)
-        if again:  # its answer was lost, and it is done once more: those taken before come back by themselves
+        if (
+            again
+        ):  # its answer was lost, and it is repeated: messages received before become visible again by themselves
             self.check_taken(wanted, self.do(orders))
         return multiple(*((each.message_id, each.receipt) for answer in answers for each in answer))
 
@@ -127,7 +129,7 @@ class QueueMachine(RuleBasedStateMachine):
             if is_good:
                 self.model.pop(receipt[0], None)
                 self.gone.add(receipt[0])
-        if again:  # its answer was lost, and it is done once more
+        if again:  # its answer was lost, and it is repeated
             assert self.do(orders) == [first, second]
 
     @rule(target=receipts, receipt=receipts, seconds=st.sampled_from([0, 1, 60]), again=st.booleans())
@@ -158,7 +160,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(receipt=receipts)
     def crash(self, receipt: Receipt) -> None:
-        """Whatever was under way never happened."""
+        """The transaction under way is rolled back."""
         new = NewQueueMessage(message_id=f"{next(self.numbers):08}", body="b")
         orders: list[QueueWrite] = [
             Send("q", [new]),
@@ -170,7 +172,7 @@ class QueueMachine(RuleBasedStateMachine):
             apply_writes(connection, orders, self.now)
             raise Crash
 
-    # What must hold
+    # Invariants
 
     @invariant()
     def nothing_is_lost_and_nothing_comes_twice(self) -> None:
@@ -189,7 +191,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert found.ready == min(3, len(active))
         assert found.next_at == min((each.visible_at for each in hidden), default=None)
 
-    # How it is done
+    # Implementation
 
     def do(self, orders: list[QueueWrite]) -> list[Any]:
         with self.database.write() as connection:
@@ -209,7 +211,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.model[id] = replace(self.model[id], **changes)
 
     def check_taken(self, wanted: list[int], answers: list[Any]) -> None:
-        """Exactly the first of those that may be seen, each handed to one, under a receipt that no other had."""
+        """Exactly the first visible messages, each given to one receiver, under a new receipt."""
         expected = in_order([each for each in self.model.values() if each.is_active(self.now)])[: sum(wanted)]
         taken = [each for answer in answers for each in answer]
         assert [each.message_id for each in taken] == [each.id for each in expected]
@@ -225,5 +227,5 @@ class QueueMachine(RuleBasedStateMachine):
             )
 
 
-def test_queues_do_what_their_model_does(database: Database) -> None:
+def test_queues_match_their_model(database: Database) -> None:
     walk(QueueMachine, database, walks=15, steps=25)

@@ -1,4 +1,4 @@
-"""Queues that a broker keeps: what is sent there is confirmed first, and nothing of it is in the database."""
+"""Queues kept by a broker: the broker confirms each message first, and the database stores none of it."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ def send(queue="orders", more="", rest=""):
 
 
 async def submitted(node, times):
-    """The event that says so, once it has happened so many times."""
+    """The event of that type, once it has happened this many times."""
     async for event in node.operations.executions.follow("f", "e"):
         times -= event.type is EventType.TASK_SUBMITTED
         if not times:
@@ -64,7 +64,7 @@ async def node(open_database, clock, queues):
         yield running
 
 
-async def test_messages_go_to_the_broker(node, broker, clock):
+async def test_messages_are_sent_to_the_broker(node, broker, clock):
     new = [NewQueueMessage(message_id="m1", body="値"), NewQueueMessage(message_id="m2", body="b", priority=1)]
     sent = await node.engine.queues.send("orders", new)
     assert [(each.message_id, each.enqueued_at) for each in sent] == [("m1", clock.now_ms()), ("m2", clock.now_ms())]
@@ -80,14 +80,14 @@ async def test_a_message_of_the_same_id_is_sent_once(node, broker):
     assert len(await broker.messages("SHOP")) == 1
 
 
-async def test_what_the_broker_does_not_take(node):
+async def test_messages_that_the_broker_rejects(node):
     with pytest.raises(QueueNotExist):
         await node.engine.queues.send("lost", [NewQueueMessage(message_id="m1", body="a")])
     with pytest.raises(InvalidArgument, match="cannot delay"):
         await node.engine.queues.send("orders", [NewQueueMessage(message_id="m1", body="a", delay_seconds=1)])
 
 
-async def test_such_a_queue_cannot_be_used_here(node, clock):
+async def test_a_queue_at_a_broker_cannot_be_used_here(node, clock):
     queues = node.operations.queues
     calls = [
         queues.create("orders", QueueAttributes()),
@@ -103,14 +103,14 @@ async def test_such_a_queue_cannot_be_used_here(node, clock):
         node.engine.queues.send_in(connection, "orders", [], clock.now_ms())
 
 
-async def test_other_queues_are_as_ever(node, broker):
+async def test_other_queues_are_unaffected(node, broker):
     await node.operations.queues.create("bills", QueueAttributes())
     await node.operations.queues.send("bills", [OutgoingMessage(body="a")])
     assert [each.body for each in await node.operations.queues.receive("bills")] == ["a"]
     assert await broker.messages("SHOP") == []
 
 
-async def test_a_step_goes_on_once_its_message_is_there(node, broker):
+async def test_a_step_continues_once_the_broker_has_its_message(node, broker):
     await node.create_flow("f", send(more="Priority: 3"))
     await node.start("f", "e", {"n": "値"})
     output = await node.output_of("f", "e")
@@ -120,7 +120,7 @@ async def test_a_step_goes_on_once_its_message_is_there(node, broker):
     assert output.keys() == {"MessageId", "RequestId", "MessageBodyMD5"}
 
 
-async def test_a_step_waits_for_the_report_of_whoever_received_its_message(node, broker):
+async def test_a_step_waits_for_the_report_of_its_messages_receiver(node, broker):
     await node.create_flow("f", send(rest="pattern: waitForCallback"))
     await node.start("f", "e", {"n": 1})
     event = await submitted(node, times=1)
@@ -130,7 +130,7 @@ async def test_a_step_waits_for_the_report_of_whoever_received_its_message(node,
     assert await node.output_of("f", "e") == {"accepted": True}
 
 
-async def test_a_broker_that_is_away_is_tried_again_as_the_step_says(node, broker, clock):
+async def test_an_unavailable_broker_is_retried_as_the_step_says(node, broker, clock):
     broker.kill()
     policy = "retry: [{errors: [MNS.BrokerUnavailable], intervalSeconds: 60, maxAttempts: 1}]"
     await node.create_flow("f", send("brief", rest=policy))
@@ -167,14 +167,16 @@ async def test_a_retry_after_a_report_of_failure_is_a_new_message(node, broker, 
         ("orders", "DelaySeconds: 5", "MNS.InvalidArgument"),
     ],
 )
-async def test_what_cannot_be_sent_fails_the_step(node, broker, queue, more, error):
+async def test_an_undeliverable_message_fails_the_step(node, broker, queue, more, error):
     await node.create_flow("f", send(queue, more))
     await node.start("f", "e", {"n": 1})
     assert await node.error_of("f", "e") == error
     assert await broker.messages("SHOP") == []
 
 
-async def test_a_message_is_there_once_though_its_sender_dies_before_it_knows(open_database, clock, broker, queues):
+async def test_a_message_is_sent_once_though_its_sender_dies_before_the_confirmation(
+    open_database, clock, broker, queues
+):
     async with running_node(open_database(), clock, queues=queues, node_id="life-1") as node:
         await node.create_flow("f", send())
         await node.engine.queues.send("orders", [NewQueueMessage(message_id="m1", body="so that it is connected")])

@@ -1,4 +1,4 @@
-"""Queues of one node: what is sent is received, by one at a time, and whoever waits is served at once."""
+"""Queues of one node: a sent message is received by one receiver, and long polls are served at once."""
 
 import asyncio
 import threading
@@ -22,7 +22,7 @@ from tests.engine.nodes import FragileDatabase, Node, running_node
 from tests.support.clock import ManualClock
 
 LONG_SECONDS = 20.0
-"""Only a test that fails waits for so long."""
+"""Only a test that fails waits this long."""
 
 
 @pytest.fixture(autouse=True)
@@ -51,15 +51,15 @@ def poll(node: Node, count: int = 1, queue: str = "q") -> asyncio.Task[list[str]
 
 
 async def in_line(node: Node, polls: int) -> None:
-    """Return when so many wait, and have looked in vain."""
+    """Return when this many polls wait after an empty read."""
     while node.engine.queues.waiting < polls:
         await node.engine.committer.write(lambda _: None)  # they may be trying to receive at once
-    for _ in range(3):  # their look was asked for before, or at the latest while this waits for the first
+    for _ in range(3):  # their read was requested before, or at the latest while this waits for the first
         await node.engine.reader.ask(lambda _: None)
 
 
 async def asked() -> None:
-    """Whatever was begun has asked the reader what it has to ask."""
+    """Return once every poll that was begun has submitted its query."""
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -71,7 +71,7 @@ def receipt_of(message: QueueMessage) -> Receipt:
 
 @asynccontextmanager
 async def busy_writer(node: Node) -> AsyncIterator[None]:
-    """The writer is busy until the block ends, so that whatever is asked for in it waits."""
+    """Occupy the writer until the block ends, so that all requests within it wait."""
     gate = Gate()
     gated = asyncio.create_task(node.engine.committer.write(gate))
     await gate.reached.wait()
@@ -94,7 +94,7 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-async def test_what_is_sent_is_received_once_and_deleted(node: Node) -> None:
+async def test_a_sent_message_is_received_once_and_deleted(node: Node) -> None:
     await send(node, "A", "B", "C")
     first = await node.engine.queues.receive("q", 2, 0)
     assert [(message.message_id, message.body) for message in first] == [("A", "body of A"), ("B", "body of B")]
@@ -103,7 +103,7 @@ async def test_what_is_sent_is_received_once_and_deleted(node: Node) -> None:
     assert await node.engine.queues.delete("q", [*map(receipt_of, first), ("C", "bad")]) == [True, True, False]
 
 
-async def test_a_message_that_is_not_deleted_comes_back(node: Node, clock: ManualClock) -> None:
+async def test_a_message_that_is_not_deleted_becomes_visible_again(node: Node, clock: ManualClock) -> None:
     await send(node, "A")
     (first,) = await node.engine.queues.receive("q", 1, 0)
     clock.advance(ms=29_999)
@@ -129,7 +129,7 @@ async def test_visibility_can_be_prolonged_and_ended(node: Node, clock: ManualCl
     assert await receive(node) == ["A"]
 
 
-async def test_a_send_serves_whoever_waits_in_its_own_transaction(node: Node, groups: list[int]) -> None:
+async def test_a_send_serves_a_waiting_poll_in_its_own_transaction(node: Node, groups: list[int]) -> None:
     polls = [poll(node) for _ in range(3)]
     await in_line(node, 3)
     await send(node, "A", "B")
@@ -139,7 +139,7 @@ async def test_a_send_serves_whoever_waits_in_its_own_transaction(node: Node, gr
     assert await polls[2] == ["C"]
 
 
-async def test_polls_are_served_in_the_order_in_which_they_came(node: Node) -> None:
+async def test_polls_are_served_in_order_of_arrival(node: Node) -> None:
     polls = [poll(node) for _ in range(5)]
     await in_line(node, 5)
     for name in "ABCDE":
@@ -147,7 +147,7 @@ async def test_polls_are_served_in_the_order_in_which_they_came(node: Node) -> N
     assert await asyncio.gather(*polls) == [["A"], ["B"], ["C"], ["D"], ["E"]]
 
 
-async def test_a_poll_for_many_takes_what_there_is(node: Node) -> None:
+async def test_a_poll_for_many_takes_the_messages_available(node: Node) -> None:
     waiting = poll(node, 16)
     await in_line(node, 1)
     await send(node, "A", "B", "C")
@@ -161,7 +161,7 @@ async def test_a_poll_ends_empty_when_its_time_is_over(node: Node) -> None:
     assert await receive(node) == ["A"]
 
 
-async def test_a_poll_that_says_nothing_waits_as_long_as_the_queue_says(node: Node) -> None:
+async def test_a_poll_without_a_wait_time_uses_that_of_the_queue(node: Node) -> None:
     await make_queue(node, "patient", polling_seconds=20)
     waiting = asyncio.create_task(receive(node, 1, None, "patient"))
     await in_line(node, 1)
@@ -171,21 +171,21 @@ async def test_a_poll_that_says_nothing_waits_as_long_as_the_queue_says(node: No
     assert await receive(node, 1, None) == []
 
 
-async def test_a_poll_gets_what_comes_back_and_what_was_delayed(node: Node, clock: ManualClock) -> None:
+async def test_a_poll_gets_reappearing_and_delayed_messages(node: Node, clock: ManualClock) -> None:
     await send(node, "A")
     await send(node, "late", delay_seconds=10)
     assert await receive(node) == ["A"]
     polls = [poll(node), poll(node)]
     await in_line(node, 2)
     clock.advance(seconds=10)
-    node.engine.queues.scan_soon("q")  # as the line's own timer would, by a clock that goes
+    node.engine.queues.scan_soon("q")  # as the long polls' own timer does with a real clock
     assert await polls[0] == ["late"]
     clock.advance(seconds=20)
     node.engine.queues.scan_soon("q")
     assert await polls[1] == ["A"]
 
 
-async def test_a_line_wakes_by_itself_when_a_message_is_due(node: Node, clock: ManualClock) -> None:
+async def test_long_polls_wake_by_themselves_when_a_message_is_due(node: Node, clock: ManualClock) -> None:
     await send(node, "A", delay_seconds=1)
     clock.advance(ms=950)
     waiting = poll(node)
@@ -194,7 +194,7 @@ async def test_a_line_wakes_by_itself_when_a_message_is_due(node: Node, clock: M
     assert await waiting == ["A"]
 
 
-async def test_whoever_goes_away_takes_no_message_along(node: Node) -> None:
+async def test_a_cancelled_receiver_takes_no_message(node: Node) -> None:
     gone, stays = poll(node), poll(node)
     await in_line(node, 2)
     gone.cancel()
@@ -205,7 +205,7 @@ async def test_whoever_goes_away_takes_no_message_along(node: Node) -> None:
 
 
 @pytest.mark.parametrize("is_waiting", [True, False], ids=["from the line", "at once"])
-async def test_what_was_on_its_way_to_one_who_went_is_put_back(node: Node, is_waiting: bool) -> None:
+async def test_a_message_on_its_way_to_a_cancelled_receiver_is_put_back(node: Node, is_waiting: bool) -> None:
     if is_waiting:
         taking = poll(node)
         await in_line(node, 1)
@@ -221,32 +221,32 @@ async def test_what_was_on_its_way_to_one_who_went_is_put_back(node: Node, is_wa
             taking = asyncio.create_task(receive(node))
             await asyncio.sleep(0)
             taking.cancel()
-    assert await receive(node, 1, LONG_SECONDS) == ["A"], "not only after its visibility time-out"
+    assert await receive(node, 1, LONG_SECONDS) == ["A"], "before its visibility time-out"
 
 
-async def test_waiting_takes_no_thread_and_no_connection(node: Node) -> None:
+async def test_waiting_uses_no_thread_and_no_connection(node: Node) -> None:
     before = threading.active_count()
     polls = [poll(node) for _ in range(300)]
     await in_line(node, 300)
     assert threading.active_count() < before + 10, "the node's own threads may start meanwhile"
-    assert node.engine.committer.pending < 10, "what the node itself writes may wait"
+    assert node.engine.committer.pending < 10, "the node's own writes may wait"
     assert await receive(node) == [], "others are answered meanwhile"
     node.engine.queues.release()
     assert await asyncio.gather(*polls) == [[]] * 300
-    assert await receive(node, 1, LONG_SECONDS) == [], "nobody waits any longer"
+    assert await receive(node, 1, LONG_SECONDS) == [], "no poll waits any longer"
 
 
-async def test_to_find_nothing_writes_nothing(node: Node, groups: list[int]) -> None:
+async def test_an_empty_receive_writes_nothing(node: Node, groups: list[int]) -> None:
     assert await receive(node) == []
     assert await receive(node, 16, 0.01) == []
     assert groups == []
 
 
-async def test_who_asks_after_a_send_sees_it_though_others_are_just_looking(node: Node) -> None:
+async def test_a_receive_after_a_send_sees_it_though_a_shared_read_is_under_way(node: Node) -> None:
     first, second = Gate(), Gate()
 
     def look_first(connection: Connection) -> str:
-        scan_queue(connection, "q", 1, 0)  # from here on the transaction sees what there was before
+        scan_queue(connection, "q", 1, 0)  # from here on the transaction sees the earlier state
         return second(connection)
 
     async with asyncio.TaskGroup() as asking:
@@ -264,7 +264,7 @@ async def test_who_asks_after_a_send_sees_it_though_others_are_just_looking(node
     assert before.result() + after.result() == ["A"]
 
 
-async def test_what_workers_do_at_once_shares_transactions(node: Node, groups: list[int]) -> None:
+async def test_concurrent_operations_share_transactions(node: Node, groups: list[int]) -> None:
     await send(node, *(f"M{n:02}" for n in range(20)))
     held = await node.engine.queues.receive("q", 10, 0)
     groups.clear()
@@ -279,7 +279,7 @@ async def test_what_workers_do_at_once_shares_transactions(node: Node, groups: l
     assert groups == [25]
 
 
-async def test_a_queue_that_does_not_exist_is_told_of(node: Node) -> None:
+async def test_a_queue_that_does_not_exist_is_reported(node: Node) -> None:
     queues = node.engine.queues
     for asked in (
         send(node, "A", queue="none"),
@@ -292,7 +292,7 @@ async def test_a_queue_that_does_not_exist_is_told_of(node: Node) -> None:
             await asked
 
 
-async def test_who_waits_for_a_queue_that_is_deleted_hears_of_it(node: Node) -> None:
+async def test_a_poll_ends_when_its_queue_is_deleted(node: Node) -> None:
     polls = [poll(node), poll(node)]
     await in_line(node, 2)
     await send(node, "A", delay_seconds=50)
@@ -304,17 +304,19 @@ async def test_who_waits_for_a_queue_that_is_deleted_hears_of_it(node: Node) -> 
     assert (await node.operations.queues.describe("q"))[1].delayed == 0
 
 
-async def test_a_queue_that_is_gone_is_not_asked_for_messages_in_vain(node: Node, groups: list[int]) -> None:
+async def test_a_deleted_queue_is_not_polled_any_more(node: Node, groups: list[int]) -> None:
     await send(node, "A")
     assert await receive(node) == ["A"]
     await node.operations.queues.delete("q")
     for _ in range(3):
         with pytest.raises(QueueNotExist):
             await receive(node)
-    assert groups == [1, 1, 1]  # the send, the receive, and one more that did not know of the end
+    assert groups == [1, 1, 1]  # the send, the receive, and one more that did not know of the deletion
 
 
-async def test_who_asks_for_many_shares_no_transaction_with_all_others(node: Node, groups: list[int]) -> None:
+async def test_a_request_for_many_messages_does_not_share_a_transaction_with_all_others(
+    node: Node, groups: list[int]
+) -> None:
     async with busy_writer(node):
         takes = [asyncio.create_task(node.engine.queues._take("q", 16, by_caller=True)) for _ in range(100)]
         await asyncio.sleep(0)
@@ -351,7 +353,7 @@ async def test_a_message_is_part_of_another_change(node: Node) -> None:
     assert await waiting == ["A"]
 
 
-async def test_while_the_database_is_away_callers_are_told_and_nothing_is_lost(node: Node) -> None:
+async def test_while_the_database_is_down_callers_get_errors_and_nothing_is_lost(node: Node) -> None:
     await send(node, "A")
     (message,) = await node.engine.queues.receive("q", 1, 0)
     waiting = poll(node)
@@ -369,7 +371,7 @@ async def test_while_the_database_is_away_callers_are_told_and_nothing_is_lost(n
     assert await receive(node, 16) == ["B"]
 
 
-async def test_who_waits_goes_on_waiting_when_a_look_fails(node: Node) -> None:
+async def test_a_poll_continues_to_wait_when_a_read_fails(node: Node) -> None:
     waiting = poll(node)
     await in_line(node, 1)
     node.database.unreadable = True
@@ -381,8 +383,8 @@ async def test_who_waits_goes_on_waiting_when_a_look_fails(node: Node) -> None:
 
 
 async def test_a_send_whose_answer_was_lost_can_be_repeated(node: Node) -> None:
-    node.database.lie_about(select(queue_messages))
-    with suppress(OperationalError):  # unless something else was in that commit, and it was tried again at once
+    node.database.lose_answer_of(select(queue_messages))
+    with suppress(OperationalError):  # another change in that commit would make it a retry at once
         await send(node, "A")
     assert node.database.has_lied
     await send(node, "A")
@@ -409,14 +411,14 @@ class TestLimits:
     def limits(self) -> Limits:
         return Limits(queue_polls_max=2, pending_messages_max=3)
 
-    async def test_polls_past_the_bound_are_answered_at_once(self, node: Node) -> None:
+    async def test_polls_past_the_limit_are_answered_at_once(self, node: Node) -> None:
         polls = [poll(node), poll(node)]
         await in_line(node, 2)
         assert await receive(node, 1, LONG_SECONDS) == []
         await send(node, "A", "B")
         assert await asyncio.gather(*polls) == [["A"], ["B"]]
 
-    async def test_polls_past_the_bound_get_what_is_there(self, node: Node) -> None:
+    async def test_polls_past_the_limit_get_the_messages_available(self, node: Node) -> None:
         await make_queue(node, "busy")
         polls = [poll(node), poll(node)]
         await in_line(node, 2)
@@ -425,7 +427,7 @@ class TestLimits:
         for each in polls:
             each.cancel()
 
-    async def test_orders_past_the_bound_are_turned_away(self, node: Node) -> None:
+    async def test_operations_past_the_limit_are_refused(self, node: Node) -> None:
         new = [NewQueueMessage(message_id="A", body="b")]
         async with busy_writer(node):
             sends = [asyncio.create_task(node.engine.queues.send("q", new, by_caller=True)) for _ in range(5)]
@@ -433,7 +435,7 @@ class TestLimits:
         assert [type(answer) for answer in answers] == [list] * 3 + [ResourceThrottled] * 2
 
 
-async def test_another_node_serves_who_waits_there(postgres_url_nodes: tuple[Node, Node]) -> None:
+async def test_another_node_serves_the_polls_that_wait_there(postgres_url_nodes: tuple[Node, Node]) -> None:
     one, two = postgres_url_nodes
     await make_queue(one, "shared")
     waiting = poll(two, queue="shared")

@@ -1,4 +1,4 @@
-"""A schedule whose turns the test takes by hand."""
+"""Takes the turns of schedules step by step."""
 
 from collections.abc import AsyncIterator
 
@@ -29,7 +29,7 @@ class Hand:
         return await self.node.operations.schedules.create(flow, "s", change)
 
     async def turns(self, *, after_seconds: float = 0) -> None:
-        """Let so much time pass, and take every turn that is due then."""
+        """Advance the clock, and take every turn that is due then."""
         self.clock.advance(seconds=after_seconds)
         while await self.loop.handle_due() == AT_ONCE:
             pass

@@ -1,4 +1,4 @@
-"""Ticks: each starts one execution, in the transaction that moves the schedule on."""
+"""Ticks: each starts one execution, in the transaction that advances the schedule."""
 
 import pytest
 from msgspec.structs import replace
@@ -47,7 +47,7 @@ async def test_the_loop_wakes_by_itself(node: Node, clock: ManualClock) -> None:
 
 async def test_a_tick_whose_answer_was_lost_starts_once(hand: Hand) -> None:
     await hand.create(ENDS)
-    hand.node.database.lie_about(select(executions.c.execution_id))
+    hand.node.database.lose_answer_of(select(executions.c.execution_id))
     await hand.turns(after_seconds=60)
     assert hand.node.database.has_lied
     assert await hand.executions() == ["s-20260101T000100Z"]
@@ -96,11 +96,11 @@ async def test_a_buffered_tick_starts_when_the_execution_before_it_ends(hand: Ha
     assert await hand.executions() == ["s-20260101T000100Z"]
     for name in ("s-20260101T000100Z", "s-20260101T000200Z"):
         await hand.node.operations.executions.stop("f", name)
-        await hand.turns()  # at once: the end was noticed
+        await hand.turns()  # at once: the loop was notified of the end
     assert await hand.executions() == [f"s-20260101T000{minute}00Z" for minute in (1, 2, 3)]
 
 
-async def test_an_end_that_nothing_noticed_is_found_by_the_row(hand: Hand) -> None:
+async def test_an_end_without_a_notice_is_found_by_the_row(hand: Hand) -> None:
     await hand.create(NEVER_ENDS, overlap=Overlap.BUFFER_ONE)
     await hand.turns(after_seconds=60)
     await hand.turns(after_seconds=60)
@@ -111,7 +111,7 @@ async def test_an_end_that_nothing_noticed_is_found_by_the_row(hand: Hand) -> No
 
 
 @pytest.mark.parametrize("overlap", [Overlap.CANCEL_OTHER, Overlap.TERMINATE_OTHER])
-async def test_an_overlap_policy_stops_what_runs(hand: Hand, overlap: Overlap) -> None:
+async def test_an_overlap_policy_stops_the_running_execution(hand: Hand, overlap: Overlap) -> None:
     await hand.create(NEVER_ENDS, overlap=overlap)
     await hand.turns(after_seconds=60)
     await hand.turns(after_seconds=60)
@@ -133,7 +133,7 @@ async def test_a_failure_pauses_at_once(hand: Hand) -> None:
 
 
 @pytest.mark.parametrize("limits", [Limits(running_executions_max=1)])
-async def test_a_refused_start_is_tried_until_its_catch_up_window_has_passed(hand: Hand) -> None:
+async def test_a_refused_start_is_retried_within_its_catch_up_window(hand: Hand) -> None:
     await hand.node.create_flow("busy", NEVER_ENDS)
     await hand.node.start("busy", "e")
     await hand.create(ENDS)
@@ -164,7 +164,7 @@ async def test_a_refused_start_does_not_stop_the_others(hand: Hand) -> None:
     assert (memory.refusal.code, memory.started) == ("InternalServerError", 0)
 
 
-async def test_schedules_go_with_their_flow(hand: Hand) -> None:
+async def test_schedules_are_deleted_with_their_flow(hand: Hand) -> None:
     await hand.create(ENDS)
     await hand.node.operations.flows.delete("f")
     await hand.node.create_flow("f", ENDS)
@@ -198,7 +198,7 @@ async def test_an_unreadable_expression_waits_to_be_changed(hand: Hand) -> None:
     assert len(await hand.executions()) == 1
 
 
-async def test_a_thousand_that_are_due_at_once_take_three_looks(hand: Hand, clock: ManualClock) -> None:
+async def test_a_thousand_schedules_due_at_once_take_three_looks(hand: Hand, clock: ManualClock) -> None:
     """Two looks of 500 find them, the third finds nothing; each look reads its schedules in one query."""
     first = await hand.create(ENDS)
     rows = [
@@ -218,7 +218,7 @@ async def test_a_thousand_that_are_due_at_once_take_three_looks(hand: Hand, cloc
         assert connection.execute(select(func.count()).select_from(schedules).where(left)).scalar_one() == 0
 
 
-async def test_a_schedule_of_a_version_waits_until_there_is_that_version(hand: Hand) -> None:
+async def test_a_schedule_of_a_version_waits_until_that_version_exists(hand: Hand) -> None:
     await hand.create(ENDS, qualifier="prod")
     await hand.turns(after_seconds=60)
     refusal = (await hand.schedule()).memory.refusal

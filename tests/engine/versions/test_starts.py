@@ -1,4 +1,4 @@
-"""Starts of versions, on both databases: what runs, what a repeated start runs, and what an ordinary start costs."""
+"""Starts of versions, on both databases: the version that runs, repeated starts, and the cost of an ordinary start."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ WAIT = "- {type: wait, name: w, duration: 3600}"
 
 
 async def publish(node: Node, *steps: str, flow: str = "f") -> None:
-    """Publish each, from version 1 on; the flow's own definition is then another."""
+    """Publish each, from version 1 on. Afterwards the flow's own definition is a different one."""
     await node.create_flow(flow, WAIT)
     for number, each in enumerate(steps, 1):
         await node.operations.flows.update(flow, FlowChange(definition=definition(each)))
@@ -40,7 +40,7 @@ async def test_starts_are_divided_by_weight(node: Node) -> None:
     rows = await asyncio.gather(*(start(node, execution_id, "prod") for execution_id in ids))
     drawn = [row.flow_version for row in rows if row is not None]
     assert drawn == [alias.routing.choose(execution_id) for execution_id in ids]
-    assert 15 <= drawn.count(2) <= 45  # of the same ids always the same number
+    assert 15 <= drawn.count(2) <= 45  # equal ids always give the same number
     page = await node.operations.executions.list("f", ExecutionFilter(), next_token=None, limit=100)
     assert {(row.flow_alias, row.definition.count("one"), row.flow_version) for row in page.items} == {
         ("prod", 1, 1),
@@ -48,7 +48,7 @@ async def test_starts_are_divided_by_weight(node: Node) -> None:
     }
 
 
-async def test_a_repeated_start_finds_what_the_first_has_drawn(node: Node) -> None:
+async def test_a_repeated_start_finds_the_version_that_the_first_has_drawn(node: Node) -> None:
     await publish(node, WAIT, PASS % "two")
     await node.operations.aliases.create("f", "prod", [Route(1, 100)])
     first = await start(node, "id-1", "prod", "run")
@@ -77,7 +77,7 @@ async def test_a_sub_flow_runs_the_version_of_its_step(node: Node) -> None:
         assert await node.error_of(name, "e") == error
 
 
-async def test_what_does_not_exist(node: Node) -> None:
+async def test_versions_that_do_not_exist(node: Node) -> None:
     await publish(node, WAIT)
     for qualifier in ("2", "0", "01"):
         with pytest.raises(FlowVersionNotExists):
@@ -86,7 +86,7 @@ async def test_what_does_not_exist(node: Node) -> None:
         with pytest.raises(FlowAliasNotExists):
             await start(node, "id-1", qualifier)
     good, bad = await asyncio.gather(start(node, "id-2", "1"), start(node, "id-3", "9"), return_exceptions=True)
-    assert isinstance(good, ExecutionRow)  # a start that is refused spoils no other of its batch
+    assert isinstance(good, ExecutionRow)  # a refused start affects no other in its batch
     assert isinstance(bad, FlowVersionNotExists)
 
 
