@@ -15,6 +15,7 @@ from typer.exceptions import TyperException
 import flowserver
 from flowserver.base.lazy_import import load
 from flowserver.cli.choices import takes_choices
+from flowserver.cli.conversions import converted_if_needed, without_needless_conversions
 from flowserver.cli.variables import unknown_to_commands
 
 COMMANDS: Final = {
@@ -30,6 +31,8 @@ COMMANDS: Final = {
     "tasks": "flowserver.cli.remote.tasks:tasks",
     "functions": "flowserver.cli.remote.functions:functions",
     "invocations": "flowserver.cli.remote.invocations:invocations",
+    "queues": "flowserver.cli.remote.queues:queues",
+    "topics": "flowserver.cli.remote.topics:topics",
     "context": "flowserver.cli.remote.context_commands:contexts",
     "validate": "flowserver.cli.validate:validate",
     "serve": "flowserver.cli.serve:serve",
@@ -62,10 +65,10 @@ def _load_command(name: str) -> Any:
     """The command of typer's; raises KeyError."""
     loaded = _load_uncollected(COMMANDS[name])
     if isinstance(loaded, typer.Typer):
-        return typer.main.get_command(loaded)
+        return without_needless_conversions(typer.main.get_command(loaded))
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name)(loaded)
-    return typer.main.get_command(alone)
+    return without_needless_conversions(typer.main.get_command(alone))
 
 
 class _Loaded(Mapping[str, Any]):
@@ -87,6 +90,10 @@ class Commands(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands: Any = _Loaded()
+
+    def get_params(self, ctx: Any) -> Any:
+        """The options that stand before the command."""
+        return [converted_if_needed(each) for each in super().get_params(ctx)]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command of the first word; the error for another says which were probably meant."""

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 import httpx
 
 from flowserver.client import calls
+from flowserver.client import queues as queue_calls
 from flowserver.client import schedules as schedule_calls
 from flowserver.client import versions as version_calls
 from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
@@ -159,3 +160,11 @@ class AsyncClient:
     put_alias = _awaiting(version_calls.put_alias)
     update_alias = _awaiting(version_calls.update_alias)
     delete_alias = _awaiting(version_calls.delete_alias)
+    queues = _async_listing(queue_calls.queues)
+    get_queue = _awaiting(queue_calls.get_queue)
+    peek_messages = _awaiting(queue_calls.peek_messages)
+    send_message = _awaiting(queue_calls.send_message)
+    purge_queue = _awaiting(queue_calls.purge_queue)
+    topics = _async_listing(queue_calls.topics)
+    get_topic = _awaiting(queue_calls.get_topic)
+    publish_message = _awaiting(queue_calls.publish_message)

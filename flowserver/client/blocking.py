@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 import httpx
 
 from flowserver.client import calls
+from flowserver.client import queues as queue_calls
 from flowserver.client import schedules as schedule_calls
 from flowserver.client import versions as version_calls
 from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
@@ -161,3 +162,11 @@ class Client:
     put_alias = _calling(version_calls.put_alias)
     update_alias = _calling(version_calls.update_alias)
     delete_alias = _calling(version_calls.delete_alias)
+    queues = _listing(queue_calls.queues)
+    get_queue = _calling(queue_calls.get_queue)
+    peek_messages = _calling(queue_calls.peek_messages)
+    send_message = _calling(queue_calls.send_message)
+    purge_queue = _calling(queue_calls.purge_queue)
+    topics = _listing(queue_calls.topics)
+    get_topic = _calling(queue_calls.get_topic)
+    publish_message = _calling(queue_calls.publish_message)

@@ -161,6 +161,26 @@ class Alias(Result, frozen=True):
     """Objects with `version` and `weight`."""
 
 
+class Queue(Result, frozen=True):
+    """A queue. Lists show it without the number of its messages."""
+
+    name: str
+    ready: int = 0
+    """Messages that a receive gets."""
+    received: int = 0
+    """Messages that were received, and are neither deleted nor visible yet."""
+    delayed: int = 0
+    """Messages that are not visible for the first time yet."""
+
+
+class Topic(Result, frozen=True):
+    """A topic. Lists show it without its subscriptions and the number of its messages."""
+
+    name: str
+    undelivered: int = 0
+    subscriptions: list[str] = []
+
+
 class Iterations(msgspec.Struct, frozen=True):
     """The iterations of a foreach."""
 

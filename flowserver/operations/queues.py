@@ -136,6 +136,21 @@ class QueueOperations:
         await self._write(partial(_delete, name=name))
         self._engine.queues.note_sent(name, 0)  # wakes long polls on this queue, here and on other nodes
 
+    async def purge(self, name: str) -> int:
+        """Delete the messages of a queue, received and delayed ones too, and return their number. The queue stays.
+
+        Messages that are sent meanwhile may be among them.
+        """
+        _, counts = await self.describe(name)
+        rest = counts.active + counts.inactive + counts.delayed
+        purged = 0
+        while purged < rest:
+            deleted = await self._write(partial(delete_messages, queue=name, limit=DELETED_AT_ONCE))
+            if not deleted:
+                break
+            purged += deleted
+        return purged
+
     async def send(self, name: str, messages: Sequence[OutgoingMessage]) -> Sequence[QueueMessage]:
         """Send messages, all or none. Raises InvalidArgument, ResourceThrottled."""
         self._check_name(name)

@@ -51,6 +51,7 @@ def test_apply_says_what_it_does(flowserver, folder):
     refused = flowserver("apply", folder, "--prune")
     assert refused.exit_code == 2
     assert "new-one" in refused.stderr
+    assert flowserver("flows", "delete", "nothing", "--yes", "-o", "json").exit_code == 3
     assert "flow/new-one deleted" in flowserver("apply", folder, "--prune", "--yes").stdout
     assert flowserver("flows", "list", "-o", "name").stdout.split() == ["broken", "greet", "waits"]
 
@@ -183,3 +184,7 @@ def test_executions_listed_described_and_stopped(flowserver):
     assert "Stop 1 running execution" in refused.stderr
     assert flowserver("executions", "stop", "--flow", "waits", "--prefix", "w1", "--yes").stdout == f"stopped {path}\n"
     assert flowserver("executions", "stop", path).exit_code == 5
+    flowserver("start", "waits", "--name", "w2")
+    several = flowserver("executions", "stop", path, "waits/none", "waits/w2")
+    assert (several.exit_code, several.stdout) == (3, "stopped waits/w2\n")
+    assert len(several.stderr.splitlines()) == 2

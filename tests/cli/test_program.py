@@ -45,6 +45,7 @@ def test_commands_are_those_that_are_documented():
         "aliases list", "aliases create", "aliases update", "aliases delete",
         "schedules list", "schedules get", "schedules create", "schedules update",
         "schedules pause", "schedules resume", "schedules trigger", "schedules backfill", "schedules delete",
+        "queues list", "queues peek", "queues send", "queues purge", "topics list", "topics publish",
         "invocations restart", "invocations stop",
         "keys create", "keys list", "keys disable", "keys open",
         "functions list", "functions put", "functions get", "functions delete", "functions serve",
@@ -67,6 +68,8 @@ def test_every_command_has_help_with_an_example(run, names):
         ("executions",),
         ("flows",),
         ("tasks",),
+        ("queues",),
+        ("topics",),
         ("context",),
         ("schedules",),
         ("versions",),
@@ -86,3 +89,15 @@ def test_wrong_usage_is_exit_code_2(run, arguments):
     result = run(*arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith("Usage: ")
+
+
+def test_a_start_converts_texts_without_pydantic():
+    """Loading it takes as long as all else that `start` does before it talks to the server."""
+    program = (
+        "import sys, atexit; atexit.register(lambda: print(sorted({'pydantic', 'yaml', 'rich'} & sys.modules.keys())))"
+    )
+    program += "; from flowserver.cli.main import app; app()"
+    arguments = ["start", "order", "--name", "x", "--wait", "--server", "http://127.0.0.1:1"]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (4, "[]\n")
+    assert "cannot be reached" in done.stderr

@@ -76,7 +76,8 @@ def test_a_range_without_a_zone_is_of_the_schedules_zone(flowserver):
     assert run.stderr == said
     given = ("--from", "2026-01-04T02:30+09:00", "--to", "1d")
     assert flowserver("schedules", "backfill", "etl/kept", *given).stderr == ""
-    flowserver("schedules", "delete", "etl/kept", "--yes")
+    deleted = flowserver("schedules", "delete", "etl/kept", "--yes", "-o", "json")
+    assert json.loads(deleted.stdout) == {"name": "etl/kept", "change": "deleted"}
 
 
 def test_pruning_deletes_schedules_if_there_is_a_file_of_them(flowserver, tmp_path):

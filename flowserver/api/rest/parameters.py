@@ -7,6 +7,7 @@ from fastapi import Path
 from flowserver.api.rest.models.base import NAME_PATTERN
 from flowserver.base.clock import parse_instant
 from flowserver.base.errors import InvalidArgument
+from flowserver.base.names import QUEUE_NAME_CHARACTERS_MAX
 
 EXECUTION_PATTERN = r"^[A-Za-z0-9_:-]{1,165}$"
 """Executions that schedules and flows start have longer names than people may choose."""
@@ -44,6 +45,10 @@ VERSION_PATTERN = r"^[0-9]{1,9}$"
 VersionNumber = Annotated[
     str, Path(pattern=VERSION_PATTERN, description="The number of a published version.", examples=["3"])
 ]
+QUEUE_PATTERN = f"^[A-Za-z0-9][A-Za-z0-9-]{{0,{QUEUE_NAME_CHARACTERS_MAX - 1}}}$"
+
+QueueName = Annotated[str, Path(pattern=QUEUE_PATTERN, description="The queue's name.", examples=["work"])]
+TopicName = Annotated[str, Path(pattern=QUEUE_PATTERN, description="The topic's name.", examples=["orders"])]
 AliasName = Annotated[str, Path(pattern=NAME_PATTERN, description="The alias's name.", examples=["prod"])]
 
 

@@ -18,6 +18,7 @@ from flowserver.api.rest import (
     flows,
     functions,
     invocations,
+    queues,
     redrives,
     schedules,
     steps,
@@ -41,6 +42,7 @@ ROUTERS = (
     tasks.router,
     functions.router,
     invocations.router,
+    queues.router,
     definitions.router,
 )
 

@@ -12,10 +12,16 @@ from flowserver.api.rest.models.base import (
     TOKEN_PATTERN,
     RequestBody,
 )
-from flowserver.api.rest.parameters import EXECUTION_PATTERN, INVOCATION_PATTERN, SERVICE_PATTERN, VERSION_PATTERN
+from flowserver.api.rest.parameters import (
+    EXECUTION_PATTERN,
+    INVOCATION_PATTERN,
+    QUEUE_PATTERN,
+    SERVICE_PATTERN,
+    VERSION_PATTERN,
+)
 from flowserver.base.errors import FlowServerError, InvalidArgument, MissingParameter
 from flowserver.base.json_values import JsonObject
-from flowserver.base.names import NAME_RULE
+from flowserver.base.names import NAME_RULE, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.language.diagnostics import shown
 from flowserver.machine.event_paths import STEP_PATTERN
 
@@ -42,6 +48,7 @@ RULES = {
     QUALIFIER_PATTERN: "must be the number of a version, the name of an alias, or LATEST",
     VERSION_PATTERN: "must be the number of a version",
     STEP_PATTERN: "must be the name of a step, or a path such as `pack[17].label`",
+    QUEUE_PATTERN: f"must be 1-{QUEUE_NAME_CHARACTERS_MAX} letters, digits or '-', the first a letter or a digit",
     TOKEN_PATTERN: "must be letters, digits, '_', ':', '.', '/' or '-'",
 }
 """What the patterns mean, for people."""

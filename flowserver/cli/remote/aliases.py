@@ -10,7 +10,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.flows import FlowName, Limit, Yes, confirm
-from flowserver.cli.remote.output import one_line, show_list, show_one
+from flowserver.cli.remote.output import one_line, show_change, show_list, show_one
 from flowserver.cli.remote.session import Session
 from flowserver.client.results import Alias
 
@@ -86,7 +86,7 @@ def delete_alias(session: Session, flow: FlowName, alias: Name, yes: Yes = False
     """
     confirm(f"Delete the alias {alias} of {flow}?", yes)
     session.client.delete_alias(session.flow(flow), session.alias(alias))
-    typer.echo(f"deleted {alias}")
+    show_change(session, "deleted", alias)
 
 
 def _routes(given: list[str]) -> dict[int, int]:

@@ -14,7 +14,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.contexts import Contexts, Place, read_contexts, require_context, write_contexts
-from flowserver.cli.remote.output import show_names
+from flowserver.cli.remote.output import show_change, show_names
 from flowserver.cli.remote.session import Session
 from flowserver.cli.tables import aligned
 from flowserver.cli.variables import URL_VARIABLE
@@ -81,7 +81,7 @@ def set_context(session: Session, name: Name) -> None:
     if changed.server is None or host_of(changed.server) is None:
         raise CommandFailed("--server must be a URL such as https://HOST:PORT", ExitCode.USAGE)
     write_contexts(Contexts({**known.places, name: changed}, known.current or name))
-    typer.echo(f"set {name}")
+    show_change(session, "set", name)
 
 
 @contexts.command("use")
@@ -96,14 +96,14 @@ def use_context(session: Session, name: Name) -> None:
     known = read_contexts()
     require_context(known, name)
     write_contexts(replace(known, current=name))
-    typer.echo(f"using {name}, {known.places[name].server}")
+    show_change(session, "used", name, f"using {name}, {known.places[name].server}")
     if os.environ.get(URL_VARIABLE):
         session.note(f"{URL_VARIABLE} is set and goes before it: unset it, or use --context {name}")
 
 
 @contexts.command("delete")
 @remote
-def delete_context(session: Session, name: Name) -> None:  # noqa: ARG001 - every command has a session
+def delete_context(session: Session, name: Name) -> None:
     """Delete a context, with its token.
 
     \b
@@ -114,7 +114,7 @@ def delete_context(session: Session, name: Name) -> None:  # noqa: ARG001 - ever
     require_context(known, name)
     kept = {each: place for each, place in known.places.items() if each != name}
     write_contexts(Contexts(kept, None if known.current == name else known.current))
-    typer.echo(f"deleted {name}")
+    show_change(session, "deleted", name)
 
 
 def _document(known: Contexts, name: str) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """The commands `flowserver executions …`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any, Final, Literal
@@ -21,6 +21,7 @@ from flowserver.cli.remote.redriving import shown_plan
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
 from flowserver.cli.remote.times import instant_of, shown_instant, shown_span
+from flowserver.client.errors import Refused
 from flowserver.client.results import Event, Execution
 from flowserver.machine.events import EventType
 
@@ -232,8 +233,7 @@ def stop_executions(
     chosen = _chosen(session, executions, flow, _filter("running", since, until, prefix, False))
     if not executions and chosen:
         confirm(f"Stop {len(chosen)} running executions?", yes)
-    stopped = [session.client.stop(*each, error=error, cause=cause) for each in chosen]
-    _show_changed(session, stopped, "stopped")
+    _change_all(session, chosen, lambda *each: session.client.stop(*each, error=error, cause=cause), "stopped")
 
 
 @executions.command("redrive")
@@ -273,7 +273,7 @@ def redrive_executions(
         return
     if not executions and chosen:
         confirm(f"Redrive {len(chosen)} executions?", yes)
-    _show_changed(session, [session.client.redrive(*each, **wanted) for each in chosen], "redriven")
+    _change_all(session, chosen, lambda *each: session.client.redrive(*each, **wanted), "redriven")
 
 
 @executions.command("restart")
@@ -287,11 +287,14 @@ def restart_executions(session: Session, executions: ExecutionPaths) -> None:
     Example:
       flowserver executions restart order/order-4711
     """
-    restarted = [session.client.restart(*session.execution(each)) for each in executions]
-    for each in restarted:
-        if each.parked_error is not None:
-            raise CommandFailed(f"{each.path} is parked again: {each.parked_error}")
-    _show_changed(session, restarted, "restarted")
+
+    def restart(flow: str, name: str) -> Execution:
+        found = session.client.restart(flow, name)
+        if found.parked_error is not None:
+            raise CommandFailed(f"{found.path} is parked again: {found.parked_error}")
+        return found
+
+    _change_all(session, [session.execution(each) for each in executions], restart, "restarted")
 
 
 def _chosen(
@@ -326,12 +329,29 @@ def _show_plans(session: Session, plans: dict[tuple[str, str], dict[str, Any]]) 
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _show_changed(session: Session, changed: Sequence[Execution], verb: str) -> None:
-    if session.output in ("json", "yaml"):
+def _change_all(
+    session: Session, chosen: Sequence[tuple[str, str]], change: Callable[[str, str], Execution], verb: str
+) -> None:
+    """Change one after the other, and print each as soon as it is done.
+
+    What the server refuses for one of several does not keep it from the others; raises the last refusal in the end.
+    """
+    changed: list[Execution] = []
+    refusal: Refused | CommandFailed | None = None
+    for flow, name in chosen:
+        try:
+            changed.append(change(flow, name))
+        except (Refused, CommandFailed) as error:
+            if refusal is not None:
+                typer.echo(f"flowserver: {refusal}", err=True)
+            refusal = error
+        else:
+            if session.output not in ("json", "yaml"):
+                typer.echo(f"{flow}/{name}" if session.output == "name" else f"{verb} {flow}/{name}")
+    if session.output in ("json", "yaml") and (changed or refusal is None):
         show_document(session.output, [each.document for each in changed])
-        return
-    for each in changed:
-        typer.echo(each.path if session.output == "name" else f"{verb} {each.path}")
+    if refusal is not None:
+        raise refusal
 
 
 def _show_followed(session: Session, event: Event) -> None:

@@ -12,7 +12,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, end_with_diff
-from flowserver.cli.remote.output import one_line, show_list, show_one
+from flowserver.cli.remote.output import one_line, show_change, show_list, show_one
 from flowserver.cli.remote.session import Session, read_text
 from flowserver.cli.remote.times import shown_instant
 
@@ -103,7 +103,7 @@ def delete_flows(session: Session, flows: FlowNames, yes: Yes = False) -> None:
     confirm(f"Delete {', '.join(flows)}, with all executions?", yes)
     for name in flows:
         session.client.delete_flow(session.flow(name))
-        session.note(f"deleted {name}")
+    show_change(session, "deleted", flows)
 
 
 def confirm(question: str, yes: bool) -> None:

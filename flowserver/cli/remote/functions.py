@@ -14,7 +14,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.flows import Limit
-from flowserver.cli.remote.output import show_list, show_one
+from flowserver.cli.remote.output import show_change, show_list, show_one
 from flowserver.cli.remote.resources import SECRET_HEADERS
 from flowserver.cli.remote.session import Session, secret_of_file
 from flowserver.client.results import WITHOUT_SERVICE, Json
@@ -168,7 +168,7 @@ def delete_function(session: Session, name: Name) -> None:
       flowserver functions delete shop/charge
     """
     session.client.delete_function(session.about(_checked(name)))
-    typer.echo(f"deleted {name}")
+    show_change(session, "deleted", name)
 
 
 @functions.command("serve")

@@ -9,7 +9,7 @@ import typer
 from flowserver.cli.choices import takes_choices
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.flows import Limit
-from flowserver.cli.remote.output import one_line, show_list
+from flowserver.cli.remote.output import one_line, show_change, show_list
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import shown_instant
 from flowserver.client.results import Invocation
@@ -63,7 +63,7 @@ def restart_invocation(session: Session, service: Service, function: Function, i
       flowserver invocations restart shop charge report-4711
     """
     session.client.change_invocation(f"{service}/{function}", id, "restart")
-    typer.echo(f"restarted {service}/{function} {id}")
+    show_change(session, "restarted", f"{service}/{function} {id}")
 
 
 @invocations.command("stop")
@@ -76,4 +76,4 @@ def stop_invocation(session: Session, service: Service, function: Function, id: 
       flowserver invocations stop shop charge report-4711
     """
     session.client.change_invocation(f"{service}/{function}", id, "stop")
-    typer.echo(f"stopped {service}/{function} {id}")
+    show_change(session, "stopped", f"{service}/{function} {id}")

@@ -48,6 +48,21 @@ def show_one(session: Session, found: R, name: str, text: str) -> None:
             show_document(session.output, found.document)
 
 
+def show_change(session: Session, change: str, names: str | Sequence[str], said: str | None = None) -> None:
+    """Print what was done to what is named; `said` is what people see, if it is not `CHANGE NAME`.
+
+    Programs get an object with `name` and `change`, or a list of them.
+    """
+    all_names = [names] if isinstance(names, str) else names
+    if session.output == "table":
+        show_names([said] if said else [f"{change} {name}" for name in all_names])
+    elif session.output == "name":
+        show_names(all_names)
+    else:
+        done = [{"name": name, "change": change} for name in all_names]
+        show_document(session.output, done[0] if isinstance(names, str) else done)
+
+
 def one_line(text: str, characters_max: int) -> str:
     """The text without line breaks and not longer than this."""
     flat = " ".join(text.split())

@@ -14,7 +14,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.flows import Limit, Yes, confirm
-from flowserver.cli.remote.output import one_line, show_list, show_one
+from flowserver.cli.remote.output import one_line, show_change, show_list, show_one
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
 from flowserver.cli.remote.times import instant_of, names_zone, seconds_of, shown_instant
@@ -260,7 +260,7 @@ def delete_schedule(session: Session, schedule: Path, yes: Yes = False) -> None:
     """
     confirm(f"Delete the schedule {schedule}?", yes)
     session.client.delete_schedule(*_named(session, schedule))
-    typer.echo(f"deleted {schedule}")
+    show_change(session, "deleted", schedule)
 
 
 def _named(session: Session, text: str) -> tuple[str, str]:

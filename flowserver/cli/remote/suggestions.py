@@ -90,11 +90,21 @@ def _functions(session: Session) -> _Found:
     return session.asked_name, (each.path for each in session.client.functions())
 
 
+def _queues(session: Session) -> _Found:
+    return session.asked_name, (each.name for each in session.client.queues())
+
+
+def _topics(session: Session) -> _Found:
+    return session.asked_name, (each.name for each in session.client.topics())
+
+
 _NAMES: Final[dict[str, Callable[[Session], _Found]]] = {
     "FlowNotExists": _flows,
     "ExecutionNotExists": _executions,
     "ScheduleNotExists": _schedules,
     "FlowAliasNotExists": _aliases,
     "FunctionNotExists": _functions,
+    "QueueNotExist": _queues,
+    "TopicNotExist": _topics,
 }
 """For each error what was named, and the names that there are."""

@@ -10,7 +10,7 @@ from flowserver.cli.choices import takes_choices
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, end_with_diff
 from flowserver.cli.remote.flows import FlowName, Limit, Yes, confirm
-from flowserver.cli.remote.output import one_line, show_list, show_one
+from flowserver.cli.remote.output import one_line, show_change, show_list, show_one
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import shown_instant
 
@@ -114,4 +114,4 @@ def delete_version(session: Session, flow: FlowName, version: Number, yes: Yes =
     """
     confirm(f"Delete version {version} of {flow}?", yes)
     session.client.delete_version(session.flow(flow), version)
-    typer.echo(f"deleted version {version} of {flow}")
+    show_change(session, "deleted", str(version), f"deleted version {version} of {flow}")

@@ -177,7 +177,7 @@ def delete_expired(connection: Connection, now_ms: int, limit: int) -> int:
 
 
 def delete_messages(connection: Connection, queue: str, limit: int) -> int:
-    """Delete up to `limit` messages of a deleted queue; returns how many."""
+    """Delete up to `limit` messages of a queue, in any state; returns how many."""
     return _delete_some(connection, select(message.queue, message.message_id).where(message.queue == queue), limit)
 
 
