@@ -16,6 +16,17 @@ from flowserver.api.rest.models.flows import CreateFlow, Flow, FlowPage, PutFlow
 from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction
 from flowserver.api.rest.models.invocations import Invocation, InvocationPage
 from flowserver.api.rest.models.problems import Problem
+from flowserver.api.rest.models.queues import (
+    PeekedMessages,
+    PublishMessage,
+    PurgedQueue,
+    Queue,
+    QueuePage,
+    SendMessage,
+    SentMessage,
+    Topic,
+    TopicPage,
+)
 from flowserver.api.rest.models.redrives import ManyRedriven, RedriveExecution, RedriveMany, RedrivePreview
 from flowserver.api.rest.models.schedules import (
     BackfillSchedule,
@@ -53,6 +64,8 @@ MODELS = (
     *(TaskPage, TaskSuccess, TaskFailure, TaskReceipt),
     *(FunctionPage, Function, PutFunction),
     *(InvocationPage, Invocation),
+    *(QueuePage, Queue, PeekedMessages, SendMessage, SentMessage, PurgedQueue),
+    *(TopicPage, Topic, PublishMessage),
     *(ValidateDefinition, DefinitionReport, Problem),
 )
 """Everything that requests and replies can be; what these contain comes along."""
@@ -82,6 +95,7 @@ TAGS = [
     {"name": "tasks", "description": "Callbacks of steps with the pattern `waitForCallback`."},
     {"name": "functions", "description": "Where the functions that flows name are called."},
     {"name": "invocations", "description": "Asynchronous invocations that the server has parked: restarted, stopped."},
+    {"name": "queues", "description": "Queues and topics, for people who look after them."},
     {"name": "definitions", "description": "Checks without consequences."},
 ]
 

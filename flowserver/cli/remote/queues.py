@@ -62,7 +62,9 @@ def list_queues(session: Session, prefix: Prefix = None, limit: Limit = 50) -> N
 @queues.command("peek")
 @remote
 def peek_messages(session: Session, queue: QueueName, limit: Peeked = 1, base64: Base64 = False) -> None:
-    """Show the messages that would be received next, and leave them as they are.
+    """Show the messages that would be received next.
+
+    They stay as they are.
 
     \b
     Examples:

@@ -64,6 +64,8 @@ def test_its_operations() -> None:
         *("publish_flow_version", "list_flow_versions", "get_flow_version", "delete_flow_version"),
         *("list_flow_aliases", "create_flow_alias", "get_flow_alias", "put_flow_alias", "update_flow_alias"),
         "delete_flow_alias",
+        *("list_queues", "get_queue", "peek_messages", "send_message", "purge_queue"),
+        *("list_topics", "get_topic", "publish_message"),
         *("list_parked_invocations", "get_invocation", "restart_invocation", "stop_invocation"),
     }
 
