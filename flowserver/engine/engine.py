@@ -18,7 +18,6 @@ from flowserver.engine.background_loop import BackgroundLoop
 from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership
-from flowserver.engine.cluster.notices import Notice
 from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.committer import Committer
 from flowserver.engine.commit.context import BatchContext
@@ -62,6 +61,7 @@ from flowserver.machine.messages import Continue
 from flowserver.machine.state import Execution
 from flowserver.metrics import Metrics
 from flowserver.store.cluster.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
+from flowserver.store.cluster.notice_texts import Notice
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import Changes
 from flowserver.store.invocations.leases import release_all_but

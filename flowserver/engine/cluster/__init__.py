@@ -1,1 +1,1 @@
-"""Which nodes are alive, the lease of this one, and the notices that nodes send each other."""
+"""Which nodes are alive, and the lease of this one."""
