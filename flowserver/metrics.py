@@ -19,11 +19,12 @@ GAUGES: Final = {
     "flowserver_stuck_executions": "Executions that break the invariant, or that no server has set going for more than "
     "10 seconds although they are due. 0 always.",
     "flowserver_parked_executions": "Running executions that are set aside: the server could not go on with them.",
+    "flowserver_executions_waiting_for_redrive": "Running executions with failed steps that wait for a redrive.",
     "flowserver_parked_invocations": "Asynchronous invocations that are set aside, for the same reason.",
     "flowserver_running_executions": "Executions that have not ended, parked ones included.",
     "flowserver_nodes": "Server processes registered in the database.",
     "flowserver_used_bytes": "Bytes that the data takes, which retention bounds; an estimate on PostgreSQL.",
-    "flowserver_database_up": "Whether the database answers; 0 leaves out the six gauges above.",
+    "flowserver_database_up": "Whether the database answers; 0 leaves out the seven gauges above.",
     "flowserver_calls_in_flight": "Calls of functions that this process is making.",
     "flowserver_calls_waiting": "Calls of functions that wait for a slot; the limits are invocations_in_flight_max "
     "and in_flight_share_percent.",
@@ -33,7 +34,7 @@ GAUGES: Final = {
     "flowserver_deliveries_in_flight": "Messages and results that this process is just bringing to a destination.",
     "flowserver_polls_waiting": "Receives that wait in this process for a message; the limit is queue_polls_max.",
 }
-"""Metrics that each scrape measures: the first six in the database, which all servers share."""
+"""Metrics that each scrape measures: the first seven in the database, which all servers share."""
 
 COMMIT_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 BATCH_ITEMS: Final = (1, 2, 5, 10, 20, 50, 100, 200)

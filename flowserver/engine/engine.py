@@ -318,8 +318,8 @@ class Engine:
             wake_at = execution.scopes[scope_id].wake_at
             if wake_at is not None:
                 self.timers.note_due(wake_at)
-        begins = changes.is_new or changes.is_redriven
-        if begins:
+        begins = changes.is_new or changes.has_begun_again
+        if begins or changes.is_redriven:
             self.timers.note_due(execution.deadline_at)
         if not execution.is_running:
             self.metrics.ended(execution.status)

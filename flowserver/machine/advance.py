@@ -41,7 +41,7 @@ from flowserver.machine.messages import (
     TimerFired,
 )
 from flowserver.machine.progress import at_end, check_size, enter_step
-from flowserver.machine.redrive import deadline_of, resume, run_again
+from flowserver.machine.redrive import deadline_of, end_waits, resume, run_again
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.steps.choice import enter_choice, finish_option
 from flowserver.machine.steps.fanout import enter_foreach, enter_parallel, finish_branch, finish_iteration
@@ -132,7 +132,14 @@ def _begin(turn: Turn, cause: int) -> None:
 
 
 def _redrive(turn: Turn, message: Redrive) -> None:
-    """Let the execution run again; what was entered before and is not done is entered again."""
+    """Let the execution run again; what was entered before and is not done is entered again.
+
+    If it runs and steps of it wait for a redrive, let those go on.
+    """
+    if turn.execution.waiting_steps and turn.execution.is_running:
+        for scope, given in end_waits(turn, message):
+            _run(turn, scope, given)
+        return
     if turn.execution.is_running:
         turn.outcome = STALE
         return

@@ -13,7 +13,7 @@ the documents of others, and a foreach shows its whole collection to each of its
 
 
 class EventType(StrEnum):
-    """Event types of the API (version 2019-03-15), and `ExecutionRedriven`, which is this server's own."""
+    """Event types of the API (2019-03-15); `ExecutionRedriven` and `StepWaitingForRedrive` are this server's own."""
 
     EXECUTION_STARTED = "ExecutionStarted"
     EXECUTION_SUCCEEDED = "ExecutionSucceeded"
@@ -25,6 +25,7 @@ class EventType(StrEnum):
     STEP_STARTED = "StepStarted"
     STEP_SUCCEEDED = "StepSucceeded"
     STEP_FAILED = "StepFailed"
+    STEP_WAITING_FOR_REDRIVE = "StepWaitingForRedrive"
     STEP_EXITED = "StepExited"
     BRANCH_ENTERED = "BranchEntered"
     BRANCH_EXITED = "BranchExited"

@@ -4,7 +4,7 @@ Knows what all steps have in common and nothing of what a single type does.
 """
 
 from flowserver.base.json_values import DEPTH_MAX, Json, JsonObject
-from flowserver.language.graph import ForeachStep, ParallelStep, Pattern, Step, TaskStep
+from flowserver.language.graph import FailStep, ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.events import EventType
 from flowserver.machine.mappings import RUNTIME_ERROR
 from flowserver.machine.messages import Failure
@@ -121,8 +121,12 @@ def at_end(turn: Turn, scope: Scope) -> bool:
 def fail_step(turn: Turn, scope: Scope, failure: Failure) -> None:
     """The step failed and nothing handles it: its list fails, then the step that opened the list, up to the root.
 
-    Only a task's own `catch` handles failures, so this ends the execution.
+    Only a task's own `catch` handles failures, so this ends the execution, unless the flow's setting is that it waits
+    for a redrive.
     """
+    if turn.execution.waiting_steps is not None and _can_wait(turn, scope):
+        _wait_for_redrive(turn, scope, failure)
+        return
     scope.has_failed = True
     turn.execution.failed_step = path_of(turn.flow, turn.execution, scope)
     while True:
@@ -137,6 +141,23 @@ def fail_step(turn: Turn, scope: Scope, failure: Failure) -> None:
         _exit_item(turn, parent, scope)
         parent.last_event_id = scope.last_event_id
         scope = parent
+
+
+def _can_wait(turn: Turn, scope: Scope) -> bool:
+    """Whether a redrive could take up this step alone: not `fail`, and not one that has opened lists."""
+    return scope.wait is not WaitKind.JOIN and not isinstance(turn.step_of(scope), FailStep)
+
+
+def _wait_for_redrive(turn: Turn, scope: Scope, failure: Failure) -> None:
+    """Leave the step as it is, until a redrive; the first failure is what the execution shows of them."""
+    execution = turn.execution
+    turn.record_in(scope, EventType.STEP_WAITING_FOR_REDRIVE, error=failure.error, cause=failure.cause)
+    turn.begin_wait(scope, WaitKind.REDRIVE)
+    if not execution.waiting_steps:
+        execution.error, execution.cause = failure.error, failure.cause
+        execution.failed_step = path_of(turn.flow, execution, scope)
+        turn.begins_to_wait = True
+    execution.waiting_steps = (execution.waiting_steps or 0) + 1
 
 
 def exit_item(turn: Turn, parent: Scope, child: Scope) -> None:
@@ -162,7 +183,7 @@ def _cancel_opened_by(turn: Turn, failed: Scope) -> None:
     """Record the exit of every step and list that the failure cuts short, innermost first."""
     for child in _open_children(turn, failed):
         for scope, opener in _innermost_first(turn, child, failed):
-            if scope.step_input is not None:
+            if scope.step_input is not None or scope.wait is WaitKind.REDRIVE:
                 turn.record_in(scope, EventType.STEP_EXITED, local=scope.local, cancelled=True)
             _exit_item(turn, opener, scope, cancelled=True)
 

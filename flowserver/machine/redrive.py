@@ -15,11 +15,17 @@ branches and iterations of it that were open. What was not opened yet follows. A
   the definition is another one.
 
 Every wait gets a new number, so no message for the former run finds one.
+
+A flow's setting may be that its executions wait for a redrive instead of failing. Then a step whose failure nothing
+catches stays entered, and its scope waits (`WaitKind.REDRIVE`) while the others go on; the execution runs, and its
+deadline or a stop can still end it. A redrive lets all that wait go on (`end_waits`), and gives the execution all its
+time again. Steps that a redrive could not take up alone end the execution in any case: `fail`, and those that fail
+with lists open or joined.
 """
 
 from collections.abc import Callable
 
-from flowserver.base.json_values import JsonObject, json_bytes
+from flowserver.base.json_values import Json, JsonObject, json_bytes
 from flowserver.language.graph import Flow, ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Redrive, Rewind
@@ -44,14 +50,48 @@ def run_again(turn: Turn, message: Redrive) -> int:
     assert (execution.status, Status.RUNNING) in LEGAL_STATUSES
     execution.status = Status.RUNNING
     execution.stopped_at = execution.output = None
+    turn.take_as_new()
+    return _record_redriven(turn, message)
+
+
+def _record_redriven(turn: Turn, message: Redrive, **detail: Json) -> int:
+    """Count the redrive and give the execution all its time; returns the event that says so."""
+    execution = turn.execution
     execution.error = execution.cause = execution.failed_step = None
     execution.redrive_count += 1
     execution.redriven_at = turn.environment.now_ms
     execution.deadline_at = deadline_of(turn)
-    turn.take_as_new()
-    count = execution.redrive_count
-    cause = execution.next_event_id - 1
-    return turn.record(EventType.EXECUTION_REDRIVEN, "", cause, redriveCount=count, **message.detail)
+    if execution.waiting_steps is not None:
+        execution.waiting_steps = 0
+    count, cause = execution.redrive_count, execution.next_event_id - 1
+    return turn.record(EventType.EXECUTION_REDRIVEN, "", cause, redriveCount=count, **detail, **message.detail)
+
+
+def end_waits(turn: Turn, message: Redrive) -> list[tuple[Scope, JsonObject]]:
+    """Go on with the steps of a running execution that wait for a redrive; the others are left alone.
+
+    Calls are made as a redrive of an ended execution makes them; every other step is left and entered anew. Returns the
+    scope whose step is to be entered with a given input, and that input.
+    """
+    waiting = [scope for scope in turn.execution.scopes.values() if scope.wait is WaitKind.REDRIVE]
+    _record_redriven(turn, message, waitingSteps=len(waiting))
+    turn.steps_left -= len(waiting)
+    given: list[tuple[Scope, JsonObject]] = []
+    for scope in waiting:
+        step = turn.step_of(scope)
+        if scope.step_input is not None and isinstance(step, TaskStep) and _is_called_again(scope, step, message):
+            scope.retries = {}
+            enter_task(turn, scope, step)
+        else:
+            turn.record_in(scope, EventType.STEP_EXITED, local=scope.local, redriven=True)
+            scope.step_input = None
+            turn.hold(scope, json_bytes(scope.local))
+            if message.input_of == scope.scope_id:
+                turn.change_wait(scope, WaitKind.READY, None)
+                given.append((scope, message.input))
+            else:
+                turn.make_ready(scope)
+    return given
 
 
 def resume(turn: Turn, message: Redrive, cause: int) -> list[tuple[Scope, JsonObject]]:

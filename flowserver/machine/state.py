@@ -44,6 +44,9 @@ class WaitKind(StrEnum):
     """The end of the execution that a `sync` sub-flow step started; `wake_at` as for TASK."""
     JOIN = "join"
     """The scopes it opened (branches, iterations, a choice's steps)."""
+    REDRIVE = "redrive"
+    """A redrive of the execution: its step has failed, and the flow's setting is to wait. The execution's deadline, or
+    a stop, ends this wait, too."""
     DONE = "done"
     """Nothing any more: it has failed, and this turn ends the execution. No turn leaves such a scope."""
 
@@ -135,6 +138,8 @@ class Execution:
     redrive_count: int = 0
     redriven_at: int | None = None
     """When it was redriven last; its time limit counts from then."""
+    waiting_steps: int | None = None
+    """How many of its steps have failed and wait for a redrive; None if a failure ends it instead."""
     scopes: dict[int, Scope] = field(default_factory=dict)
     kept_bytes: int = field(default=0, compare=False)
     """What `document_bytes` was when it ended without success: what a redrive would read."""

@@ -64,20 +64,30 @@ class Transition(NamedTuple):
 
 
 _W = WaitKind
-_AFTER_ATTEMPT: Final = (_W.READY, _W.TIMER, _W.DONE)
-"""The step is done, or a `catch` took its failure; or the next attempt follows after a pause; or the step failed."""
+_AFTER_ATTEMPT: Final = (_W.READY, _W.TIMER, _W.REDRIVE, _W.DONE)
+"""The step is done, or a `catch` took its failure; or the next attempt follows after a pause; or the step failed, and
+waits for a redrive or ends the execution."""
 
 TRANSITIONS: Final = (
     Transition(None, None, (_W.READY,), "a step opens the list"),
     Transition(
-        _W.READY, None, (_W.READY, _W.TIMER, _W.TASK, _W.JOIN, _W.DONE, None), "the next step, or the list's end"
+        _W.READY,
+        None,
+        (_W.READY, _W.TIMER, _W.TASK, _W.JOIN, _W.REDRIVE, _W.DONE, None),
+        "the next step, or the list's end",
     ),
     Transition(_W.JOIN, None, (_W.READY, _W.DONE), "the last list that the step opened is done, or one failed"),
     Transition(_W.DONE, None, (None,), "the execution ends"),
     Transition(
+        _W.REDRIVE,
+        None,
+        (_W.READY, _W.TASK, _W.TIMER, _W.REDRIVE),
+        "a redrive makes the call, or enters the step, again",
+    ),
+    Transition(
         _W.TIMER,
         TimerFired,
-        (_W.READY, _W.TASK, _W.TIMER, _W.DONE),
+        (_W.READY, _W.TASK, _W.TIMER, _W.REDRIVE, _W.DONE),
         "the wait step is over, or the next attempt begins",
     ),
     Transition(_W.TIMER, TaskReported, (_W.TIMER,), "refused, not stale: no attempt can take it during a pause"),

@@ -79,6 +79,7 @@ class Turn:
     the turn is in neither); `joined`, the scopes whose finished items were taken, and after that `finished`, the items
     that were added, by scope id; `outcome`; `more` says that it has left ready scopes for another turn; `wanted`, the
     scopes whose finished items that turn needs in memory; `kept`, what an execution that has ended keeps for a redrive;
+    `begins_to_wait` says that a step waits for a redrive, as the only one;
     `sizes` is what has been measured.
     """
 
@@ -97,6 +98,7 @@ class Turn:
         self.taken: dict[int, Taken] = {}
         self.outcome = APPLIED
         self.more = False
+        self.begins_to_wait = False
         self.steps_left = environment.limits.turn_steps_max
         self.sizes = execution.sizes or Sizes()
         self.ready: deque[int] = deque()
@@ -346,6 +348,8 @@ class Turn:
         assert (execution.status, status) in LEGAL_STATUSES
         execution.status = status
         execution.stopped_at = self.environment.now_ms
+        if execution.waiting_steps is not None:
+            execution.waiting_steps = 0
         execution.output = output
         if failure is not None:
             execution.error, execution.cause = failure.error, failure.cause

@@ -20,6 +20,7 @@ from flowserver.operations.preconditions import UNCONDITIONAL, Precondition
 from flowserver.operations.texts import check_no_nul
 from flowserver.store.flows import (
     FlowRow,
+    OnRetriesExhausted,
     count_flows,
     definition_id_of,
     delete_flow,
@@ -57,6 +58,7 @@ class FlowChange:
     external_storage_location: str | None = None
     environment: str | None = None
     kept: Kept | None = None
+    on_retries_exhausted: OnRetriesExhausted | None = None
 
 
 class Deployed(NamedTuple):
@@ -88,6 +90,7 @@ class FlowOperations:
         environment: str = "",
         resource_group_id: str = "",
         retention_days: int | None = None,
+        on_retries_exhausted: OnRetriesExhausted = "fail",
         strict: bool = False,
     ) -> Deployed:
         """Create a flow; with `strict`, warnings refuse the definition.
@@ -117,6 +120,7 @@ class FlowOperations:
             created_at=now,
             modified_at=now,
             retention_days=retention_days,
+            on_retries_exhausted=on_retries_exhausted,
         )
         await self._engine.committer.write(lambda connection: self._insert(connection, flow), by_caller=True)
         return Deployed(flow, True, warnings)
@@ -159,6 +163,7 @@ class FlowOperations:
         *,
         description: str | None = None,
         kept: Kept | None = None,
+        on_retries_exhausted: OnRetriesExhausted | None = None,
         precondition: Precondition = UNCONDITIONAL,
         strict: bool = False,
     ) -> Deployed:
@@ -166,7 +171,9 @@ class FlowOperations:
 
         For an existing flow, None leaves a field as it is.
         """
-        change = FlowChange(definition=definition, description=description, kept=kept)
+        change = FlowChange(
+            definition=definition, description=description, kept=kept, on_retries_exhausted=on_retries_exhausted
+        )
         try:
             return await self.update(name, change, precondition=precondition, strict=strict)
         except FlowNotExists:
@@ -174,7 +181,12 @@ class FlowOperations:
         try:
             days = None if kept is None else kept.days
             return await self.create(
-                name, definition, description=description or "", retention_days=days, strict=strict
+                name,
+                definition,
+                description=description or "",
+                retention_days=days,
+                on_retries_exhausted=on_retries_exhausted or "fail",
+                strict=strict,
             )
         except FlowAlreadyExists:  # a concurrent request created it first
             return await self.update(name, change, precondition=precondition, strict=strict)
@@ -274,6 +286,7 @@ def _update(
         "role_arn": change.role_arn,
         "external_storage_location": change.external_storage_location,
         "environment": change.environment,
+        "on_retries_exhausted": change.on_retries_exhausted,
     }
     texts = {field: value for field, value in given.items() if value is not None}
     changed = replace(flow, modified_at=now_ms, **texts)  # type: ignore[arg-type]

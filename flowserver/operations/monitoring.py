@@ -7,7 +7,7 @@ from flowserver.engine.engine import Engine
 from flowserver.operations.cached_read import CachedRead
 from flowserver.operations.stuck_executions import Overdue
 from flowserver.store.cluster.nodes import count_nodes
-from flowserver.store.executions.reading import count_parked, count_running
+from flowserver.store.executions.reading import count_parked, count_running, count_waiting_for_redrive
 from flowserver.store.integrity.space import used_bytes
 from flowserver.store.invocations.parked import count_parked_invocations
 from flowserver.store.keys import Admission, read_admission, try_write
@@ -27,6 +27,7 @@ class Census:
 
     stuck: int
     parked: int
+    waiting_for_redrive: int
     parked_invocations: int
     running: int
     nodes: int
@@ -74,6 +75,7 @@ class MonitoringOperations:
             gauges |= {
                 "flowserver_stuck_executions": census.stuck,
                 "flowserver_parked_executions": census.parked,
+                "flowserver_executions_waiting_for_redrive": census.waiting_for_redrive,
                 "flowserver_parked_invocations": census.parked_invocations,
                 "flowserver_running_executions": census.running,
                 "flowserver_nodes": census.nodes,
@@ -104,6 +106,7 @@ class MonitoringOperations:
             return Census(
                 stuck=len(self._overdue.stuck_executions(connection, self._engine.clock.now_ms())),
                 parked=count_parked(connection),
+                waiting_for_redrive=count_waiting_for_redrive(connection),
                 parked_invocations=count_parked_invocations(connection),
                 running=count_running(connection),
                 nodes=count_nodes(connection),

@@ -56,6 +56,7 @@ def etag_of(flow: FlowRow) -> str:
         flow.external_storage_location,
         flow.environment,
         flow.retention_days,
+        *([] if flow.on_retries_exhausted == "fail" else [flow.on_retries_exhausted]),
     ]
     return _digest(fields)
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from flowserver.base.json_values import JsonObject, json_bytes, load_stored_json
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.items import RedriveRequest
-from flowserver.engine.commit.redriving import why_not, why_not_kept
+from flowserver.engine.commit.redriving import why_not, why_not_kept, why_not_waiting
 from flowserver.language.diagnostics import DefinitionRejected
 from flowserver.language.graph import Flow, Pattern, TaskStep
 from flowserver.language.parser import parse_stored
@@ -22,11 +22,11 @@ from flowserver.machine.events import EventType
 from flowserver.machine.fitting import fit
 from flowserver.machine.messages import Redrive, Rewind
 from flowserver.machine.redrive import calls_again
-from flowserver.machine.state import Execution, Scope
+from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.store.executions.history import list_events, scan_history
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of
-from flowserver.store.executions.loading import StoredExecution, read_header
+from flowserver.store.executions.loading import StoredExecution, load_scopes, read_header
 from flowserver.store.flows import FlowRow, load_definition
 from flowserver.store.versions.versions import find_version
 
@@ -34,6 +34,11 @@ SHOWN_MAX: Final = 100
 """Steps that a plan names in each of its lists; it counts them all."""
 
 Why = Literal["failed", "aborted", "asked"]
+
+_STOP_FIRST: Final = (
+    "it runs and waits for a redrive of the steps that failed, with the definition that it has; to go back to a step, "
+    "or to change to another definition, stop it and then redrive it"
+)
 
 _ENTERED = (EventType.STEP_ENTERED, EventType.BRANCH_ENTERED, EventType.ITERATION_ENTERED)
 _EXITED = (EventType.STEP_EXITED, EventType.BRANCH_EXITED, EventType.ITERATION_EXITED)
@@ -92,14 +97,27 @@ def plan_redrive(
     plan = RedrivePlan(execution_id, Redrive(), request, is_repeated=token is not None and token == wish.client_token)
     if not request.definition_id:
         plan.reasons.append(f"version {wish.definition} of flow {flow.name} does not exist")
-    reason = "it is running" if stored.execution.is_running else why_not(stored, limits)
-    reason = reason or load_kept(connection, stored) or why_not_kept(stored.execution, limits)
+    reason = _load(connection, stored, limits)
     if reason is not None:
         plan.reasons.append(reason)
     if plan.reasons:
         return plan
     _Planning(connection, stored, wish, plan, limits).run(counts_kept=counts_kept)
     return plan
+
+
+def _load(connection: Connection, stored: StoredExecution, limits: Limits) -> str | None:
+    """Add the scopes that a redrive goes on with to the execution; or the reason why it cannot be redriven."""
+    execution = stored.execution
+    if not execution.is_running:
+        return why_not(stored, limits) or load_kept(connection, stored) or why_not_kept(execution, limits)
+    if stored.parked_error is not None:
+        return "it is parked"
+    if not execution.waiting_steps:
+        return "it is running"
+    broken = {} if stored.unreadable is None else {execution.execution_id: stored.unreadable}
+    load_scopes(connection, [stored], broken)
+    return broken.get(execution.execution_id) or why_not_waiting(execution, limits)
 
 
 def _request(connection: Connection, stored: StoredExecution, flow: FlowRow, wish: RedriveWish) -> RedriveRequest:
@@ -115,6 +133,7 @@ def _request(connection: Connection, stored: StoredExecution, flow: FlowRow, wis
         definition_id=definition_id,
         last_event_id=stored.execution.next_event_id - 1,
         client_token=wish.client_token or str(uuid4()),
+        redrive_count=stored.execution.redrive_count,
         is_same=wish.definition == "same",
         version=version,
     )
@@ -141,7 +160,10 @@ class _Planning:
         old, new = flows[0], flows[1]
         until = self._execution.next_event_id
         rewind = None
-        if self._wish.from_step is not None:
+        if self._execution.is_running:
+            if self._wish.from_step is not None or self._plan.request.definition_id != self._stored.definition_id:
+                self._plan.reasons.append(_STOP_FIRST)
+        elif self._wish.from_step is not None:
             rewind, until = self._rewind(new, self._wish.from_step)
         elif old is not new:
             self._plan.reasons += fit(old, new, self._execution)
@@ -210,12 +232,14 @@ class _Planning:
             targets = [target]
         else:
             found = [(scope, path) for scope, path in open_steps(flow, self._execution) if path]
+            if self._execution.is_running:
+                found = [(scope, path) for scope, path in found if scope.wait is WaitKind.REDRIVE]
             plan.again_count = len(found)
-            plan.failed_count = sum(scope.has_failed for scope, _ in found)
-            found.sort(key=lambda each: not each[0].has_failed)
-            plan.again = [Again(path, "failed" if scope.has_failed else "aborted") for scope, path in found[:SHOWN_MAX]]
+            plan.failed_count = sum(_why(scope) == "failed" for scope, _ in found)
+            found.sort(key=lambda each: _why(each[0]) != "failed")
+            plan.again = [Again(path, _why(scope)) for scope, path in found[:SHOWN_MAX]]
             targets = [scope for scope, _ in found]
-            targets = [scope for scope in targets if scope.has_failed] or targets
+            targets = [scope for scope in targets if _why(scope) == "failed"] or targets
         given = None if wish.input is None else self._target_of_input(flow, targets)
         detail: JsonObject = {} if wish.from_step is None else {"from": wish.from_step}
         if plan.request.definition_id != self._stored.definition_id:
@@ -246,3 +270,7 @@ class _Planning:
             self._plan.reasons.append(reason)
             return None
         return targets[0].scope_id
+
+
+def _why(scope: Scope) -> Why:
+    return "failed" if scope.has_failed or scope.wait is WaitKind.REDRIVE else "aborted"

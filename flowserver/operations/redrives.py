@@ -82,7 +82,7 @@ class RedriveOperations:
         What was redriven runs and is found no more, so a request may be repeated. Raises FlowNotExists,
         InvalidArgument; ResourceThrottled if not one more execution may run.
         """
-        if wanted.status in (Status.RUNNING, Status.SUCCEEDED):
+        if wanted.status in (Status.RUNNING, Status.SUCCEEDED) and not wanted.waiting_for_redrive:
             raise InvalidArgument(f"executions with the status {wanted.status} cannot be redriven")
         size = check_limit(limit, self._engine.limits.executions_page_max)
         begin = None if next_token is None else cursor_of(next_token)
@@ -92,7 +92,8 @@ class RedriveOperations:
         redriven: list[str] = []
         refused: list[RefusedRedrive] = []
         for row in page.rows:
-            if row.status in (Status.RUNNING, Status.SUCCEEDED) or (error is not None and row.error != error):
+            is_redriven = row.waiting_steps if row.status is Status.RUNNING else row.status is not Status.SUCCEEDED
+            if not is_redriven or (error is not None and row.error != error):
                 continue
             try:
                 await self.redrive(flow_name, row.name, wish)

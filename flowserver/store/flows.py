@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Select, Text, bindparam, func, insert, literal_column, select, update
 from sqlalchemy.exc import IntegrityError
@@ -14,6 +14,8 @@ from flowserver.store.sql.page_bytes import read_page
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import legible
 from flowserver.store.sql.upserts import insert_of
+
+OnRetriesExhausted = Literal["fail", "waitForRedrive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,8 @@ class FlowRow:
     modified_at: int
     retention_days: int | None = None
     """How long ended executions are kept; 0 for ever, None for the server's setting."""
+    on_retries_exhausted: OnRetriesExhausted = "fail"
+    """Whether an execution whose step fails, and nothing catches it, fails or waits for a redrive."""
 
 
 def _live(*, documents: bool = True) -> Select[Any]:
@@ -129,7 +133,9 @@ def update_flow(connection: Connection, flow: FlowRow) -> bool:
     statement = (
         update(flows)
         .where(flows.c.flow_id == flow.flow_id, flows.c.deleted_at.is_(None))
-        .values({name: getattr(flow, name) for name in (*texts, "modified_at", "retention_days")})
+        .values(
+            {name: getattr(flow, name) for name in (*texts, "modified_at", "retention_days", "on_retries_exhausted")}
+        )
     )
     if connection.execute(statement).rowcount == 0:
         return False

@@ -34,6 +34,7 @@ REFUSED = (
     "- {type: task, name: t, resourceArn: 'acs:mns:::/queues/jobs/messages', "
     "serviceParams: {MessageBody: $, Priority: $}%s}\n"
 )
+BROKEN = "- {type: wait, name: b, duration: $.none}\n"
 END = "- {type: pass, name: end}\n"
 RETRY = ", retry: [{errors: [FnF.ALL], maxAttempts: 2, intervalSeconds: 1}]"
 CATCH = ", catch: [{errors: [FnF.ALL], goto: end}]"
@@ -49,6 +50,7 @@ BEGINNINGS: dict[WaitKind, tuple[str, tuple[Callable[[World], object], ...]]] = 
     W.CHILD: (SUB, (lambda world: world.reply(SUBMITTED),)),
     W.JOIN: (LISTS % WAIT + "%s", ()),
     W.READY: (END + "- {type: pass, name: more}\n%s", ()),
+    W.REDRIVE: (TASK.replace("9%s", "9"), (lambda world: world.reply(FAILURE),)),
 }
 """By wait kind a flow, and what happens until its own list waits so."""
 
@@ -56,15 +58,17 @@ BEGINNINGS: dict[WaitKind, tuple[str, tuple[Callable[[World], object], ...]]] = 
 def in_wait(kind: WaitKind, attributes: str = "") -> World:
     steps, happenings = BEGINNINGS[kind]
     limits = Limits(turn_steps_max=1) if kind is W.READY else None
-    world = started(steps % (attributes if "name: t," in steps else "") + END.replace("end", "last"), limits)
+    attributes = attributes if "name: t," in steps else ""
+    steps = steps % attributes if "%s" in steps else steps
+    world = started(steps + END.replace("end", "last"), limits, waits_for_redrive=kind is W.REDRIVE)
     for happening in happenings:
         happening(world)
     assert world.scope.wait is kind
     return world
 
 
-def started(steps: str, limits: Limits | None = None) -> World:
-    world = World(flow(steps + END if CATCH in steps else steps), limits=limits)
+def started(steps: str, limits: Limits | None = None, *, waits_for_redrive: bool = False) -> World:
+    world = World(flow(steps + END if CATCH in steps else steps), limits=limits, waits_for_redrive=waits_for_redrive)
     world.start()
     return world
 
@@ -162,10 +166,10 @@ def _table() -> Iterator[Way]:
 def test_every_way_of_the_table_can_be_taken_and_no_other_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scopes begin and end besides: each is opened READY, and removed when its list is done or the execution ends."""
     recorder = Recorder(monkeypatch)
-    attempts = product((W.TASK, W.TOKEN, W.CHILD), (RETRY, CATCH, ""), (SUCCESS, FAILURE), range(4))
-    for kind, attributes, result, number in attempts:
+    attempts = product((W.TASK, W.TOKEN, W.CHILD), (RETRY, CATCH, ""), (SUCCESS, FAILURE), range(4), (False, True))
+    for kind, attributes, result, number, waits in attempts:
         steps, happenings = BEGINNINGS[kind]
-        world = started(steps % attributes)
+        world = started(steps % attributes, waits_for_redrive=waits)
         for happening in happenings:
             happening(world)
             recorder._changes.clear()
@@ -179,18 +183,27 @@ def test_every_way_of_the_table_can_be_taken_and_no_other_is(monkeypatch: pytest
         recorder.tell(world, TaskReplied(1, 1, FAILURE))
         world.now_ms += 10_000
         recorder.tell(world, messages_for(world.scope)[number])
-    for attributes in (RETRY + CATCH, RETRY):
-        world = started(REFUSED % attributes)
+    for attributes, waits in product((RETRY + CATCH, RETRY), (False, True)):
+        world = started(REFUSED % attributes, waits_for_redrive=waits)
         for _ in range(2):
             world.now_ms += 10_000
             recorder.tell(world, TimerFired(1, world.scope.wait_id))
+        recorder.note_own_changes()
+        if waits and world.execution.is_running:
+            world.redrive()
     for steps in (END, "- " + WAIT, "- " + FAIL, LISTS % FAIL, LISTS % WAIT):
         world = started(steps)
         while world.execution.is_running:
             scope = min(world.execution.scopes.values(), key=lambda scope: scope.wake_at or 10**15)
             world.now_ms = scope.wake_at or 0
             recorder.tell(world, TimerFired(scope.scope_id, scope.wait_id))
-    recorder.note_own_changes()
+    for steps in (TASK % "", ASK % "", REFUSED % "", BROKEN):
+        world = started(steps, waits_for_redrive=True)
+        if world.scope.wait is W.TASK:
+            world.reply(FAILURE)
+            recorder._changes.clear()
+        world.redrive()
+        recorder.note_own_changes()
     assert recorder.ways == set(_table())
 
 

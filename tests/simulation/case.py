@@ -15,6 +15,7 @@ from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.machine.mappings import MissingSource
+from flowserver.store.flows import OnRetriesExhausted
 from tests.simulation.functions import KEYS, SUB, Functions
 from tests.simulation.generator import Generator
 from tests.simulation.reference import Ambiguous, Expected, Reference, Settings
@@ -51,6 +52,10 @@ class Plan:
             started_time=format_instant(NOW_MS),
             token="." * TOKEN_CHARACTERS,
         )
+
+    def on_failure(self, flow_name: str) -> OnRetriesExhausted:
+        """Whether executions of the flow wait for a redrive when they fail. The sub-flow's tell what calls it."""
+        return "waitForRedrive" if flow_name[-1] in "147" else "fail"
 
     def text(self, flow_name: str) -> str:
         """A definition as YAML, for a failure report."""

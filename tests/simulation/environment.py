@@ -88,10 +88,10 @@ class Environment:
         self.requests.append(Request(lambda: Parcel(Envelope(execution_id, Stop("Enough")))))
 
     def redrive(self, run: Run) -> None:
-        """A client redrives an execution that has ended, once."""
+        """A client redrives an execution that has ended, or waits for a redrive, once."""
         execution_id, number = run.execution.execution_id, run.execution.redrive_count + 1
         definition_id = definition_id_of(run.case.flow_name, dump_json(run.case.definition))
-        redrive = RedriveRequest(definition_id, len(run.events), f"{execution_id}.{number}")
+        redrive = RedriveRequest(definition_id, len(run.events), f"{execution_id}.{number}", number - 1)
         envelope = Envelope(execution_id, Redrive(), redrive=redrive)
 
         def make() -> Parcel | None:

@@ -20,6 +20,7 @@ WAITS = {
     EventType.TASK_TIMED_OUT: {WaitKind.TIMER},
     EventType.TASK_SUBMIT_FAILED: {WaitKind.TIMER},
     EventType.STEP_STARTED: {WaitKind.TIMER, WaitKind.JOIN},
+    EventType.STEP_WAITING_FOR_REDRIVE: {WaitKind.REDRIVE},
     EventType.BRANCH_ENTERED: {WaitKind.JOIN},
     EventType.BRANCH_EXITED: {WaitKind.JOIN},
     EventType.ITERATION_ENTERED: {WaitKind.JOIN},
@@ -35,7 +36,9 @@ def check_history(execution: Execution, events: Sequence[Event]) -> None:
     assert execution.next_event_id == len(events) + 1
     assert execution.started_at == events[0].time_ms
     check_header(execution, events[-1])
-    under_way = [scope for scope in execution.scopes.values() if scope.step_input is not None]
+    under_way = [
+        scope for scope in execution.scopes.values() if scope.step_input is not None or scope.wait is WaitKind.REDRIVE
+    ]
     entered = {scope.entered_event_id for scope in under_way}
     if execution.is_running:
         assert _open_steps(history, entered) == entered, "steps under way and open steps differ"
@@ -74,7 +77,7 @@ def _check_step(scope: Scope, events: Sequence[Event]) -> None:
     retry = _detail(last).get("retry")
     if retry is not None:
         assert scope.wake_at == last.time_ms + round(retry["pauseSeconds"] * 1000)
-    if scope.wait is not WaitKind.JOIN:
+    if scope.wait not in (WaitKind.JOIN, WaitKind.REDRIVE):
         assert sum(scope.retries.values()) == _retries(scope, events)
 
 
@@ -83,9 +86,9 @@ def _first_two(scope: Scope) -> tuple[int, int]:
 
 
 def _retries(scope: Scope, events: Sequence[Event]) -> int:
-    """The number of failed attempts between the step's entry and the scope's last event."""
+    """The number of failed attempts between the step's entry, or its last redrive, and the scope's last event."""
     count, number = 0, scope.last_event_id
-    while events[number - 1].type is not EventType.STEP_STARTED:
+    while events[number - 1].type not in (EventType.STEP_STARTED, EventType.STEP_WAITING_FOR_REDRIVE):
         event = events[number - 1]
         count += event.type in (EventType.TASK_FAILED, EventType.TASK_TIMED_OUT, EventType.TASK_SUBMIT_FAILED)
         number = event.schedule_event_id
@@ -95,6 +98,9 @@ def _retries(scope: Scope, events: Sequence[Event]) -> int:
 def _check_between_steps(scope: Scope, events: Sequence[Event], *, is_redriven: bool) -> None:
     """A list between two steps: at its start, after a step, or where a redrive resumes it."""
     last = events[scope.last_event_id - 1]
+    if scope.wait is WaitKind.REDRIVE:
+        assert last.type is EventType.STEP_WAITING_FOR_REDRIVE, f"{scope} after {last}"
+        return
     assert scope.wait is WaitKind.READY, f"{scope} waits outside a step"
     if last.type is EventType.STEP_EXITED:
         assert _detail(last)["local"] == scope.local

@@ -43,6 +43,7 @@ def test_injected_faults_change_no_result() -> None:
     assert min(summary.ends["Succeeded"], summary.ends["Failed"], cut_short) > 0
     for count in (
         "redriven",
+        "waited for a redrive",
         "crash before",
         "crash after",
         "error, but durable",

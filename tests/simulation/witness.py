@@ -102,9 +102,12 @@ class Witness:
         self.interruptible: list[Run] = []
         """Executions that will be interrupted, unless they end first."""
         self.attempts: dict[WaitKey, Attempt] = {}
+        self.waiting: list[Run] = []
+        """Executions of which steps have waited for a redrive."""
         self.redrivable: list[Run] = []
         """Executions that have ended without success. Some may be running again."""
         self.running = 0
+        self.compares = True
         self.commits = 0
         self.turns = 0
         self.node_id = ""
@@ -166,6 +169,9 @@ class Witness:
         events = [whole(event) for event in changes.events]
         run.history.add(events)
         run.events += events
+        if changes.is_redriven:
+            self._forget_retries(run, events)
+        self._check_wait_for_redrive(run)
         assert execution.next_event_id == len(run.history.open)
         run.counters = check_counters(execution, run.counters)
         check_document_bytes(execution)
@@ -179,10 +185,32 @@ class Witness:
     def _redriven(self, run: Run) -> None:
         """The execution runs again: its retries count from zero, and messages reach it again."""
         assert run.execution.status is not Status.SUCCEEDED
-        self.running += 1
         run.redrives += 1
-        run.waits.clear()
-        run.is_silenced = False
+        if not run.execution.is_running:
+            self.running += 1
+            run.waits.clear()
+            run.is_silenced = False
+
+    def _forget_retries(self, run: Run, events: Sequence[Event]) -> None:
+        """The retries of steps that waited for the redrive count from zero; those of others go on."""
+        redriven = max(each.event_id for each in events if each.type is EventType.EXECUTION_REDRIVEN)
+        for event in reversed(run.events[: redriven - 1]):
+            if event.type is EventType.EXECUTION_REDRIVEN:
+                break
+            entered = run.history.open[event.event_id]
+            if event.type is EventType.STEP_WAITING_FOR_REDRIVE and entered is not None:
+                run.waits.pop(f"{run.execution.execution_id}-{entered.entered.event_id}", None)
+
+    def _check_wait_for_redrive(self, run: Run) -> None:
+        """What the execution shows while steps of it wait is what would have ended it."""
+        execution = run.execution
+        if not execution.is_running or not execution.waiting_steps:
+            return
+        if execution.error is not None and self.compares:  # it is not loaded again
+            causes = {cause for error, cause in run.expected.problems if error == execution.error}
+            assert causes & {None, execution.cause}, f"it waits, and was expected to end with {run.expected.problems}"
+        if run not in self.waiting:
+            self.waiting.append(run)
 
     def _check_commands(self, run: Run, changes: Changes) -> None:
         """Calls are ordered only for current waits, and dropped only for waits that are over."""

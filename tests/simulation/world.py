@@ -25,7 +25,7 @@ from flowserver.language.graph import Flow
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import DeadlineReached
 from flowserver.store.executions.loading import load_executions
-from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
+from flowserver.store.flows import FlowRow, OnRetriesExhausted, definition_id_of, insert_flow
 from tests.simulation import leases
 from tests.simulation.case import NOW_MS, Plan, make_cases
 from tests.simulation.disk import Disk
@@ -36,7 +36,7 @@ from tests.simulation.node import Node, Parcel, Tokens
 from tests.simulation.schedules import Schedules
 from tests.simulation.strays import Strays, is_old_report, is_redrive, may_come_twice, old_reports_apart
 from tests.simulation.timeline import Timeline
-from tests.simulation.witness import Violation, Witness
+from tests.simulation.witness import REDRIVES_MAX, Run, Violation, Witness
 from tests.support.clock import ManualClock
 
 BUSY = 250
@@ -84,6 +84,7 @@ class World:
         self._cases = list(make_cases(plan, fault_rates.interruption, share))
         self._tokens = Tokens(b"the simulation's key")
         self.witness = Witness(disk, self._random, fault_rates.deep_check)
+        self.witness.compares = compares
         self._environment = Environment(self.witness, self.clock, plan.limits, self._tokens, self._random, fault_rates)
         self._strays = Strays(self.witness, self.clock, self._random, fault_rates)
         self._timeline = Timeline(disk, self.clock, self.witness, self._random)
@@ -111,7 +112,7 @@ class World:
         self.disk.witness = self.witness.committed
         with self.disk.read() as connection:
             for name, definition in self.plan.definitions.items():
-                assert insert_flow(connection, _flow_row(name, dump_json(definition)))
+                assert insert_flow(connection, _flow_row(name, dump_json(definition), self.plan.on_failure(name)))
         self._schedules = Schedules(self.plan, self.disk, self.witness, self._random)
         self._nodes = [self._new_node(), self._new_node()]
         for case in self._cases:
@@ -340,7 +341,11 @@ class World:
             return
         for run in self.witness.all:
             if run.execution.is_running and not run.is_silenced:
-                raise Violation("it is stuck", run)
+                if not run.execution.waiting_steps:
+                    raise Violation("it is stuck", run)
+                self._end_wait(run)
+        if self._environment.requests:
+            return
         self._timeline.advance_to_deadline(self._nodes)
 
     def _recover_losses(self) -> None:
@@ -364,12 +369,25 @@ class World:
                     self._environment.stop(run.execution.execution_id)
 
     def _redrive(self) -> None:
-        """Now and then redrive an execution that has ended without success."""
+        """Now and then redrive an execution that has ended without success, or waits for a redrive."""
+        waiting = self.witness.waiting
+        if waiting and self._chance(self._fault_rates.redrive):
+            self._end_wait(waiting.pop(self._random.randrange(len(waiting))))
         ended = self.witness.redrivable
         if ended and self._chance(self._fault_rates.redrive):
             run = ended.pop(self._random.randrange(len(ended)))
             if not run.execution.is_running:
                 self._environment.redrive(run)
+
+    def _end_wait(self, run: Run) -> None:
+        """Redrive an execution that waits for it, or stop it after so many tries: most fail again in the same way."""
+        if not run.execution.is_running or not run.execution.waiting_steps:
+            return
+        self.counts["waited for a redrive"] += 1
+        if run.redrives < REDRIVES_MAX:
+            self._environment.redrive(run)
+        else:
+            self._environment.stop(run.execution.execution_id)
 
     def _is_over(self) -> bool:
         if self.witness.running or self._environment.requests or any(node.inbox for node in self._nodes):
@@ -390,9 +408,9 @@ class World:
 
 
 @lru_cache(maxsize=16)
-def _flow_row(name: str, definition: str) -> FlowRow:
+def _flow_row(name: str, definition: str, on_failure: OnRetriesExhausted) -> FlowRow:
     return FlowRow(
         flow_id=name, name=name, description="", type="FDL", role_arn="", execution_mode="Standard",
         external_storage_location="", environment="", definition_id=definition_id_of(name, definition),
-        definition=definition, created_at=NOW_MS, modified_at=NOW_MS,
+        definition=definition, created_at=NOW_MS, modified_at=NOW_MS, on_retries_exhausted=on_failure,
     )  # fmt: skip

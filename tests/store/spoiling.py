@@ -32,6 +32,7 @@ def keep_one_of_each(database: Database) -> None:
         keep(connection, "task", scope(1, WaitKind.TASK, **WAITING))
         keep(connection, "token", scope(1, WaitKind.TOKEN, wake_at=5, **WAITING))
         keep(connection, "ready", scope(1, WaitKind.READY))
+        keep(connection, "waits-for-redrive", scope(1, WaitKind.REDRIVE, wait_id=1), waiting_steps=1)
         keep(connection, "waits-for-child", scope(1, WaitKind.CHILD, **WAITING))
         keep(connection, child, scope(1, WaitKind.READY), callback_token="token")
         fan_out = scope(1, next_item=2, open_items=1, **WAITING)
@@ -79,6 +80,14 @@ VIOLATIONS: list[tuple[str, str, int | None, Callable[[Connection], Any]]] = [
     ("wait", "timer", 1, lambda c: c.execute(of_scope("timer", 1, step_input=None))),
     ("wait", "timer", 1, lambda c: c.execute(of_scope("timer", 1, child_execution_id="x"))),
     ("wait", "waits-for-child", 1, lambda c: c.execute(of_scope("waits-for-child", 1, child_execution_id=None))),
+    ("wait", "waits-for-redrive", 1, lambda c: c.execute(of_scope("waits-for-redrive", 1, wait_id=0))),
+    ("wait", "waits-for-redrive", 1, lambda c: c.execute(change(executions, "waits-for-redrive", waiting_steps=0))),
+    (
+        "redrive",
+        "waits-for-redrive",
+        None,
+        lambda c: c.execute(change(executions, "waits-for-redrive", waiting_steps=2)),
+    ),
     ("counters", "token", 1, lambda c: c.execute(change(executions, "token", next_wait_id=1))),
     ("counters", "token", 1, lambda c: c.execute(change(executions, "token", next_scope_id=1))),
     ("counters", "token", 1, lambda c: c.execute(change(executions, "token", next_event_id=1))),

@@ -26,7 +26,7 @@ EXITED = {
 }
 ENDS = {EventType(f"Execution{status}"): status for status in Status if status is not Status.RUNNING}
 TIMED = {WaitKind.TIMER, WaitKind.TASK, WaitKind.TOKEN, WaitKind.CHILD}
-NUMBERED = {*TIMED, WaitKind.JOIN}
+NUMBERED = {*TIMED, WaitKind.JOIN, WaitKind.REDRIVE}
 
 Row = dict[str, Any]
 
@@ -59,7 +59,8 @@ class History:
         """Follow entering and exiting along the chain of causes: each exit must close what was entered last."""
         before = self.open[event.schedule_event_id]
         if event.type is EventType.EXECUTION_REDRIVEN:
-            self.still_open.clear()  # what is not done is entered again
+            if '"waitingSteps"' not in event.detail:
+                self.still_open.clear()  # what is not done is entered again
             return None
         if event.type in ENTERED:
             self.still_open[event.event_id] = event
@@ -180,6 +181,8 @@ def check_counters(execution: Execution, before: tuple[int, int, int]) -> tuple[
     assert len(set(waits)) == len(waits), "two scopes wait under one id"
     assert all(wait_id < execution.next_wait_id for wait_id in waits)
     assert all(scope_id < execution.next_scope_id for scope_id in execution.scopes)
+    waiting = sum(scope.wait is WaitKind.REDRIVE for scope in execution.scopes.values())
+    assert waiting == (execution.waiting_steps or 0), "the count of steps that wait for a redrive is wrong"
     return counters
 
 
@@ -234,7 +237,8 @@ def check_wait(execution: Execution, scope: Scope) -> None:
     assert scope.wait is not WaitKind.JOIN or scope.option is not None or scope.open_items == len(children)
     assert (scope.wake_at is None) or scope.wait in TIMED
     assert scope.wait is not WaitKind.TIMER or scope.wake_at is not None
-    assert scope.wait not in NUMBERED or (scope.step_input is not None and scope.wait_id > 0)
+    assert scope.wait not in NUMBERED or scope.wait_id > 0
+    assert scope.wait not in NUMBERED or scope.step_input is not None or scope.wait is WaitKind.REDRIVE
     assert scope.wait is not WaitKind.DONE, "what is over is kept"
     if scope.wait is WaitKind.READY:
         assert scope.step_input is None

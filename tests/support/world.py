@@ -88,9 +88,11 @@ class World:
         limits: Limits | None = None,
         missing_source: MissingSource = "null",
         callback_token: str | None = None,
+        waits_for_redrive: bool = False,
     ) -> None:
         self.flow = flow
         self.execution = Execution("id1", "conf", "exec1", input or {}, 0, 0, callback_token=callback_token)
+        self.execution.waiting_steps = 0 if waits_for_redrive else None
         self.now_ms = NOW_MS
         self.limits = limits or Limits()
         self.events: list[Event] = []
@@ -163,9 +165,10 @@ class World:
         return self.go_on()
 
     def redrive(self, message: Redrive | None = None) -> Turn:
-        """Let the execution go on with what it has kept."""
-        self._due.clear()
-        self._watch.redrive(self.execution)
+        """Let the execution go on with what it has kept, or with the steps that wait for a redrive."""
+        if not self.execution.is_running:
+            self._due.clear()
+            self._watch.redrive(self.execution)
         return self.tell(message or Redrive())
 
     def go_on(self, turns: int | None = None) -> Execution:

@@ -124,6 +124,7 @@ def _filter(query: ExecutionQuery) -> ExecutionFilter:
         started_to=instant_of("startedTo", query.started_to),
         name_prefix=query.name_prefix,
         parked=query.parked,
+        waiting_for_redrive=query.waiting_for_redrive,
     )
 
 

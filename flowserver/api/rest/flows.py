@@ -66,6 +66,7 @@ async def create_flow(request: Request, operations: Ops, query: Annotated[NewFlo
         wanted.definition,
         description=wanted.description,
         retention_days=wanted.retention_days,
+        on_retries_exhausted=wanted.on_retries_exhausted,
         strict=query.strict,
     )
     return _answer(deployed, {"Location": f"/v1/flows/{deployed.flow.name}"})
@@ -105,7 +106,7 @@ async def put_flow(
 ) -> Response:
     """Give a flow this definition, whether it exists or not: for deployments, since it can be repeated.
 
-    The body is JSON or a bare definition. Without a description or `retentionDays` an existing flow keeps its own.
+    The body is JSON or a bare definition. What the body leaves out, an existing flow keeps as it is.
     Executions that run keep the definition that they were started with.
 
     With `If-Match` only the flow that you have read is replaced, and with `If-None-Match: *` none is.
@@ -116,6 +117,7 @@ async def put_flow(
         wanted.definition,
         description=wanted.description,
         kept=wanted.kept,
+        on_retries_exhausted=wanted.on_retries_exhausted,
         precondition=read_precondition(if_match, if_none_match),
         strict=query.strict,
     )
@@ -137,9 +139,15 @@ async def update_flow(
     if_match: IfMatch = None,
 ) -> Response:
     """Change what the body names and leave the rest. Executions that run keep their definition."""
-    wanted = FlowChange(definition=change.definition, description=change.description, kept=change.kept)
+    wanted = FlowChange(
+        definition=change.definition,
+        description=change.description,
+        kept=change.kept,
+        on_retries_exhausted=change.on_retries_exhausted,
+    )
     if wanted == FlowChange():
-        raise InvalidArgument("there is nothing to change: give `definition`, `description` or `retentionDays`")
+        fields = "`definition`, `description`, `retentionDays` or `onRetriesExhausted`"
+        raise InvalidArgument(f"there is nothing to change: give {fields}")
     precondition = read_precondition(if_match, None)
     return _answer(await operations.flows.update(flow, wanted, precondition=precondition, strict=query.strict))
 

@@ -42,7 +42,7 @@ async def redrive_execution(
     operations: Ops,
     redrive: Annotated[RedriveExecution, Depends(json_body(RedriveExecution))],
 ) -> Response:
-    """Let an execution that failed, was stopped or timed out go on where it ended.
+    """Let an execution that failed, was stopped or timed out go on where it ended, or a step that waits for it.
 
     What succeeded is kept. The step that failed and those that were aborted run again: also single branches and
     iterations. The time limit counts from now, and the history goes on with `ExecutionRedriven`. With `dryRun` nothing
@@ -69,7 +69,8 @@ async def redrive_executions(
     found again, so a request that got no answer may be repeated.
     """
     wanted = ExecutionFilter(
-        status=redrive.status,
+        status=None if redrive.waiting_for_redrive else redrive.status,
+        waiting_for_redrive=redrive.waiting_for_redrive,
         started_from=instant_of("startedFrom", redrive.started_from),
         started_to=instant_of("startedTo", redrive.started_to),
         name_prefix=redrive.name_prefix,

@@ -232,12 +232,15 @@ class Batch:
         if stored.execution.execution_id in self._changes and not stored.execution.is_running:
             return Receipt(ReceiptKind.NOT_NOW)  # it has ended in this very batch, and what it keeps is not saved yet
         definitions, limits = self._context.definitions, self._context.limits
+        was_running = stored.execution.is_running
         execute_plain(self._connection, "SAVEPOINT redrive")
         try:
             refused = prepare_redrive(self._connection, definitions, stored, message, request, limits)
             receipt = refused or self._advance(stored, message)
             if refused is None:
-                self._changes[stored.execution.execution_id].is_redriven = True
+                changes = self._changes[stored.execution.execution_id]
+                changes.is_redriven = True
+                changes.has_begun_again |= not was_running
         except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, and the savepoint with it
             raise
         except Exception as error:  # it stays ended, with all that it has kept

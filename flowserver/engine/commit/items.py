@@ -71,6 +71,8 @@ class RedriveRequest(msgspec.Struct, frozen=True):
     """The last event of the history that the message was made for."""
     client_token: str
     """The caller's, or one of this request alone: a second try after a commit finds it."""
+    redrive_count: int | None = None
+    """How often a running execution, whose history grows meanwhile, had been redriven when the message was made."""
     is_same: bool = True
     """Whether the execution keeps its definition."""
     version: int | None = None
@@ -111,6 +113,7 @@ class NewExecution(msgspec.Struct, frozen=True):
             started_at=0,
             deadline_at=0,
             callback_token=self.callback_token,
+            waiting_steps=0 if flow.on_retries_exhausted == "waitForRedrive" else None,
         )
         stored = StoredExecution(execution, flow.flow_id, flow.definition_id, 0, self.input_text)
         if resolved is not None:

@@ -11,7 +11,7 @@ from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.items import Receipt, ReceiptKind, RedriveRequest
 from flowserver.machine.fitting import fit
 from flowserver.machine.messages import Message, Redrive
-from flowserver.machine.state import Execution, Status
+from flowserver.machine.state import Execution, Status, WaitKind
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept, version_of
 from flowserver.store.executions.loading import StoredExecution, load_finished
 from flowserver.store.executions.retention import HIDDEN
@@ -47,6 +47,14 @@ def why_not_kept(execution: Execution, limits: Limits) -> str | None:
     return None
 
 
+def why_not_waiting(execution: Execution, limits: Limits) -> str | None:
+    """Why a running execution cannot be redriven, some of whose steps wait for that; None if it can."""
+    needed = EVENTS_PER_SCOPE * ((execution.waiting_steps or 0) + 1)
+    if execution.next_event_id + needed >= limits.events_max:
+        return f"its history has no room: {execution.next_event_id - 1} events of events_max, {limits.events_max}"
+    return None
+
+
 def prepare_redrive(
     connection: Connection,
     definitions: DefinitionCache,
@@ -62,7 +70,7 @@ def prepare_redrive(
     if token in (stored.redrive_token, redrive_token_of(connection, execution.execution_id)):
         return Receipt(ReceiptKind.REPEATED)
     if execution.is_running:
-        return Receipt(ReceiptKind.RUNNING)
+        return _prepare_waiting(connection, stored, message, request, limits)
     reason = why_not(stored, limits)
     if reason is not None:
         return Receipt(ReceiptKind.REFUSED, reason=reason)
@@ -85,6 +93,29 @@ def prepare_redrive(
         stored.flow_version, stored.flow_alias = version_of(connection, execution.execution_id)
     stored.redrive_token = token
     stored.parked_error = None
+    return None
+
+
+def _prepare_waiting(
+    connection: Connection, stored: StoredExecution, message: Redrive, request: RedriveRequest, limits: Limits
+) -> Receipt | None:
+    """The receipt of a redrive of a running execution that is refused; None if steps of it wait for one.
+
+    Its other steps go on meanwhile, so its history may have grown since the plan was made.
+    """
+    execution = stored.execution
+    if not execution.waiting_steps:
+        return Receipt(ReceiptKind.RUNNING)
+    reason = why_not_waiting(execution, limits)
+    if reason is not None:
+        return Receipt(ReceiptKind.REFUSED, reason=reason)
+    target = None if message.input_of is None else execution.scopes.get(message.input_of)
+    is_other = message.input_of is not None and (target is None or target.wait is not WaitKind.REDRIVE)
+    is_other |= request.definition_id != stored.definition_id or message.rewind is not None
+    if is_other or request.redrive_count != execution.redrive_count:
+        return Receipt(ReceiptKind.NOT_NOW)
+    stored.flow_version, stored.flow_alias = version_of(connection, execution.execution_id)
+    stored.redrive_token = request.client_token
     return None
 
 

@@ -49,6 +49,7 @@ class End:
             error=self.error,
             cause=self.cause,
             failed_step=self.failed_step,
+            waiting_steps=0 if row.waiting_steps is not None else None,
         )
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, literal_column, select
+from sqlalchemy import Connection, bindparam, case, delete, insert, select
 
 from flowserver.base.json_values import dump_json, text_bytes
 from flowserver.machine.keeping import Kept
-from flowserver.machine.state import Execution, Scope
+from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.store.executions.loading import StoredExecution, stored_document
 from flowserver.store.schema.tables import (
     execution_documents,
@@ -106,7 +106,7 @@ def kept_row(execution: Execution, scope: Scope) -> dict[str, Any]:
         "open_items": scope.open_items,
         "local": dump_json(scope.local),
         "step_input": None if scope.step_input is None else dump_json(scope.step_input),
-        "has_failed": int(scope.has_failed),
+        "has_failed": int(scope.has_failed or scope.wait is WaitKind.REDRIVE),
     }
 
 
@@ -171,6 +171,7 @@ def redriven_columns(stored: StoredExecution) -> dict[str, Any]:
         "parked_error": None,
         "flow_version": stored.flow_version,
         "flow_alias": stored.flow_alias,
+        "waiting_steps": execution.waiting_steps,
     }
 
 
@@ -192,7 +193,7 @@ _COPIED = [column.name for column in kept_scopes.c if column.name != "has_failed
 _ITEM = [column.name for column in kept_items.c]
 _COPY_SCOPES = insert(kept_scopes).from_select(
     [*_COPIED, "has_failed"],
-    select(*(scopes.c[name] for name in _COPIED), literal_column("0")).where(
+    select(*(scopes.c[name] for name in _COPIED), case((scopes.c.wait == WaitKind.REDRIVE, 1), else_=0)).where(
         among(scopes.c.execution_id, bindparam("ids"))
     ),
 )

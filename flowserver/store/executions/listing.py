@@ -1,9 +1,9 @@
 """Lists of executions, page by page. The time for a page does not grow with the number of executions of the flow.
 
 Newest first; executions with the same start by name. A page is read from the index `(flow_id, status, started_at DESC,
-name)` with one search per status, or from the index of parked executions. Two filters have no index in this order: a
-prefix that many names share, and "not parked". With these a page reads at most SCANNED_MAX executions of a status; it
-may then end early, with a cursor for the next page.
+name)` with one search per status, or from the index of parked executions, or of those that wait for a redrive. Two
+filters have no index in this order: a prefix that many names share, and "not parked". With these a page reads at most
+SCANNED_MAX executions of a status; it may then end early, with a cursor for the next page.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, or_,
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.state import Status
 from flowserver.store.executions.reading import ExecutionRow, as_shown, readable
-from flowserver.store.schema.tables import PARKED, executions
+from flowserver.store.schema.tables import PARKED, WAITING_FOR_REDRIVE, executions
 from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
 from flowserver.store.sql.unreadable import is_text, rows_with_texts
 
@@ -40,6 +40,8 @@ class ExecutionFilter:
     started_to: int | None = None
     name_prefix: str | None = None
     parked: bool | None = None
+    waiting_for_redrive: bool = False
+    """Only those of which steps have failed and wait for a redrive."""
 
 
 class PageCursor(NamedTuple):
@@ -107,14 +109,18 @@ def _searches(connection: Connection, flow_id: str, wanted: ExecutionFilter) -> 
     """Searches that together find every execution of the list, each exactly once."""
     unparked = [or_(header.parked_error.is_(None), header.stopped_at.is_not(None))] if wanted.parked is False else []
     parked = [PARKED] if wanted.parked else []
+    waiting = [WAITING_FOR_REDRIVE] if wanted.waiting_for_redrive else []
     status = [] if wanted.status is None else [header.status == str(wanted.status)]
     prefix = wanted.name_prefix
     if prefix is not None and _are_few(connection, named := _named(flow_id, prefix)):
-        return [_Search([header.execution_id.in_(named), *status, *parked, *unparked])]
+        return [_Search([header.execution_id.in_(named), *status, *parked, *unparked, *waiting])]
     # Not LIKE, which ignores case on SQLite, and not a range, for which a planner would choose an index by name.
     named_so = [] if prefix is None else [func.substr(header.name, 1, len(prefix)) == prefix]
+    running = wanted.status in (None, Status.RUNNING)
+    if wanted.waiting_for_redrive:
+        kind: list[Condition] = [*named_so, *parked, *unparked]
+        return [_Search([header.flow_id == flow_id, WAITING_FOR_REDRIVE], kind)] if running else []
     if wanted.parked:
-        running = wanted.status in (None, Status.RUNNING)
         return [_Search([header.flow_id == flow_id, PARKED], named_so)] if running else []
     searches = [
         # Only running executions can be parked; checking the others would read all their rows.

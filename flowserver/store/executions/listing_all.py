@@ -1,8 +1,9 @@
 """Lists of the executions of all flows, page by page, newest first; with the same start by id.
 
-A page is read from the index `(started_at DESC, execution_id)`; of executions that ended without success, from the
-partial index that has only these. Conditions without an index are checked on at most SCANNED_MAX executions a page; it
-may then end early, with a cursor for the next page. So the time for a page does not grow with the table.
+A page is read from the index `(started_at DESC, execution_id)`; of executions that ended without success, or that wait
+for a redrive, from the partial index that has only these. Conditions without an index are checked on at most
+SCANNED_MAX executions a page; it may then end early, with a cursor for the next page. So the time for a page does not
+grow with the table.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, or_,
 from flowserver.machine.state import Status
 from flowserver.store.executions.listing import ExecutionFilter
 from flowserver.store.executions.reading import ExecutionRow, as_shown, readable
-from flowserver.store.schema.tables import PARKED, UNSUCCESSFUL, executions, flows
+from flowserver.store.schema.tables import PARKED, UNSUCCESSFUL, WAITING_FOR_REDRIVE, executions, flows
 from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
 from flowserver.store.sql.unreadable import rows_with_texts
 
@@ -69,6 +70,8 @@ def _conditions(wanted: ExecutionFilter) -> tuple[list[TextClause], list[ColumnE
         checked.append(header.status == str(wanted.status))
         if wanted.status not in (Status.RUNNING, Status.SUCCEEDED):
             found_by.append(UNSUCCESSFUL)
+    if wanted.waiting_for_redrive:
+        found_by.append(WAITING_FOR_REDRIVE)
     if wanted.name_prefix is not None:
         checked.append(func.substr(header.name, 1, len(wanted.name_prefix)) == wanted.name_prefix)
     if wanted.parked is not None:

@@ -355,6 +355,7 @@ def _stored_execution(row: Any, execution_input: JsonObject) -> StoredExecution:
         document_bytes=row.document_bytes,
         redrive_count=row.redrive_count,
         redriven_at=row.redriven_at,
+        waiting_steps=row.waiting_steps,
     )
     return StoredExecution(
         execution, row.flow_id, row.definition_id, row.version, row.input, row.parked_error, joining=None

@@ -11,7 +11,15 @@ from flowserver.base.json_values import dump_json
 from flowserver.machine.state import Status
 from flowserver.store.executions.loading import StoredExecution, likely_status, stored_status
 from flowserver.store.flows import FlowRow
-from flowserver.store.schema.tables import PARKED, RUNNING, definitions, execution_documents, executions, flows
+from flowserver.store.schema.tables import (
+    PARKED,
+    RUNNING,
+    WAITING_FOR_REDRIVE,
+    definitions,
+    execution_documents,
+    executions,
+    flows,
+)
 from flowserver.store.sql.in_list import among, among_pairs, pairs, texts
 from flowserver.store.sql.prepared import fetch_rows
 from flowserver.store.sql.unreadable import checks_of, damage_in, legible
@@ -39,6 +47,8 @@ class ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):
     parked_error: str | None
     redrive_count: int = 0
     redriven_at: int | None = None
+    waiting_steps: int | None = None
+    """How many of its steps have failed and wait for a redrive; None if a failure ends it."""
     definition: str
     flow_version: int | None = None
     """The published version that it runs; None for the flow's own definition."""
@@ -71,6 +81,7 @@ def readable(*, documents: bool = True) -> Select[Any]:
         header.parked_error,
         header.redrive_count,
         header.redriven_at,
+        header.waiting_steps,
         header.flow_version,
         header.flow_alias,
         (func.coalesce(own.input, _EMPTY) if documents else _EMPTY).label("input"),
@@ -117,6 +128,7 @@ _SHOWN = checks_of(
         executions.c.parked_error,
         executions.c.redrive_count,
         executions.c.redriven_at,
+        executions.c.waiting_steps,
         executions.c.flow_version,
         executions.c.flow_alias,
         *(own for own in execution_documents.c if own.name in ("input", "output", "error", "cause", "failed_step")),
@@ -141,6 +153,7 @@ def row_of_new(stored: StoredExecution, flow: FlowRow) -> ExecutionRow:
         cause=execution.cause,
         failed_step=execution.failed_step,
         parked_error=None,
+        waiting_steps=execution.waiting_steps,
         definition=flow.definition,
         flow_version=stored.flow_version,
         flow_alias=stored.flow_alias,
@@ -206,6 +219,11 @@ _FIND_STATE = select(executions.c.status, executions.c.stopped_at).where(executi
 def count_running(connection: Connection) -> int:
     """How many executions have not ended."""
     return connection.execute(select(func.count()).select_from(executions).where(RUNNING)).scalar_one()
+
+
+def count_waiting_for_redrive(connection: Connection) -> int:
+    """How many executions have steps that wait for a redrive."""
+    return connection.execute(select(func.count()).select_from(executions).where(WAITING_FOR_REDRIVE)).scalar_one()
 
 
 def count_parked(connection: Connection) -> int:

@@ -49,6 +49,10 @@ class Changes:
     kept: KeptChanges | None = None
     """What the execution keeps for a redrive, if it has ended without success."""
     is_redriven: bool = False
+    has_begun_again: bool = False
+    """Whether that redrive found it ended."""
+    begins_to_wait: bool = False
+    """Whether its error and failed step are to be saved although it runs: a step waits for a redrive."""
     unwanted: list[str] = field(default_factory=list)
     """Keys of the asynchronous invocations that must be stopped; set when the changes are saved."""
     is_new: bool = field(init=False)
@@ -72,6 +76,7 @@ class Changes:
             before = KeptChanges(set(self.touched), set(self.removed), set(self.joined), dict(self.finished))
             before.add(turn.kept)
             self.kept = before
+        self.begins_to_wait |= turn.begins_to_wait
         self.events += turn.events
         self.commands = [each for each in (*self.commands, *turn.commands) if self._is_needed(each)]
         self.removed |= turn.removed
@@ -112,17 +117,33 @@ def _save_headers(connection: Connection, batch: Sequence[Changes]) -> None:
     redriven = [changes.stored for changes in batch if changes.is_redriven]
     execute_many(connection, _INSERT_HEADER, [_new_header(stored) for stored in new])
     execute_many(connection, _INSERT_DOCUMENTS, [_new_documents(stored) for stored in new])
-    going_on = [_key(stored) | _counts(stored.execution) for stored in old if stored.execution.is_running]
-    ended = [_key(stored) | _progress(stored.execution) for stored in old if not stored.execution.is_running]
-    changed = execute_many(connection, _UPDATE_HEADER, going_on) + execute_many(connection, _UPDATE_HEADER, ended)
+    changed = 0
+    for rows in _updates(old):
+        changed += execute_many(connection, _UPDATE_HEADER, rows)
     headers = [_key(each) | _progress(each.execution) | redriven_columns(each) for each in redriven]
     changed += execute_many(connection, _UPDATE_HEADER, headers)
     if changed != len(old) + len(redriven):
         raise VersionConflict
-    results = [each.execution for each in old if not each.execution.is_running] + [each.execution for each in redriven]
+    results = [
+        each.stored.execution
+        for each in batch
+        if each.is_redriven or each.begins_to_wait or (not each.is_new and not each.stored.execution.is_running)
+    ]
     execute_many(connection, _UPDATE_DOCUMENTS, [{"b_id": each.execution_id, **_results(each)} for each in results])
     tokens = [{"b_id": each.execution.execution_id, "redrive_token": each.redrive_token} for each in redriven]
     execute_many(connection, _UPDATE_DOCUMENTS, tokens)
+
+
+def _updates(stored: Sequence[StoredExecution]) -> Iterator[list[dict[str, Any]]]:
+    """The changed columns of headers, in lists of rows with the same columns."""
+    groups: tuple[list[dict[str, Any]], ...] = ([], [], [], [])
+    for each in stored:
+        execution = each.execution
+        row = _key(each) | (_counts(execution) if execution.is_running else _progress(execution))
+        if execution.waiting_steps is not None:
+            row["waiting_steps"] = execution.waiting_steps
+        groups[2 * execution.is_running + (execution.waiting_steps is None)].append(row)
+    yield from groups
 
 
 _INSERT_HEADER = insert(executions)
@@ -172,6 +193,7 @@ def _new_header(stored: StoredExecution) -> dict[str, Any]:
         "callback_token": execution.callback_token,
         "flow_version": stored.flow_version,
         "flow_alias": stored.flow_alias,
+        "waiting_steps": execution.waiting_steps,
     }
 
 

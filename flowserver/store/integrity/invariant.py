@@ -1,11 +1,13 @@
 """In a running execution that is not parked, each live scope has exactly one stored reason to wake up.
 
+A scope that waits for a redrive has the execution's deadline.
+
 The view `violations` lists each scope or execution that violates this, so it should always be empty. The view is the
 complete statement, so it also contains rules that CHECK constraints enforce. An overdue timer and a call leased to a
 dead node violate nothing: both are stored reasons, and recovery handles them.
 
 The SQL is the same on SQLite and PostgreSQL. It reads the scopes of running executions five times (once with an
-aggregate), their finished items three times, and their headers three times, by partial indexes; it never reads ended
+aggregate), their finished items three times, and their headers four times, by partial indexes; it never reads ended
 executions or histories. That takes about a second for 100,000 live scopes, so the hot path never reads the view.
 
 A migration that rebuilds a table of the view must drop the view first and create it again.
@@ -100,9 +102,10 @@ RULES: Final = (
   AND (s.wait = 'child') = (s.child_execution_id IS NOT NULL)
   AND (s.wait <> 'timer' OR s.wake_at IS NOT NULL)
   AND (s.wake_at IS NULL OR s.wait IN ('timer', 'task', 'token', 'child'))
-  AND (s.wait = 'ready' OR (s.step_input IS NOT NULL AND s.wait_id > 0))
+  AND (s.wait IN ('ready', 'redrive') OR (s.step_input IS NOT NULL AND s.wait_id > 0))
   AND (s.wait <> 'ready' OR s.step_input IS NULL)
-  AND s.wait IN ('ready', 'timer', 'task', 'token', 'child', 'join'))""",
+  AND (s.wait <> 'redrive' OR (s.wait_id > 0 AND COALESCE(e.waiting_steps, 0) > 0))
+  AND s.wait IN ('ready', 'timer', 'task', 'token', 'child', 'join', 'redrive'))""",
     ),
     Rule(
         "counters",
@@ -189,6 +192,15 @@ AND NOT EXISTS (
         "WHERE e.callback_due AND (e.status = 'Running' OR e.callback_token IS NULL)",
         of_scope=False,
         repair=Repair.CLEAR_CALLBACK,
+    ),
+    Rule(
+        "redrive",
+        "The number of steps that wait for a redrive differs from the stored one.",
+        "'it counts ' || CAST(e.waiting_steps AS TEXT) || ' steps that wait for a redrive'",
+        _EXECUTIONS,
+        """ AND e.waiting_steps > 0 AND e.waiting_steps <> (
+  SELECT COUNT(*) FROM scopes s WHERE s.execution_id = e.execution_id AND s.wait = 'redrive')""",
+        of_scope=False,
     ),
 )
 

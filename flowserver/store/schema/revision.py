@@ -34,6 +34,7 @@ REVISIONS: Final = (
     "0021",
     "0022",
     "0023",
+    "0024",
 )
 """The revision of every migration, oldest first."""
 

@@ -23,11 +23,13 @@ flows = Table(
     Column("deleted_at", BigInteger),
     Column("retention_days", Integer),
     Column("last_version", Integer, nullable=False, server_default=text("0")),
+    Column("on_retries_exhausted", Text, nullable=False, server_default=text("'fail'")),
 )
 """Flows. The row of a deleted flow stays while executions refer to it; its name is free at once.
 
 `retention_days` is how long ended executions are kept: 0 for ever, NULL for the server's setting. `last_version` is the
-number of the version that was published last, 0 before the first.
+number of the version that was published last, 0 before the first. `on_retries_exhausted` is what becomes of executions
+whose step fails and nothing catches it: `fail` or `waitForRedrive`; each execution keeps what it was at its start.
 """
 partial_index("uq_flows_live_name", flows.c.name, unique=True, where=text("deleted_at IS NULL"))
 partial_index("ix_flows_deleted", flows.c.flow_id, where=text("deleted_at IS NOT NULL"))
@@ -59,6 +61,8 @@ DELETABLE = text("stopped_at IS NOT NULL AND NOT callback_due")
 PARKED = text("parked_error IS NOT NULL AND stopped_at IS NULL")
 """Parked and not ended. Uses `stopped_at`, so that a planner does not choose an index of another status."""
 
+WAITING_FOR_REDRIVE = text("waiting_steps > 0 AND stopped_at IS NULL")
+
 executions = Table(
     "executions",
     metadata,
@@ -78,6 +82,7 @@ executions = Table(
     Column("redriven_at", BigInteger),
     Column("flow_version", Integer),
     Column("flow_alias", Text),
+    Column("waiting_steps", Integer),
     CheckConstraint(
         "status IN ('Running', 'Succeeded', 'Failed', 'Stopped', 'TimedOut')",
         name="status",
@@ -92,7 +97,7 @@ with an older copy cannot write.
 server could not run the execution. `document_bytes` is the size of all `local` and `step_input` of its scopes, known
 before they are read; after the end, of those that it keeps for a redrive. `redriven_at` is the last redrive's instant.
 `flow_version` is the published version that it runs, NULL for the flow's own definition, and `flow_alias` the alias
-that chose it.
+that chose it. `waiting_steps` counts the steps that have failed and wait for a redrive; NULL if a failure ends it.
 """
 Index(
     "ix_executions_flow_id_status",
@@ -111,6 +116,19 @@ partial_index("ix_executions_callback_due", executions.c.callback_due, where=CAL
 partial_index(
     "ix_executions_parked", executions.c.flow_id, executions.c.started_at.desc(), executions.c.name, where=PARKED
 )
+partial_index(
+    "ix_executions_waiting",
+    executions.c.flow_id,
+    executions.c.started_at.desc(),
+    executions.c.name,
+    where=WAITING_FOR_REDRIVE,
+)
+partial_index(
+    "ix_executions_all_waiting",
+    executions.c.started_at.desc(),
+    executions.c.execution_id,
+    where=WAITING_FOR_REDRIVE,
+)
 partial_index("ix_executions_flow_version", executions.c.flow_id, executions.c.flow_version, where=RUNNING_VERSION)
 
 execution_documents = Table(
@@ -121,7 +139,8 @@ execution_documents = Table(
     *optional(Text, "output", "error", "cause", "redrive_token", "failed_step"),
 )
 """The documents of executions, which few turns read or change. `input` is the text that the caller sent,
-`redrive_token` the client token of the last redrive; `failed_step` is the path of the step that failed."""
+`redrive_token` the client token of the last redrive; `failed_step` is the path of the step that failed. While steps
+wait for a redrive, `error`, `cause` and `failed_step` are those of the first."""
 
 WAKES = text("wake_at IS NOT NULL")
 TASK = text("wait = 'task'")
@@ -145,7 +164,7 @@ scopes = Table(
     Column("local", Text, nullable=False),
     *optional(Text, "step_input", "child_execution_id"),
     CheckConstraint(
-        "wait IN ('ready', 'timer', 'task', 'token', 'child', 'join', 'done')",
+        "wait IN ('ready', 'timer', 'task', 'token', 'child', 'join', 'redrive', 'done')",
         name="wait",
     ),
     CheckConstraint("wait <> 'timer' OR wake_at IS NOT NULL", name="timer_wakes"),

@@ -30,7 +30,7 @@ async def test_create_from_json(client: httpx.AsyncClient) -> None:
     assert {name: flow[name] for name in body} == body
     assert flow["createdTime"] == flow["lastModifiedTime"]
     assert flow.pop("warnings") == []
-    assert set(flow) == {"id", "createdTime", "lastModifiedTime", "retentionDays", *body}
+    assert set(flow) == {"id", "createdTime", "lastModifiedTime", "retentionDays", "onRetriesExhausted", *body}
     assert (await client.get(response.headers["location"])).json() == flow
 
 

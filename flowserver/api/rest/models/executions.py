@@ -63,6 +63,7 @@ _SUMMARY: JsonObject = {
     "alias": "prod",
     "startedTime": "2026-01-02T03:04:05.678Z",
     "stoppedTime": "2026-01-02T03:04:06.001Z",
+    "waitingSteps": 0,
     "redriveCount": 0,
     "lastRedriveTime": None,
 }
@@ -94,7 +95,14 @@ class ExecutionSummary(Resource):
     alias: Annotated[str | None, Field(description="The alias that chose the version; null without one.")]
     started_time: Instant
     stopped_time: Annotated[Instant | None, Field(description="Null while it runs.")]
-    redrive_count: Annotated[int, Field(description="How often it was redriven after it had ended.")]
+    waiting_steps: Annotated[
+        int,
+        Field(
+            description="How many of its steps have failed and wait for a redrive, by the flow's `onRetriesExhausted`; "
+            "then `error`, `cause` and `failedStep` are those of the first."
+        ),
+    ]
+    redrive_count: Annotated[int, Field(description="How often it was redriven.")]
     last_redrive_time: Annotated[Instant | None, Field(description="Null if it never was.")]
 
     @classmethod
@@ -117,6 +125,7 @@ def _summary(row: ExecutionRow) -> dict[str, Any]:
         "alias": row.flow_alias,
         "started_time": format_instant(row.started_at),
         "stopped_time": None if row.stopped_at is None else format_instant(row.stopped_at),
+        "waiting_steps": row.waiting_steps or 0,
         "redrive_count": row.redrive_count,
         "last_redrive_time": None if row.redriven_at is None else format_instant(row.redriven_at),
     }
@@ -220,6 +229,9 @@ class ExecutionQuery(PageQuery):
     parked: Annotated[
         bool | None, Field(description="Only executions that are parked: running, but set aside; or only others.")
     ] = None
+    waiting_for_redrive: Annotated[
+        bool, Field(description="Only executions that run, of which steps have failed and wait for a redrive.")
+    ] = False
     name_prefix: Annotated[
         str | None, Field(pattern=TOKEN_PATTERN, description="Only executions whose names begin so.")
     ] = None

@@ -17,7 +17,7 @@ from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject, dump_json
 from flowserver.base.limits import RETENTION_DAYS_MAX
 from flowserver.operations.flows import DESCRIPTION_CHARACTERS_MAX, Kept
-from flowserver.store.flows import FlowRow
+from flowserver.store.flows import FlowRow, OnRetriesExhausted
 
 DEFINITION = """\
 version: v1
@@ -59,6 +59,15 @@ RetentionDays = Annotated[
     ),
 ]
 
+WaitsForRedrive = Annotated[
+    OnRetriesExhausted,
+    Field(
+        description="What becomes of an execution whose step fails for good: no retry is left, and no `catch` takes "
+        "the failure. `fail` ends it. With `waitForRedrive` the step waits until the execution is redriven or stopped, "
+        "or its time is up, and the other branches go on. Counts for executions that are started from then on."
+    ),
+]
+
 _SUMMARY = {
     "id": "5c1b6c34-40a9-4a2e-b9f6-3f1e4b8cf0a7",
     "name": "order",
@@ -66,6 +75,7 @@ _SUMMARY = {
     "createdTime": "2026-01-02T03:04:05.678Z",
     "lastModifiedTime": "2026-01-02T03:04:05.678Z",
     "retentionDays": None,
+    "onRetriesExhausted": "fail",
 }
 
 
@@ -80,6 +90,7 @@ class FlowSummary(Resource):
     created_time: Instant
     last_modified_time: Instant
     retention_days: RetentionDays
+    on_retries_exhausted: WaitsForRedrive
 
     @classmethod
     def of(cls, row: FlowRow) -> Self:
@@ -95,6 +106,7 @@ def _summary(row: FlowRow) -> dict[str, Any]:
         "created_time": format_instant(row.created_at),
         "last_modified_time": format_instant(row.modified_at),
         "retention_days": row.retention_days,
+        "on_retries_exhausted": row.on_retries_exhausted,
     }
 
 
@@ -134,6 +146,7 @@ class CreateFlow(RequestBody):
     definition: GivenDefinition
     description: Description = ""
     retention_days: RetentionDays = None
+    on_retries_exhausted: WaitsForRedrive = "fail"
 
 
 class PutFlow(RequestBody):
@@ -144,6 +157,7 @@ class PutFlow(RequestBody):
     definition: GivenDefinition
     description: Description | None = None
     retention_days: RetentionDays = None
+    on_retries_exhausted: WaitsForRedrive | None = None
 
     @property
     def kept(self) -> Kept | None:
@@ -159,6 +173,7 @@ class UpdateFlow(RequestBody):
     definition: GivenDefinition | None = None
     description: Description | None = None
     retention_days: RetentionDays = None
+    on_retries_exhausted: WaitsForRedrive | None = None
 
     @property
     def kept(self) -> Kept | None:

@@ -148,6 +148,9 @@ class RedriveMany(RequestBody):
     model_config = with_examples({"status": "Failed", "error": "FC.Unknown", "definition": "current", "limit": 20})
 
     status: Annotated[Status, Field(strict=False, description="`Failed`, `Stopped` or `TimedOut`.")] = Status.FAILED
+    waiting_for_redrive: Annotated[
+        bool, Field(description="Instead of these, executions that run and wait for a redrive.")
+    ] = False
     started_from: Annotated[str | None, Field(description="Only executions started at this instant or later.")] = None
     started_to: Annotated[str | None, Field(description="Only executions started at this instant or before.")] = None
     name_prefix: Annotated[

@@ -1,0 +1,186 @@
+"""By a setting of their flow, executions wait for a redrive instead of failing; what is stored always says so."""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import func, select
+
+from flowserver.base.errors import ExecutionNotRedrivable
+from flowserver.base.limits import Limits
+from flowserver.machine.events import EventType
+from flowserver.machine.state import Status
+from flowserver.operations.flows import FlowChange
+from flowserver.operations.redrive_plans import RedriveWish
+from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.reading import ExecutionRow
+from flowserver.store.integrity.invariant import violations
+from flowserver.store.schema.tables import executions, kept_scopes, scopes
+from tests.engine.called_functions import Functions
+from tests.engine.executions.test_redrive import PAY, RESERVE, TWO, Shop, changed, left, redrive, refusal
+from tests.engine.nodes import FragileDatabase, Node, definition, running_node
+from tests.support.clock import ManualClock
+
+LOOP = f"""\
+- type: foreach
+  name: all
+  iterationMapping: {{collection: $.items, item: item}}
+  steps: [{PAY[2:]}]
+"""
+
+
+@pytest.fixture
+async def shop(node: Node, functions: Functions) -> Shop:
+    await node.register(functions, "shop/reserve", "shop/pay", "shop/label")
+    return Shop(functions, "pay")
+
+
+async def create(node: Node, steps: str, attributes: str = "") -> None:
+    text = definition(steps, attributes)
+    await node.operations.flows.create("f", text, on_retries_exhausted="waitForRedrive")
+
+
+async def waits(node: Node, step: str = "pay") -> ExecutionRow:
+    """An execution of which a step waits."""
+    await node.reached("f", "e", EventType.STEP_WAITING_FOR_REDRIVE, step)
+    return await node.operations.executions.describe("f", "e")
+
+
+def waiting_steps(node: Node) -> int | None:
+    with node.database.read() as connection:
+        assert connection.execute(select(violations)).all() == []
+        found: int | None = connection.execute(select(executions.c.waiting_steps)).scalar_one()
+        count = select(func.count()).select_from(scopes).where(scopes.c.wait == "redrive")
+        assert connection.execute(count).scalar_one() == (found or 0)
+    return found
+
+
+async def test_it_waits_shows_why_and_goes_on_where_it_was(node: Node, shop: Shop) -> None:
+    await create(node, TWO)
+    await node.start("f", "e")
+    row = await waits(node)
+    assert (row.status, row.error, row.failed_step) == (Status.RUNNING, "E1", "pay")
+    assert waiting_steps(node) == 1
+    assert (await node.operations.redrives.plan("f", "e", RedriveWish())).again[0].path == "pay"
+    shop.broken.clear()
+    row = await redrive(node)
+    assert (row.redrive_count, row.error, row.failed_step) == (1, None, None)
+    assert await node.output_of("f", "e") == {"reserve": 1, "pay": 1}
+    assert shop.calls == {"reserve": 1, "pay": 2}
+    assert (waiting_steps(node), left(node)) == (0, [0, 0, 0, 0, 0])
+
+
+async def test_the_setting_counts_as_it_was_at_the_start(node: Node, shop: Shop) -> None:
+    await node.create_flow("f", PAY)
+    await node.start("f", "e")
+    assert (await node.end_of("f", "e")).status is Status.FAILED
+    assert waiting_steps(node) is None
+    await node.operations.flows.update("f", FlowChange(on_retries_exhausted="waitForRedrive"))
+    await redrive(node)
+    assert (await node.end_of("f", "e")).status is Status.FAILED
+    await node.start("f", "e2")
+    await node.reached("f", "e2", EventType.STEP_WAITING_FOR_REDRIVE)
+
+
+async def test_iterations_that_failed_wait_while_the_others_end(node: Node, shop: Shop) -> None:
+    await create(node, LOOP)
+    shop.broken = {"pay2", "pay4"}
+    await node.start("f", "e", {"items": [1, 2, 3, 4]})
+    await waits(node)
+    while waiting_steps(node) != 2:
+        await node.reached("f", "e", EventType.ITERATION_EXITED)
+    plan = await node.operations.redrives.plan("f", "e", RedriveWish())
+    assert sorted(each.path for each in plan.again) == ["all[1].pay", "all[3].pay"]
+    shop.broken.clear()
+    await redrive(node)
+    assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
+    assert shop.calls == {"pay": 6}
+
+
+async def test_one_that_waits_is_stopped_and_then_redriven_with_another_definition(node: Node, shop: Shop) -> None:
+    await create(node, PAY)
+    await node.start("f", "e")
+    await waits(node)
+    await node.operations.flows.update("f", changed(PAY.replace("functions/pay", "functions/reserve")))
+    assert "stop it and then redrive it" in await refusal(node, definition="current")
+    assert "stop it and then redrive it" in await refusal(node, from_step="pay")
+    row = await node.operations.executions.stop("f", "e")
+    assert (row.status, waiting_steps(node)) == (Status.STOPPED, 0)
+    with node.database.read() as connection:
+        assert connection.execute(select(kept_scopes.c.has_failed)).scalars().all() == [1]
+    await redrive(node, definition="current")
+    assert await node.output_of("f", "e") == {"reserve": 1}
+
+
+async def test_the_step_that_waits_may_get_another_input(node: Node, shop: Shop) -> None:
+    await create(node, PAY)
+    await node.start("f", "e")
+    await waits(node)
+    shop.broken.clear()
+    await redrive(node, input={"item": 7})
+    assert await node.output_of("f", "e") == {"pay": 7}
+
+
+async def test_a_redrive_is_made_once_for_its_client_token(node: Node, shop: Shop) -> None:
+    await create(node, PAY)
+    await node.start("f", "e")
+    await waits(node)
+    for _ in range(2):
+        assert (await redrive(node, client_token="once")).redrive_count == 1
+
+
+async def test_one_that_runs_and_waits_for_nothing_is_refused(node: Node, shop: Shop) -> None:
+    await create(node, RESERVE[:-1] + ", pattern: waitForCallback}")
+    await node.start("f", "e")
+    with pytest.raises(ExecutionNotRedrivable, match="it is running"):
+        await redrive(node)
+
+
+async def test_its_time_limit_ends_the_wait(node: Node, shop: Shop, clock: ManualClock) -> None:
+    await create(node, PAY, "timeoutSeconds: 60")
+    await node.start("f", "e")
+    await waits(node)
+    node.advance(clock, seconds=40)
+    await redrive(node)
+    await node.reached("f", "e", EventType.EXECUTION_REDRIVEN)
+    node.advance(clock, seconds=40)
+    assert waiting_steps(node) in (0, 1)
+    node.advance(clock, seconds=30)
+    row = await node.end_of("f", "e")
+    assert (row.status, row.error) == (Status.TIMED_OUT, "FnF.ExecutionTimeout")
+
+
+async def test_a_sub_flow_that_waits_is_redriven_itself_and_its_parent_goes_on(node: Node, shop: Shop) -> None:
+    await create(node, PAY)
+    await node.create_flow("parent", "- {type: task, name: sub, resourceArn: 'acs:fnf:::flow/f', pattern: sync}")
+    await node.start("parent", "p")
+    await node.reached("parent", "p", EventType.TASK_SUBMITTED)
+    (child,) = (await node.operations.executions.list("f", ExecutionFilter(), next_token=None, limit=None)).items
+    await node.reached("f", child.name, EventType.STEP_WAITING_FOR_REDRIVE)
+    shop.broken.clear()
+    await redrive(node, child.name)
+    assert (await node.end_of("parent", "p")).status is Status.SUCCEEDED
+
+
+async def test_the_count_of_running_executions_is_not_raised(node: Node, shop: Shop) -> None:
+    await create(node, PAY)
+    await node.start("f", "e")
+    await waits(node)
+    await redrive(node)
+    assert node.engine.starter._running == 1
+
+
+async def test_it_waits_over_a_restart(
+    open_database: Callable[[], FragileDatabase], clock: ManualClock, functions: Functions, limits: Limits
+) -> None:
+    database = open_database()
+    async with running_node(database, clock, limits=limits) as node:
+        await node.register(functions, "shop/reserve", "shop/pay", "shop/label")
+        shop = Shop(functions, "pay")
+        await create(node, PAY)
+        await node.start("f", "e")
+        await waits(node)
+    async with running_node(database, clock, node_id="node-2", limits=limits) as node:
+        assert waiting_steps(node) == 1
+        shop.broken.clear()
+        await redrive(node)
+        assert await node.output_of("f", "e") == {"pay": 1}

@@ -1,0 +1,208 @@
+"""By a setting of the flow a step whose failure nothing catches waits for a redrive, and the execution runs on."""
+
+import pytest
+
+from flowserver.base.json_values import load_json
+from flowserver.base.limits import Limits
+from flowserver.machine.events import EventType
+from flowserver.machine.messages import Failure, Redrive, Stop, Success
+from flowserver.machine.state import Scope, Status, WaitKind
+from flowserver.machine.turn import OutcomeKind
+from tests.support.flows import flow
+from tests.support.world import World, lines, trace
+
+FN = "resourceArn: 'acs:fc:::services/s/functions/{}'"
+PAY = f"{{type: task, name: pay, {FN.format('pay')}}}"
+FAILED = Failure("E1", "no")
+LOOP = f"""\
+- type: foreach
+  name: all
+  iterationMapping: {{collection: $.items, item: item}}
+  steps: [{PAY}]
+"""
+
+
+def waiting(steps: str, attributes: str = "", **settings: object) -> World:
+    """A world whose only call has failed."""
+    world = World(flow(steps, attributes), waits_for_redrive=True, **settings)  # type: ignore[arg-type]
+    world.start()
+    world.reply(FAILED)
+    assert (world.execution.status, world.scope.wait) == (Status.RUNNING, WaitKind.REDRIVE)
+    return world
+
+
+def waits(world: World) -> list[Scope]:
+    return [scope for scope in world.execution.scopes.values() if scope.wait is WaitKind.REDRIVE]
+
+
+def test_it_shows_what_failed_and_has_nothing_but_its_deadline() -> None:
+    world = waiting(f"- {PAY}")
+    execution = world.execution
+    assert (execution.error, execution.cause, execution.failed_step) == ("E1", "no", "pay")
+    assert (execution.waiting_steps, world.scope.wake_at) == (1, None)
+    assert world._timers()[0][0] == execution.deadline_at
+    assert world.event(EventType.STEP_WAITING_FOR_REDRIVE) == {"error": "E1", "cause": "no"}
+
+
+def test_a_redrive_makes_the_call_again_with_its_key_in_the_same_entry() -> None:
+    world = waiting(f"- {PAY}")
+    first, end = world.calls[-1], len(world.events)
+    world.now_ms += 5_000
+    world.redrive()
+    told = [line.replace("services/s/functions/", "") for line in trace(world.events[end:])]
+    assert told == lines("""
+        8 7 -   ExecutionRedriven {"redriveCount":1,"waitingSteps":1}
+        9 7 pay TaskScheduled     {"resourceArn":"acs:fc:::pay","pattern":"requestResponse","input":{}}
+        10 9 pay TaskStarted      {}
+    """)
+    second, execution = world.calls[-1], world.execution
+    assert (second.idempotency_key, second.attempt) == (first.idempotency_key, 2)
+    assert (execution.error, execution.failed_step, execution.waiting_steps) == (None, None, 0)
+    assert (execution.redrive_count, execution.redriven_at) == (1, world.now_ms)
+    world.reply(Success({"b": 2}))
+    assert execution.output == {"b": 2}
+
+
+def test_it_waits_again_if_the_call_fails_again_and_its_retries_count_from_zero() -> None:
+    world = World(flow(f"- {PAY[:-1]}, retry: [{{errors: [E1], maxAttempts: 1}}]}}"), waits_for_redrive=True)
+    world.start()
+    for redrives in range(3):
+        assert world.execution.redrive_count == redrives
+        world.reply(FAILED)
+        world.wake()
+        world.reply(FAILED)
+        assert world.execution.waiting_steps == 1
+        world.redrive()
+
+
+def test_messages_for_the_attempt_that_failed_are_stale() -> None:
+    world = waiting(f"- {PAY[:-1]}, pattern: waitForCallback}}")
+    assert world.reply(Success({})).outcome.kind is OutcomeKind.STALE
+    assert world.report(Success({})).outcome.kind is OutcomeKind.STALE
+    token = world.calls[-1].token
+    world.redrive()
+    assert world.calls[-1].token != token
+    assert world.report(Success({}), token).outcome.kind is OutcomeKind.STALE
+    world.report(Success({"a": 1}))
+    assert world.execution.output == {"a": 1}
+
+
+def test_other_iterations_go_on_and_all_that_wait_go_on_together() -> None:
+    world = World(flow(LOOP), input={"items": [1, 2, 3]}, waits_for_redrive=True)
+    world.start()
+    one, two, three = world.calls
+    world.reply(FAILED, one)
+    world.reply(Success({"n": 2}), two)
+    world.reply(FAILED, three)
+    assert (world.execution.failed_step, world.execution.waiting_steps) == ("all[0].pay", 2)
+    world.redrive()
+    for number, call in enumerate(world.calls[3:], 4):
+        world.reply(Success({"n": number}), call)
+    assert world.execution.status is Status.SUCCEEDED
+    assert len(world.calls) == 5
+
+
+def test_a_redrive_leaves_alone_what_is_under_way() -> None:
+    world = World(flow(LOOP), input={"items": [1, 2]}, waits_for_redrive=True)
+    world.start()
+    one, two = world.calls
+    world.reply(FAILED, one)
+    world.redrive()
+    assert len(world.calls) == 3
+    world.reply(Success({}), two)
+    world.reply(Success({}))
+    assert world.execution.status is Status.SUCCEEDED
+
+
+def test_the_deadline_ends_the_wait_and_a_redrive_gives_all_the_time_again() -> None:
+    world = waiting(f"- {PAY}", "timeoutSeconds: 10")
+    world.now_ms += 9_000
+    world.redrive()
+    assert world.execution.deadline_at == world.now_ms + 10_000
+    world.reply(FAILED)
+    world.wake()
+    assert world.execution.status is Status.TIMED_OUT
+    assert (world.execution.waiting_steps, world.execution.error) == (0, "FnF.ExecutionTimeout")
+
+
+def test_one_that_was_stopped_while_it_waited_is_redriven_as_any_other() -> None:
+    world = waiting(f"- {PAY}")
+    world.tell(Stop("Enough"))
+    assert (world.execution.status, world.execution.error) == (Status.STOPPED, "Enough")
+    assert [scope.wait for scope in world.execution.kept.values()] == [WaitKind.REDRIVE]
+    world.redrive()
+    world.reply(Success({"a": 1}))
+    assert world.execution.output == {"a": 1}
+
+
+def test_a_redriven_one_waits_as_its_flow_said_when_it_started() -> None:
+    world = waiting(f"- {PAY}")
+    world.tell(Stop())
+    world.redrive()
+    world.reply(FAILED)
+    assert (world.execution.status, world.execution.waiting_steps) == (Status.RUNNING, 1)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "{type: pass, name: s, inputMappings: [{target: a, source: $input.none}]}",
+        "{type: pass, name: s, outputMappings: [{target: a, source: $local.none}]}",
+        "{type: wait, name: s, duration: $.none}",
+        "{type: foreach, name: s, iterationMapping: {collection: $.none, item: i}, steps: [{type: pass, name: p}]}",
+        "{type: choice, name: s, outputMappings: [{target: a, source: $local.none}], choices: []}",
+    ],
+)
+def test_every_step_that_opened_no_lists_waits_and_is_entered_anew(step: str) -> None:
+    world = World(flow("- " + step), waits_for_redrive=True, missing_source="fail")
+    world.start()
+    assert (world.scope.wait, world.execution.failed_step) == (WaitKind.REDRIVE, "s")
+    world.execution.input = {"none": [1]}
+    world.redrive()
+    exits = [load_json(event.detail) for event in world.events if event.type is EventType.STEP_EXITED]
+    assert exits[0] == {"local": {}, "redriven": True}
+    assert world.entered[:2] == ["s", "s"]
+
+
+def test_the_step_may_get_another_input() -> None:
+    world = waiting(f"- {PAY}")
+    world.redrive(Redrive(input_of=1, input={"b": 2}))
+    assert world.calls[-1].input == {"b": 2}
+    world.reply(Success({"c": 3}))
+    assert world.execution.output == {"c": 3}
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "- {type: fail, name: f, error: E1}",
+        "- {type: parallel, name: f, branches: [{steps: [{type: pass, name: p}]}], "
+        "outputMappings: [{target: a, source: $local.none}]}",
+        "- {type: foreach, name: f, iterationMapping: {collection: $.none, item: i}, steps: [{type: pass, name: p}]}",
+    ],
+)
+def test_what_a_redrive_could_not_take_up_alone_ends_the_execution(steps: str) -> None:
+    limits = Limits(live_scopes_max=1) if "foreach" in steps else None
+    world = World(
+        flow(steps), input={"none": [1]} if limits else {}, waits_for_redrive=True, missing_source="fail", limits=limits
+    )
+    world.start()
+    assert (world.execution.status, world.execution.failed_step) == (Status.FAILED, "f")
+
+
+def test_a_fail_step_ends_also_the_branches_that_wait() -> None:
+    branches = f"[{{steps: [{PAY}]}}, {{steps: [{PAY.replace('pay', 'ask')}, {{type: fail, name: f, error: E2}}]}}]"
+    world = World(flow(f"- {{type: parallel, name: p, branches: {branches}}}"), waits_for_redrive=True)
+    world.start()
+    pay, ask = world.calls
+    world.reply(FAILED, pay)
+    world.reply(Success({}), ask)
+    assert (world.execution.status, world.execution.failed_step) == (Status.FAILED, "p[1].f")
+    world.redrive()
+    assert world.execution.is_running is False, "the fail step fails again"
+
+
+def test_an_execution_that_waits_for_nothing_of_the_kind_ignores_a_redrive() -> None:
+    world = World(flow(f"- {PAY}"), waits_for_redrive=True)
+    world.start()
+    assert world.ignores(Redrive())
