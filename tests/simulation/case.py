@@ -6,6 +6,7 @@ Parsing a definition costs more than running it, so the cases of a world share a
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 from typing import Literal
 
@@ -15,7 +16,7 @@ from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject
 from flowserver.base.limits import Limits
 from flowserver.machine.mappings import MissingSource
-from flowserver.store.flows import OnRetriesExhausted
+from flowserver.store.flows import FlowRow, OnRetriesExhausted, definition_id_of
 from tests.simulation.functions import KEYS, SUB, Functions
 from tests.simulation.generator import Generator
 from tests.simulation.reference import Ambiguous, Expected, Reference, Settings
@@ -142,3 +143,13 @@ def _case_of(
         has_real_children = False
         expected = Reference(definition, functions, settings).run(given)
     return Case(plan, number, flow_name, definition, given, functions, has_real_children, expected, *ending)
+
+
+@lru_cache(maxsize=16)
+def flow_row(name: str, definition: str, on_failure: OnRetriesExhausted) -> FlowRow:
+    """The row of a flow of a world."""
+    return FlowRow(
+        flow_id=name, name=name, description="", type="FDL", role_arn="", execution_mode="Standard",
+        external_storage_location="", environment="", definition_id=definition_id_of(name, definition),
+        definition=definition, created_at=NOW_MS, modified_at=NOW_MS, on_retries_exhausted=on_failure,
+    )  # fmt: skip

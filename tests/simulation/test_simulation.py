@@ -15,7 +15,7 @@ from flowserver.engine.commit.starts import Starts
 from flowserver.machine.messages import RetryLostCall
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.steps import task
-from flowserver.store.executions import kept_scopes, saving
+from flowserver.store.executions import headers, kept_scopes, saving
 from flowserver.store.schedules import turns
 from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.schema.tables import executions
@@ -78,9 +78,11 @@ def test_every_limit_ends_an_execution_cleanly(limits: Limits) -> None:
 
 
 def _skip_the_version_check(patch: pytest.MonkeyPatch) -> None:
-    fence = update(executions).where(executions.c.execution_id == saving.bindparam("b_id"))
-    fence = fence.where(saving.bindparam("b_version", type_=executions.c.version.type) > 0)
-    patch.setattr(saving, "_UPDATE_HEADER", fence.values({executions.c.version: saving.literal_column("version + 1")}))
+    fence = update(executions).where(executions.c.execution_id == headers.bindparam("b_id"))
+    fence = fence.where(headers.bindparam("b_version", type_=executions.c.version.type) > 0)
+    patch.setattr(
+        headers, "_UPDATE_HEADER", fence.values({executions.c.version: headers.literal_column("version + 1")})
+    )
 
 
 def _skip_the_lease_check(patch: pytest.MonkeyPatch) -> None:

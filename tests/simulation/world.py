@@ -5,7 +5,6 @@ Its number and seed determine everything: which node works next, on what, and wh
 
 from collections import Counter
 from dataclasses import replace
-from functools import lru_cache
 from itertools import count
 from random import Random
 from typing import Any
@@ -25,9 +24,9 @@ from flowserver.language.graph import Flow
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import DeadlineReached
 from flowserver.store.executions.loading import load_executions
-from flowserver.store.flows import FlowRow, OnRetriesExhausted, definition_id_of, insert_flow
+from flowserver.store.flows import insert_flow
 from tests.simulation import leases
-from tests.simulation.case import NOW_MS, Plan, make_cases
+from tests.simulation.case import NOW_MS, Plan, flow_row, make_cases
 from tests.simulation.disk import Disk
 from tests.simulation.environment import Environment, Request
 from tests.simulation.expected_losses import ExpectedLosses
@@ -112,7 +111,7 @@ class World:
         self.disk.witness = self.witness.committed
         with self.disk.read() as connection:
             for name, definition in self.plan.definitions.items():
-                assert insert_flow(connection, _flow_row(name, dump_json(definition), self.plan.on_failure(name)))
+                assert insert_flow(connection, flow_row(name, dump_json(definition), self.plan.on_failure(name)))
         self._schedules = Schedules(self.plan, self.disk, self.witness, self._random)
         self._nodes = [self._new_node(), self._new_node()]
         for case in self._cases:
@@ -405,12 +404,3 @@ class World:
 
     def _chance(self, share: float) -> bool:
         return self._random.random() < share
-
-
-@lru_cache(maxsize=16)
-def _flow_row(name: str, definition: str, on_failure: OnRetriesExhausted) -> FlowRow:
-    return FlowRow(
-        flow_id=name, name=name, description="", type="FDL", role_arn="", execution_mode="Standard",
-        external_storage_location="", environment="", definition_id=definition_id_of(name, definition),
-        definition=definition, created_at=NOW_MS, modified_at=NOW_MS, on_retries_exhausted=on_failure,
-    )  # fmt: skip

@@ -254,8 +254,7 @@ def find_waiting_call(
     Raises ValueError if the row is damaged.
     """
     given = {"b_id": execution_id, "b_scope": scope_id, "b_wait": wait_id, "b_node": node_id}
-    rows = fetch_rows(connection, _FIND_WAITING_CALL, given)
-    if not rows:
+    if not (rows := fetch_rows(connection, _FIND_WAITING_CALL, given)):
         return None
     row = rows[0]
     columns = len(_SCOPE_CHECKS)
