@@ -144,7 +144,7 @@ def fail_step(turn: Turn, scope: Scope, failure: Failure) -> None:
 
 
 def _can_wait(turn: Turn, scope: Scope) -> bool:
-    """Whether a redrive could take up this step alone: not `fail`, and not one that has opened lists."""
+    """Whether a redrive could take up this step alone: neither `fail` nor a step that has opened lists."""
     return scope.wait is not WaitKind.JOIN and not isinstance(turn.step_of(scope), FailStep)
 
 

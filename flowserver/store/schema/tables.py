@@ -28,8 +28,8 @@ flows = Table(
 """Flows. The row of a deleted flow stays while executions refer to it; its name is free at once.
 
 `retention_days` is how long ended executions are kept: 0 for ever, NULL for the server's setting. `last_version` is the
-number of the version that was published last, 0 before the first. `on_retries_exhausted` is what becomes of executions
-whose step fails and nothing catches it: `fail` or `waitForRedrive`; each execution keeps what it was at its start.
+number of the version that was published last, 0 before the first. `on_retries_exhausted` says how
+executions take a failure that nothing catches: `fail` or `waitForRedrive`; each keeps what it was at its start.
 """
 partial_index("uq_flows_live_name", flows.c.name, unique=True, where=text("deleted_at IS NULL"))
 partial_index("ix_flows_deleted", flows.c.flow_id, where=text("deleted_at IS NOT NULL"))
