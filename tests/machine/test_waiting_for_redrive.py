@@ -125,7 +125,7 @@ def test_the_deadline_ends_the_wait_and_a_redrive_gives_all_the_time_again() -> 
     assert (world.execution.waiting_steps, world.execution.error) == (0, "FnF.ExecutionTimeout")
 
 
-def test_one_that_was_stopped_while_it_waited_is_redriven_as_any_other() -> None:
+def test_an_execution_that_was_stopped_while_it_waited_is_redriven_as_any_other() -> None:
     world = waiting(f"- {PAY}")
     world.tell(Stop("Enough"))
     assert (world.execution.status, world.execution.error) == (Status.STOPPED, "Enough")

@@ -96,7 +96,9 @@ async def test_iterations_that_failed_wait_while_the_others_end(node: Node, shop
     assert shop.calls == {"pay": 6}
 
 
-async def test_one_that_waits_is_stopped_and_then_redriven_with_another_definition(node: Node, shop: Shop) -> None:
+async def test_an_execution_that_waits_is_stopped_and_then_redriven_with_another_definition(
+    node: Node, shop: Shop
+) -> None:
     await create(node, PAY)
     await node.start("f", "e")
     await waits(node)
@@ -128,7 +130,7 @@ async def test_a_redrive_is_made_once_for_its_client_token(node: Node, shop: Sho
         assert (await redrive(node, client_token="once")).redrive_count == 1
 
 
-async def test_one_that_runs_and_waits_for_nothing_is_refused(node: Node, shop: Shop) -> None:
+async def test_an_execution_that_runs_and_waits_for_nothing_is_refused(node: Node, shop: Shop) -> None:
     await create(node, RESERVE[:-1] + ", pattern: waitForCallback}")
     await node.start("f", "e")
     with pytest.raises(ExecutionNotRedrivable, match="it is running"):
