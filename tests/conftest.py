@@ -11,10 +11,12 @@ from hypothesis import settings
 from flowserver.store.schema.migrating import migrate
 from flowserver.store.sql.database import Database
 from tests.support.clock import ManualClock
+from tests.support.compiled_statements import share_compiled_statements
 from tests.support.postgres import delete_all_rows, fresh_database, running_postgres
 
 settings.register_profile("tests", deadline=None)  # how long an example takes is up to the machine
 settings.load_profile("tests")
+share_compiled_statements()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
