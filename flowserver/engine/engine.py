@@ -41,7 +41,6 @@ from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.executions.watchers import Watchers
 from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.engine.functions.caller import Caller
-from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry
 from flowserver.engine.invocations.recovery import InvocationRecovery
 from flowserver.engine.invocations.retention import InvocationRetention
@@ -53,6 +52,7 @@ from flowserver.engine.queues.service import Queues
 from flowserver.engine.recovery import Recovery
 from flowserver.engine.schedules.loop import ScheduleLoop
 from flowserver.invokers.deferred import DeferredInvoker
+from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Invoker
 from flowserver.invokers.outlets import Outlets
 from flowserver.machine.commands import CancelInvocation, Command, InvokeTask, ReportCallback, StopInvocation

@@ -24,8 +24,8 @@ from flowserver.engine.executions.waiting_calls import OrderedCall, WaitingCalls
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX, CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.caller import Caller
-from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
+from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Invocation, Invoker, Replied
 from flowserver.language.graph import (
     ActionTarget,

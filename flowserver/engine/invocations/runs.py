@@ -17,10 +17,10 @@ from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX
 from flowserver.engine.functions.call_slots import CallSlot
-from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
 from flowserver.engine.invocations.transitions import call_of, change_by, outcome_of_reply
 from flowserver.engine.invocations.writes import save_in
+from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import (
     AttemptBegan,

@@ -28,12 +28,12 @@ from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_queues import CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
-from flowserver.engine.functions.hooks import Hooks
 from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup, look_up
 from flowserver.engine.invocations.runs import Runs
 from flowserver.engine.invocations.settings import AsyncSettings
 from flowserver.engine.invocations.stop_writes import stop_all, stop_named, stop_unreadable_named
 from flowserver.engine.invocations.writes import Check, Submission, insert_in
+from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import submitted
 from flowserver.machine.invocations.results import result_of_invocation

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flowserver.engine.functions.hooks import Hooks
+from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.web_requests import WebRequest
 
