@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any, Final
 
+from sqlalchemy import Connection
+
 from flowserver.base.errors import AsyncConfigNotExists, InvalidArgument
 from flowserver.base.json_values import JsonObject
 from flowserver.engine.engine import Engine
@@ -63,9 +65,11 @@ class AsyncConfigOperations:
     async def delete(self, service: str, qualifier: str, function: str) -> None:
         """Delete a configuration; raises InvalidArgument or AsyncConfigNotExists."""
         name, _, _ = check_function(service, qualifier, function)
-        deleted = await self._engine.committer.write(
-            lambda connection: delete_async_config(connection, name, function, qualifier), by_caller=True
-        )
+
+        def write(connection: Connection, was_there: bool | None) -> bool:
+            return delete_async_config(connection, name, function, qualifier) or bool(was_there)
+
+        deleted = await self._engine.committer.write_once(write, by_caller=True)
         self._engine.invocations.settings.forget()
         if not deleted:
             raise _not_there(service, qualifier, function)

@@ -76,7 +76,7 @@ class FunctionOperations:
         )
         if dry_run:
             return await self._engine.reader.ask(partial(_compare, wanted=row), by_caller=True)
-        is_new = await self._engine.committer.write(partial(_put, wanted=row), by_caller=True)
+        is_new = await self._engine.committer.write_once(partial(_put, wanted=row), by_caller=True)
         self._engine.functions_changed()
         return await self.describe(service, function), is_new
 
@@ -89,9 +89,11 @@ class FunctionOperations:
 
     async def delete(self, service: str, function: str) -> None:
         """Remove a function from the registry; raises FunctionNotExists."""
-        deleted = await self._engine.committer.write(
-            lambda connection: delete_function(connection, service_key(service), function), by_caller=True
-        )
+
+        def write(connection: Connection, was_there: bool | None) -> bool:
+            return delete_function(connection, service_key(service), function) or bool(was_there)
+
+        deleted = await self._engine.committer.write_once(write, by_caller=True)
         self._engine.functions_changed()
         if not deleted:
             raise FunctionNotExists(f"function {service}/{function} is not registered")
@@ -110,8 +112,10 @@ class FunctionOperations:
         return Page(rows, f"{rows[-1].service or WITHOUT_SERVICE}/{rows[-1].function}" if has_more else None)
 
 
-def _put(connection: Connection, wanted: FunctionRow) -> bool:
-    return put_function(connection, with_stored_values(wanted, _stored(connection, wanted)))
+def _put(connection: Connection, was_new: bool | None, wanted: FunctionRow) -> bool:
+    """Another node may replace the stored values: they are read under a lock."""
+    stored = _stored(connection, wanted, lock=True)
+    return put_function(connection, with_stored_values(wanted, stored)) or bool(was_new)
 
 
 def _compare(connection: Connection, wanted: FunctionRow) -> tuple[FunctionRow, bool]:
@@ -124,9 +128,9 @@ def _compare(connection: Connection, wanted: FunctionRow) -> tuple[FunctionRow, 
     return stored if is_same else replace(row, created_at=stored.created_at), False
 
 
-def _stored(connection: Connection, wanted: FunctionRow) -> FunctionRow | None:
+def _stored(connection: Connection, wanted: FunctionRow, *, lock: bool = False) -> FunctionRow | None:
     try:
-        return find_function(connection, wanted.service, wanted.function)
+        return find_function(connection, wanted.service, wanted.function, lock=lock)
     except FunctionDamaged:  # which registering it again repairs
         return None
 

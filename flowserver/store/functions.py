@@ -86,9 +86,13 @@ def _key(service: str, function: str) -> Any:
     return (functions.c.service == service) & (functions.c.function == function)
 
 
-def find_function(connection: Connection, service: str, function: str) -> FunctionRow | None:
-    """The registered function; None if it is not registered. Raises FunctionDamaged."""
-    row = connection.execute(select(functions).where(_key(service, function))).one_or_none()
+def find_function(connection: Connection, service: str, function: str, *, lock: bool = False) -> FunctionRow | None:
+    """The registered function, which with `lock` only this transaction changes; None if it is not registered.
+
+    Raises FunctionDamaged.
+    """
+    query = select(functions).where(_key(service, function))
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     return None if row is None else _function(row)
 
 

@@ -11,6 +11,7 @@ from flowserver.base.errors import (
     ExecutionNotParked,
     FlowAlreadyExists,
     FlowNotExists,
+    FunctionNotExists,
     PreconditionFailed,
     ResourceThrottled,
     ScheduleNotExists,
@@ -26,7 +27,7 @@ from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.queues.writes import Delete, NewQueueMessage, apply_writes
 from flowserver.store.schema.queue_tables import queue_messages
-from flowserver.store.schema.tables import executions, flows, nonces
+from flowserver.store.schema.tables import async_configs, executions, flows, functions, nonces
 from flowserver.store.schema.version_tables import flow_aliases, flow_versions
 from tests.engine.held_threads import Gate
 from tests.engine.nodes import Node, definition
@@ -248,3 +249,18 @@ async def test_a_deletion_that_was_rolled_back_is_not_mistaken_for_done(node: No
         await node.engine.committer.write(rolled_back)
     later = now + 31_000
     assert await node.engine.committer.write(lambda c: apply_writes(c, [order], later)) == [[False]]
+
+
+async def test_a_function_and_its_configuration_are_not_reported_missing_once_deleted(node: Node) -> None:
+    operations = node.operations.functions
+    wanted = {"url": "http://127.0.0.1/f", "headers": {}, "timeout_seconds": None}
+    [(_, is_new)] = await tried_twice(node, select(functions), operations.put("s", "f", **wanted))
+    assert is_new
+    configs = node.operations.async_configs
+    await configs.put("s", "", "f", {})
+    no_config = select(literal(1)).where(~select(async_configs).exists())
+    assert await tried_twice(node, no_config, configs.delete("s", "", "f")) == [None]
+    is_gone = select(literal(1)).where(~select(functions).exists())
+    first, second = await tried_twice(node, is_gone, operations.delete("s", "f"), operations.delete("s", "f"))
+    assert first is None
+    assert isinstance(second, FunctionNotExists)

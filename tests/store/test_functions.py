@@ -4,6 +4,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from sqlalchemy import select
+
 from flowserver.store.functions import (
     delete_function,
     find_function,
@@ -11,6 +13,7 @@ from flowserver.store.functions import (
     put_function,
     service_is_known,
 )
+from flowserver.store.schema.tables import functions
 from flowserver.store.sql.database import Database
 from tests.store.rows import function_row
 
@@ -67,3 +70,14 @@ def test_pages_follow_code_points(database: Database) -> None:
             page, has_more = list_functions(connection, after=after, limit=3, bytes_max=9_999)
             seen += [(row.service, row.function) for row in page]
     assert seen == keys == sorted(keys)
+
+
+def test_a_function_that_is_being_changed_is_locked(postgres_database: Database) -> None:
+    """Else a registration that keeps a header's stored value would undo the change of the value on another node."""
+    with postgres_database.write() as connection:
+        put_function(connection, function_row("s", "f"))
+    with postgres_database.write() as ours, postgres_database.write() as theirs:
+        row = find_function(ours, "s", "f", lock=True)
+        assert row is not None
+        assert theirs.execute(select(functions.c.url).with_for_update(skip_locked=True)).all() == []
+        assert find_function(theirs, "s", "f") == row

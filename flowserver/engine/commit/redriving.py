@@ -15,7 +15,7 @@ from flowserver.machine.state import Execution, Status, WaitKind
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept, version_of
 from flowserver.store.executions.loading import StoredExecution, load_finished
 from flowserver.store.executions.retention import HIDDEN
-from flowserver.store.versions.versions import find_version
+from flowserver.store.versions.resolving import share_version
 
 EVENTS_PER_SCOPE = 10
 """A redrive records at most so many events for a scope before it waits again, and must have room for them."""
@@ -76,6 +76,8 @@ def prepare_redrive(
         return Receipt(ReceiptKind.REFUSED, reason=reason)
     if execution.next_event_id - 1 != request.last_event_id:
         return Receipt(ReceiptKind.NOT_NOW)
+    if request.version is not None and share_version(connection, (stored.flow_id, request.version)) is None:
+        return Receipt(ReceiptKind.NOT_NOW)  # deleted since the plan was made
     reason = load_kept(connection, stored) or why_not_kept(execution, limits)
     if reason is None and request.definition_id != stored.definition_id and message.rewind is None:
         old, new = (definitions.get(connection, each) for each in (stored.definition_id, request.definition_id))
@@ -83,8 +85,6 @@ def prepare_redrive(
     if reason is not None:
         execution.scopes.clear()
         return Receipt(ReceiptKind.REFUSED, reason=reason)
-    if request.version is not None and find_version(connection, stored.flow_id, request.version) is None:
-        return Receipt(ReceiptKind.NOT_NOW)  # deleted since the plan was made
     take_kept(connection, execution.execution_id)
     load_finished(connection, stored, _needed(execution, message))
     stored.definition_id = request.definition_id

@@ -58,7 +58,7 @@ def _resolve(connection: Connection, starts: Sequence[Qualified]) -> dict[str, R
         version = version_in(each.qualifier) if routing is None else routing.choose(each.execution_id)
         if version is not None:
             chosen[each.execution_id] = (each.flow_id, version)
-    versions = {key: _hold_version(connection, key) for key in sorted(set(chosen.values()))}
+    versions = {key: share_version(connection, key) for key in sorted(set(chosen.values()))}
     resolved = {}
     for each in starts:
         key = chosen.get(each.execution_id)
@@ -74,9 +74,9 @@ def _find_aliases(connection: Connection, named: Iterable[tuple[str, str]]) -> d
     return {(row.flow_id, row.name): Routing(row.version, row.other_version, row.other_weight) for row in rows}
 
 
-def _hold_version(connection: Connection, key: VersionKey) -> tuple[str, str] | None:
-    """The id and the text of the definition of the version, if it exists."""
-    rows = fetch_rows(connection, _HOLD_VERSION, {"b_flow": key[0], "b_version": key[1]})
+def share_version(connection: Connection, key: VersionKey) -> tuple[str, str] | None:
+    """The id and the text of the version's definition, if it exists. It is not deleted before this transaction ends."""
+    rows = fetch_rows(connection, _SHARE_VERSION, {"b_flow": key[0], "b_version": key[1]})
     return (rows[0].definition_id, rows[0].text) if rows else None
 
 
@@ -87,7 +87,7 @@ _FIND_ALIASES = select(
     flow_aliases.c.other_version,
     flow_aliases.c.other_weight,
 ).where(among_pairs(flow_aliases.c.flow_id, flow_aliases.c.name, bindparam("named")))
-_HOLD_VERSION = (
+_SHARE_VERSION = (
     select(flow_versions.c.definition_id, definitions.c.text)
     .join(definitions, definitions.c.definition_id == flow_versions.c.definition_id)
     .where(flow_versions.c.flow_id == bindparam("b_flow"), flow_versions.c.version == bindparam("b_version"))

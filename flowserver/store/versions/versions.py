@@ -1,8 +1,8 @@
 """Published versions of flows: their rows, and what uses them.
 
 Publishing and deleting lock the row of the flow first, so there is one change of a flow's versions and aliases at a
-time. A start holds the version that it runs (`resolving`) until it has committed; so once a deletion has locked the
-version, every execution that runs it can be seen.
+time. A start or a redrive holds the version that it runs (`resolving`) until it has committed; so once a deletion has
+locked the version, every execution that runs it can be seen.
 """
 
 from dataclasses import dataclass
