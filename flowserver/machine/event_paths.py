@@ -16,6 +16,11 @@ STEP_PATTERN: Final = rf"^{_NAME}(\.{_NAME})*$"
 """A step's name or path. Names have neither dots nor brackets."""
 
 
+EVENT_BYTES: Final = 4
+PATH_BYTES: Final = 150
+"""What a path takes besides its text."""
+
+
 def is_path(step: str) -> bool:
     """Whether it is more than a name."""
     return "." in step or "[" in step
@@ -41,11 +46,13 @@ class EventPaths:
     def __init__(self) -> None:
         self._summaries = StepSummaries()
         self._numbers: dict[str, int] = {"": 0}
+        self._path_bytes = 0
         self._of_event = array("I", [0])
 
-    def __len__(self) -> int:
-        """How much it keeps, in some 1,000 bytes."""
-        return len(self._summaries) + (len(self._numbers) >> 2) + (len(self._of_event) >> 7)
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return self._summaries.size + self._path_bytes + len(self._of_event) * EVENT_BYTES
 
     @property
     def last_event_id(self) -> int:
@@ -58,7 +65,10 @@ class EventPaths:
         missing = event.event_id - len(self._of_event)
         if missing > 0:
             self._of_event.extend([0] * missing)
-        self._of_event.append(self._numbers.setdefault(path, len(self._numbers)))
+        if path not in self._numbers:
+            self._numbers[path] = len(self._numbers)
+            self._path_bytes += len(path) + PATH_BYTES
+        self._of_event.append(self._numbers[path])
         return path
 
     def find(self, wanted: str) -> list[int]:

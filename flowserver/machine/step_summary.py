@@ -14,7 +14,7 @@ The command line folds the events that it reads in the same way, so this module 
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from flowserver.base.json_values import JsonObject, load_stored_json
 from flowserver.machine.events import EventType
@@ -46,6 +46,10 @@ class HistoryEvent(Protocol):
     @property
     def detail(self) -> str | JsonObject:
         """Its detail, or the JSON text of it."""
+
+
+ENTRY_BYTES: Final = 1_000
+"""About what a step, an open list or an unfinished loop takes, without its path. Names are ASCII."""
 
 
 class StepStatus(StrEnum):
@@ -177,6 +181,10 @@ class StepSummaries:
     def __init__(self) -> None:
         self.last_event_id = 0
         self._steps: dict[str, StepSummary] = {}
+        self._path_bytes = 0
+        """Of the paths of steps and lists, and of those with numbers that are open or unfinished."""
+        self._list_paths: dict[str, str] = {}
+        """Each once, because very many lists of one path may be open."""
         self._lists: dict[int, _List] = {}
         """By the events that may cause more: the last one of each list, and StepStarted of each open step."""
         self._unfinished: dict[int, Entry] = {}
@@ -187,6 +195,11 @@ class StepSummaries:
     def __len__(self) -> int:
         """How much it keeps: step paths, events that may cause more, and unfinished loops."""
         return len(self._steps) + len(self._lists) + len(self._unfinished) + len(self._resumable)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return len(self) * ENTRY_BYTES + self._path_bytes
 
     def steps(self) -> list[StepSummary]:
         """All paths in the order in which they were entered first; the position of a path never changes."""
@@ -221,6 +234,7 @@ class StepSummaries:
             step.failed = step.cancelled = 0
             if step.iterations is not None:
                 step.iterations.failed = step.iterations.aborted = 0
+        self._path_bytes -= sum(len(entry.path) for entry in self._resumable.values())
         self._resumable, self._unfinished = self._unfinished, {}
         for entry in self._resumable.values():
             entry.leave_to_redrive()
@@ -229,6 +243,7 @@ class StepSummaries:
     def _end(self, event: HistoryEvent) -> None:
         """The execution has ended: what is still open is cut short."""
         for steps in set(self._lists.values()):
+            self._forget(steps)
             for entry in steps.entries:
                 self._close(entry, StepStatus.CANCELLED, event.time_ms)
                 if entry.iterations is not None:
@@ -267,6 +282,7 @@ class StepSummaries:
         step = self._steps.get(path)
         if step is None:
             step = self._steps[path] = StepSummary(path, event.time_ms, event.time_ms)
+            self._path_bytes += len(path)
         step.entered += 1
         step.running += 1
         step.last_ms = event.time_ms
@@ -275,8 +291,10 @@ class StepSummaries:
         if self._resumable:
             resumed = self._resumable.pop(_number(_detail(event).get("resumes"), 0), None)
             if resumed is not None:
+                self._path_bytes -= len(resumed.path)
                 entry.go_on(resumed)
         steps.entries.append(entry)
+        self._path_bytes += len(entry.path)
         return Seen(entry.path, entry)
 
     def _fail(self, steps: _List, entry: Entry, event: HistoryEvent) -> None:
@@ -300,11 +318,19 @@ class StepSummaries:
             entry.count(total=max(known, entry.opened, _number(detail.get("total"), 0)) - known, running=1)
         path = f"{entry.step.path}[{'' if is_iteration else index}]"
         numbered = f"{entry.path}[{index}]"
-        self._lists[event.event_id] = _List(f"{path}.", f"{numbered}.", steps, head=event.event_id)
+        opened = _List(self._list_path(f"{path}."), f"{numbered}.", steps, head=event.event_id)
+        self._lists[event.event_id] = opened
+        self._path_bytes += len(opened.numbered)
         return Seen(numbered, entry)
 
+    def _list_path(self, path: str) -> str:
+        if path not in self._list_paths:
+            self._list_paths[path] = path
+            self._path_bytes += len(path)
+        return self._list_paths[path]
+
     def _exit_item(self, inner: _List, event: HistoryEvent) -> Seen:
-        self._lists.pop(inner.head, None)
+        self._forget(inner)
         steps = inner.around
         if steps is None or not steps.entries:
             return NOWHERE
@@ -338,6 +364,13 @@ class StepSummaries:
                 step.cancelled += 1
         if entry.iterations is not None and end is not StepStatus.SUCCEEDED:
             self._unfinished[entry.entered_event_id] = entry
+        else:
+            self._path_bytes -= len(entry.path)
+
+    def _forget(self, steps: _List) -> None:
+        """The list is over."""
+        self._lists.pop(steps.head, None)
+        self._path_bytes -= len(steps.numbered)
 
     def _move(self, steps: _List, event_id: int) -> None:
         """This is the list's last event now. The one before causes no more, unless an open step started with it."""

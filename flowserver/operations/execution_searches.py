@@ -1,8 +1,10 @@
 """Searches: executions of all flows, and events of one execution."""
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
+from itertools import repeat
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -12,9 +14,8 @@ from flowserver.engine.engine import Engine
 from flowserver.machine.event_paths import EventPaths, is_path
 from flowserver.machine.events import Event
 from flowserver.operations.executions import event_id_of, is_small_number, require_id
-from flowserver.operations.kept_folds import KeptFolds
+from flowserver.operations.kept_folds import KeptFolds, read_on
 from flowserver.operations.paging import Page, check_limit
-from flowserver.store.executions.history import scan_history
 from flowserver.store.executions.history_search import EventFilter, search_events
 from flowserver.store.executions.listing import ExecutionFilter
 from flowserver.store.executions.listing_all import AllCursor, AllListed, list_all_executions
@@ -22,10 +23,6 @@ from flowserver.store.executions.reading import ExecutionRow
 
 EVENT_ID_MAX: Final = 2_147_483_646
 """Event ids are 32-bit numbers, and one more must still be one."""
-
-
-PATHS_KEPT_MAX: Final = 20_000
-"""Paths of events that are kept between requests, in some 1,000 bytes."""
 
 
 class PlacedEvent(NamedTuple):
@@ -40,7 +37,7 @@ class ExecutionSearches:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._paths: KeptFolds[EventPaths] = KeptFolds(PATHS_KEPT_MAX)
+        self._paths: KeptFolds[EventPaths] = KeptFolds(EventPaths, engine.limits)
 
     async def list_all(
         self, wanted: ExecutionFilter, *, next_token: str | None, limit: int | None
@@ -85,14 +82,11 @@ class ExecutionSearches:
             lambda connection: require_id(connection, flow_name, name), by_caller=True
         )
         by_path = step is not None and is_path(step)
-        paths = self._paths.take(execution_id) or EventPaths() if by_path or with_paths else None
         chosen = wanted if by_path else replace(wanted, step_name=step)
 
-        def read(connection: Connection) -> tuple[Sequence[Event], int | None]:
+        def read(connection: Connection, paths: EventPaths | None) -> tuple[Sequence[Event], int | None]:
             if paths is not None:
-                with closing(scan_history(connection, execution_id, from_event_id=paths.last_event_id + 1)) as events:
-                    for event in events:
-                        paths.add(event)
+                read_on(connection, execution_id, paths, limits)
             return search_events(
                 connection,
                 execution_id,
@@ -102,14 +96,14 @@ class ExecutionSearches:
                 bytes_max=limits.page_bytes_max,
             )
 
-        events, following = await self._engine.slow_reads.ask(read)
-        token = None if following is None else str(following)
-        if paths is not None:
-            self._paths.keep(execution_id, paths)
-        if paths is None or not with_paths:
-            return Page([PlacedEvent(event) for event in events], token)
-        placed = zip(events, paths.paths_of(event.event_id for event in events), strict=True)
-        return Page([PlacedEvent(*each) for each in placed], token)
+        placed = None
+        async with AsyncExitStack() as stack:
+            paths = await stack.enter_async_context(self._paths.use(execution_id)) if by_path or with_paths else None
+            events, following = await self._engine.slow_reads.ask(partial(read, paths=paths))
+            if paths is not None and with_paths:
+                placed = paths.paths_of(event.event_id for event in events)
+        shown = zip(events, repeat(None) if placed is None else placed, strict=False)
+        return Page([PlacedEvent(*each) for each in shown], None if following is None else str(following))
 
 
 def _all_cursor_of(token: str) -> AllCursor:

@@ -1,18 +1,34 @@
 """Folds over histories that are kept between requests, so that each request reads only the events that are new."""
 
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from operator import attrgetter
 from typing import Generic, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
+from sqlalchemy import Connection
+
+from flowserver.base.errors import InvalidArgument
+from flowserver.base.limits import Limits
+from flowserver.machine.step_summary import HistoryEvent
+from flowserver.store.executions.history import scan_history
 
 
 class Fold(Protocol):
-    """A fold over the events of one execution; its length is how much it keeps."""
+    """A fold over the events of one execution."""
 
     @property
     def last_event_id(self) -> int:
         """The last event that it has taken in."""
 
-    def __len__(self) -> int: ...
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+
+    def add(self, event: HistoryEvent) -> object:
+        """Take the next event in."""
 
 
 F = TypeVar("F", bound=Fold)
@@ -21,22 +37,37 @@ F = TypeVar("F", bound=Fold)
 class KeptFolds(Generic[F]):
     """The most recently used folds, by execution id. Use it in the event loop."""
 
-    def __init__(self, kept_max: int) -> None:
-        """`kept_max` bounds the lengths of all folds together."""
-        self.kept_max = kept_max
-        self._kept: LRUCache[str, F] = LRUCache(kept_max, getsizeof=len)
+    def __init__(self, make: Callable[[], F], limits: Limits) -> None:
+        """`make` makes an empty fold."""
+        self._make = make
+        self._kept: LRUCache[str, F] = LRUCache(limits.step_paths_bytes_max, getsizeof=attrgetter("size"))
+        self._in_use: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def folds(self) -> list[F]:
         """Those that are kept."""
         return list(self._kept.values())
 
-    def take(self, execution_id: str) -> F | None:
-        """Take the fold out, so that only the caller adds to it. A request that comes meanwhile makes its own."""
-        return self._kept.pop(execution_id, None)
+    @asynccontextmanager
+    async def use(self, execution_id: str) -> AsyncIterator[F]:
+        """The execution's fold, for the length of a block. Only the block adds to it; others wait, and find it read.
 
-    def keep(self, execution_id: str, fold: F) -> None:
-        """Put a fold back, unless a newer one is there or it is too large."""
-        other = self._kept.get(execution_id)
-        is_newer = other is None or other.last_event_id < fold.last_event_id
-        if is_newer and len(fold) <= self.kept_max:
-            self._kept[execution_id] = fold
+        If the block raises, the fold is dropped: a thread may still add to it.
+        """
+        lock = self._in_use.setdefault(execution_id, asyncio.Lock())
+        async with lock:  # else each of many requests would read the whole history
+            fold = self._kept.pop(execution_id, None)
+            fold = self._make() if fold is None else fold
+            yield fold
+            if fold.size <= self._kept.maxsize:
+                self._kept[execution_id] = fold
+
+
+def read_on(connection: Connection, execution_id: str, fold: Fold, limits: Limits) -> None:
+    """Add the events that are new; raises InvalidArgument if the fold then takes more than `step_paths_bytes_max`."""
+    most = limits.step_paths_bytes_max
+    with closing(scan_history(connection, execution_id, from_event_id=fold.last_event_id + 1)) as events:
+        for event in events:
+            fold.add(event)
+            if fold.size > most:
+                reason = f"the paths of its steps take more than {most} bytes, the limit step_paths_bytes_max"
+                raise InvalidArgument(f"execution {execution_id}: {reason}")

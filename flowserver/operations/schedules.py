@@ -32,6 +32,9 @@ from flowserver.store.schedules.rows import (
 BACKFILLS_MAX = 10
 """Ranges that wait in one schedule."""
 
+TRIES = 3
+"""How often the ticks of a backfill are counted anew because the schedule has changed meanwhile."""
+
 CLOCKS_DIFFER_MS = 60_000
 """How far ahead the clock of a caller may be that asks for a range up to now."""
 
@@ -143,26 +146,27 @@ class ScheduleOperations:
         if end_ms > self._engine.clock.now_ms() + CLOCKS_DIFFER_MS:
             raise InvalidArgument("the backfill must end in the past; later ticks start by themselves")
         end_ms = min(end_ms, self._engine.clock.now_ms())
-        most, count = self._engine.limits.schedule_backfill_ticks_max, 0
+        if begin_ms < 0:
+            raise InvalidArgument("the backfill must begin in 1970 or later")
         now = self._engine.clock.now_ms()
-
-        def add(schedule: Schedule) -> Schedule:
-            nonlocal count
-            timing = checked_timing(schedule)
-            count = count_instants(timing, begin_ms, end_ms, most + 1)
-            first = timing.next_after(begin_ms - 1)
-            if first is None or not 1 <= count <= most:
-                raise InvalidArgument(f"a backfill has 1 to {most} ticks; this range has {'more' if count else 'none'}")
-            memory = schedule.memory
+        for _ in range(TRIES):
+            seen = await self.describe(flow_name, name)
+            first, count = await self._engine.slow_reads.ask(partial(self._count, seen, begin_ms, end_ms))
             backfill = Backfill(first, end_ms, overlap or Overlap.BUFFER_ALL)
-            if backfill in memory.backfills:
-                return schedule
-            if len(memory.backfills) >= BACKFILLS_MAX:
-                raise ResourceThrottled(f"schedule {name} has {BACKFILLS_MAX} backfills that wait")
-            return _with_work(schedule, replace(memory, backfills=(*memory.backfills, backfill)), now)
+            after = await self._change(flow_name, name, partial(_with_backfill, backfill, seen, now))
+            if _has_timing_of(after, seen):
+                return count
+        raise ResourceThrottled(f"schedule {name} keeps changing; try again shortly")
 
-        await self._change(flow_name, name, add)
-        return count
+    def _count(self, schedule: Schedule, begin_ms: int, end_ms: int, _: Connection) -> tuple[int, int]:
+        """The first tick of a range, and how many it has. Counting takes up to half a second: not in the writer."""
+        most = self._engine.limits.schedule_backfill_ticks_max
+        timing = checked_timing(schedule)
+        count = count_instants(timing, begin_ms, end_ms, most + 1)
+        first = timing.next_after(begin_ms - 1)
+        if first is None or not 1 <= count <= most:
+            raise InvalidArgument(f"a backfill has 1 to {most} ticks; this range has {'more' if count else 'none'}")
+        return first, count
 
     async def delete(self, flow_name: str, name: str) -> None:
         """Delete a schedule; its executions go on. Raises FlowNotExists, ScheduleNotExists."""
@@ -257,6 +261,21 @@ def _blank(schedule_id: str, flow_id: str, flow_name: str, name: str, now_ms: in
         created_at=now_ms,
         modified_at=now_ms,
     )
+
+
+def _with_backfill(backfill: Backfill, seen: Schedule, now_ms: int, schedule: Schedule) -> Schedule:
+    """The schedule with a further backfill; unchanged if it has it, or if its ticks are not those that were seen."""
+    memory = schedule.memory
+    if backfill in memory.backfills or not _has_timing_of(schedule, seen):
+        return schedule
+    if len(memory.backfills) >= BACKFILLS_MAX:
+        raise ResourceThrottled(f"schedule {schedule.name} has {BACKFILLS_MAX} backfills that wait")
+    return _with_work(schedule, replace(memory, backfills=(*memory.backfills, backfill)), now_ms)
+
+
+def _has_timing_of(schedule: Schedule, other: Schedule) -> bool:
+    one, two = ((each.expression, each.time_zone, each.anchor_at) for each in (schedule, other))
+    return one == two
 
 
 def _with_work(schedule: Schedule, memory: Memory, now_ms: int) -> Schedule:

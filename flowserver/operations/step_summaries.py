@@ -1,10 +1,9 @@
 """Step summaries of executions. They are kept between requests, so that each reads only the events that are new."""
 
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
-from typing import Final
 
 from sqlalchemy import Connection
 
@@ -13,12 +12,8 @@ from flowserver.base.json_values import text_bytes
 from flowserver.engine.engine import Engine
 from flowserver.machine.step_summary import StepSummaries, StepSummary
 from flowserver.operations.executions import is_small_number, require_id
-from flowserver.operations.kept_folds import KeptFolds
+from flowserver.operations.kept_folds import KeptFolds, read_on
 from flowserver.operations.paging import Page, check_limit
-from flowserver.store.executions.history import scan_history
-
-KEPT_MAX: Final = 200_000
-"""Step paths and open step lists of all summaries that are kept, the most recently used. Each takes about 1 KB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +29,7 @@ class StepSummaryOperations:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._kept: KeptFolds[StepSummaries] = KeptFolds(KEPT_MAX)
+        self._kept: KeptFolds[StepSummaries] = KeptFolds(StepSummaries, engine.limits)
 
     async def summarize(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> StepPage:
         """The steps of an execution. The token is the position of the step that the page starts with.
@@ -50,21 +45,16 @@ class StepSummaryOperations:
         execution_id = await self._engine.reader.ask(
             lambda connection: require_id(connection, flow_name, name), by_caller=True
         )
-        summaries = self._kept.take(execution_id) or StepSummaries()
 
-        def read(connection: Connection) -> StepPage:
-            first = summaries.last_event_id + 1
-            with closing(scan_history(connection, execution_id, from_event_id=first)) as events:
-                for event in events:
-                    summaries.add(event)
+        def read(connection: Connection, summaries: StepSummaries) -> StepPage:
+            read_on(connection, execution_id, summaries, limits)
             steps = summaries.steps()
             shown = _shown(islice(steps, begin, begin + size), limits.page_bytes_max)
             end = begin + len(shown)
             return StepPage(shown, str(end) if end < len(steps) else None, summaries.last_event_id)
 
-        page = await self._engine.slow_reads.ask(read)
-        self._kept.keep(execution_id, summaries)
-        return page
+        async with self._kept.use(execution_id) as summaries:
+            return await self._engine.slow_reads.ask(partial(read, summaries=summaries))
 
 
 def _shown(steps: Iterable[StepSummary], bytes_max: int) -> list[StepSummary]:

@@ -15,7 +15,7 @@ from flowserver.machine.events import Event, EventType
 from flowserver.machine.messages import Failure, Stop, Success
 from flowserver.machine.state import Scope
 from flowserver.machine.step_paths import path_of
-from flowserver.machine.step_summary import Iterations, StepStatus, StepSummaries, StepSummary
+from flowserver.machine.step_summary import ENTRY_BYTES, Iterations, StepStatus, StepSummaries, StepSummary
 from tests.conformance.cases import FlowCase, Reply, flow_cases
 from tests.support.flows import flow
 from tests.support.world import NOW_MS, World
@@ -87,7 +87,17 @@ def _check(world: World) -> StepSummaries:
     tasks = Counter(event.step_name for event in world.events if event.type is EventType.TASK_SCHEDULED)
     assert sum(step.attempts for step in steps) == tasks.total()
     assert not world.execution.is_running or len(summaries) <= len(steps) + 4 * len(world.execution.scopes)
+    assert summaries.size == ENTRY_BYTES * len(summaries) + _path_bytes(summaries)
     return summaries
+
+
+def _path_bytes(summaries: StepSummaries) -> int:
+    """Of all paths that it keeps."""
+    lists = set(summaries._lists.values())
+    entries = [entry for each in lists for entry in each.entries]
+    entries += [*summaries._unfinished.values(), *summaries._resumable.values()]
+    static = [*summaries._steps, *summaries._list_paths]
+    return sum(map(len, static)) + sum(len(each.numbered) for each in lists) + sum(len(each.path) for each in entries)
 
 
 def test_a_whole_execution() -> None:

@@ -99,6 +99,14 @@ class ExecutionLimits:
         "of one loop count as one more",
         error="none: the next turn goes on",
     )
+    step_paths_bytes_max: int = limit(
+        50_331_648,
+        unit="bytes",
+        reason="what the step summary of one execution, and the paths of its events, take in memory, and those of all "
+        "executions that one node keeps between requests",
+        error="400 InvalidArgument for one execution; those of others are found out again from their whole histories, "
+        "least recently used first",
+    )
     cached_executions_bytes_max: int = limit(
         50_331_648,
         unit="bytes",

@@ -5,19 +5,24 @@ their key and may therefore be short, or empty, and have a next page all the sam
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select, tuple_
 
 from flowserver.machine.state import Status, WaitKind
-from flowserver.store.executions.history import list_events
+from flowserver.store.executions.history import scan_history
 from flowserver.store.schema.tables import executions, scopes
 from flowserver.store.sql.in_list import among, texts
 from flowserver.store.sql.unreadable import is_text
 
 SCANNED_MAX: Final = 5_000
 """Scopes that a page reads: key and state, which takes some milliseconds."""
+
+LOOKED_UP_MAX: Final = 1_000
+"""Tasks of a page whose entry is looked up in the history, which takes longer than all else."""
 
 EXECUTIONS_AT_ONCE: Final = 100
 """Headers that are read together."""
@@ -67,17 +72,21 @@ def list_waiting_tasks(
     if last is not None:
         waits = waits.where(key <= tuple_(*last))
     found: list[WaitingTask] = []
+    looked_up, seen = 0, after
     for some in _chunks(connection.execute(waits).all()):
         running = _running(
             connection, {row.execution_id for row in some if is_text(row.execution_id)}, flow_name, entered_before
         )
         for row in some:
-            task = _task(connection, row, running.get(row.execution_id))
-            if task is None or (entered_before is not None and task.entered_at > entered_before):
+            header = running.get(row.execution_id)
+            if header is None:
                 continue
-            if len(found) == limit:
-                return WaitingPage(found, found[-1].key)
-            found.append(task)
+            if len(found) == limit or looked_up == LOOKED_UP_MAX:
+                return WaitingPage(found, seen)
+            task = _task(connection, row, header)
+            looked_up, seen = looked_up + 1, task.key
+            if entered_before is None or task.entered_at <= entered_before:
+                found.append(task)
     return WaitingPage(found, last)
 
 
@@ -99,10 +108,9 @@ def _running(
     return {row.execution_id: row for row in rows if is_text(row.flow_name) and is_text(row.name)}
 
 
-def _task(connection: Connection, scope: Any, header: Any) -> WaitingTask | None:
-    if header is None:
-        return None
-    entered = list_events(connection, scope.execution_id, from_event_id=scope.entered_event_id, limit=1)
+def _task(connection: Connection, scope: Any, header: Any) -> WaitingTask:
+    with closing(scan_history(connection, scope.execution_id, from_event_id=scope.entered_event_id)) as events:
+        entered = list(islice(events, 1))
     return WaitingTask(
         ScopeKey(scope.execution_id, scope.scope_id),
         scope.entered_event_id,

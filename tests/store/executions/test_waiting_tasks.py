@@ -1,8 +1,11 @@
 """Tasks that wait for a report are listed page by page; a page reads a bounded number of scopes."""
 
-import pytest
-from sqlalchemy import text
+from collections.abc import Generator
 
+import pytest
+from sqlalchemy import Connection, text
+
+from flowserver.machine.events import Event, EventType
 from flowserver.machine.state import Status, WaitKind
 from flowserver.store.executions import waiting_tasks
 from flowserver.store.executions.waiting_tasks import ScopeKey, list_waiting_tasks
@@ -66,3 +69,33 @@ def test_a_page_costs_the_same_however_many_wait_otherwise(database: Database, m
     for number in range(40, 400):
         keep(database, f"e{number:03}", WaitKind.TIMER)
     assert effort() <= 2 * few
+
+
+def test_a_page_looks_up_few_entries_however_many_are_too_young(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes a search in a history."""
+    monkeypatch.setattr(waiting_tasks, "LOOKED_UP_MAX", 3)
+    looked_up: list[str] = []
+
+    def scan(_: Connection, execution_id: str, *, from_event_id: int) -> Generator[Event, None, None]:
+        looked_up.append(execution_id)
+        entered_at = 5_000 if execution_id < "e" else 1_500
+        yield Event(from_event_id, 0, EventType.STEP_ENTERED, "ask", entered_at, "{}", ())
+
+    monkeypatch.setattr(waiting_tasks, "scan_history", scan)
+    with database.write() as connection:
+        keep_flow(connection, "f", "flow-f")
+    for name in "abcde":
+        keep(database, name, WaitKind.TOKEN, WaitKind.TOKEN)
+    pages: list[list[ScopeKey]] = []
+    after: ScopeKey | None = START
+    with database.read() as connection:
+        while after is not None:
+            before = len(looked_up)
+            page = list_waiting_tasks(connection, None, 2_000, after, 10)
+            assert len(looked_up) - before <= 3
+            pages.append([each.key for each in page.tasks])
+            after = page.last
+    assert pages == [[], [], [ScopeKey("e", 1)], [ScopeKey("e", 2)]]
+    assert len(looked_up) == 10
