@@ -282,7 +282,7 @@ class StepSummaries:
         step = self._steps.get(path)
         if step is None:
             step = self._steps[path] = StepSummary(path, event.time_ms, event.time_ms)
-            self._path_bytes += len(path)
+            self._path_bytes += 2 * len(path)  # with that of its list, which is shorter
         step.entered += 1
         step.running += 1
         step.last_ms = event.time_ms
@@ -318,16 +318,10 @@ class StepSummaries:
             entry.count(total=max(known, entry.opened, _number(detail.get("total"), 0)) - known, running=1)
         path = f"{entry.step.path}[{'' if is_iteration else index}]"
         numbered = f"{entry.path}[{index}]"
-        opened = _List(self._list_path(f"{path}."), f"{numbered}.", steps, head=event.event_id)
-        self._lists[event.event_id] = opened
-        self._path_bytes += len(opened.numbered)
+        path = self._list_paths.setdefault(f"{path}.", f"{path}.")
+        self._lists[event.event_id] = _List(path, f"{numbered}.", steps, head=event.event_id)
+        self._path_bytes += len(numbered) + 1
         return Seen(numbered, entry)
-
-    def _list_path(self, path: str) -> str:
-        if path not in self._list_paths:
-            self._list_paths[path] = path
-            self._path_bytes += len(path)
-        return self._list_paths[path]
 
     def _exit_item(self, inner: _List, event: HistoryEvent) -> Seen:
         self._forget(inner)

@@ -96,8 +96,12 @@ def _path_bytes(summaries: StepSummaries) -> int:
     lists = set(summaries._lists.values())
     entries = [entry for each in lists for entry in each.entries]
     entries += [*summaries._unfinished.values(), *summaries._resumable.values()]
-    static = [*summaries._steps, *summaries._list_paths]
-    return sum(map(len, static)) + sum(len(each.numbered) for each in lists) + sum(len(each.path) for each in entries)
+    assert sum(map(len, summaries._list_paths)) <= sum(map(len, summaries._steps))
+    return (
+        2 * sum(map(len, summaries._steps))
+        + sum(len(each.numbered) for each in lists)
+        + sum(len(each.path) for each in entries)
+    )
 
 
 def test_a_whole_execution() -> None:

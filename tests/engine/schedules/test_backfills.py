@@ -1,4 +1,4 @@
-"""Backfills: their ticks are counted beside the writer, whatever the expression costs."""
+"""Backfills: their ticks are counted beside the writer, however rare they are."""
 
 import threading
 from datetime import UTC, datetime
