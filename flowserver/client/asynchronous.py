@@ -18,6 +18,7 @@ from flowserver.client.exchanges import NO_CONTENT, Conversation, Pause, with_re
 from flowserver.client.feeds import Feed
 from flowserver.client.listings import Listing, page_of
 from flowserver.client.results import Event, Result
+from flowserver.client.signatures import as_method
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,6 +30,7 @@ def _awaiting(call: Callable[P, Conversation[T]]) -> "Callable[Concatenate[Async
     async def method(self: "AsyncClient", /, *arguments: P.args, **options: P.kwargs) -> T:
         return await self.converse(call(*arguments, **options))
 
+    as_method(method, call)
     return method
 
 
@@ -37,6 +39,7 @@ def _async_listing(listing: Callable[P, Listing[R]]) -> "Callable[Concatenate[As
     def method(self: "AsyncClient", /, *arguments: P.args, **options: P.kwargs) -> AsyncIterator[R]:
         return self.items(listing(*arguments, **options))
 
+    as_method(method, listing, AsyncIterator)
     return method
 
 

@@ -18,6 +18,7 @@ from flowserver.client.exchanges import NO_CONTENT, Conversation, Pause, with_re
 from flowserver.client.feeds import Feed
 from flowserver.client.listings import Listing, page_of
 from flowserver.client.results import Event, Result
+from flowserver.client.signatures import as_method
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,6 +30,7 @@ def _calling(call: Callable[P, Conversation[T]]) -> "Callable[Concatenate[Client
     def method(self: "Client", /, *arguments: P.args, **options: P.kwargs) -> T:
         return self.converse(call(*arguments, **options))
 
+    as_method(method, call)
     return method
 
 
@@ -37,6 +39,7 @@ def _listing(listing: Callable[P, Listing[R]]) -> "Callable[Concatenate[Client, 
     def method(self: "Client", /, *arguments: P.args, **options: P.kwargs) -> Iterator[R]:
         return self.items(listing(*arguments, **options))
 
+    as_method(method, listing, Iterator)
     return method
 
 

@@ -83,8 +83,13 @@ class ExecutionOperations:
         input_text: str = "",
         callback_token: str | None = None,
         qualifier: str | None = None,
+        must_be_same: bool = False,
     ) -> tuple[ExecutionRow, bool]:
-        """As `start`; also returns whether the execution is new."""
+        """As `start`; also returns whether the execution is new.
+
+        If it `must_be_same`, raises ExecutionInputDiffers for an execution that runs under the name with another input
+        or another qualifier.
+        """
         if name is not None:
             check_execution_name(name)
         if callback_token is not None and self._engine.tokens.read(callback_token) is None:
@@ -99,31 +104,12 @@ class ExecutionOperations:
             qualifier=qualifier,
         )
         started = await self._engine.starter.start(request)
-        if started.execution is None:
-            return await self._find(flow_name, request.name), started.is_new
-        return started.execution, True
-
-    async def start_or_find_same(
-        self,
-        flow_name: str,
-        *,
-        name: str | None = None,
-        input_text: str = "",
-        callback_token: str | None = None,
-        qualifier: str | None = None,
-    ) -> tuple[ExecutionRow, bool]:
-        """As `start_or_find`; raises ExecutionInputDiffers if what runs under the name has another input, or another
-        qualifier.
-        """
-        row, is_new = await self.start_or_find(
-            flow_name, name=name, input_text=input_text, callback_token=callback_token, qualifier=qualifier
-        )
-        if not is_new and not _is_same_json(row.input, input_text):
-            raise ExecutionInputDiffers(f"execution {row.name} of flow {flow_name} runs with another input")
-        if not is_new and (row.qualifier or LATEST) != (qualifier or LATEST):
-            runs = row.qualifier or LATEST
-            raise ExecutionInputDiffers(f"execution {row.name} of flow {flow_name} runs with the qualifier {runs}")
-        return row, is_new
+        if started.execution is not None:
+            return started.execution, True
+        row = await self._find(flow_name, request.name)
+        if must_be_same and not started.is_new:
+            _require_same(row, input_text, qualifier)
+        return row, started.is_new
 
     async def start_sync(
         self, flow_name: str, *, name: str | None = None, input_text: str = "", qualifier: str | None = None
@@ -354,6 +340,15 @@ def event_id_of(token: str | None) -> int:
 def is_small_number(text: str) -> bool:
     """Whether the text is a number from 0 that a 64-bit integer can hold."""
     return text.isascii() and text.isdigit() and len(text) < 16
+
+
+def _require_same(row: ExecutionRow, input_text: str, qualifier: str | None) -> None:
+    """Raises ExecutionInputDiffers if the execution was started with another input, or another qualifier."""
+    if not _is_same_json(row.input, input_text):
+        raise ExecutionInputDiffers(f"execution {row.name} of flow {row.flow_name} runs with another input")
+    runs = row.qualifier or LATEST
+    if runs != (qualifier or LATEST):
+        raise ExecutionInputDiffers(f"execution {row.name} of flow {row.flow_name} runs with the qualifier {runs}")
 
 
 def _is_same_json(one: str, other: str) -> bool:

@@ -2,6 +2,7 @@
 
 import inspect
 import threading
+from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -10,10 +11,12 @@ from flowserver.client import (
     AsyncClient,
     Client,
     Conflict,
+    Flow,
     Invalid,
     NotFound,
     NotPermitted,
     ServerFault,
+    Task,
     Throttled,
     Unreachable,
     WaitedTooLong,
@@ -221,3 +224,12 @@ def test_another_program_answers(answering):
         url, _ = answering((200, {}, content))
         with Client(url) as client, pytest.raises(Unreachable):
             client.get_execution("f", "e")
+
+
+def test_help_shows_what_a_caller_gives_and_gets():
+    shown = str(inspect.signature(Client.start))
+    assert shown.startswith("(self, /, flow: str, input: ")
+    assert shown.endswith("-> flowserver.client.results.Execution")
+    assert inspect.signature(AsyncClient.start) == inspect.signature(Client.start)
+    assert inspect.signature(Client.flows).return_annotation == Iterator[Flow]
+    assert inspect.signature(AsyncClient.tasks).return_annotation == AsyncIterator[Task]

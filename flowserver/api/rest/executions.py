@@ -71,12 +71,13 @@ async def start_execution(
 
     With a `qualifier` the execution runs a published version of the flow.
     """
-    row, is_new = await operations.executions.start_or_find_same(
+    row, is_new = await operations.executions.start_or_find(
         flow,
         name=start.name,
         input_text="" if start.input is None else dump_json(start.input),
         callback_token=start.callback_task_token,
         qualifier=start.qualifier,
+        must_be_same=True,
     )
     if query.wait:
         async with allowed:

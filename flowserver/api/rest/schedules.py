@@ -1,6 +1,6 @@
 """/v1/schedules and below flows: when flows start by themselves."""
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from fastapi import Depends, Query
 from starlette.responses import Response
@@ -32,12 +32,20 @@ from flowserver.base.errors import (
     ScheduleNotExists,
     UnsupportedMediaType,
 )
+from flowserver.operations.operations import Operations
 from flowserver.operations.schedule_fields import ScheduleChange
 
 router = rest_router("", "schedules")
 
 _ALL = "/flows/{flow}/schedules"
 _ONE = "/flows/{flow}/schedules/{schedule}"
+
+_NOTED: Final[dict[str, Any]] = {
+    "response_model": Schedule,
+    "responses": problems(FlowNotExists, ScheduleNotExists, UnsupportedMediaType),
+    "openapi_extra": json_request(ScheduleNote, required=False),
+}
+"""What pausing and resuming have in common."""
 
 
 @router.get("/schedules", summary="List all schedules", response_model=SchedulePage, responses=problems())
@@ -70,7 +78,7 @@ async def create_schedule(
     """Create a schedule of a flow. An error in the expression names the field and its column."""
     await operations.schedules.create(flow, wanted.name, wanted.change())
     location = {"Location": f"/v1/flows/{flow}/schedules/{wanted.name}"}
-    return answer(Schedule.shown(await operations.schedules.show(flow, wanted.name)), 201, location)
+    return await _shown(operations, flow, wanted.name, 201, location)
 
 
 @router.get(
@@ -81,7 +89,7 @@ async def create_schedule(
 )
 async def get_schedule(flow: FlowName, schedule: ScheduleName, operations: Ops) -> Response:
     """The schedule with its next ten ticks and its last ten executions."""
-    return answer(Schedule.shown(await operations.schedules.show(flow, schedule)))
+    return await _shown(operations, flow, schedule)
 
 
 @router.put(
@@ -104,7 +112,7 @@ async def put_schedule(
     The same expression again does not move the next tick, nor the phase of `@every`.
     """
     _, is_new = await operations.schedules.put(flow, schedule, wanted.change())
-    return answer(Schedule.shown(await operations.schedules.show(flow, schedule)), 201 if is_new else 200)
+    return await _shown(operations, flow, schedule, 201 if is_new else 200)
 
 
 @router.patch(
@@ -125,7 +133,7 @@ async def update_schedule(
     if change == ScheduleChange():
         raise InvalidArgument("there is nothing to change: give at least one field")
     await operations.schedules.update(flow, schedule, change)
-    return answer(Schedule.shown(await operations.schedules.show(flow, schedule)))
+    return await _shown(operations, flow, schedule)
 
 
 @router.delete(_ONE, summary="Delete a schedule", status_code=204, responses=problems(FlowNotExists, ScheduleNotExists))
@@ -138,9 +146,7 @@ async def delete_schedule(flow: FlowName, schedule: ScheduleName, operations: Op
 @router.post(
     f"{_ONE}/pause",
     summary="Pause a schedule",
-    response_model=Schedule,
-    responses=problems(FlowNotExists, ScheduleNotExists, UnsupportedMediaType),
-    openapi_extra=json_request(ScheduleNote, required=False),
+    **_NOTED,
 )
 async def pause_schedule(
     flow: FlowName,
@@ -150,15 +156,13 @@ async def pause_schedule(
 ) -> Response:
     """Start nothing at further ticks, and drop the ticks that are buffered. Triggers and backfills still work."""
     await operations.schedules.pause(flow, schedule, wanted.note)
-    return answer(Schedule.shown(await operations.schedules.show(flow, schedule)))
+    return await _shown(operations, flow, schedule)
 
 
 @router.post(
     f"{_ONE}/resume",
     summary="Resume a schedule",
-    response_model=Schedule,
-    responses=problems(FlowNotExists, ScheduleNotExists, UnsupportedMediaType),
-    openapi_extra=json_request(ScheduleNote, required=False),
+    **_NOTED,
 )
 async def resume_schedule(
     flow: FlowName,
@@ -168,7 +172,7 @@ async def resume_schedule(
 ) -> Response:
     """Start at further ticks again. Ticks that passed while it was paused are not run; a backfill runs them."""
     await operations.schedules.resume(flow, schedule, wanted.note)
-    return answer(Schedule.shown(await operations.schedules.show(flow, schedule)))
+    return await _shown(operations, flow, schedule)
 
 
 @router.post(
@@ -213,3 +217,10 @@ async def backfill_schedule(
     assert end is not None
     count = await operations.schedules.backfill(flow, schedule, begin, end, wanted.overlap)
     return answer(ScheduleBackfill(ticks=count), 202)
+
+
+async def _shown(
+    operations: Operations, flow: str, schedule: str, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    """The schedule as it is now."""
+    return answer(Schedule.shown(await operations.schedules.show(flow, schedule)), status, headers)

@@ -1,7 +1,10 @@
 """The commands `flowserver schedules …`."""
 
+import inspect
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import wraps
 from itertools import islice
 from typing import Annotated, Any, Final, Literal
 from zoneinfo import ZoneInfo
@@ -40,6 +43,7 @@ Overlap = Annotated[
     OverlapName | None,
     typer.Option(
         "--overlap",
+        metavar="POLICY",
         case_sensitive=False,
         help="What a tick does while an execution runs: Skip, BufferOne, BufferAll, CancelOther, TerminateOther, or "
         "AllowAll, which new schedules have.",
@@ -108,11 +112,8 @@ def get_schedule(session: Session, schedule: Path) -> None:
     _show(session, session.client.get_schedule(*_named(session, schedule)))
 
 
-@schedules.command("create")
-@remote
-def create_schedule(
-    session: Session,
-    schedule: Path,
+def _fields(
+    *,
     cron: Cron = None,
     every: Every = None,
     timezone: Timezone = None,
@@ -121,7 +122,39 @@ def create_schedule(
     payload: Payload = None,
     description: Description = None,
     pause_on_failure: PauseOnFailure = None,
-) -> None:
+) -> dict[str, Any]:
+    """What is given of a schedule, as the API names it."""
+    if cron is not None and every is not None:
+        raise CommandFailed("--cron and --every exclude each other", ExitCode.USAGE)
+    given = {
+        "cronExpression": cron if every is None else every_expression(every),
+        "timeZone": timezone,
+        "overlap": overlap,
+        "catchUpSeconds": None if catch_up is None else int(seconds_of(catch_up, "--catch-up")),
+        "payload": input_of(payload, "--payload"),
+        "description": description,
+        "pauseOnFailure": pause_on_failure,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _with_fields(command: Callable[[Session, str, dict[str, Any]], None]) -> Callable[..., None]:
+    """Turn `command(session, schedule, fields)` into a command with an option for every field."""
+
+    @wraps(command)
+    def with_options(session: Session, schedule: str, **options: Any) -> None:
+        command(session, schedule, _fields(**options))
+
+    own = list(inspect.signature(command).parameters.values())[:2]
+    options = inspect.signature(_fields).parameters.values()
+    with_options.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
+    return with_options
+
+
+@schedules.command("create")
+@remote
+@_with_fields
+def create_schedule(session: Session, schedule: Path, fields: dict[str, Any]) -> None:
     """Create a schedule.
 
     \b
@@ -129,7 +162,6 @@ def create_schedule(
       flowserver schedules create etl/nightly --cron '0 30 2 * * ?' --timezone Europe/Berlin --overlap Skip
       flowserver schedules create poll/often --every 5m --payload '{"source": "shop"}'
     """
-    fields = _fields(cron, every, timezone, overlap, catch_up, payload, description, pause_on_failure)
     if "cronExpression" not in fields:
         raise CommandFailed("give --cron or --every", ExitCode.USAGE)
     _show(session, session.client.create_schedule(*_named(session, schedule), fields))
@@ -137,25 +169,14 @@ def create_schedule(
 
 @schedules.command("update")
 @remote
-def update_schedule(
-    session: Session,
-    schedule: Path,
-    cron: Cron = None,
-    every: Every = None,
-    timezone: Timezone = None,
-    overlap: Overlap = None,
-    catch_up: CatchUp = None,
-    payload: Payload = None,
-    description: Description = None,
-    pause_on_failure: PauseOnFailure = None,
-) -> None:
+@_with_fields
+def update_schedule(session: Session, schedule: Path, fields: dict[str, Any]) -> None:
     """Change what is given of a schedule.
 
     \b
     Example:
       flowserver schedules update etl/nightly --cron '0 30 3 * * ?'
     """
-    fields = _fields(cron, every, timezone, overlap, catch_up, payload, description, pause_on_failure)
     _show(session, session.client.update_schedule(*_named(session, schedule), fields))
 
 
@@ -265,30 +286,6 @@ def delete_schedule(session: Session, schedule: Path, yes: Yes = False) -> None:
 
 def _named(session: Session, text: str) -> tuple[str, str]:
     return session.named(text, "a schedule")
-
-
-def _fields(
-    cron: str | None,
-    every: str | None,
-    timezone: str | None,
-    overlap: str | None,
-    catch_up: str | None,
-    payload: str | None,
-    description: str | None,
-    pause_on_failure: bool | None,
-) -> dict[str, Any]:
-    if cron is not None and every is not None:
-        raise CommandFailed("--cron and --every exclude each other", ExitCode.USAGE)
-    given = {
-        "cronExpression": cron if every is None else every_expression(every),
-        "timeZone": timezone,
-        "overlap": overlap,
-        "catchUpSeconds": None if catch_up is None else int(seconds_of(catch_up, "--catch-up")),
-        "payload": input_of(payload, "--payload"),
-        "description": description,
-        "pauseOnFailure": pause_on_failure,
-    }
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def every_expression(duration: str) -> str:
