@@ -145,14 +145,19 @@ def executions(
     started_to: str | None = None,
     name_prefix: str | None = None,
     parked: bool | None = None,
+    qualifier: str | None = None,
 ) -> Listing[Execution]:
-    """Executions of a flow or of all, the newest first, without documents. Instants are RFC 3339 with an offset."""
+    """Executions of a flow or of all, the newest first, without documents. Instants are RFC 3339 with an offset.
+
+    `qualifier` is a version or an alias, or LATEST for the flow's own definition.
+    """
     query = {
         "status": status,
         "startedFrom": started_from,
         "startedTo": started_to,
         "namePrefix": name_prefix,
         "parked": parked,
+        "qualifier": qualifier,
     }
     path = path_of("executions") if flow is None else path_of("flows", flow, "executions")
     return Listing(path, "executions", Execution, query)

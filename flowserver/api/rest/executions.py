@@ -126,6 +126,7 @@ def _filter(query: ExecutionQuery) -> ExecutionFilter:
         name_prefix=query.name_prefix,
         parked=query.parked,
         waiting_for_redrive=query.waiting_for_redrive,
+        qualifier=query.qualifier,
     )
 
 

@@ -24,6 +24,7 @@ from flowserver.api.rpc.views import (
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import InvalidJson, Json, JsonObject, load_json_object
 from flowserver.machine.state import Status
+from flowserver.machine.versions.routing import is_qualifier
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.operations import Operations
 from flowserver.operations.schedule_fields import ScheduleChange
@@ -137,11 +138,15 @@ async def list_executions(operations: Operations, given: Parameters) -> JsonObje
     status = given.text("Status")
     if status is not None and status not in STATUSES:
         raise InvalidArgument(f"Status must be one of {', '.join(STATUSES)}")
+    qualifier = given.text("Qualifier")
+    if qualifier is not None and not is_qualifier(qualifier):
+        raise InvalidArgument("Qualifier must be the name of an alias, the number of a version, or LATEST")
     wanted = ExecutionFilter(
         status=None if status is None or status == STATUSES[0] else Status(status),
         started_from=given.instant("StartedTimeBegin"),
         started_to=given.instant("StartedTimeEnd"),
         name_prefix=given.text("ExecutionNamePrefix"),
+        qualifier=qualifier,
     )
     limit, metadata_only = given.integer("Limit"), given.boolean("MetadataOnly")
     page = await operations.executions.list(

@@ -15,7 +15,7 @@ PYTHON_NONE = "None"
 """What the classic Python SDK sends for a parameter that was set to None. `given` takes it for absent."""
 
 NOT_CARRIED_OUT: Final = {
-    "Qualifier": ("StartExecution", "StartSyncExecution"),
+    "Qualifier": ("StartExecution", "StartSyncExecution", "ListExecutions"),
     "FlowVersion": ("DescribeFlow", "DeleteFlowVersion"),
     "MapRunName": (),
 }

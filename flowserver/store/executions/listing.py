@@ -1,9 +1,10 @@
 """Lists of executions, page by page. The time for a page does not grow with the number of executions of the flow.
 
 Newest first; executions with the same start by name. A page is read from the index `(flow_id, status, started_at DESC,
-name)` with one search per status, or from the index of parked executions, or of those that wait for a redrive. Two
-filters have no index in this order: a prefix that many names share, and "not parked". With these a page reads at most
-SCANNED_MAX executions of a status; it may then end early, with a cursor for the next page.
+name)` with one search per status, or from the index of parked executions, or of those that wait for a redrive. Three
+filters have no index in this order: a prefix that many names share, "not parked", and a qualifier. With these a page
+reads at most SCANNED_MAX executions of a status, with a qualifier ROWS_SCANNED_MAX; it may then end early, with a
+cursor for the next page.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, or_,
 
 from flowserver.base.clock import INSTANT_MS_MAX
 from flowserver.machine.state import Status
+from flowserver.machine.versions.routing import LATEST, version_in
 from flowserver.store.executions.reading import ExecutionRow, as_shown, readable
 from flowserver.store.schema.tables import PARKED, WAITING_FOR_REDRIVE, executions
 from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
@@ -22,6 +24,9 @@ from flowserver.store.sql.unreadable import is_text, rows_with_texts
 
 SCANNED_MAX = 20_000
 """Executions of one status that a page reads: index entries only, which takes some milliseconds."""
+
+ROWS_SCANNED_MAX = 5_000
+"""The same where the rows must be read, too."""
 
 NAMES_MAX = 2_000
 """If fewer names have the prefix, their executions are read one by one and sorted."""
@@ -42,6 +47,8 @@ class ExecutionFilter:
     parked: bool | None = None
     waiting_for_redrive: bool = False
     """Only those of which steps have failed and wait for a redrive."""
+    qualifier: str | None = None
+    """The number of the version that they run, the alias that chose it, or LATEST for the flow's own definition."""
 
 
 class PageCursor(NamedTuple):
@@ -65,6 +72,8 @@ class _Search:
 
     found_by: Sequence[Condition]
     slow: Sequence[Condition] = ()
+    scanned_max: int = 0
+    """How many executions the slow conditions may be checked on."""
 
 
 def list_executions(
@@ -87,7 +96,9 @@ def list_executions(
     if begin is not None and begins is None:
         return Listed([], None)
     searches = _searches(connection, flow_id, wanted)
-    horizon = _horizon(connection, [_ordered(each, wanted, begins) for each in searches if each.slow])
+    horizon = _horizon(
+        connection, [_ordered(each, wanted, begins).offset(each.scanned_max) for each in searches if each.slow]
+    )
     queries = [_ordered(each, wanted, begins, horizon).where(*each.slow) for each in searches]
     found = [PageCursor(*row) for query in queries for row in rows_with_texts(connection, query, limit + 1, "name")]
     found.sort(key=_order)
@@ -111,29 +122,44 @@ def _searches(connection: Connection, flow_id: str, wanted: ExecutionFilter) -> 
     parked = [PARKED] if wanted.parked else []
     waiting = [WAITING_FOR_REDRIVE] if wanted.waiting_for_redrive else []
     status = [] if wanted.status is None else [header.status == str(wanted.status)]
+    runs = qualified(wanted.qualifier)
     prefix = wanted.name_prefix
     if prefix is not None and _are_few(connection, named := _named(flow_id, prefix)):
-        return [_Search([header.execution_id.in_(named), *status, *parked, *unparked, *waiting])]
+        return [_Search([header.execution_id.in_(named), *status, *parked, *unparked, *waiting, *runs])]
     # Not LIKE, which ignores case on SQLite, and not a range, for which a planner would choose an index by name.
     named_so = [] if prefix is None else [func.substr(header.name, 1, len(prefix)) == prefix]
+    slow: list[Condition] = [*named_so, *runs]
+    scanned_max = min(ROWS_SCANNED_MAX, SCANNED_MAX) if runs else SCANNED_MAX
     running = wanted.status in (None, Status.RUNNING)
     if wanted.waiting_for_redrive:
-        kind: list[Condition] = [*named_so, *parked, *unparked]
-        return [_Search([header.flow_id == flow_id, WAITING_FOR_REDRIVE], kind)] if running else []
+        kind = [header.flow_id == flow_id, WAITING_FOR_REDRIVE]
+        return [_Search(kind, [*slow, *parked, *unparked], scanned_max)] if running else []
     if wanted.parked:
-        return [_Search([header.flow_id == flow_id, PARKED], named_so)] if running else []
+        return [_Search([header.flow_id == flow_id, PARKED], slow, scanned_max)] if running else []
     searches = [
         # Only running executions can be parked; checking the others would read all their rows.
         _Search(
             [header.flow_id == flow_id, header.status == str(each)],
-            [*named_so, *(unparked if each is Status.RUNNING else [])],
+            [*slow, *(unparked if each is Status.RUNNING else [])],
+            scanned_max,
         )
         for each in Status
         if wanted.status in (None, each)
     ]
     if wanted.status is None:
-        searches.append(_Search([header.execution_id.in_(_without_status(flow_id))], [*named_so, *unparked]))
+        damaged = [header.execution_id.in_(_without_status(flow_id))]
+        searches.append(_Search(damaged, [*slow, *unparked], scanned_max))
     return searches
+
+
+def qualified(qualifier: str | None) -> list[ColumnElement[bool]]:
+    """The condition of a qualifier; none without one."""
+    if qualifier is None:
+        return []
+    if qualifier == LATEST:
+        return [header.flow_version.is_(None)]
+    version = version_in(qualifier)
+    return [header.flow_alias == qualifier if version is None else header.flow_version == version]
 
 
 def _named(flow_id: str, prefix: str) -> Select[Any]:
@@ -194,8 +220,8 @@ def _ordered(
 
 
 def _horizon(connection: Connection, queries: Sequence[Select[Any]]) -> PageCursor | None:
-    """Where the searches must stop: the newest execution beyond the scan limit of any search; None if there is none."""
-    ends = [connection.execute(query.offset(SCANNED_MAX).limit(1)).one_or_none() for query in queries]
+    """Where the searches must stop: the newest of the executions at which the queries begin; None if there is none."""
+    ends = [connection.execute(query.limit(1)).one_or_none() for query in queries]
     return min((PageCursor(*end) for end in ends if end is not None and is_text(end.name)), key=_order, default=None)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, or_, select
 
 from flowserver.machine.state import Status
-from flowserver.store.executions.listing import ExecutionFilter
+from flowserver.store.executions.listing import ExecutionFilter, qualified
 from flowserver.store.executions.reading import ExecutionRow, as_shown, readable
 from flowserver.store.schema.tables import PARKED, UNSUCCESSFUL, WAITING_FOR_REDRIVE, executions, flows
 from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
@@ -64,7 +64,7 @@ def list_all_executions(
 
 def _conditions(wanted: ExecutionFilter) -> tuple[list[TextClause], list[ColumnElement[bool] | TextClause]]:
     """Conditions that choose an index, and conditions that are checked on each row that it finds."""
-    checked: list[ColumnElement[bool] | TextClause] = []
+    checked: list[ColumnElement[bool] | TextClause] = [*qualified(wanted.qualifier)]
     found_by: list[TextClause] = []
     if wanted.status is not None:
         checked.append(header.status == str(wanted.status))

@@ -229,7 +229,6 @@ async def test_executions_show_the_environment_of_their_flow(rpc: Rpc) -> None:
     [
         ("StartExecution", "FlowVersion"),
         ("StartSyncExecution", "MapRunName"),
-        ("ListExecutions", "Qualifier"),
         ("ListExecutions", "MapRunName"),
     ],
 )

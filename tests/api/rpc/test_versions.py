@@ -73,6 +73,10 @@ async def test_starts_with_a_qualifier(rpc: Rpc) -> None:
     for qualifier, text in (("1", PASS), ("2", WAIT), ("prod", PASS), ("LATEST", WAIT), ("", WAIT)):
         assert (await rpc.call("StartExecution", **F, Qualifier=qualifier))["FlowDefinition"] == text
     assert (await rpc.call("StartSyncExecution", **F, Qualifier="prod"))["Status"] == "Succeeded"
+    for qualifier, count in (("1", 3), ("2", 1), ("prod", 2), ("LATEST", 2), ("other", 0), ("", 6)):
+        listed = (await rpc.call("ListExecutions", **F, Qualifier=qualifier))["Executions"]
+        assert len(listed) == count, qualifier
+    assert "Qualifier must be" in await rpc.refused("ListExecutions", 400, "InvalidArgument", **F, Qualifier="1x")
     for action in ("StartExecution", "StartSyncExecution"):
         for qualifier, code in (
             ("3", "FlowVersionNotExists"),

@@ -134,6 +134,7 @@ def many(database: Database) -> tuple[Database, list[dict[str, object]]]:
             | {"definition_id": "d", "status": str(status), "started_at": started_at, "stopped_at": stopped_at}
             | {"next_event_id": 1, "next_scope_id": 1, "next_wait_id": 1, "deadline_at": 9_999}
             | {"callback_due": False, "parked_error": parked_error}
+            | {"flow_version": number % 4 or None, "flow_alias": "prod" if number % 4 == 3 else None}
         )
     with database.write() as connection:
         connection.execute(insert(executions), rows)
@@ -147,6 +148,8 @@ def filters() -> Iterator[ExecutionFilter]:
         (None, Status.RUNNING, Status.FAILED), prefixes, times, (None, True, False)
     ):
         yield ExecutionFilter(status=status, name_prefix=prefix, started_from=since, started_to=until, parked=parked)
+    for qualifier, prefix, parked in product(("LATEST", "3", "prod", "none"), (None, "a"), (None, True, False)):
+        yield ExecutionFilter(qualifier=qualifier, name_prefix=prefix, parked=parked)
 
 
 def expected(rows: list[dict[str, object]], wanted: ExecutionFilter) -> list[str]:
@@ -156,6 +159,7 @@ def expected(rows: list[dict[str, object]], wanted: ExecutionFilter) -> list[str
             wanted.status in (None, row["status"])
             and wanted.parked in (None, is_parked)
             and str(row["name"]).startswith(wanted.name_prefix or "")
+            and wanted.qualifier in (None, row["flow_alias"], str(row["flow_version"] or "LATEST"))
             and (wanted.started_from or 0) <= int(str(row["started_at"])) <= (wanted.started_to or 999)
         )
 

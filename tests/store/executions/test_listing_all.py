@@ -34,6 +34,10 @@ def filled(database: Database) -> Database:
             status = numbers.choice([None, Status.SUCCEEDED, Status.SUCCEEDED, Status.FAILED, Status.STOPPED])
             save_new(connection, stored if status is None else end(stored, status))
         connection.execute(update(executions).where(executions.c.name == "a12").values(parked_error="why"))
+        for number in range(COUNT):
+            qualified = {"flow_version": number % 3 + 1, "flow_alias": "prod" if number % 4 else None}
+            if number % 5:
+                connection.execute(update(executions).where(executions.c.name.like(f"_{number}")).values(qualified))
     return database
 
 
@@ -61,6 +65,7 @@ def _expected(database: Database, wanted: ExecutionFilter) -> list[str]:
         and row.name.startswith(wanted.name_prefix or "")
         and (wanted.started_from or 0) <= row.started_at <= (wanted.started_to or 10**9)
         and wanted.parked in (None, row.parked_error is not None and row.stopped_at is None)
+        and wanted.qualifier in (None, row.flow_alias, str(row.flow_version) if row.flow_version else "LATEST")
     ]
 
 
@@ -72,6 +77,8 @@ FILTERS = [
     ExecutionFilter(status=Status.FAILED, name_prefix="b", started_from=103),
     ExecutionFilter(parked=True),
     ExecutionFilter(parked=False, status=Status.RUNNING),
+    *(ExecutionFilter(qualifier=qualifier) for qualifier in ("LATEST", "2", "prod", "none")),
+    ExecutionFilter(qualifier="prod", status=Status.FAILED),
 ]
 
 

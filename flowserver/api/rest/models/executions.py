@@ -235,6 +235,14 @@ class ExecutionQuery(PageQuery):
     name_prefix: Annotated[
         str | None, Field(pattern=TOKEN_PATTERN, description="Only executions whose names begin so.")
     ] = None
+    qualifier: Annotated[
+        str | None,
+        Field(
+            pattern=QUALIFIER_PATTERN,
+            description="Only executions that run this version, such as `3`, or a version that this alias chose, or "
+            "with `LATEST` the flow's own definition.",
+        ),
+    ] = None
 
 
 class AllExecutionsQuery(ExecutionQuery):
