@@ -24,7 +24,10 @@ GAUGES: Final = {
     "flowserver_running_executions": "Executions that have not ended, parked ones included.",
     "flowserver_nodes": "Server processes registered in the database.",
     "flowserver_used_bytes": "Bytes that the data takes, which retention bounds; an estimate on PostgreSQL.",
-    "flowserver_database_up": "Whether the database answers; 0 leaves out the seven gauges above.",
+    "flowserver_overdue_schedules": "Schedules whose turn is due and was not taken yet.",
+    "flowserver_overdue_schedule_seconds": "How long the first of them has been due; 0 if there is none. Above 10 for "
+    "a while: no server fires schedules, or their starts are refused.",
+    "flowserver_database_up": "Whether the database answers; 0 leaves out the gauges above.",
     "flowserver_calls_in_flight": "Calls of functions that this process is making.",
     "flowserver_calls_waiting": "Calls of functions that wait for a slot; the limits are invocations_in_flight_max "
     "and in_flight_share_percent.",
@@ -34,7 +37,7 @@ GAUGES: Final = {
     "flowserver_deliveries_in_flight": "Messages and results that this process is just bringing to a destination.",
     "flowserver_polls_waiting": "Receives that wait in this process for a message; the limit is queue_polls_max.",
 }
-"""Metrics that each scrape measures: the first seven in the database, which all servers share."""
+"""Metrics that each scrape measures: those up to `flowserver_database_up` in the database, which all servers share."""
 
 COMMIT_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 BATCH_ITEMS: Final = (1, 2, 5, 10, 20, 50, 100, 200)

@@ -11,6 +11,7 @@ from flowserver.store.executions.reading import count_parked, count_running, cou
 from flowserver.store.integrity.space import used_bytes
 from flowserver.store.invocations.parked import count_parked_invocations
 from flowserver.store.keys import Admission, read_admission, try_write
+from flowserver.store.schedules.turns import overdue_schedules
 
 CENSUS_SECONDS = 3.0
 """How long a census is cached: further requests for it in that time cost nothing."""
@@ -32,6 +33,8 @@ class Census:
     running: int
     nodes: int
     used_bytes: int
+    overdue_schedules: int
+    overdue_schedule_seconds: float
     admission: Admission
 
 
@@ -80,6 +83,8 @@ class MonitoringOperations:
                 "flowserver_running_executions": census.running,
                 "flowserver_nodes": census.nodes,
                 "flowserver_used_bytes": census.used_bytes,
+                "flowserver_overdue_schedules": census.overdue_schedules,
+                "flowserver_overdue_schedule_seconds": census.overdue_schedule_seconds,
             }
         return engine.metrics.text(gauges)
 
@@ -103,14 +108,18 @@ class MonitoringOperations:
 
     def _take_census(self) -> Census:
         with self._engine.database.read() as connection:
+            now_ms = self._engine.clock.now_ms()
+            overdue, due_since = overdue_schedules(connection, now_ms)
             return Census(
-                stuck=len(self._overdue.stuck_executions(connection, self._engine.clock.now_ms())),
+                stuck=len(self._overdue.stuck_executions(connection, now_ms)),
                 parked=count_parked(connection),
                 waiting_for_redrive=count_waiting_for_redrive(connection),
                 parked_invocations=count_parked_invocations(connection),
                 running=count_running(connection),
                 nodes=count_nodes(connection),
                 used_bytes=used_bytes(connection),
+                overdue_schedules=overdue,
+                overdue_schedule_seconds=0.0 if due_since is None else (now_ms - due_since) / 1000,
                 admission=read_admission(connection),
             )
 

@@ -13,6 +13,7 @@ from flowserver.language.parser import parse
 from flowserver.machine.events import EventType
 from flowserver.machine.fitting import fit
 from flowserver.machine.messages import Failure, Redrive, Rewind, Stop, Success
+from flowserver.machine.redrive import calls_again
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.machine.turn import OutcomeKind
@@ -197,6 +198,39 @@ EACH = f"""
 def _kept(world: World) -> list[tuple[Scope, str]]:
     execution = Execution("id1", "conf", "exec1", {}, 0, 0, scopes=dict(world.execution.kept))
     return list(open_steps(world.flow, execution))
+
+
+def _called_again(steps: str, **settings: Any) -> tuple[int, int]:
+    """How many calls a plan counts, and how many the redrive makes with a key that was used before."""
+    world = World(flow(steps), **settings)
+    world.start()
+    before = [call.idempotency_key for call in world.calls]
+    world.reply(FAILED) if before else world.tell(Stop())
+    planned = sum(calls_again(world.flow, scope, Redrive()) for scope, _ in _kept(world))
+    world.redrive()
+    return planned, sum(call.idempotency_key in before for call in world.calls[len(before) :])
+
+
+@pytest.mark.parametrize(
+    ("steps", "count"),
+    [
+        (EACH, 3),
+        (f"- {PAY}", 1),
+        ("- {type: wait, name: w, duration: 60}", 0),
+        (f"- {PAY[:-1]}, pattern: waitForCallback}}", 0),
+    ],
+)
+def test_a_plan_counts_the_calls_that_are_made_again(steps: str, count: int) -> None:
+    assert _called_again(steps, input={"items": [1, 2, 3]}) == (count, count)
+
+
+def test_a_plan_counts_no_calls_that_are_made_anew() -> None:
+    world = failing(f"- {PAY}")
+    ((scope, _),) = _kept(world)
+    assert calls_again(world.flow, scope, Redrive())
+    assert not calls_again(world.flow, scope, Redrive(enters_again=True))
+    assert not calls_again(world.flow, scope, Redrive(input_of=scope.scope_id))
+    assert not calls_again(world.flow, scope, Redrive(rewind=Rewind(scope.scope_id, 0, {})))
 
 
 def test_iterations_that_were_done_are_kept_and_the_rest_follows() -> None:

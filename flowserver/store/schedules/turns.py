@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from flowserver.machine.schedules.state import Schedule
 from flowserver.store.schedules.rows import ScheduleDamaged, memory_text, schedule_of
@@ -60,6 +60,13 @@ def next_turn_at(connection: Connection, after_ms: int) -> int | None:
     """The earliest instant (ms) after `after_ms` at which a turn is due."""
     query = select(schedules.c.wake_at).where(WAKES, schedules.c.wake_at > after_ms)
     return connection.execute(query.order_by(schedules.c.wake_at).limit(1)).scalar()
+
+
+def overdue_schedules(connection: Connection, now_ms: int) -> tuple[int, int | None]:
+    """How many schedules have a turn that is due and not taken, and since when the earliest of them is due (ms)."""
+    query = select(func.count(), func.min(schedules.c.wake_at)).where(WAKES, schedules.c.wake_at <= now_ms)
+    count, earliest = connection.execute(query).one()
+    return count, earliest
 
 
 def hold_versions(connection: Connection, schedule_ids: Collection[str]) -> dict[str, int]:

@@ -8,7 +8,14 @@ from sqlalchemy import Connection, insert, text, update
 
 from flowserver.machine.schedules.state import Action, Kind, Memory, Overlap, Schedule
 from flowserver.store.schedules.rows import ScheduleDamaged, find_schedule, insert_schedule, list_schedules, row_of
-from flowserver.store.schedules.turns import due_schedules, hold_versions, next_turn_at, put_off_damaged, save_turns
+from flowserver.store.schedules.turns import (
+    due_schedules,
+    hold_versions,
+    next_turn_at,
+    overdue_schedules,
+    put_off_damaged,
+    save_turns,
+)
 from flowserver.store.schema.schedule_tables import schedules
 from flowserver.store.sql.database import Database
 from tests.store.effort import effort_of
@@ -54,6 +61,21 @@ def test_due_ones_come_first_and_paused_ones_never(database: Database) -> None:
         assert [each.name for each in due_schedules(connection, 50, 1)[0]] == ["soon"]
         assert next_turn_at(connection, 30) == 99
         assert next_turn_at(connection, 99) is None
+
+
+def test_overdue_ones_are_counted_from_the_index_of_those_that_wake(database: Database) -> None:
+    with database.read() as connection:
+        assert overdue_schedules(connection, 50) == (0, None)
+    keep(database, schedule("late", 30), schedule("soon", 10), schedule("paused", None), schedule("future", 99))
+    with database.read() as connection:
+        assert overdue_schedules(connection, 50) == (2, 10)
+        few = effort_of(connection, lambda each: overdue_schedules(each, 50))
+    keep(database, *(schedule(f"b{number}", 2_000 + number) for number in range(1_000)))
+    with database.write() as connection:
+        connection.execute(text("ANALYZE"))
+    with database.read() as connection:
+        assert overdue_schedules(connection, 50) == (2, 10)  # SQLite reads the schema again after ANALYZE
+        assert effort_of(connection, lambda each: overdue_schedules(each, 50)) <= few * 1.5 + 5
 
 
 def test_a_turn_is_saved_at_its_version_only(database: Database) -> None:
