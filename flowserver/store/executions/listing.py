@@ -132,7 +132,7 @@ def _searches(connection: Connection, flow_id: str, wanted: ExecutionFilter) -> 
     scanned_max = min(ROWS_SCANNED_MAX, SCANNED_MAX) if runs else SCANNED_MAX
     running = wanted.status in (None, Status.RUNNING)
     if wanted.waiting_for_redrive:
-        kind = [header.flow_id == flow_id, WAITING_FOR_REDRIVE]
+        kind: list[Condition] = [header.flow_id == flow_id, WAITING_FOR_REDRIVE]
         return [_Search(kind, [*slow, *parked, *unparked], scanned_max)] if running else []
     if wanted.parked:
         return [_Search([header.flow_id == flow_id, PARKED], slow, scanned_max)] if running else []
