@@ -14,20 +14,20 @@ from tests.support.clock import ManualClock
 from tests.support.compiled_statements import share_compiled_statements
 from tests.support.postgres import delete_all_rows, fresh_database, running_postgres
 
-settings.register_profile("tests", deadline=None)  # how long an example takes is up to the machine
+settings.register_profile("tests", deadline=None)  # the time of an example depends on the machine
 settings.load_profile("tests")
 share_compiled_statements()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the modules that have slow tests, so that at the end no process works on one while others idle."""
+    """Start with the modules that have slow tests, so that at the end no worker has a slow test while others idle."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """One PostgreSQL per test process, started by the first test that asks."""
+    """One PostgreSQL per test process, started by the first test that uses it."""
     with running_postgres() as server:
         yield server
 
@@ -41,7 +41,7 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def shared_postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
-    """One migrated database that tests use one after the other: making one takes longer than most tests."""
+    """One migrated database that tests use in sequence: creating one takes longer than most tests."""
     with fresh_database(postgres_server) as url:
         _migrate(url)
         yield url
@@ -49,7 +49,7 @@ def shared_postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated database file to make others from."""
+    """A migrated database file to copy."""
     file = tmp_path_factory.mktemp("migrated") / "flowserver.db"
     _migrate(f"sqlite:///{file}")
     return file
@@ -95,7 +95,7 @@ def postgres_database(migrated_postgres_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """The clock of whatever the test sets up."""
+    """The clock of everything that the test sets up."""
     return ManualClock()
 
 

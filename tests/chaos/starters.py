@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from tests.chaos.node import NodeArguments
-from tests.support.forge import Forge, ForgedProcess
+from tests.support.fork_server import ForkedProcess, ForkServer
 from tests.support.server import IMPORTED, clean_environment
 
 PROGRAM = "tests.chaos.node"
@@ -40,8 +40,8 @@ def plain_starter() -> Iterator[Starter]:
 @contextlib.contextmanager
 def fast_starter() -> Iterator[Starter]:
     """Each server is forked from a process that has imported everything."""
-    with contextlib.closing(Forge(*IMPORTED, "tests.chaos.clock", environment=clean_environment())) as forge:
-        starter = _ForkedStarter(forge)
+    with contextlib.closing(ForkServer(*IMPORTED, "tests.chaos.clock", environment=clean_environment())) as fork_server:
+        starter = _ForkedStarter(fork_server)
         yield starter
         for process in starter.started.values():
             process.wait(END_SECONDS)
@@ -61,12 +61,12 @@ class _PlainStarter:
 
 
 class _ForkedStarter:
-    def __init__(self, forge: Forge) -> None:
-        self._forge = forge
-        self.started: dict[int, ForgedProcess] = {}
+    def __init__(self, fork_server: ForkServer) -> None:
+        self._fork_server = fork_server
+        self.started: dict[int, ForkedProcess] = {}
 
     def start(self, arguments: NodeArguments) -> int:
-        process = self._forge.start(PROGRAM, [arguments.text()], environment=clean_environment())
+        process = self._fork_server.start(PROGRAM, [arguments.text()], environment=clean_environment())
         process.stdout.close()  # its output goes to a file
         self.started[process.pid] = process
         return process.pid

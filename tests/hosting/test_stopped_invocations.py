@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.forge import ForgedProcess
+from tests.support.fork_server import ForkedProcess
 from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environment, start_flowserver
 
 VIDEO = """\
@@ -48,7 +48,7 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
 
 
 @pytest.fixture
-def host(server: ServerProcess, tmp_path: Path) -> Iterator[ForgedProcess]:
+def host(server: ServerProcess, tmp_path: Path) -> Iterator[ForkedProcess]:
     (tmp_path / "video.py").write_text(VIDEO)
     (tmp_path / "functions.yaml").write_text(FUNCTIONS)
     environment = clean_environment() | {"FLOWSERVER_URL": server.url}
@@ -59,7 +59,7 @@ def host(server: ServerProcess, tmp_path: Path) -> Iterator[ForgedProcess]:
     process.communicate(timeout=PATIENCE_SECONDS)
 
 
-def read_until(host: ForgedProcess, words: str) -> list[str]:
+def read_until(host: ForkedProcess, words: str) -> list[str]:
     """The lines that the host prints, up to one with these words."""
     lines = []
     for line in host.stdout:
@@ -69,7 +69,7 @@ def read_until(host: ForgedProcess, words: str) -> list[str]:
     raise AssertionError("\n".join(lines))
 
 
-def test_the_hooks_run_and_the_handler_is_told(server: ServerProcess, host: ForgedProcess) -> None:
+def test_the_hooks_run_and_the_handler_is_told(server: ServerProcess, host: ForkedProcess) -> None:
     with httpx.Client(base_url=server.url, trust_env=False) as client:
         headers = {"X-Fc-Invocation-Type": "Async", "X-Fc-Stateful-Async-Invocation-Id": "film"}
         submitted = client.post(f"{TASKS}/invocations", content=b"{}", headers=headers)

@@ -1,4 +1,6 @@
-"""How much of a table a database reads for the statements of a query function: counts, which no clock changes."""
+"""Counts how much of a table a database reads for the statements of a query function; the counts are independent of
+time.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ from tests.store.plans import listening
 
 
 def effort_of(connection: Connection, query: Callable[[Connection], Any]) -> int:
-    """Rows that scans visit on PostgreSQL, steps of its virtual machine on SQLite; of all statements together."""
+    """Rows that scans visit on PostgreSQL, steps of the virtual machine on SQLite; the sum over all statements."""
     return (_steps if connection.dialect.name == "sqlite" else _rows_visited)(connection, query)
 
 
@@ -33,7 +35,7 @@ def _steps(connection: Connection, query: Callable[[Connection], Any]) -> int:
 
 
 def _rows_visited(connection: Connection, query: Callable[[Connection], Any]) -> int:
-    """Each statement is carried out twice: once to be counted, and undone, and once to go on with."""
+    """Each statement is executed twice: once to be counted, and rolled back, and once for its result."""
     visited = 0
 
     def count(driver: Any, sql: str, values: Any) -> None:

@@ -1,4 +1,4 @@
-"""How a database would carry out the statements of a query function."""
+"""A database's plans for the statements of a query function."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,15 +7,15 @@ from typing import Any
 from sqlalchemy import Connection
 
 Heard = Callable[[Any, str, Any], None]
-"""Is called with the driver's connection, a statement and its values, before the statement is carried out."""
+"""Called with the driver's connection, a statement and its values, before the statement is executed."""
 
 
 def plan_of(connection: Connection, query: Callable[[Connection], Any]) -> list[str]:
-    """The plan, line by line; of every statement that reaches the driver, whoever sends it."""
+    """The plan, line by line, of every statement that reaches the driver."""
     asked: list[tuple[str, Any]] = []
     with listening(connection, lambda _, sql, values: asked.append((sql, values))) as driver:
         query(connection)
-    assert asked, "nothing was asked"
+    assert asked, "no statement was executed"
     is_sqlite = connection.dialect.name == "sqlite"
     cursor, plan = driver.cursor(), list[str]()
     for sql, values in asked:
@@ -27,18 +27,18 @@ def plan_of(connection: Connection, query: Callable[[Connection], Any]) -> list[
 
 @contextmanager
 def listening(connection: Connection, heard: Heard) -> Iterator[Any]:
-    """Pass every statement that reaches the driver to `heard` first; gives the driver's connection."""
+    """Pass every statement that reaches the driver to `heard` first; yields the driver's connection."""
     pooled: Any = connection.connection
     driver = pooled.dbapi_connection
-    pooled.dbapi_connection = _Listening(driver, heard)
+    pooled.dbapi_connection = _ReportingConnection(driver, heard)
     try:
         yield driver
     finally:
         pooled.dbapi_connection = driver
 
 
-class _Through:
-    """Has all that another object has."""
+class _Proxy:
+    """Has all attributes of another object."""
 
     def __init__(self, driver: Any, heard: Callable[[str, Any], None]) -> None:
         self._driver = driver
@@ -48,17 +48,17 @@ class _Through:
         return getattr(self._driver, name)
 
 
-class _Listening(_Through):
-    """A driver's connection that tells what is asked of it."""
+class _ReportingConnection(_Proxy):
+    """A driver's connection that reports its statements."""
 
     def __init__(self, driver: Any, heard: Heard) -> None:
         super().__init__(driver, lambda sql, values: heard(driver, sql, values))
 
     def cursor(self, *arguments: Any, **named: Any) -> Any:
-        return _Noting(self._driver.cursor(*arguments, **named), self._heard)
+        return _ReportingCursor(self._driver.cursor(*arguments, **named), self._heard)
 
 
-class _Noting(_Through):
+class _ReportingCursor(_Proxy):
     def execute(self, sql: str, values: Any = ()) -> Any:
         self._heard(sql, values)
         return self._driver.execute(sql, values)

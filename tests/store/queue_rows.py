@@ -1,4 +1,4 @@
-"""Queues and messages for tests: valid ones, of which a test changes what it is about."""
+"""Valid queues and messages for tests, which change only the values that they test."""
 
 from typing import Any
 

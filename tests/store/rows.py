@@ -1,4 +1,4 @@
-"""Rows for the store's tests: valid ones, of which a test changes what it is about."""
+"""Valid rows for the store's tests, which change only the values that they test."""
 
 from typing import Any
 
@@ -94,7 +94,7 @@ def function_row(service: str, function: str, **changes: Any) -> FunctionRow:
 
 
 def invocation_row(key: str, node_id: str | None = NODE, *messages: InvocationMessage, **changes: Any) -> InvocationRow:
-    """A call of `s/f` that was submitted at 1 ms and to which these happened in the next one."""
+    """An invocation of `s/f` that was submitted at 1 ms, after these changes in the next millisecond."""
     settings = changes.pop("settings", InvocationSettings())
     state = submitted(settings, changes.pop("created_at", 1))
     for message in messages:

@@ -1,4 +1,4 @@
-"""A database in which every shape of execution is right, and all the ways to spoil it."""
+"""A database with every valid shape of execution, and every way to break a rule."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ WAITING = {"step_input": {}, "wait_id": 1}
 
 
 def keep(connection: Connection, execution_id: str, *kept: Any, **header: Any) -> Any:
-    """An execution of a flow that exists, with counters beyond whatever the scopes use."""
+    """An execution of a flow that exists, with counters above those of all scopes."""
     flow = keep_flow(connection, f"flow-of-{execution_id}")
     counters = {"next_event_id": 100, "next_scope_id": 100, "next_wait_id": 100}
     stored = new_execution(execution_id, flow.flow_id, **counters, **header)
@@ -25,7 +25,7 @@ def keep(connection: Connection, execution_id: str, *kept: Any, **header: Any) -
 
 
 def keep_one_of_each(database: Database) -> None:
-    """One execution of every shape that is right."""
+    """One valid execution of every shape."""
     child = child_execution_id("waits-for-child", 1, 1)
     with database.write() as connection:
         keep(connection, "timer", scope(1, WaitKind.TIMER, wake_at=5, **WAITING))
@@ -121,4 +121,4 @@ VIOLATIONS: list[tuple[str, str, int | None, Callable[[Connection], Any]]] = [
     ("callback", "timer", None, lambda c: c.execute(change(executions, "timer", callback_due=True))),
     ("callback", "ended", None, lambda c: c.execute(change(executions, "ended", callback_token=None))),
 ]
-"""The rule, the execution and scope that breaks it, and what makes it so."""
+"""The rule, the execution and scope that violates it, and the statement that breaks it."""

@@ -1,4 +1,4 @@
-"""Random executions, as wild as the machine can make them."""
+"""Random executions of every shape that the machine can make."""
 
 from dataclasses import replace
 from typing import Any
@@ -61,14 +61,14 @@ def trees() -> st.SearchStrategy[dict[int, Scope]]:
 
 
 def counters() -> st.SearchStrategy[dict[str, Any]]:
-    """What a turn changes of a header."""
+    """The header fields that a turn changes."""
     return st.fixed_dictionaries(
         {"next_event_id": counts, "next_scope_id": counts, "next_wait_id": counts, "document_bytes": counts}
     )
 
 
 def headers() -> st.SearchStrategy[dict[str, Any]]:
-    """What never changes of a header."""
+    """The header fields that never change."""
     return st.fixed_dictionaries(
         {
             "flow_name": texts.filter(lambda text: "\0" not in text),

@@ -1,4 +1,4 @@
-"""Flows: one live holder of a name, definitions that stay, listings in one order on every database."""
+"""Flows: unique names, definitions that stay, listings in one order on every database."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -29,10 +29,10 @@ from tests.store.rows import flow_row, keep_flow
 
 AWKWARD = "version: v1 # ~*+/&=中\r\n\ttabs and\nnewlines 🚀\n"
 ORDER = ["A", "B", "Z", "_", "a", "a-b", "a0", "a_b", "aa", "b"]
-"""By code points: what locales mix (cases, punctuation) stays apart."""
+"""By code points, which keeps apart what locales mix (cases, punctuation)."""
 
 
-def test_a_flow_comes_back_as_it_was_kept(database: Database) -> None:
+def test_a_flow_is_read_as_it_was_written(database: Database) -> None:
     row = flow_row("f", definition=AWKWARD, description="d 中", role_arn="r", environment="{}", created_at=2**41)
     with database.write() as connection:
         assert insert_flow(connection, row)
@@ -52,7 +52,7 @@ def test_a_live_name_is_taken(database: Database) -> None:
         assert load_definition(connection, flow_row("f", "two").definition_id) is None
 
 
-def test_of_two_creates_at_once_one_wins(database_url: str) -> None:
+def test_one_of_two_concurrent_creates_wins(database_url: str) -> None:
     databases = [Database(database_url), Database(database_url)]
     start, results = threading.Barrier(2), []
 
@@ -73,7 +73,7 @@ def test_of_two_creates_at_once_one_wins(database_url: str) -> None:
         each.close()
 
 
-def test_a_deleted_name_is_free_at_once_and_its_new_holder_unrelated(database: Database) -> None:
+def test_a_deleted_name_is_free_at_once_for_an_unrelated_flow(database: Database) -> None:
     with database.write() as connection:
         old = keep_flow(connection, "f", "old")
         assert delete_flow(connection, "old", 5)
@@ -99,18 +99,18 @@ def test_updating_keeps_older_definitions(database: Database) -> None:
         assert len(connection.execute(select(definitions)).all()) == 2
 
 
-def test_a_flow_that_is_being_changed_is_locked(postgres_database: Database) -> None:
-    """Else two nodes that change different fields would undo each other's change."""
+def test_a_flow_is_locked_while_it_changes(postgres_database: Database) -> None:
+    """Otherwise two nodes that change different fields would undo each other's change."""
     with postgres_database.write() as connection:
         row = keep_flow(connection, "f")
     with postgres_database.write() as ours, postgres_database.write() as theirs:
         assert find_flow(ours, "f", lock=True) == row
         assert theirs.execute(select(flows.c.name).with_for_update(skip_locked=True)).all() == []
-        assert find_flow(theirs, "f") == row  # reading goes on
+        assert find_flow(theirs, "f") == row  # readers are not blocked
 
 
 def test_a_flow_is_found_after_waiting_for_its_change(postgres_database: Database) -> None:
-    """A lock that joined the definition would find the flow gone, because the change gave it another one."""
+    """A lock that joined the definition would not find the flow, because the change gave it another definition."""
     with postgres_database.write() as connection:
         first = keep_flow(connection, "f")
     second = replace(first, definition=AWKWARD, definition_id=definition_id_of(first.flow_id, AWKWARD))
@@ -123,7 +123,7 @@ def test_a_flow_is_found_after_waiting_for_its_change(postgres_database: Databas
         assert waiting.result() == second
 
 
-def test_two_nodes_keep_one_definition(database_url: str) -> None:
+def test_two_nodes_store_one_definition(database_url: str) -> None:
     databases = [Database(database_url), Database(database_url)]
     row, start = flow_row("f"), threading.Barrier(2)
 
@@ -175,10 +175,10 @@ def test_pages_follow_code_points(database: Database, size: int) -> None:
 
 
 @pytest.mark.parametrize(("documents", "expected"), [(True, [3, 3, 1]), (False, [7])])
-def test_a_page_ends_before_it_holds_too_many_bytes(
+def test_a_page_is_limited_by_bytes(
     database: Database, documents: bool, expected: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And little more than the page is read; definitions are not, unless they are shown."""
+    """Little more than the page is read. Definitions are not read unless they are shown."""
     read: list[str] = []
 
     def bytes_read(row: Any) -> int:
@@ -211,8 +211,8 @@ def test_several_flows_are_found_at_once(database: Database) -> None:
         assert find_flows(connection, []) == {}
 
 
-def test_names_are_ordered_alike_whatever_the_locale(postgres_database: Database) -> None:
-    """This PostgreSQL has no other locale to try; its columns must not depend on one."""
+def test_names_are_ordered_alike_in_every_locale(postgres_database: Database) -> None:
+    """This PostgreSQL has only one locale; its columns must not depend on it."""
     query = text(
         "SELECT table_name || '.' || column_name FROM information_schema.columns"
         " WHERE table_schema = 'public' AND collation_name = 'C'"

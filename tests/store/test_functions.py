@@ -32,7 +32,7 @@ def test_registering_replacing_and_deleting(database: Database) -> None:
         assert find_function(connection, "s", "f") is None
 
 
-def test_of_two_registrations_at_once_one_is_new(database_url: str) -> None:
+def test_one_of_two_concurrent_registrations_is_new(database_url: str) -> None:
     databases = [Database(database_url), Database(database_url)]
     start = threading.Barrier(2)
 
@@ -47,7 +47,7 @@ def test_of_two_registrations_at_once_one_is_new(database_url: str) -> None:
         each.close()
 
 
-def test_a_service_is_known_by_any_of_its_functions(database: Database) -> None:
+def test_a_service_exists_while_it_has_a_function(database: Database) -> None:
     with database.write() as connection:
         for service in ("plain", "only.prod", "Case", "", "lo_g"):
             put_function(connection, function_row(service, "f"))

@@ -1,4 +1,4 @@
-"""Indexes that every write of a row pays for."""
+"""Indexes that are maintained by every write of a row."""
 
 import pytest
 from sqlalchemy import Index

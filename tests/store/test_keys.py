@@ -45,7 +45,7 @@ def test_a_key_is_found_until_it_is_disabled(database: Database) -> None:
         assert read_admission(connection) is Admission.KEYED  # disabling the last key does not open the server
 
 
-def test_a_database_remembers_that_there_was_a_key(database: Database) -> None:
+def test_a_database_remembers_that_it_had_a_key(database: Database) -> None:
     with database.write() as connection:
         insert_access_key(connection, access_key("ak"))
         connection.execute(delete(access_keys))
@@ -56,7 +56,7 @@ def test_a_database_remembers_that_there_was_a_key(database: Database) -> None:
         assert read_admission(connection) is Admission.OPEN
 
 
-def test_keys_of_a_version_that_did_not_note_them_are_noted(database: Database) -> None:
+def test_keys_of_a_version_without_that_record_are_recorded(database: Database) -> None:
     with database.write() as connection:
         remember_keys(connection)
         assert read_admission(connection) is Admission.OPEN
@@ -96,8 +96,8 @@ def test_a_nonce_is_used_once_per_key(database: Database) -> None:
         assert not use_nonce(connection, "ak", "N", 30)
 
 
-def test_old_nonces_are_dropped_in_pieces_oldest_first(database: Database) -> None:
-    """One delete of a busy quarter of an hour would hold up every other write."""
+def test_old_nonces_are_deleted_in_portions_oldest_first(database: Database) -> None:
+    """One delete of a busy quarter of an hour would delay every other write."""
     rows = [
         {"access_key_id": "ak", "nonce": str(number), "expires_at": number} for number in range(DELETED_AT_ONCE + 9)
     ]
@@ -109,7 +109,7 @@ def test_old_nonces_are_dropped_in_pieces_oldest_first(database: Database) -> No
         assert delete_expired_nonces(connection, DELETED_AT_ONCE + 5) == 0
 
 
-def test_a_secret_is_made_once(database: Database) -> None:
+def test_a_secret_is_created_once(database: Database) -> None:
     with database.write() as connection:
         assert keep_secret(connection, "a", "first") == "first"
         assert keep_secret(connection, "a", "second") == "first"

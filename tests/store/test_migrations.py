@@ -1,4 +1,4 @@
-"""What the migrations make is exactly what `tables` describes, on both databases."""
+"""The migrations make exactly the schema that `tables` describes, on both databases."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -53,7 +53,9 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[D
 
 
 def described(database: Database) -> set[tuple[str, ...]]:
-    """Every table, view, column, constraint and index, predicates and collations too, in the database's own words."""
+    """Every table, view, column, constraint and index, including predicates and collations, as the database prints
+    them.
+    """
     with database.read() as connection:
         if database.is_sqlite:
             rows = connection.execute(text(SQLITE_OBJECTS)).all()
@@ -66,9 +68,9 @@ def described(database: Database) -> set[tuple[str, ...]]:
 
 
 def _parts(sql: str | None) -> list[str]:
-    """The parts of a statement whatever their order: constraints of one table have none, and columns come later.
+    """The parts of a statement regardless of order: constraints of a table have none, and columns are added later.
 
-    SQLite quotes the name of a table that was made under another one.
+    SQLite quotes the name of a table that was created under another name.
     """
     unquoted = re.sub(r'^CREATE TABLE "(\w+)"', r"CREATE TABLE \1", sql or "")
     parts = (part.strip(" \t,") for part in re.split(r"\n|, ", unquoted))
@@ -82,10 +84,10 @@ def test_alembic_finds_no_difference(database: Database) -> None:
 
 
 def test_the_view_is_part_of_the_metadata() -> None:
-    assert violations.name not in metadata.tables  # it is made beside them
+    assert violations.name not in metadata.tables  # it is created beside them
 
 
-def test_the_migrated_schema_is_the_described_one(empty_database: Database) -> None:
+def test_the_migrated_schema_is_the_described_schema(empty_database: Database) -> None:
     _make_folder(empty_database)
     with empty_database.write() as connection:
         metadata.create_all(connection)
@@ -96,13 +98,13 @@ def test_the_migrated_schema_is_the_described_one(empty_database: Database) -> N
     assert described(empty_database) == wanted
 
 
-def test_migrating_tells_what_it_did_and_is_done_once(empty_database: Database) -> None:
+def test_migrating_reports_its_changes_and_happens_once(empty_database: Database) -> None:
     assert migrate(empty_database)[0] == "0001"
     require_current_schema(empty_database)
     assert migrate(empty_database) == []
 
 
-def test_every_migration_is_known_by_name() -> None:
+def test_every_migration_has_a_name() -> None:
     assert tuple(script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions())[::-1] == REVISIONS
 
 
@@ -134,10 +136,11 @@ def test_a_database_of_a_newer_version_is_refused(empty_database: Database) -> N
         migrate(empty_database)
 
 
-def test_a_migration_that_fails_leaves_nothing_behind(empty_database: Database) -> None:
+def test_a_migration_that_fails_changes_nothing(empty_database: Database) -> None:
     _make_folder(empty_database)
     with empty_database.write() as connection:
-        connection.execute(text("CREATE TABLE secrets (in_the_way INTEGER)"))  # the last table the migration makes
+        # the last table that the migration creates
+        connection.execute(text("CREATE TABLE secrets (in_the_way INTEGER)"))
     with pytest.raises(Exception, match="secrets"):
         migrate(empty_database)
     with empty_database.read() as connection:
@@ -149,7 +152,7 @@ def _make_folder(database: Database) -> None:
         database.sqlite_file.parent.mkdir(exist_ok=True)
 
 
-def test_waits_for_sub_flows_are_named_after_the_fact(empty_database: Database) -> None:
+def test_waits_for_sub_flows_are_named_afterwards(empty_database: Database) -> None:
     migrate(empty_database)
     scope = {"execution_id": "parent", "scope_id": 3, "wait_id": 7, "wait": "child"}
     unset = {"list_id": 0, "item": 0, "last_event_id": 1, "step_index": 0, "entered_event_id": 1, "attempt": 1}
@@ -225,7 +228,7 @@ def test_finished_iterations_are_moved_out_of_the_scopes_and_back(empty_database
         assert connection.execute(select(executions.c.next_scope_id)).scalar_one() == 11
 
 
-def test_events_are_carried_over_into_rows_of_many(empty_database: Database) -> None:
+def test_events_are_moved_into_rows_of_many(empty_database: Database) -> None:
     _make_folder(empty_database)
     _alembic(empty_database, command.upgrade, "0004")
     columns = ("execution_id", "event_id", "schedule_event_id", "type", "step_name", "time", "detail")
@@ -246,7 +249,7 @@ def test_events_are_carried_over_into_rows_of_many(empty_database: Database) -> 
         assert [(row.event_id, row.type, row.time) for row in found] == [(each.event_id, each.type, 7) for each in kept]
 
 
-def test_deliveries_that_wait_are_found_by_their_targets(empty_database: Database) -> None:
+def test_waiting_deliveries_are_found_by_their_targets(empty_database: Database) -> None:
     _make_folder(empty_database)
     _alembic(empty_database, command.upgrade, "0009")
     texts = {

@@ -1,4 +1,4 @@
-"""Restoring: the old database or the new one, whole, wherever it is interrupted."""
+"""Restoring: the result is the whole old database or the whole new one, wherever it is interrupted."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ from tests.store.sql.test_sqlite_files import crash
 
 @pytest.fixture(scope="module")
 def crashed(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with a log that a crash has left; what is newer is only there. Tests take copies of it."""
+    """A database with a log that a crash has left; the newest rows are only in the log. Tests take copies of it."""
     file = shutil.copy(migrated_sqlite, tmp_path_factory.mktemp("crashed") / "flowserver.db")
     add(file, "old")
     crash(file, 20)
@@ -56,7 +56,7 @@ def backup(backed_up: Path, tmp_path: Path) -> Path:
 
 
 def copy_with_log(file: Path, folder: Path) -> Path:
-    """Copy a database and what lies beside it, as they are."""
+    """Copy a database and its neighbouring files, as they are."""
     for path in file.parent.glob(f"{file.name}*"):
         shutil.copy(path, folder)
     return folder / file.name
@@ -85,7 +85,7 @@ def files_beside(file: Path) -> set[str]:
     return {path.name for path in file.parent.glob(f"{file.name}*")}
 
 
-def test_the_backup_takes_the_place_and_the_log_is_gone(file: Path, backup: Path) -> None:
+def test_the_backup_replaces_the_database_and_its_log(file: Path, backup: Path) -> None:
     kept = backup.read_bytes()
     assert restore_file(backup, file).findings == []
     assert files_beside(file) == {file.name, f"{file.name}.before-restore"}
@@ -102,7 +102,7 @@ def test_a_file_that_was_copied_there_by_hand_is_restored_from_itself(file: Path
     assert names_of(file) == names_of(backup)
 
 
-def test_a_backup_with_a_log_of_its_own_is_taken_with_it(file: Path, tmp_path: Path) -> None:
+def test_a_backups_own_log_is_restored_with_it(file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     for suffix in ("", "-wal"):
         shutil.copyfile(f"{file}{suffix}", f"{other}{suffix}")
@@ -117,7 +117,7 @@ def test_a_database_that_does_not_exist_yet(backup: Path, tmp_path: Path) -> Non
     assert "new" in names_of(tmp_path / "fresh.db")
 
 
-def test_what_is_damaged_is_refused_unless_it_is_accepted(file: Path, backup: Path) -> None:
+def test_a_damaged_backup_is_refused_unless_accepted(file: Path, backup: Path) -> None:
     database = Database(f"sqlite:///{backup}")
     keep_one_of_each(database)
     with database.write() as connection:
@@ -133,7 +133,7 @@ def test_what_is_damaged_is_refused_unless_it_is_accepted(file: Path, backup: Pa
 
 
 @pytest.mark.parametrize("content", [b"", b"no database" * 100])
-def test_what_is_no_database_is_refused(file: Path, tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_refused(file: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad").write_bytes(content)
     before = names_of(file)
     with pytest.raises(BackupUnusable, match=f"^{tmp_path / 'bad'}"):
@@ -141,7 +141,7 @@ def test_what_is_no_database_is_refused(file: Path, tmp_path: Path, content: byt
     assert names_of(file) == before
 
 
-def test_an_older_schema_is_restored_as_it_is(file: Path, backup: Path) -> None:
+def test_an_older_schema_is_restored_unchanged(file: Path, backup: Path) -> None:
     change(backup, text("UPDATE alembic_version SET version_num = '0001'"))
     assert restore_file(backup, file).findings == []
 
@@ -159,7 +159,7 @@ class TestKeys:
         assert (restored.admission, restored.keys_unknown) == (Admission.LOST, False)
         assert admission_of(file) is Admission.LOST
 
-    def test_those_of_a_version_that_noted_nothing(self, file: Path, backup: Path) -> None:
+    def test_those_of_a_version_without_a_record(self, file: Path, backup: Path) -> None:
         add_key(file)
         change(file, delete(secrets))
         assert restore_file(backup, file).admission is Admission.LOST
@@ -179,9 +179,7 @@ class TestKeys:
         assert (restored.admission, restored.keys_unknown) == (Admission.OPEN, False)
 
     @pytest.mark.parametrize("content", [b"no database" * 100, None])
-    def test_of_a_database_that_cannot_be_read_are_not_known(
-        self, file: Path, backup: Path, content: bytes | None
-    ) -> None:
+    def test_of_an_unreadable_database_are_unknown(self, file: Path, backup: Path, content: bytes | None) -> None:
         if content is None:
             file.unlink()
         else:
@@ -217,14 +215,14 @@ def admission_of(file: Path) -> Admission:
 
 
 class TestTheOldDatabase:
-    def test_is_kept_with_what_its_log_held(self, file: Path, backup: Path) -> None:
+    def test_is_kept_with_the_contents_of_its_log(self, file: Path, backup: Path) -> None:
         file.chmod(0o644)
         old, place = names_of_copy(file), file.stat().st_ino
         assert restore_file(backup, file).kept == kept_of(file)
         assert (kept_of(file).stat().st_mode & 0o777, kept_of(file).stat().st_ino) == (0o600, place)
         assert names_of(kept_of(file)) == old
 
-    def test_takes_the_place_of_the_one_before_it(self, file: Path, backup: Path) -> None:
+    def test_replaces_the_database_kept_before_it(self, file: Path, backup: Path) -> None:
         log_of(kept_of(file)).write_bytes(b"of another one")
         restore_file(backup, file)
         add(file, "later")
@@ -238,7 +236,7 @@ class TestTheOldDatabase:
         restore_file(kept_of(file), file)
         assert (names_of(file), names_of(kept_of(file))) == (old, new)
 
-    def test_keeps_its_log_where_that_cannot_be_brought_into_it(self, file: Path, backup: Path) -> None:
+    def test_keeps_its_log_if_the_log_cannot_be_checkpointed(self, file: Path, backup: Path) -> None:
         """Another program reads it, from before the last change."""
         old = names_of_copy(file)
         with closing(sqlite3.connect(file)) as reader:
@@ -269,15 +267,15 @@ class TestTheOldDatabase:
 
 
 class Killed(BaseException):
-    """Stands for the end of the process: nothing of ours runs after it."""
+    """Represents the end of the process: no code runs after it."""
 
 
 @pytest.mark.parametrize("log", ["is brought in", "stays", "is foreign"])
 @pytest.mark.parametrize("step", range(40))
-def test_killed_anywhere_it_is_the_old_database_or_the_new_one(
+def test_killed_at_any_point_it_is_the_old_database_or_the_new_one(
     file: Path, backup: Path, monkeypatch: pytest.MonkeyPatch, step: int, log: str
 ) -> None:
-    """Each call that changes the folder is a place to be killed at."""
+    """The process can be killed at each call that changes the folder."""
     old, new = names_of_copy(file), names_of(backup)
     by_hand = log == "is foreign"
     if by_hand:
@@ -319,7 +317,7 @@ def test_killed_anywhere_it_is_the_old_database_or_the_new_one(
 
 
 def names_of_copy(file: Path, name: str = "copy") -> set[str]:
-    """What a database with its log holds, which reading would bring into the file."""
+    """The contents of a database with its log; a read would checkpoint the log into the file."""
     folder = file.parent / name
     folder.mkdir()
     for path in file.parent.glob(f"{file.name}*"):

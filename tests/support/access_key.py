@@ -1,4 +1,4 @@
-"""A database whose server lets one key in, and that key."""
+"""A database whose server accepts one access key, and that key."""
 
 from flowserver.store.keys import AccessKey, insert_access_key, token_digest
 from flowserver.store.schema.migrating import migrate

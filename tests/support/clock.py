@@ -1,8 +1,8 @@
-"""A clock that stands still until a test moves it."""
+"""A clock that moves only when a test moves it."""
 
 
 class ManualClock:
-    """A `Clock`: 2026-01-01T00:00:00Z unless told otherwise, and no later by itself."""
+    """A `Clock` that starts at 2026-01-01T00:00:00Z unless another instant is given, and does not move by itself."""
 
     def __init__(self, now_ms: int = 1_767_225_600_000) -> None:
         self._now_ms = now_ms

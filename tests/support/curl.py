@@ -1,5 +1,5 @@
-"""A stand-in for curl on machines that have none, so that the commands of the README, the pages and the examples
-are run there too. Takes the few options that they use; where curl is at hand, curl itself runs.
+"""A stand-in for curl on machines without it, so that the commands of the README, the pages and the examples run there
+too. It supports the few options that they use. Where curl is installed, curl itself runs.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from urllib.parse import quote_plus
 import httpx
 
 FAILED_BY_STATUS = 22
-"""curl's exit code for an HTTP status of 400 or more, where it was told to mind it."""
+"""curl's exit code for an HTTP status of 400 or more with `--fail`."""
 
 
 def path_with_curl(path: str) -> str:
@@ -29,7 +29,7 @@ def path_with_curl(path: str) -> str:
 
 
 def read_arguments(arguments: list[str]) -> argparse.Namespace:
-    """curl's options, as far as they are used here."""
+    """The options of curl that are used here."""
     parser = argparse.ArgumentParser(prog="curl", allow_abbrev=False)
     parser.add_argument("url")
     parser.add_argument("-X", "--request")
@@ -68,7 +68,7 @@ def headers_of(given: argparse.Namespace, has_body: bool) -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Make one request and print the reply's body as it comes."""
+    """Make one request and print the reply's body as it arrives."""
     given = read_arguments(arguments)
     settings = Path(os.environ.get("CURL_HOME", "/nonexistent")) / ".curlrc"
     minds_status = given.fail_with_body or (settings.exists() and "fail-with-body" in settings.read_text())

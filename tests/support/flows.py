@@ -10,6 +10,6 @@ from flowserver.language.parser import parse
 
 @lru_cache(maxsize=1000)
 def flow(steps: str, attributes: str = "") -> Flow:
-    """A flow of these steps, a YAML list; `attributes` are lines that stand beside `steps`."""
+    """A flow of these steps, a YAML list; `attributes` are further lines beside `steps`."""
     head = f"version: v1\ntype: flow\n{dedent(attributes).strip()}\nsteps:\n"
     return parse(head + indent(dedent(steps).strip("\n"), "  "), Limits()).flow

@@ -31,7 +31,7 @@ class Call:
 
 @dataclass(frozen=True)
 class FunctionError:
-    """What a handler's exception becomes: its class and its text."""
+    """An error of a handler: its class and its text."""
 
     type: str
     message: str = ""
@@ -82,7 +82,7 @@ class FunctionServer:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     def register(self, server_url: str, *titles: str, token: str = "") -> None:
-        """Tell a flowserver that these functions, written `service/function`, are here."""
+        """Register these functions, written `service/function`, at a flowserver."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         with httpx.Client(base_url=server_url, headers=headers, trust_env=False) as client:
             for title in titles:

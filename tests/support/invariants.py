@@ -1,7 +1,7 @@
-"""What must hold after every turn, whatever the flow and whatever the message.
+"""The rules that hold after every turn, for every flow and every message.
 
-A `Watch` follows one execution from its start and keeps its rows as the store would: from touched and removed scopes
-alone. So it notices a change that a turn did not announce, and can hand out the execution as a reload would see it.
+A `Watch` follows one execution from its start and maintains its rows as the store would, from touched and removed
+scopes alone. So it detects a change that a turn did not announce, and can return the execution as a reload would.
 """
 
 from collections.abc import Sequence
@@ -33,22 +33,24 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """What has been entered and not exited where an event stands, innermost first."""
+    """An entered step that is still open at an event; the innermost comes first."""
 
     entered: Event
     outer: "Open | None"
 
 
 class History:
-    """The events of one execution from its first on: ids dense, causes before effects, each exit of what is open."""
+    """The events of one execution from the first on: dense ids, causes before effects, each exit
+    closes an open entry.
+    """
 
     def __init__(self) -> None:
         self.open: list[Open | None] = [None]
-        """By event id, where that event stands."""
+        """By event id, the open entries at that event."""
         self.still_open: dict[int, Event] = {}
 
     def add(self, events: Sequence[Event]) -> None:
-        """The next events; raises AssertionError."""
+        """Add the next events; raises AssertionError."""
         for event in events:
             assert event.event_id == len(self.open), "event ids have a gap"
             assert event.schedule_event_id < event.event_id, "an event is caused by a later one"
@@ -56,18 +58,18 @@ class History:
             self.open.append(self._open_after(event))
 
     def _open_after(self, event: Event) -> Open | None:
-        """Follow entering and exiting along the chain of causes: each exit must close what was entered last."""
+        """Follow entries and exits along the chain of causes: each exit must close the last entry."""
         before = self.open[event.schedule_event_id]
         if event.type is EventType.EXECUTION_REDRIVEN:
             if '"waitingSteps"' not in event.detail:
-                self.still_open.clear()  # what is not done is entered again
+                self.still_open.clear()  # an unfinished step is entered again
             return None
         if event.type in ENTERED:
             self.still_open[event.event_id] = event
             return Open(event, before)
         if event.type not in EXITED:
             return before
-        assert before is not None, f"{event} exits what was not entered"
+        assert before is not None, f"{event} exits a step that was not entered"
         assert before.entered.type is EXITED[event.type], f"{event} exits {before.entered}"
         assert before.entered.step_name == event.step_name, f"{event} exits {before.entered}"
         assert self.still_open.pop(before.entered.event_id, None), f"{before.entered} is exited twice"
@@ -75,20 +77,20 @@ class History:
 
 
 class Watch:
-    """Checks every turn of one execution against what it knows from the turns before."""
+    """Checks every turn of one execution against the state known from earlier turns."""
 
     def __init__(self) -> None:
         self.rows: dict[int, Row] = {}
         self._finished: dict[int, dict[int, str]] = {}
-        """By scope id the finished items that are stored."""
+        """By scope id, the finished items that are stored."""
         self._header = (1, 1, 1)
         self._history = History()
 
     def check(self, execution: Execution, turn: Turn, *, deeply: bool = True) -> None:
-        """After a turn; `deeply` also looks at every scope that the turn says it left alone."""
+        """Check a turn. `deeply` also checks every scope that the turn reports as unchanged."""
         if turn.outcome.kind is not OutcomeKind.APPLIED:
             changed = turn.touched | turn.removed | turn.joined | turn.finished.keys()
-            assert not (turn.events or turn.commands or changed), "a turn of no effect has some"
+            assert not (turn.events or turn.commands or changed), "a turn without effect has changes"
             assert _counters(execution) == self._header
         self._check_events(execution, turn.events)
         self._check_rows(execution, turn)
@@ -106,17 +108,17 @@ class Watch:
             check_end(execution, self._history)
 
     def reloaded(self, execution: Execution) -> Execution:
-        """The execution as it comes back from its rows."""
+        """The execution as loaded from its rows."""
         scopes = {scope_id: _scope(cast(Any, SimpleNamespace(**self.rows[scope_id]))) for scope_id in sorted(self.rows)}
         return replace(execution, scopes=scopes)
 
     def forget_finished(self, execution: Execution) -> None:
-        """Leave in memory what a load would."""
+        """Keep in memory only what a load would return."""
         for scope in execution.scopes.values():
             scope.finished = {}
 
     def redrive(self, execution: Execution) -> None:
-        """Bring back what the execution has kept, as a load would."""
+        """Restore the kept state of the execution, as a load would."""
         self._finished = {
             scope_id: {item: dump_json(each.local) for item, each in scope.finished.items()}
             for scope_id, scope in execution.kept.items()
@@ -130,9 +132,9 @@ class Watch:
         execution._finished_count = execution._opened = None
 
     def load_finished(self, execution: Execution, scope_id: int) -> None:
-        """Bring what a turn has asked for."""
+        """Load what a turn has requested."""
         scope = execution.scopes[scope_id]
-        assert not scope.has_all_finished, "what is there is asked for"
+        assert not scope.has_all_finished, "items in memory are requested"
         scope.finished = {item: _finished(text) for item, text in self._finished[scope_id].items()}
         assert scope.has_all_finished
 
@@ -163,7 +165,7 @@ class Watch:
         if not execution.is_running:
             self._finished.clear()
         counts = {scope_id: len(stored) for scope_id, stored in self._finished.items()}
-        assert counts == _finished_counts(execution), "what joins wait for is not what is stored"
+        assert counts == _finished_counts(execution), "the items that joins wait for differ from the stored ones"
         assert sum(counts.values()) == execution.finished_count or not execution.is_running
         for scope_id, stored in self._finished.items():
             for item, finished in execution.scopes[scope_id].finished.items():
@@ -187,7 +189,7 @@ def check_counters(execution: Execution, before: tuple[int, int, int]) -> tuple[
 
 
 def check_document_bytes(execution: Execution) -> None:
-    """What is counted as documents change is what they come to when all are measured."""
+    """The change in counted document bytes equals the change in the measured sum."""
     for scope in execution.scopes.values():
         step_bytes = 0 if scope.step_input is None else json_bytes(scope.step_input)
         assert scope.document_bytes == json_bytes(scope.local) + step_bytes, f"{scope} is counted wrongly"
@@ -202,7 +204,7 @@ def check_document_bytes(execution: Execution) -> None:
 
 
 def check_end(execution: Execution, history: History) -> None:
-    """What an ended execution has and has not."""
+    """An ended execution has no open steps and no scopes."""
     assert execution.scopes == {}
     assert execution.stopped_at is not None
     assert (execution.output is not None) == (execution.status is Status.SUCCEEDED)
@@ -216,7 +218,7 @@ def _finished(text: str) -> Finished:
 
 
 def _finished_counts(execution: Execution) -> dict[int, int]:
-    """By scope id how many finished items its join waits with."""
+    """By scope id, the number of finished items that its join waits with."""
     joining = [scope for scope in execution.scopes.values() if scope.wait is WaitKind.JOIN]
     counts = {scope.scope_id: scope.next_item - scope.open_items for scope in joining}
     return {scope_id: count for scope_id, count in counts.items() if count}
@@ -231,21 +233,21 @@ def _used_up(execution: Execution) -> bool:
 
 
 def check_wait(execution: Execution, scope: Scope) -> None:
-    """The scope has one reason to go on, and only that one."""
+    """The scope has exactly one reason to continue."""
     children = [child for child in execution.scopes.values() if child.parent_id == scope.scope_id]
-    assert bool(children) == (scope.wait is WaitKind.JOIN), "a join waits for open children, and nothing else has any"
+    assert bool(children) == (scope.wait is WaitKind.JOIN), "only a join waits for open children"
     assert scope.wait is not WaitKind.JOIN or scope.option is not None or scope.open_items == len(children)
     assert (scope.wake_at is None) or scope.wait in TIMED
     assert scope.wait is not WaitKind.TIMER or scope.wake_at is not None
     assert scope.wait not in NUMBERED or scope.wait_id > 0
     assert scope.wait not in NUMBERED or scope.step_input is not None or scope.wait is WaitKind.REDRIVE
-    assert scope.wait is not WaitKind.DONE, "what is over is kept"
+    assert scope.wait is not WaitKind.DONE, "a finished scope is kept"
     if scope.wait is WaitKind.READY:
         assert scope.step_input is None
 
 
 def _check_commands(execution: Execution, turn: Turn) -> None:
-    """Calls are ordered for waits that stand, cancelled for waits that are over."""
+    """Calls are ordered for current waits, and cancelled for waits that are over."""
     calls = [command for command in turn.commands if isinstance(command, InvokeTask)]
     cancelled = [(each.scope_id, each.wait_id) for each in turn.commands if isinstance(each, CancelInvocation)]
     waiting = {(each.scope_id, each.wait_id) for each in execution.scopes.values() if each.wait is WaitKind.TASK}

@@ -1,4 +1,4 @@
-"""A real NATS server with JetStream, for tests of what is sent to a broker.
+"""A real NATS server with JetStream, for tests of messages sent to a broker.
 
 with NatsServer(tmp_path) as nats:
     await nats.add_stream("ORDERS", "orders.>")
@@ -23,19 +23,21 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
 PATIENCE_SECONDS = 30
-"""Only a hung server takes as long."""
+"""Only a server that hangs takes this long."""
 
 _PORT = re.compile(r"Listening for client connections on 127\.0\.0\.1:(\d+)")
 
 
 class NatsServer:
-    """A server on 127.0.0.1; its streams are in `folder` and outlive it. `flags` are further ones of `nats-server`."""
+    """A server on 127.0.0.1. Its streams are in `folder` and outlive it. `flags` are further
+    options of `nats-server`.
+    """
 
     def __init__(self, folder: Path, *flags: str) -> None:
         self._folder = folder
         self._flags = flags
         self._process: subprocess.Popen[str] | None = None
-        self.port = -1  # the server's word for any
+        self.port = -1  # the server's word for any port
         self.start()
 
     @property
@@ -49,7 +51,7 @@ class NatsServer:
         return f"nats://{self.host}"
 
     def start(self) -> None:
-        """Start it, where it was before if it was; returns when it takes connections."""
+        """Start it, on the same port as before; returns when it accepts connections."""
         command = [_program(), "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", str(self._folder), *self._flags]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         said = ""
@@ -61,11 +63,12 @@ class NatsServer:
         port = _PORT.search(said)
         assert port is not None, said
         self.port = int(port[1])
-        self._reader = threading.Thread(target=self._process.stderr.read, daemon=True)  # so that it can go on writing
+        # so that it can continue to write
+        self._reader = threading.Thread(target=self._process.stderr.read, daemon=True)
         self._reader.start()
 
     def kill(self) -> None:
-        """End it as a crash would; harmless if it has ended."""
+        """End it as a crash would; no effect if it has ended."""
         assert self._process is not None
         self._process.kill()
         self._process.wait(PATIENCE_SECONDS)
@@ -74,13 +77,13 @@ class NatsServer:
         self._process.stderr.close()
 
     def pause(self) -> None:
-        """Have it do nothing, its connections open; returns when it does nothing."""
+        """Stop the process with its connections open; returns when it is stopped."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         os.waitpid(self._process.pid, os.WUNTRACED)
 
     def resume(self) -> None:
-        """Have it go on after a pause."""
+        """Continue after a pause."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
@@ -95,12 +98,12 @@ class NatsServer:
             await client.close()
 
     async def add_stream(self, name: str, *subjects: str, **options: Any) -> None:
-        """Make a stream that takes these subjects."""
+        """Create a stream for these subjects."""
         async with self.client() as streams:
             await streams.add_stream(name=name, subjects=list(subjects), **options)
 
     async def messages(self, stream: str, count: int | None = None) -> list[Msg]:
-        """All that a stream keeps, in order, or so many once they have come; they stay there."""
+        """All messages of a stream, in order, or the first `count` once they have arrived; they stay there."""
         async with self.client() as streams:
             if count is None:
                 count = (await streams.stream_info(stream)).state.messages

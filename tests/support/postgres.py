@@ -1,7 +1,7 @@
-"""A real PostgreSQL for tests, from a wheel: it needs no system package and runs for root too.
+"""A real PostgreSQL for tests, from a wheel: it needs no system package and also runs for root.
 
-Every server lives in a folder of its own, listens on a Unix socket there and nowhere else, and is stopped by who
-started it. Durability is off: these databases never outlive a test run.
+Each server has its own folder, listens only on a Unix socket there, and is stopped by the code that started it.
+Durability is off: these databases never outlive a test run.
 """
 
 import tempfile
@@ -20,10 +20,12 @@ NOT_NEEDED = ("fsync", "synchronous_commit", "full_page_writes")
 
 @contextmanager
 def running_postgres(*, durable: bool = False) -> Iterator[PostgresServer]:
-    """Start a server; on leaving, stop it and delete its data. Only `durable` ones wait for the disk."""
-    folder = tempfile.mkdtemp(prefix="flowserver-pg-")  # short: a socket's path holds about a hundred characters
+    """Start a server; at the end, stop it and delete its data. Only a `durable` server waits for the disk."""
+    folder = tempfile.mkdtemp(
+        prefix="flowserver-pg-"
+    )  # short, because a socket's path holds about a hundred characters
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("LC_ALL", "C")  # the locale of the shell may not be installed, which initdb refuses
+        environment.setenv("LC_ALL", "C")  # the locale of the shell may not be installed, so initdb fails
         server = get_server(folder, cleanup_mode="delete")
     with server:
         if not durable:
@@ -33,7 +35,7 @@ def running_postgres(*, durable: bool = False) -> Iterator[PostgresServer]:
 
 @contextmanager
 def fresh_database(server: PostgresServer, template: str = "template1") -> Iterator[str]:
-    """Create a database and give its `postgresql://` URL; on leaving, drop it whoever is still connected."""
+    """Create a database and yield its `postgresql://` URL; at the end drop it, even with open connections."""
     name = f"test_{uuid4().hex}"
     _run(server, f"CREATE DATABASE {name} TEMPLATE {template}")
     try:
@@ -43,7 +45,7 @@ def fresh_database(server: PostgresServer, template: str = "template1") -> Itera
 
 
 def delete_all_rows(url: str) -> None:
-    """Make a migrated database as good as new, whoever is still connected to it."""
+    """Reset a migrated database to its initial rows, even with open connections."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -55,7 +57,7 @@ def delete_all_rows(url: str) -> None:
 
 
 def cut_sessions(database: Database) -> int:
-    """End every session of this process's; returns once they are gone, with how many there were."""
+    """End every session of this process; returns their number once they have ended."""
     url = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(url, autocommit=True) as connection:
         query = "SELECT pid FROM pg_stat_activity WHERE application_name = %s"
@@ -72,9 +74,9 @@ def _run(server: PostgresServer, *statements: str) -> None:
 
 
 def lose_wide_values(url: str, table: str) -> None:
-    """Take every wide value of a table's rows away, as a broken disk might: reading such a row fails.
+    """Delete every wide value of a table's rows, as a broken disk might; reading such a row then fails.
 
-    TRUNCATE does it at once. What DELETE leaves is still read as long as any session might have seen it.
+    TRUNCATE takes effect at once. Rows that DELETE leaves stay readable as long as any session might have seen them.
     """
     with psycopg.connect(url, autocommit=True) as connection:
         query = "SELECT reltoastrelid::regclass::text FROM pg_class WHERE oid = %s::regclass"

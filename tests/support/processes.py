@@ -1,4 +1,4 @@
-"""What the operating system counts about a process: processor time, memory, bytes written."""
+"""A process's resource use as the operating system counts it: processor time, memory, bytes written."""
 
 import os
 import time
@@ -14,12 +14,12 @@ def cpu_seconds_of(pid: int) -> float:
 
 
 def resident_bytes_of(pid: int) -> int:
-    """Resident memory now."""
+    """Present resident memory."""
     return _status(pid, "VmRSS")
 
 
 def peak_bytes_of(pid: int) -> int:
-    """The most resident memory that the process has had."""
+    """Peak resident memory of the process."""
     return _status(pid, "VmHWM")
 
 
@@ -33,7 +33,7 @@ def written_bytes_of(pid: int) -> int:
 
 
 def machine_cpu_seconds() -> float:
-    """What all processors have worked so far, for whomever; waiting for a disk is no work."""
+    """The time that all processors have worked so far; waiting for a disk does not count."""
     user, nice, system, _, _, irq, softirq, *_ = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
     return sum(map(int, (user, nice, system, irq, softirq))) / os.sysconf("SC_CLK_TCK")
 
@@ -44,7 +44,7 @@ def parent_of(pid: int) -> int:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that it has started and that live."""
+    """The running processes that it has started."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 

@@ -28,7 +28,7 @@ class Push:
 
 
 class PushServer:
-    """Answers every push with the status that `answer` says."""
+    """Answers every push with the status that `answer` returns."""
 
     def __init__(self, answer: Callable[[Push], int] = lambda _: 200) -> None:
         self._came: SimpleQueue[Push] = SimpleQueue()
@@ -54,7 +54,7 @@ class PushServer:
         self.url = self._server.url
 
     def next(self) -> Push:
-        """The next push, once it has come."""
+        """Wait for the next push."""
         return self._came.get(timeout=PATIENCE_SECONDS)
 
     def __enter__(self) -> Self:

@@ -24,7 +24,7 @@ RECORDED_NAMES = tuple(sorted(path.stem for path in _FOLDER.glob("*.http")))
 
 
 def recorded_request(name: str) -> SignedRequest:
-    """One recording, decoded the way a server must."""
+    """One recording, decoded as a server must."""
     head, _, body = (_FOLDER / f"{name}.http").read_text("utf-8").removesuffix("\n").partition("\n\n")
     (method, target, _), *lines = [line.split(" ", 2) for line in head.splitlines()]
     url = urlsplit(target)

@@ -1,4 +1,4 @@
-"""A real server process, for tests that must see the program from outside: SDKs, crashes, signals, benchmarks.
+"""A real server process, for tests that use the program from outside: SDKs, crashes, signals, benchmarks.
 
 with ServerProcess(f"sqlite:///{tmp_path}/flows.db") as server:
     httpx.get(f"{server.url}/healthz")
@@ -18,10 +18,10 @@ from types import TracebackType
 from typing import Self
 
 from tests.support.curl import path_with_curl
-from tests.support.forge import Forge, ForgedProcess
+from tests.support.fork_server import ForkedProcess, ForkServer
 
 PATIENCE_SECONDS = 60
-"""Only a hung server takes as long; a test that passes never waits for it."""
+"""Only a server that hangs takes this long; a test that passes never waits for it."""
 
 IMPORTED = (
     "flowserver.cli.serve",
@@ -32,7 +32,7 @@ IMPORTED = (
     "uvloop",
     "uvicorn.protocols.http.httptools_impl",
 )
-"""What the program imports when it starts."""
+"""The modules that the program imports when it starts."""
 
 _ADDRESS = re.compile(r"^ *API +(http://\S+)", re.M)
 
@@ -40,11 +40,11 @@ _ADDRESS = re.compile(r"^ *API +(http://\S+)", re.M)
 class ServerProcess:
     """A server on 127.0.0.1 that is ready for requests once the constructor returns.
 
-    Without a `database_url` another setting names it. `arguments` are further flags of `serve`, `environment` further
-    variables; FLOWSERVER_ variables and proxies of the tests' own environment do not reach it. `open_files_max` is the
-    system's limit on its open files. The process is forked from one that has imported the program; with `python`, the
-    path of an interpreter, it is a fresh one instead.
-    Raises AssertionError, with the log, if the server does not come up.
+    Without a `database_url` another setting names it. `arguments` are further options of `serve`, `environment` further
+    variables. FLOWSERVER_ variables and proxies of the tests' own environment do not reach the server. `open_files_max`
+    is the system's limit on its open files. The process is forked from a process that has imported the program; with
+    `python`, the path of an interpreter, a new interpreter starts it. Raises AssertionError, with the log, if the
+    server does not start.
     """
 
     def __init__(
@@ -67,7 +67,9 @@ class ServerProcess:
         self.process = (
             start_flowserver([*command, *arguments], variables, folder=folder, open_files_max=open_files_max)
             if python is None
-            else _fresh([python, "-m", "flowserver", *command, *arguments], variables, folder, open_files_max)
+            else _start_interpreter(
+                [python, "-m", "flowserver", *command, *arguments], variables, folder, open_files_max
+            )
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -83,13 +85,13 @@ class ServerProcess:
 
     @property
     def log(self) -> str:
-        """Everything that was printed so far, on stdout and stderr; complete after `stop` and `kill`."""
+        """All output so far, on stdout and stderr; complete after `stop` and `kill`."""
         with self._news:
             return "".join(self._lines)
 
     @property
     def port(self) -> int:
-        """The port that the server listens on; to start another one there after this."""
+        """The port that the server listens on, for a later server on the same port."""
         return int(self.url.rpartition(":")[2])
 
     def wait_for_log(self, text: str) -> None:
@@ -99,12 +101,12 @@ class ServerProcess:
             assert self._has_printed(text), f"no {text!r} from the server:\n" + "".join(self._lines)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Tell the server to stop; it must end with exit code 0."""
+        """Stop the server by a signal; it must end with exit code 0."""
         self.process.send_signal(number)
         assert self._wait() == 0, self.log
 
     def kill(self) -> None:
-        """End the server as a crash would; harmless if it has ended already."""
+        """End the server as a crash would; no effect if it has ended."""
         self.process.kill()
         self._wait()
 
@@ -148,7 +150,7 @@ def start_flowserver(
     *,
     folder: Path | None = None,
     open_files_max: int | None = None,
-) -> ForgedProcess:
+) -> ForkedProcess:
     """Start the program with these arguments, in a process that need not import it."""
     return start_module("flowserver", arguments, environment, folder=folder, open_files_max=open_files_max)
 
@@ -160,20 +162,22 @@ def start_module(
     *,
     folder: Path | None = None,
     open_files_max: int | None = None,
-) -> ForgedProcess:
+) -> ForkedProcess:
     """Start `python -m module` with these arguments, in a process that need not import flowserver."""
-    return _forge().start(module, arguments, environment=environment, folder=folder, open_files_max=open_files_max)
+    return _fork_server().start(
+        module, arguments, environment=environment, folder=folder, open_files_max=open_files_max
+    )
 
 
 @cache
-def _forge() -> Forge:
-    """One for all processes that these tests start."""
-    forge = Forge(*IMPORTED, environment=clean_environment())
-    atexit.register(forge.close)
-    return forge
+def _fork_server() -> ForkServer:
+    """One fork server for all processes that these tests start."""
+    fork_server = ForkServer(*IMPORTED, environment=clean_environment())
+    atexit.register(fork_server.close)
+    return fork_server
 
 
-def _fresh(
+def _start_interpreter(
     command: list[str], environment: Mapping[str, str], folder: Path | None, open_files_max: int | None
 ) -> subprocess.Popen[str]:
     if open_files_max is not None:
@@ -184,7 +188,9 @@ def _fresh(
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without what would change a flowserver or a client: its settings, and proxies. It has a curl."""
+    """The environment without variables that affect a flowserver or a client: its settings, and proxies. It includes a
+    curl.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""State machines of Hypothesis over a database: the same walks each time, as many as a test can afford."""
+"""State machines of Hypothesis over a database: the same walks each time, of a length that a test can afford."""
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
@@ -7,7 +7,7 @@ from flowserver.store.sql.database import Database
 
 
 def walk(machine: type[RuleBasedStateMachine], database: Database, *, walks: int, steps: int) -> None:
-    """Run so many walks of so many steps; the machine finds the database in its attribute `database`."""
+    """Run this many walks of this many steps; the machine finds the database in its attribute `database`."""
     over_it = type(machine.__name__, (machine,), {"database": database})
     how = settings(
         max_examples=walks,

@@ -1,4 +1,4 @@
-"""A program on a terminal: what it draws, and keys that a person presses."""
+"""A program on a terminal: reads its output and sends the keys that a user presses."""
 
 import os
 import pty
@@ -18,7 +18,7 @@ EMPTY_READ = 65_536
 
 
 class Terminal:
-    """`flowserver ARGUMENTS` in a session of its own, with a terminal of 100 columns for stdin, stdout and stderr."""
+    """`flowserver ARGUMENTS` in its own session, with a terminal of 100 columns for stdin, stdout and stderr."""
 
     def __init__(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         self._own, theirs = pty.openpty()
@@ -29,23 +29,23 @@ class Terminal:
         )
         os.close(theirs)
         self.colours: set[str] = set()
-        """The colours that were used, as numbers of the terminal."""
+        """The printed colours, as numbers of the terminal."""
         self.text = ""
-        """What was printed so far, without colours and moves of the cursor."""
+        """The output so far, without colours and moves of the cursor."""
 
     def read_until(self, words: str) -> None:
-        """Return when the words were printed; AssertionError if the program ends before."""
+        """Return when the text was printed; AssertionError if the program ends before."""
         while words not in self.text:
             assert self._read(), f"no {words!r}:\n{self.text}"
 
     def read_to_the_end(self) -> int:
-        """The exit code of the program; `text` is then all that it has printed."""
+        """The exit code of the program; `text` is then its complete output."""
         while self._read():
             pass
         return self.process.wait(PATIENCE_SECONDS)
 
     def press(self, key: bytes) -> None:
-        """What a key on the keyboard sends."""
+        """Send what a key on the keyboard sends."""
         os.write(self._own, key)
 
     def _read(self) -> bool:
@@ -75,5 +75,6 @@ fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 from flowserver.cli.main import app
 app(sys.argv[1:], prog_name="flowserver")
 """
-"""The terminal becomes the session's own, so that Ctrl-C on it is a signal; tests that run in the background of a shell
-would ignore it."""
+"""The terminal becomes the controlling terminal of the session, so that Ctrl-C sends a signal. Tests in the background
+of a shell would otherwise ignore it.
+"""

@@ -1,4 +1,4 @@
-"""The stand-in for curl does what the commands that are tested need, so that they mean the same everywhere."""
+"""The stand-in for curl supports the tested commands, so that they mean the same on every machine."""
 
 import subprocess
 import sys
@@ -26,12 +26,12 @@ def test_it_posts_and_prints_the_reply() -> None:
 
 
 @pytest.mark.parametrize(("flags", "code"), [([], 0), (["--fail-with-body"], 22)])
-def test_it_minds_the_status_when_told(flags: list[str], code: int) -> None:
+def test_it_fails_on_error_statuses_on_request(flags: list[str], code: int) -> None:
     with FunctionServer() as functions:
-        assert run(*flags, functions.url).returncode == code  # it knows no GET
+        assert run(*flags, functions.url).returncode == code  # it supports no GET
 
 
-def test_it_is_found_only_where_there_is_no_curl(tmp_path: Path) -> None:
+def test_it_is_used_only_where_there_is_no_curl(tmp_path: Path) -> None:
     assert curl.path_with_curl(str(tmp_path)).startswith(f"{tmp_path}:")
     (tmp_path / "curl").touch(mode=0o755)
     assert curl.path_with_curl(str(tmp_path)) == str(tmp_path)

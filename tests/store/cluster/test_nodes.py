@@ -17,7 +17,7 @@ from flowserver.store.cluster.nodes import (
 from flowserver.store.sql.database import Database
 
 
-def test_a_node_counts_its_beats(database: Database) -> None:
+def test_a_node_counts_its_heartbeats(database: Database) -> None:
     with database.write() as connection:
         register_node(connection, "b", "session-b", 100)
         register_node(connection, "a", "session-a", 100)
@@ -27,7 +27,7 @@ def test_a_node_counts_its_beats(database: Database) -> None:
         assert list_nodes(connection) == [NodeRow("a", "session-a", 1, False), NodeRow("b", "session-b", 0, True)]
 
 
-def test_nodes_go(database: Database) -> None:
+def test_nodes_are_removed(database: Database) -> None:
     with database.write() as connection:
         for name in ("a", "b", "c", "d"):
             register_node(connection, name, "session", 100)
@@ -45,7 +45,7 @@ def test_a_transaction_needs_the_lease(database: Database) -> None:
             hold_lease(connection, "b")
 
 
-def test_who_has_beaten_meanwhile_is_not_dead(postgres_database: Database) -> None:
+def test_a_node_with_a_recent_heartbeat_is_not_removed(postgres_database: Database) -> None:
     with postgres_database.write() as connection:
         register_node(connection, "a", "session", 100)
         [seen] = list_nodes(connection)
@@ -57,8 +57,8 @@ def test_who_has_beaten_meanwhile_is_not_dead(postgres_database: Database) -> No
         assert list_nodes(session) == []
 
 
-def test_the_open_transaction_of_the_dead_ends_with_its_lease(postgres_database: Database) -> None:
-    """A frozen process holds its locks for as long as it likes; its sessions are ended by those who live."""
+def test_the_open_transaction_of_a_dead_node_ends_with_its_lease(postgres_database: Database) -> None:
+    """A frozen process holds its locks indefinitely, so the live nodes end its sessions."""
     frozen = Database(postgres_database.url.render_as_string(hide_password=False))
     try:
         with frozen.write() as connection:
@@ -67,7 +67,7 @@ def test_the_open_transaction_of_the_dead_ends_with_its_lease(postgres_database:
             hold_lease(connection, "frozen")
             with postgres_database.session() as session:
                 [seen] = list_nodes(session)
-                assert beat(session, "frozen", 200)  # its heart could beat beside its own transaction
+                assert beat(session, "frozen", 200)  # its heartbeat could run beside its own transaction
                 assert not declare_dead(session, seen)
                 [seen] = list_nodes(session)
                 assert declare_dead(session, seen)

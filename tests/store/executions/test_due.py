@@ -1,4 +1,4 @@
-"""What must happen next: found by the rows alone, through indexes that hold only the rows concerned."""
+"""Due work is found by the rows alone, through indexes that hold only the rows concerned."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,7 +43,7 @@ def refs(found: Sequence[ScopeRef | DueTimer]) -> list[tuple[str, int, int]]:
 
 @pytest.fixture
 def waiting(database: Database) -> Database:
-    """Executions that wait in every way; `parked` waits in all of them and must never be found."""
+    """Executions that wait in every way; `parked` waits in all of them and must not be found."""
     with database.write() as connection:
         save_new(connection, new_execution("timers", deadline_at=500), timer(1, 300), timer(2, 100), scope(3))
         save_new(
@@ -85,7 +85,7 @@ def test_due_deadlines(waiting: Database) -> None:
             return [(each.execution_id, each.deadline_at) for each in due_deadlines(connection, until_ms, limit)]
 
     assert due(0, 9) == []
-    assert due(149, 9) == [("parked", 1)]  # it is never found to go on, but it must end
+    assert due(149, 9) == [("parked", 1)]  # it is not resumed, but it must end
     assert due(500, 9) == [("parked", 1), ("deadlines", 150), ("timers", 500)]
     assert due(500, 2) == [("parked", 1), ("deadlines", 150)]
 
@@ -121,7 +121,8 @@ def test_calls_by_node(waiting: Database) -> None:
         assert refs(orphaned_tasks(connection, 9)) == [("elsewhere", 1, 7)]
         release_tasks(connection, [("deadlines", 1, 10), ("elsewhere", 1, 7), ("gone", 1, 1)], "node-1")
         assert sorted(refs(orphaned_tasks(connection, 9))) == [("deadlines", 1, 10), ("elsewhere", 1, 7)]
-        assert refs(tasks_of_node(connection, "node-2", 9)[0]) == [("elsewhere", 1, 7)]  # it was not node-1's to give
+        # node-1 does not hold its lease
+        assert refs(tasks_of_node(connection, "node-2", 9)[0]) == [("elsewhere", 1, 7)]
 
 
 def test_calls_of_a_node_in_pages(database: Database) -> None:
@@ -199,7 +200,7 @@ QUERIES: dict[str, tuple[Callable[[Connection], Any], set[str]]] = {
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_queries_go_by_their_partial_index(sqlite_database: Database, name: str) -> None:
+def test_queries_use_their_partial_index(sqlite_database: Database, name: str) -> None:
     query, indexes = QUERIES[name]
     with sqlite_database.read() as connection:
         plan = plan_of(connection, query)
@@ -228,8 +229,8 @@ def test_whether_an_attempt_waits_for_its_call(
         assert waits_for_call(connection, execution_id, scope_id, wait_id) == waits
 
 
-def test_an_attempt_that_somebody_submits_for_is_held(postgres_database: Database) -> None:
-    """A turn that gives it up has to wait until that is over, and so finds what was submitted."""
+def test_an_attempt_is_locked_during_its_submission(postgres_database: Database) -> None:
+    """A turn that gives the attempt up has to wait for the submission, and so finds the invocation."""
     with postgres_database.write() as connection:
         save_new(connection, new_execution("e"), scope(1, WaitKind.TASK, wait_id=7))
     with postgres_database.write() as submitting:

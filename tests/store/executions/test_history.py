@@ -1,4 +1,4 @@
-"""Histories: many events in one row, read as single ones."""
+"""Histories: many events in one row, read one by one."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def test_the_events_of_a_turn_are_one_row(database: Database) -> None:
     assert rows(database) == [(1, 6), (7, 9)]
 
 
-def test_instants_are_kept_apart(database: Database) -> None:
+def test_instants_are_stored_separately(database: Database) -> None:
     later = [replace(each, time_ms=8) for each in turn(3, 4)]
     save(database, turn(1, 2) + later)
     assert rows(database) == [(1, 2), (3, 4)]
@@ -47,7 +47,7 @@ def test_rows_stay_small(database: Database) -> None:
 
 
 @pytest.mark.parametrize("start", range(1, 11))
-def test_reading_begins_anywhere(database: Database, start: int) -> None:
+def test_reading_begins_at_any_event(database: Database, start: int) -> None:
     everything = turn(1, 4) + turn(5, 5) + turn(6, 9)
     save(database, turn(1, 4), turn(5, 5), turn(6, 9))
     with database.read() as connection:
@@ -55,7 +55,7 @@ def test_reading_begins_anywhere(database: Database, start: int) -> None:
         assert list_events(connection, "e", from_event_id=start, limit=2) == everything[start - 1 : start + 1]
 
 
-def test_details_are_kept_to_the_letter(database: Database) -> None:
+def test_details_are_stored_exactly(database: Database) -> None:
     details = ['{"n":1000000000000000000000000000000}', '{ "a" : "中\\u0000" }', '{"quote":"\\"]],["}']
     save(database, [replace(event(number, detail=text), time_ms=7) for number, text in enumerate(details, 1)])
     with database.read() as connection:
@@ -72,7 +72,7 @@ def test_a_damaged_row_is_left_out(database: Database, damage: str, caplog: pyte
     assert "left out" in caplog.text
 
 
-def test_executions_do_not_mix(database: Database) -> None:
+def test_executions_are_separate(database: Database) -> None:
     with database.write() as connection:
         save_events(connection, [("a", turn(1, 2), KnownParts()), ("b", turn(1, 3), KnownParts())])
         assert connection.execute(select(func.count()).select_from(histories)).scalar_one() == 2
@@ -112,14 +112,14 @@ def test_a_large_value_is_stored_once_and_read_in_its_place(database: Database) 
     ]
 
 
-def test_equal_values_that_are_not_the_same_are_stored_apart(database: Database) -> None:
+def test_equal_values_that_are_different_objects_are_stored_separately(database: Database) -> None:
     known = KnownParts()
     with database.write() as connection:
         save_events(connection, [("e", [showing(n, Part("input", "list", [n] * 40)) for n in (1, 2)], known)])
     assert part_rows(database) == 2
 
 
-def test_what_is_forgotten_is_stored_again(database: Database) -> None:
+def test_an_evicted_value_is_stored_again(database: Database) -> None:
     value = ["x"] * 40
     for number in (1, 2):
         with database.write() as connection:
@@ -127,7 +127,7 @@ def test_what_is_forgotten_is_stored_again(database: Database) -> None:
     assert part_rows(database) == 2
 
 
-def test_few_values_are_remembered() -> None:
+def test_few_values_are_cached() -> None:
     known, values = KnownParts(), [[n] for n in range(REMEMBERED_MAX + 1)]
     for number, value in enumerate(values):
         known.note(value, PartId(number, 0), 5)
@@ -136,7 +136,7 @@ def test_few_values_are_remembered() -> None:
     assert known.find(values[0]) == PartId(0, 0)
 
 
-def test_few_bytes_are_remembered_but_always_the_last_value() -> None:
+def test_few_bytes_are_cached_but_always_the_last_value() -> None:
     known, values = KnownParts(), [[n] for n in range(4)]
     half = REMEMBERED_BYTES_MAX // 2
     for number, size in enumerate((half, half, half, 3 * half)):
@@ -146,7 +146,7 @@ def test_few_bytes_are_remembered_but_always_the_last_value() -> None:
         assert remembered == [[0], [0, 1], [1, 2], [3]][number]
 
 
-def test_a_part_that_is_gone_takes_its_row_with_it(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_part_takes_its_row_with_it(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     with database.write() as connection:
         save_events(connection, [("e", [showing(1, Part("input", "list", [1]))], KnownParts())])
         connection.execute(history_parts.delete())
@@ -156,7 +156,7 @@ def test_a_part_that_is_gone_takes_its_row_with_it(database: Database, caplog: p
     assert "is missing" in caplog.text
 
 
-def test_a_scan_leaves_large_values_where_they_are(database: Database) -> None:
+def test_a_scan_does_not_read_large_values(database: Database) -> None:
     large = replace(event(1, detail='{"input":{"a":null}}'), parts=(Part("input", "a", "x" * 2_000),))
     save(database, [large], turn(2, 3))
     with database.write() as connection:

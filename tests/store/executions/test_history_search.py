@@ -1,4 +1,4 @@
-"""Pages of histories: either direction, filters, and that no page looks at all events."""
+"""Pages of histories: both directions, filters, and a bounded number of events read per page."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def _pages(database: Database, wanted: EventFilter, size: int) -> list[int]:
 
 @pytest.mark.parametrize("scanned", [1, 4, 5_000])
 @pytest.mark.parametrize("is_backwards", [False, True])
-def test_pages_together_are_what_matches(
+def test_pages_together_contain_all_matches(
     database: Database, scanned: int, is_backwards: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history_search, "SCANNED_MAX", scanned)
@@ -63,7 +63,7 @@ def test_a_damaged_row_is_left_out(database: Database) -> None:
 
 
 @pytest.mark.parametrize("is_backwards", [False, True])
-def test_a_page_costs_the_same_in_a_history_that_is_ten_times_as_long(
+def test_a_page_costs_the_same_in_a_history_ten_times_as_long(
     sqlite_database: Database, is_backwards: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history_search, "SCANNED_MAX", 30)

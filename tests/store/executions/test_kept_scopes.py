@@ -1,4 +1,4 @@
-"""What ended executions keep for a redrive, read back."""
+"""The scopes that ended executions keep for a redrive, read back."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Lists of executions: order, pages, filters, and that no list is as slow as a flow is old."""
+"""Lists of executions: order, pages, filters, and a cost that does not grow with the age of the flow."""
 
 import random
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def test_newest_first_and_equal_starts_by_name(listed: Database) -> None:
 
 
 def pages(database: Database, wanted: ExecutionFilter, size: int) -> list[list[str]]:
-    """All pages, one after the other, each in a transaction of its own."""
+    """All pages, one after the other, each in its own transaction."""
     found: list[list[str]] = []
     begin: PageCursor | None = None
     while not found or begin is not None:
@@ -61,7 +61,7 @@ def pages(database: Database, wanted: ExecutionFilter, size: int) -> list[list[s
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_pages_meet_without_gap_or_overlap(listed: Database, size: int) -> None:
+def test_pages_have_no_gap_or_overlap(listed: Database, size: int) -> None:
     found = pages(listed, EVERYTHING, size)
     assert [name for page in found for name in page] == ORDER
     assert {len(page) for page in found[:-1]} <= {size}
@@ -71,7 +71,7 @@ def test_a_page_may_begin_with_a_name_alone(listed: Database) -> None:
     assert names(listed, EVERYTHING, PageCursor("_")) == ORDER[2:]
 
 
-def test_a_page_begins_where_an_execution_was_that_is_gone(listed: Database) -> None:
+def test_a_page_may_begin_at_a_deleted_execution(listed: Database) -> None:
     """Retention may delete it between two pages."""
     assert names(listed, EVERYTHING, PageCursor("_", 30)) == ORDER[2:]
     with listed.write() as connection:
@@ -80,7 +80,7 @@ def test_a_page_begins_where_an_execution_was_that_is_gone(listed: Database) -> 
 
 
 @pytest.mark.parametrize("unknown", ["nobody", "", "other"])
-def test_a_page_that_starts_nowhere_is_empty(listed: Database, unknown: str) -> None:
+def test_a_page_with_an_invalid_start_is_empty(listed: Database, unknown: str) -> None:
     assert names(listed, EVERYTHING, PageCursor(unknown)) == []
 
 
@@ -106,13 +106,13 @@ def test_filters(listed: Database, wanted: ExecutionFilter, found: list[str]) ->
     assert sorted(names(listed, wanted)) == sorted(found)
 
 
-def test_filters_hold_on_every_page(listed: Database) -> None:
+def test_filters_apply_to_every_page(listed: Database) -> None:
     running = ExecutionFilter(status=Status.RUNNING)
     assert names(listed, running, limit=3) == ["ab", "B", "_"]
     assert names(listed, running, PageCursor("_"), 3) == ["_", "z", "a_b"]
 
 
-# Whatever the filter: against a filter that looks at everything
+# the expected result: every execution is read and checked
 
 STARTS = range(100, 140)
 WORDS = ("a", "ab", "abc", "b", "z", "Z", "é", "\U0010ffff", "\ud7ff", "\ue000", "_")
@@ -168,10 +168,10 @@ def expected(rows: list[dict[str, object]], wanted: ExecutionFilter) -> list[str
 
 
 @pytest.mark.parametrize(("looked_at", "few"), [(25_000, 2_000), (25_000, 1), (20, 10), (1, 1)])
-def test_any_filter_finds_what_it_should(
+def test_any_filter_finds_all_matches(
     many: tuple[Database, list[dict[str, object]]], monkeypatch: pytest.MonkeyPatch, looked_at: int, few: int
 ) -> None:
-    """With bounds so low that pages end early, too, and every page goes on where the one before ended."""
+    """The bounds are so low that pages end early, and each page continues where the one before ended."""
     database, rows = many
     monkeypatch.setattr(listing, "SCANNED_MAX", looked_at)
     monkeypatch.setattr(listing, "NAMES_MAX", few)
@@ -182,7 +182,7 @@ def test_any_filter_finds_what_it_should(
         assert all(found[:-1]) or looked_at < 25_000
 
 
-def test_damaged_statuses_are_on_the_list(sqlite_database: Database) -> None:
+def test_damaged_statuses_are_listed(sqlite_database: Database) -> None:
     statuses = ["'Aaaa'", "'Running!'", "'Zzz'", "x'00'", "CAST(x'ff' AS TEXT)", "7"]
     with sqlite_database.write() as connection:
         connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
@@ -194,7 +194,7 @@ def test_damaged_statuses_are_on_the_list(sqlite_database: Database) -> None:
     assert pages(sqlite_database, EVERYTHING, 4) == [["e5", "e4", "e3", "e2"], ["e1", "e0"]]
 
 
-def test_documents_are_read_only_if_they_are_wanted(listed: Database) -> None:
+def test_documents_are_read_only_on_request(listed: Database) -> None:
     with listed.write() as connection:
         ended = end(new_execution("done"), Status.SUCCEEDED, output={"a": 1})
         ended.input_text = "{}"
@@ -210,10 +210,8 @@ def test_documents_are_read_only_if_they_are_wanted(listed: Database) -> None:
 
 
 @pytest.mark.parametrize(("documents", "beside", "expected"), [(True, 0, 3), (False, 0, 40), (True, 15_000, 2)])
-def test_a_page_ends_before_it_holds_too_many_bytes(
-    database: Database, documents: bool, beside: int, expected: int
-) -> None:
-    """And little more than the page is read."""
+def test_a_page_is_limited_by_bytes(database: Database, documents: bool, beside: int, expected: int) -> None:
+    """Little more than the page is read."""
     with database.write() as connection:
         for number in range(40):
             stored = new_execution(f"id-{number}", name=f"e{number:02}", started_at=number)
@@ -240,7 +238,7 @@ def test_a_page_ends_before_it_holds_too_many_bytes(
 
 
 @pytest.mark.parametrize("bytes_max", [0, 29_999])
-def test_one_that_is_larger_than_a_page_is_given_alone(database: Database, bytes_max: int) -> None:
+def test_an_execution_larger_than_a_page_is_returned_alone(database: Database, bytes_max: int) -> None:
     with database.write() as connection:
         for number in range(2):
             stored = new_execution(f"id-{number}", name=f"e{number}", started_at=number)
@@ -261,7 +259,7 @@ INDEXES = {
 
 @pytest.mark.parametrize("kind", INDEXES)
 @pytest.mark.parametrize("begin", [None, PageCursor("b", 7)])
-def test_lists_go_by_an_index(sqlite_database: Database, kind: str, begin: PageCursor | None) -> None:
+def test_lists_use_an_index(sqlite_database: Database, kind: str, begin: PageCursor | None) -> None:
     wanted, index = INDEXES[kind]
     with sqlite_database.read() as connection:
         plan = plan_of(

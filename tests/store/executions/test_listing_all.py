@@ -20,7 +20,7 @@ COUNT = 60
 
 @pytest.fixture
 def filled(database: Database) -> Database:
-    """Sixty executions of three flows, some of them started in one millisecond; ids in no order of time."""
+    """Sixty executions of three flows, some of them started in one millisecond, with ids in random order."""
     numbers = random.Random(5)
     with database.write() as connection:
         for flow in ("f", "g", "h"):

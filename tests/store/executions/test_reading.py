@@ -55,7 +55,7 @@ def test_an_execution_shows_the_definition_it_started_with(database: Database) -
     assert lost.definition == ""
 
 
-def test_taken_names_are_found_in_one_question(listed: Database) -> None:
+def test_taken_names_are_found_in_one_query(listed: Database) -> None:
     asked = [("flow-f", "a"), ("flow-f", "A"), ("flow-g", "b"), ("flow-g", "a")]
     with listed.read() as connection:
         assert find_names(connection, asked) == {
@@ -64,7 +64,7 @@ def test_taken_names_are_found_in_one_question(listed: Database) -> None:
         }
 
 
-def test_running_ones_are_counted(listed: Database) -> None:
+def test_running_executions_are_counted(listed: Database) -> None:
     with listed.read() as connection:
         assert count_running(connection) == 6
 
@@ -77,7 +77,7 @@ def test_running_ones_are_counted(listed: Database) -> None:
         (2, 99, [[1, 2], [3, 4], [5]]),
         (9, 18, [[1, 2], [3, 4], [5]]),  # to the byte
         (9, 17, [[1], [2], [3], [4], [5]]),
-        (9, 1, [[1], [2], [3], [4], [5]]),  # one event at least
+        (9, 1, [[1], [2], [3], [4], [5]]),  # at least one event
     ],
 )
 def test_pages_of_a_history_are_bounded(database: Database, limit: int, bytes_max: int, pages: list[list[int]]) -> None:

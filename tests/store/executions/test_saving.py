@@ -1,4 +1,4 @@
-"""Saving and loading executions: what comes out is what went in, and no older copy overwrites a newer one."""
+"""Saving and loading executions: loading returns what was saved, and an older copy never overwrites a newer one."""
 
 from dataclasses import replace
 from typing import Any
@@ -41,7 +41,7 @@ def save(database: Database, *batch: Changes, node_id: str = NODE) -> None:
 
 @given(header=headers(), first=trees(), second=trees(), later=counters())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_loading_gives_what_was_saved(
+def test_loading_returns_what_was_saved(
     database: Database, header: dict[str, Any], first: dict[int, Scope], second: dict[int, Scope], later: dict[str, int]
 ) -> None:
     stored = new_execution(str(uuid4()), **header)
@@ -91,8 +91,8 @@ def test_an_older_copy_is_refused(database: Database) -> None:
 
 
 @pytest.mark.parametrize("older", [0, 1, 2])
-def test_one_older_copy_among_many_is_seen(database: Database, older: int) -> None:
-    """The drivers' row counts over many rows must add up, or the fence has a hole."""
+def test_one_older_copy_among_many_is_detected(database: Database, older: int) -> None:
+    """The drivers' row counts over many rows must add up, or the version check is incomplete."""
     with database.write() as connection:
         for name in "abc":
             save_new(connection, new_execution(name))
@@ -103,7 +103,7 @@ def test_one_older_copy_among_many_is_seen(database: Database, older: int) -> No
     assert [load(database, name).version for name in "abc"] == [2 if number == older else 1 for number in range(3)]
 
 
-def test_an_execution_that_is_gone_is_a_conflict(database: Database) -> None:
+def test_a_deleted_execution_is_a_conflict(database: Database) -> None:
     stored = new_execution("e")
     stored.version = 1
     with pytest.raises(VersionConflict):
@@ -134,9 +134,7 @@ def test_calls_are_leased_while_they_are_made(database: Database) -> None:
     ("wait", "wake_at", "node_id"),
     [("sleeping", None, None), ("timer", None, None), ("task", None, None), ("ready", None, "n")],
 )
-def test_rows_that_make_no_sense_are_refused(
-    database: Database, wait: str, wake_at: int | None, node_id: str | None
-) -> None:
+def test_invalid_rows_are_refused(database: Database, wait: str, wake_at: int | None, node_id: str | None) -> None:
     with database.write() as connection:
         save_new(connection, new_execution("e"), scope(1))
     change = update(scopes).values(wait=wait, wake_at=wake_at, node_id=node_id)
@@ -145,14 +143,14 @@ def test_rows_that_make_no_sense_are_refused(
 
 
 @pytest.mark.parametrize(("status", "stopped_at"), [("Running", 5), ("Failed", None), ("Odd", 5)])
-def test_headers_that_make_no_sense_are_refused(database: Database, status: str, stopped_at: int | None) -> None:
+def test_invalid_headers_are_refused(database: Database, status: str, stopped_at: int | None) -> None:
     with database.write() as connection:
         save_new(connection, new_execution("e"))
     with pytest.raises(IntegrityError), database.write() as connection:
         connection.execute(update(executions).values(status=status, stopped_at=stopped_at))
 
 
-def test_events_keep_their_order_and_words(database: Database) -> None:
+def test_events_keep_their_order_and_text(database: Database) -> None:
     written = [event(2, detail='{"a":"中\\u0000"}'), event(1)]
     with database.write() as connection:
         save_changes(connection, [Changes(new_execution("e"), written), Changes(new_execution("e2"), [event(1)])], NODE)
@@ -163,7 +161,7 @@ def test_events_keep_their_order_and_words(database: Database) -> None:
         assert list_events(connection, "e", from_event_id=3, limit=5) == []
 
 
-def test_an_event_id_is_given_once(database: Database) -> None:
+def test_an_event_id_is_unique(database: Database) -> None:
     save(database, Changes(new_execution("e"), [event(1)]))
     with pytest.raises(IntegrityError):
         save(database, Changes(load(database, "e"), [event(1)]))
@@ -191,8 +189,8 @@ def test_results_of_an_end_are_kept(database: Database, at_once: bool) -> None:
     assert row.stopped_at == 1_005
 
 
-def test_a_nul_in_an_error_does_not_keep_an_execution_from_ending(database: Database) -> None:
-    """PostgreSQL's texts cannot hold one, and a function may name its error as it likes."""
+def test_a_nul_in_an_error_does_not_prevent_an_execution_from_ending(database: Database) -> None:
+    """PostgreSQL's texts cannot hold NUL, and a function may choose any error name."""
     with database.write() as connection:
         keep_flow(connection, "f")
     save(database, Changes(new_execution("e")))
@@ -203,7 +201,7 @@ def test_a_nul_in_an_error_does_not_keep_an_execution_from_ending(database: Data
     assert (row.error, row.cause) == ("a\ufffdb", "\ufffd")
 
 
-def test_wishes_to_stop_are_kept_with_the_turn_for_what_has_not_ended(database: Database) -> None:
+def test_requests_to_stop_running_invocations_are_saved_with_the_turn(database: Database) -> None:
     named = [invocation_row(key, execution_id="named") for key in ("wanted", "unwanted")]
     whole = [
         invocation_row("one", execution_id="whole"),
@@ -236,7 +234,7 @@ def test_parking_keeps_the_state(database: Database) -> None:
         update(execution_documents).values(input="]"),
     ],
 )
-def test_damaged_rows_are_told_apart(database: Database, damage: Any) -> None:
+def test_damaged_rows_are_distinguished(database: Database, damage: Any) -> None:
     with database.write() as connection:
         save_new(connection, new_execution("bad"), scope(1), scope(2))
         connection.execute(damage)
@@ -249,8 +247,8 @@ def test_damaged_rows_are_told_apart(database: Database, damage: Any) -> None:
     assert "cannot be read" in broken["bad"]
 
 
-def test_an_unknown_wait_is_damage_too(database: Database) -> None:
-    """A newer version may know more of them."""
+def test_an_unknown_wait_kind_is_damage(database: Database) -> None:
+    """A newer version may know more kinds."""
     with database.write() as connection:
         save_new(connection, new_execution("bad"), scope(1))
         if database.is_sqlite:
@@ -269,5 +267,5 @@ def test_loading_locks_the_rows(postgres_database: Database) -> None:
         load_executions(ours, ["e"])
         free = select(executions.c.execution_id).with_for_update(skip_locked=True)
         assert theirs.execute(free).all() == []
-        # A document may still be inserted by others: only the header is locked.
+        # others may still insert a document, because only the header is locked
         theirs.execute(insert(execution_documents).values(execution_id="other", input=""))

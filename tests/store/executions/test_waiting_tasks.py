@@ -39,7 +39,9 @@ def test_pages_hold_every_waiting_task_once(database: Database) -> None:
         assert list_waiting_tasks(connection, "another", None, START, 2).tasks == []
 
 
-def test_a_page_of_other_waits_is_short_and_goes_on(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_of_other_waits_is_short_and_has_a_next_page(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(waiting_tasks, "SCANNED_MAX", 3)
     for name in "abcdef":
         keep(database, name, WaitKind.TIMER)
@@ -53,7 +55,9 @@ def test_a_page_of_other_waits_is_short_and_goes_on(database: Database, monkeypa
     assert pages == [[], [], ["g"]]
 
 
-def test_a_page_costs_the_same_however_many_wait_otherwise(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_costs_the_same_beside_any_number_of_other_waits(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(waiting_tasks, "SCANNED_MAX", 20)
 
     def effort() -> int:

@@ -1,4 +1,4 @@
-"""What only reading everything finds: gaps in histories, texts that are not what they should be."""
+"""Damage that only a complete read finds: gaps in histories, invalid texts."""
 
 from string import Formatter
 from typing import Any
@@ -60,7 +60,7 @@ def damage(database: Database) -> list[tuple[str, str]]:
         return [(each.place, each.problem) for each in find_damage(connection)]
 
 
-def test_sound_data_has_no_damage(sound: Database) -> None:
+def test_intact_data_has_no_damage(sound: Database) -> None:
     assert damage(sound) == []
 
 
@@ -98,19 +98,19 @@ def test_sound_data_has_no_damage(sound: Database) -> None:
         (update(definitions).values(text="{"), "definition ", "its text cannot be read: "),
     ],
 )
-def test_damage_is_found_and_named(sound: Database, change: Any, place: str, problem: str) -> None:
+def test_damage_is_found_and_located(sound: Database, change: Any, place: str, problem: str) -> None:
     with sound.write() as connection:
         connection.execute(change)
     assert any(where.startswith(place) and problem in what for where, what in damage(sound)), damage(sound)
 
 
-def test_everything_is_read_piece_by_piece(sound: Database) -> None:
+def test_all_data_is_read_in_portions(sound: Database) -> None:
     with sound.write() as connection:
         save_events(connection, [("e2", [event(number) for number in range(1, 1_001)], KnownParts())])
     assert damage(sound) == [("history of execution e2", "1000 events of no execution")]
 
 
-def test_every_row_that_cannot_be_read_is_named_by_its_key(sqlite_database: Database) -> None:
+def test_every_unreadable_row_is_reported_by_its_key(sqlite_database: Database) -> None:
     with sqlite_database.write() as connection:
         save_events(connection, [("e1", [event(1), event(2)], KnownParts())])
         root = connection.execute(text("SELECT rootpage FROM sqlite_master WHERE name = 'histories'")).scalar_one()
@@ -126,12 +126,12 @@ def test_every_row_that_cannot_be_read_is_named_by_its_key(sqlite_database: Data
 
 
 @pytest.mark.parametrize("sound", deep_checks._TABLES, ids=lambda sound: sound.table.name)
-def test_places_are_made_of_keys(sound: deep_checks.Sound) -> None:
+def test_positions_are_made_of_keys(sound: deep_checks.Sound) -> None:
     named = {name for _, name, _, _ in Formatter().parse(sound.place) if name is not None}
     assert named <= {column.name for column in sound.table.primary_key}
 
 
-def test_tables_of_others_are_ignored(sqlite_database: Database) -> None:
+def test_tables_of_other_programs_are_ignored(sqlite_database: Database) -> None:
     """Litestream keeps two tables of its own in the database that it replicates."""
     with sqlite_database.write() as connection:
         connection.execute(text("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)"))

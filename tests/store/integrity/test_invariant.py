@@ -1,4 +1,4 @@
-"""The view `violations`: empty for what the machine makes, and a row for every violation of every rule."""
+"""The view `violations`: empty for all states that the machine makes, and a row for every violation of every rule."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ def broken_rules(connection: Connection) -> set[str]:
     return set(connection.execute(select(violations.c.rule)).scalars())
 
 
-def test_what_is_right_breaks_no_rule(healthy: Database) -> None:
+def test_a_valid_state_violates_no_rule(healthy: Database) -> None:
     with healthy.read() as connection:
         assert connection.execute(select(violations)).all() == []
 
@@ -43,7 +43,7 @@ def test_every_rule_is_tested() -> None:
     assert {rule for rule, *_ in VIOLATIONS} == {rule.name for rule in RULES}
 
 
-def test_a_parked_execution_breaks_no_rule(healthy: Database) -> None:
+def test_a_parked_execution_violates_no_rule(healthy: Database) -> None:
     with healthy.write() as connection:
         connection.execute(of_scope("joins", 1, open_items=2))
         connection.execute(delete(definitions))
@@ -53,7 +53,7 @@ def test_a_parked_execution_breaks_no_rule(healthy: Database) -> None:
 
 
 def test_ended_executions_cost_nothing(sqlite_database: Database) -> None:
-    """SQLite's plan walks partial indexes of running executions; it never scans all headers."""
+    """SQLite's plan uses partial indexes of running executions; it never scans all headers."""
     with sqlite_database.read() as connection:
         plan = [row.detail for row in connection.execute(text("EXPLAIN QUERY PLAN SELECT * FROM violations"))]
     assert [line for line in plan if line in ("SCAN e", "SCAN d", "SCAN f", "SCAN c")] == []

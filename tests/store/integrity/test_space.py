@@ -1,4 +1,4 @@
-"""What counts as data: every table, on both databases."""
+"""The size of the data: every table counts, on both databases."""
 
 import secrets
 from typing import Any
@@ -22,7 +22,7 @@ ROWS, BYTES = 40, 40_000
 
 
 def fill(connection: Any, table: Table) -> None:
-    """So many rows that hold so many bytes each, which nothing can compress."""
+    """Insert this many rows with this many bytes each, which cannot be compressed."""
     for number in range(ROWS):
         wide = secrets.token_urlsafe(BYTES * 3 // 4)[:BYTES]
         if table is invocations:
@@ -45,7 +45,7 @@ def queue_values(message_id: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "table", [invocations, deliveries, queue_messages, history_parts], ids=lambda table: table.name
 )
-def test_what_is_kept_counts_and_what_is_deleted_does_not(database: Database, table: Table) -> None:
+def test_stored_rows_count_and_deleted_rows_do_not(database: Database, table: Table) -> None:
     def used() -> int:
         return database.run_read(used_bytes)
 
@@ -58,6 +58,6 @@ def test_what_is_kept_counts_and_what_is_deleted_does_not(database: Database, ta
     assert used() - empty <= BYTES
 
 
-def test_a_new_database_takes_next_to_nothing(database: Database) -> None:
+def test_a_new_database_uses_almost_no_space(database: Database) -> None:
     assert database.run_read(used_bytes) < 1_000_000
     assert {"queue_messages", "invocations", "history_parts"} <= set(metadata.tables)

@@ -1,4 +1,4 @@
-"""Repairs: what is broken is parked, deleted or cleared, unless it has changed meanwhile; the rest stays as it is."""
+"""Repairs: a violation is parked, deleted or cleared, unless it has changed meanwhile; other rows stay unchanged."""
 
 from collections.abc import Callable
 from itertools import groupby
@@ -62,7 +62,7 @@ def test_every_violation_can_be_repaired(
         assert f"the rule {rule}: " in after[execution_id].parked_error
 
 
-def test_what_has_changed_meanwhile_is_left_alone(healthy: Database) -> None:
+def test_rows_that_changed_meanwhile_are_left_alone(healthy: Database) -> None:
     with healthy.write() as connection:
         connection.execute(of_scope("joins", 1, open_items=2))
     violations = found(healthy)
@@ -73,7 +73,7 @@ def test_what_has_changed_meanwhile_is_left_alone(healthy: Database) -> None:
     assert headers(healthy)["joins"].parked_error is None
 
 
-def test_rows_of_an_execution_that_runs_after_all_are_kept(healthy: Database) -> None:
+def test_rows_of_an_execution_that_still_runs_are_kept(healthy: Database) -> None:
     with healthy.write() as connection:
         another(connection, "ended", "ready")
     violations = found(healthy)
@@ -84,7 +84,7 @@ def test_rows_of_an_execution_that_runs_after_all_are_kept(healthy: Database) ->
         assert connection.execute(select(scopes.c.scope_id).where(scopes.c.execution_id == "ended")).all() == [(1,)]
 
 
-def test_one_repair_mends_all_that_is_wrong_with_an_execution(healthy: Database) -> None:
+def test_one_repair_fixes_all_violations_of_an_execution(healthy: Database) -> None:
     with healthy.write() as connection:
         another(connection, "ended", "ready")
         connection.execute(change(executions, "ended", callback_token=None, callback_due=True))
@@ -99,7 +99,7 @@ def test_one_repair_mends_all_that_is_wrong_with_an_execution(healthy: Database)
     assert found(healthy) == []
 
 
-def test_a_parked_execution_can_be_let_go_once(healthy: Database) -> None:
+def test_a_parked_execution_can_be_released_once(healthy: Database) -> None:
     with healthy.write() as connection:
         assert unpark_execution(connection, "parked")
         assert not unpark_execution(connection, "parked")

@@ -52,7 +52,7 @@ def then(row: InvocationRow, *messages: InvocationMessage, node_id: str | None =
     return replace(row, state=state, node_id=node_id, callback_due=state.is_over and row.callback_token is not None)
 
 
-def test_what_was_added_is_found(database: Database) -> None:
+def test_an_added_invocation_is_found(database: Database) -> None:
     settings = InvocationSettings(retries=0, age_seconds=5, on_success="a", on_failure="b")
     row = invocation_row(
         "k",
@@ -72,7 +72,7 @@ def test_what_was_added_is_found(database: Database) -> None:
         assert find_invocation(connection, "s", "other", "k") is None
 
 
-def test_the_same_key_is_the_same_invocation_and_an_id_is_taken_once(database: Database) -> None:
+def test_a_key_identifies_its_invocation_and_an_id_is_unique(database: Database) -> None:
     first, other = invocation_row("1", invocation_id="task"), invocation_row("2")
     keep(database, first)
     again = replace(first, payload=b"changed")
@@ -113,13 +113,13 @@ def test_every_change_is_read_as_it_was_written(
 
 
 def _stored(row: InvocationRow) -> InvocationRow:
-    """PostgreSQL's texts hold no NUL and none hold half a character."""
+    """PostgreSQL's texts hold no NUL, and no text holds half a character."""
     if row.state.error is None or "\0" not in row.state.error:
         return row
     return replace(row, state=replace(row.state, error="Key�Error", cause="half ?"))
 
 
-def test_what_another_has_changed_is_not_changed(database: Database) -> None:
+def test_an_invocation_changed_by_another_node_is_not_changed(database: Database) -> None:
     rows = [invocation_row(key, "node-1", *BEGUN) for key in ("a", "b")]
     keep(database, *rows)
     stopping = then(rows[0], StopAsked(), node_id="node-1")
@@ -141,7 +141,7 @@ def test_what_another_has_changed_is_not_changed(database: Database) -> None:
     "spoilt",
     [{"events": "[[1]]"}, {"events": "x"}, {"settings": '{"retries":"x"}'}, {"settings": "["}],
 )
-def test_a_damaged_one_is_left_out_and_can_be_stopped(database: Database, spoilt: dict[str, str]) -> None:
+def test_a_damaged_invocation_is_left_out_and_can_be_stopped(database: Database, spoilt: dict[str, str]) -> None:
     keep(database, invocation_row("bad", callback_token="token"), invocation_row("good"))
     with database.write() as connection:
         connection.execute(update(invocations).where(invocations.c.invocation_key == "bad").values(spoilt))

@@ -33,7 +33,7 @@ def test_put_find_replace_delete(database: Database) -> None:
         assert find_async_config(connection, "s", "f", "") is None
 
 
-def test_listed_by_qualifier_from_one_on(database: Database) -> None:
+def test_list_by_qualifier_from_a_start(database: Database) -> None:
     rows = [replace(CONFIG, qualifier=qualifier) for qualifier in ("", "3", "LATEST", "prod")]
     with database.write() as connection:
         for row in (*reversed(rows), replace(CONFIG, function="g"), replace(CONFIG, service="t")):
@@ -45,7 +45,7 @@ def test_listed_by_qualifier_from_one_on(database: Database) -> None:
         )
 
 
-def test_a_damaged_one_is_taken_for_empty(database: Database) -> None:
+def test_a_damaged_configuration_counts_as_empty(database: Database) -> None:
     with database.write() as connection:
         put_async_config(connection, CONFIG)
         for damaged in ("{", "[]"):

@@ -1,4 +1,4 @@
-"""Who has invocations in hand, and which ones must go on."""
+"""Leases of asynchronous invocations: holders, takeover, due work, and deletion."""
 
 from collections.abc import Sequence
 
@@ -61,7 +61,7 @@ def keys(rows: Sequence[object]) -> list[str]:
     return [row.invocation_key for row in rows]  # type: ignore[attr-defined]
 
 
-def test_those_of_nodes_that_are_gone_are_taken_over(database: Database) -> None:
+def test_invocations_of_dead_nodes_are_taken_over(database: Database) -> None:
     keep(
         database,
         invocation_row("gone", "gone"),
@@ -82,14 +82,14 @@ def test_those_of_nodes_that_are_gone_are_taken_over(database: Database) -> None
     assert holder(database, "gone", "nobody's", "running", "living") == ["us", "us", "us", "living"]
 
 
-def test_taking_over_is_bounded_and_in_order(database: Database) -> None:
+def test_takeover_is_bounded_and_in_order(database: Database) -> None:
     keep(database, *(invocation_row(str(number), "gone") for number in range(4, -1, -1)))
     with database.write() as connection:
         taken = [keys(take_over_invocations(connection, "us", 2)) for _ in range(4)]
     assert taken == [["0", "1"], ["2", "3"], ["4"], []]
 
 
-def test_two_nodes_do_not_take_over_the_same_one(postgres_database: Database) -> None:
+def test_two_nodes_do_not_take_over_the_same_invocation(postgres_database: Database) -> None:
     keep(postgres_database, *(invocation_row(str(number), "gone") for number in range(4)))
     with postgres_database.write() as one, postgres_database.write() as two:
         ours = set(keys(take_over_invocations(one, "one", 2)))
@@ -98,7 +98,7 @@ def test_two_nodes_do_not_take_over_the_same_one(postgres_database: Database) ->
     assert theirs == {"0", "1", "2", "3"} - ours
 
 
-def test_a_pause_is_over_at_its_instant(database: Database) -> None:
+def test_a_pause_ends_at_its_instant(database: Database) -> None:
     keep(database, invocation_row("soon", "us", *BEGUN, BROKE), invocation_row("waiting", "us"))
     with database.write() as connection:
         assert next_pause_end(connection) == 502
@@ -108,7 +108,7 @@ def test_a_pause_is_over_at_its_instant(database: Database) -> None:
         assert [each.status for each in invocations_of_node(connection, "us", "", 10)] == ["Retrying", "Enqueued"]
 
 
-def test_what_a_node_has_in_hand_comes_in_pages(database: Database) -> None:
+def test_a_nodes_invocations_are_read_in_pages(database: Database) -> None:
     keep(database, *(invocation_row(key, "us") for key in "dbca"), invocation_row("other", "living"))
     with database.read() as connection:
         assert keys(invocations_of_node(connection, "us", "", 3)) == ["a", "b", "c"]
@@ -116,7 +116,7 @@ def test_what_a_node_has_in_hand_comes_in_pages(database: Database) -> None:
         assert count_waiting(connection) == 5
 
 
-def test_letting_go(database: Database) -> None:
+def test_releasing_a_lease(database: Database) -> None:
     keep(database, *(invocation_row(key, "us") for key in "abc"), invocation_row("other", "living"))
     with database.write() as connection:
         release_invocations(connection, "us", ["a", "other"])
@@ -129,7 +129,7 @@ def test_letting_go(database: Database) -> None:
     assert holder(database, "b", "other") == ["", "living"]
 
 
-def test_those_that_nobody_wants_any_more(database: Database) -> None:
+def test_invocations_without_a_waiting_step(database: Database) -> None:
     keep(
         database,
         invocation_row("named", "us", *BEGUN),
@@ -147,7 +147,7 @@ def test_those_that_nobody_wants_any_more(database: Database) -> None:
         assert stopping_of_node(connection, "living", ["named"]) == []
 
 
-def test_those_whose_waiting_task_has_not_been_told(database: Database) -> None:
+def test_invocations_whose_waiting_task_has_no_result_yet(database: Database) -> None:
     due = [invocation_row(key, "us", *BEGUN, RETURNED, callback_token="t", callback_due=True) for key in "ab"]
     keep(database, *due, invocation_row("c", "us", *BEGUN, RETURNED))
     with database.write() as connection:
@@ -157,14 +157,14 @@ def test_those_whose_waiting_task_has_not_been_told(database: Database) -> None:
         assert invocations_with_callback_due(connection, 10) == ["b"]
 
 
-def test_what_became_of_a_result(database: Database) -> None:
+def test_the_outcome_of_a_results_delivery(database: Database) -> None:
     keep(database, invocation_row("k", "us", *BEGUN, RETURNED))
     with database.write() as connection:
         set_destination_status(connection, "k", "Succeeded")
         assert find_invocations(connection, ["k"])["k"].destination_status == "Succeeded"
 
 
-def test_old_ones_are_deleted_when_everybody_has_been_told(database: Database) -> None:
+def test_old_invocations_are_deleted_after_their_results_are_delivered(database: Database) -> None:
     ended = (*BEGUN, RETURNED)
     keep(
         database,
@@ -180,7 +180,7 @@ def test_old_ones_are_deleted_when_everybody_has_been_told(database: Database) -
         assert sorted(connection.execute(select(invocations.c.invocation_key)).scalars()) == ["running", "untold"]
 
 
-def test_so_many_bytes_are_deleted_at_once_but_one_at_least(database: Database) -> None:
+def test_a_limited_number_of_bytes_is_deleted_at_once_but_at_least_one_row(database: Database) -> None:
     ended = (*BEGUN, RETURNED)
     sizes = {"a": 10, "b": 20, "c": 500, "d": 10}
     keep(database, *(invocation_row(key, "us", *ended, payload=b"x" * size) for key, size in sizes.items()))
@@ -191,7 +191,7 @@ def test_so_many_bytes_are_deleted_at_once_but_one_at_least(database: Database) 
         assert [delete_ended_invocations(connection, 9, 10, 100) for _ in range(4)] == [2, 1, 1, 0]
 
 
-def test_what_another_node_is_deleting_is_left_to_it(postgres_database: Database) -> None:
+def test_rows_that_another_node_is_deleting_are_left_to_it(postgres_database: Database) -> None:
     keep(postgres_database, *(invocation_row(key, "us", *BEGUN, RETURNED) for key in "ab"))
     with postgres_database.write() as one:
         assert delete_ended_invocations(one, 9, 1, 100) == 1

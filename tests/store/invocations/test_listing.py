@@ -1,4 +1,4 @@
-"""Pages of asynchronous invocations: every filter, both orders, and what no index knows."""
+"""Pages of asynchronous invocations: every filter, both orders, and conditions without an index."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def row(key: str, created_at: int, **changes: Any) -> InvocationRow:
 
 @pytest.fixture
 def rows(database: Database) -> list[InvocationRow]:
-    """Five invocations of `s/f`, two of them at the same instant, and others that nobody may see."""
+    """Five invocations of `s/f`, two of them at the same instant, and others outside the list."""
     made = [
         row("a", 1, invocation_id="x-1", payload=b"1"),
         row("b", 2, invocation_id="y-1", qualifier="prod"),
@@ -73,7 +73,7 @@ def test_filters(database: Database, rows: list[InvocationRow], wanted: dict[str
     assert sorted(backwards) == sorted(keys)
 
 
-def test_a_page_ends_early_where_few_fit(
+def test_a_page_ends_early_where_few_match(
     database: Database, rows: list[InvocationRow], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "SCANNED_MAX", 2)
@@ -81,7 +81,7 @@ def test_a_page_ends_early_where_few_fit(
     assert keys_of(database, id_prefix="none") == [[], [], []]
 
 
-def test_results_stay_away_and_payloads_come_if_asked_for(database: Database, rows: list[InvocationRow]) -> None:
+def test_results_are_left_out_and_payloads_are_read_on_request(database: Database, rows: list[InvocationRow]) -> None:
     wanted = InvocationFilter(service="s", function="f", created_to=1)
     with database.write() as connection:
         connection.execute(update(invocations).values(result=b"r"))
@@ -90,7 +90,7 @@ def test_results_stay_away_and_payloads_come_if_asked_for(database: Database, ro
             assert (found.payload, found.state.result) == (payload, None)
 
 
-def test_a_damaged_one_is_left_out(database: Database, rows: list[InvocationRow]) -> None:
+def test_a_damaged_invocation_is_left_out(database: Database, rows: list[InvocationRow]) -> None:
     with database.write() as connection:
         connection.execute(update(invocations).where(invocations.c.invocation_key == "d").values(events="{"))
     assert keys_of(database, limit=9) == [["e", "b", "c", "a"]]

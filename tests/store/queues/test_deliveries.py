@@ -1,4 +1,4 @@
-"""Deliveries are found when they are due, claimed by one, and gone when they have arrived."""
+"""Deliveries are found when due, claimed by one node, and deleted when they have succeeded."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ def ids(claimed: list[Delivery]) -> list[str]:
     return [each.delivery_id for each in claimed]
 
 
-def test_what_is_claimed_is_due_again_later(database: Database) -> None:
+def test_a_claimed_delivery_is_due_again_later(database: Database) -> None:
     given = new(
         "1",
         tag="t",
@@ -70,7 +70,7 @@ def test_what_is_claimed_is_due_again_later(database: Database) -> None:
         assert claim(connection, 200, 300) == [replace(claimed, attempt=2, wake_at=300)]
 
 
-def test_the_same_delivery_again_changes_nothing(database: Database) -> None:
+def test_a_repeated_delivery_changes_nothing(database: Database) -> None:
     with database.write() as connection:
         insert_deliveries(connection, [new("1", body="first")], 100)
         claim(connection, 100, 200)
@@ -80,7 +80,7 @@ def test_the_same_delivery_again_changes_nothing(database: Database) -> None:
         assert (first.body, first.attempt) == ("first", 2)
 
 
-def test_the_earliest_are_claimed_first_and_no_more_than_asked_for(database: Database) -> None:
+def test_the_earliest_are_claimed_first_and_no_more_than_requested(database: Database) -> None:
     with database.write() as connection:
         for instant in (3, 1, 2):
             insert_deliveries(connection, [new(str(instant))], instant)
@@ -88,7 +88,7 @@ def test_the_earliest_are_claimed_first_and_no_more_than_asked_for(database: Dat
         assert ids(claim(connection, 9, 20, 2)) == ["3"]
 
 
-def test_targets_can_be_passed_over(database: Database) -> None:
+def test_targets_can_be_excluded(database: Database) -> None:
     with database.write() as connection:
         insert_deliveries(connection, [new("1"), new("2")], 1)
         insert_deliveries(connection, [new("3", BANK)], 2)
@@ -97,7 +97,7 @@ def test_targets_can_be_passed_over(database: Database) -> None:
         assert ids(claim(connection, 9, 20, 1, per_target_max=2, shop=2)) == ["3"]
 
 
-def test_no_target_takes_more_than_its_part(database: Database) -> None:
+def test_no_target_takes_more_than_its_share(database: Database) -> None:
     with database.write() as connection:
         insert_deliveries(connection, [new(str(number)) for number in range(4)], 1)
         insert_deliveries(connection, [new("other", BANK)], 2)
@@ -106,7 +106,7 @@ def test_no_target_takes_more_than_its_part(database: Database) -> None:
         assert len(claim(connection, 9, 20, 9, per_target_max=3, shop=1)) == 2
 
 
-def test_a_failed_one_is_put_off_unless_it_was_claimed_since(database: Database) -> None:
+def test_a_failed_delivery_is_postponed_unless_it_was_claimed_since(database: Database) -> None:
     with database.write() as connection:
         insert_deliveries(connection, [new("1")], 1)
         (first,) = claim(connection, 1, 10)
@@ -117,7 +117,7 @@ def test_a_failed_one_is_put_off_unless_it_was_claimed_since(database: Database)
         assert next_delivery_at(connection) == 2000
 
 
-def test_what_has_arrived_is_gone(database: Database) -> None:
+def test_a_successful_delivery_is_deleted(database: Database) -> None:
     with database.write() as connection:
         insert_deliveries(connection, [new("1"), new("2")], 1)
         assert delete_delivery(connection, "1")
@@ -125,7 +125,7 @@ def test_what_has_arrived_is_gone(database: Database) -> None:
         assert ids(claim(connection, 1, 2)) == ["2"]
 
 
-def test_a_subscription_goes_with_its_deliveries(database: Database) -> None:
+def test_a_subscription_is_deleted_with_its_deliveries(database: Database) -> None:
     with database.write() as connection:
         some = [new(f"{topic}{sub}{n}", topic=topic, subscription=sub) for topic in "ab" for sub in "xy" for n in "123"]
         insert_deliveries(connection, [*some, new("other")], 1)
@@ -143,7 +143,7 @@ def test_messages_of_a_topic_are_counted_once_each(database: Database) -> None:
         assert count_undelivered_messages(connection, "none") == 0
 
 
-def test_of_two_nodes_each_claims_what_the_other_has_not(migrated_postgres_url: str) -> None:
+def test_two_nodes_claim_different_deliveries(migrated_postgres_url: str) -> None:
     with _opened(migrated_postgres_url) as one, _opened(migrated_postgres_url) as other:
         with one.write() as connection:
             insert_deliveries(connection, [new("1")], 1)
@@ -163,7 +163,7 @@ def _opened(url: str) -> Iterator[Database]:
 @pytest.mark.parametrize(
     "damage", [{"strategy": "NONE"}, {"content_format": "x"}, {"body": b"\xff"}, {"delivery_id": b"\xff"}]
 )
-def test_a_damaged_row_keeps_no_other_from_being_made(sqlite_database: Database, damage: dict[str, Any]) -> None:
+def test_a_damaged_row_prevents_no_other_delivery(sqlite_database: Database, damage: dict[str, Any]) -> None:
     with sqlite_database.write() as connection:
         insert_deliveries(connection, [new("1")], 1)
         connection.execute(update(deliveries).values(**damage))
@@ -175,7 +175,7 @@ OTHERS = 20
 
 
 def fill(connection: Connection, backlog: int) -> None:
-    """So many for one target are due; other targets wait, and one of them is due last of all."""
+    """This many deliveries for one target are due. Other targets wait, and one of them is due last of all."""
     insert_deliveries(connection, [new(f"hanging {number}") for number in range(backlog)], 1)
     insert_deliveries(connection, [new(f"waits {each}", f"http://{each}") for each in range(OTHERS)], 90)
     insert_deliveries(connection, [new("due", BANK)], 50)
@@ -192,7 +192,7 @@ QUESTIONS: dict[str, tuple[Callable[[Connection], Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_no_more_is_read_the_longer_a_backlog_is(database: Database, name: str) -> None:
+def test_the_rows_read_do_not_grow_with_the_backlog(database: Database, name: str) -> None:
     question, answer = QUESTIONS[name]
     found: list[Any] = []
 
@@ -208,7 +208,7 @@ def test_no_more_is_read_the_longer_a_backlog_is(database: Database, name: str) 
 
 
 def test_a_long_target_has_a_short_key(database: Database) -> None:
-    """No index of PostgreSQL takes more than 2,704 bytes."""
+    """A row of a PostgreSQL index holds at most 2,704 bytes."""
     chance = random.Random(1)
     long = f"http://{''.join(chance.choices(ascii_letters, k=20_000))}"
     with database.write() as connection:
@@ -217,7 +217,7 @@ def test_a_long_target_has_a_short_key(database: Database) -> None:
         assert [each.target for each in claim_deliveries(connection, 9, 20, 5, {long: 2}, 2)] == [f"{long}/2"]
 
 
-def test_a_row_without_an_instant_is_no_due_one(sqlite_database: Database) -> None:
+def test_a_row_without_an_instant_is_not_due(sqlite_database: Database) -> None:
     with sqlite_database.write() as connection:
         insert_deliveries(connection, [new("1")], 1)
         row = connection.execute(deliveries.select()).one()._asdict()

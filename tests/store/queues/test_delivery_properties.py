@@ -1,4 +1,4 @@
-"""Whatever happens, in whatever order: a delivery stays until it has arrived or was given up, and is due on time."""
+"""In every sequence of events a delivery stays until it has succeeded or was given up, and is due on time."""
 
 import shutil
 import tempfile
@@ -32,7 +32,7 @@ TARGETS = ("http://a/", "http://b/", "acs:mns:::queues/q")
 
 
 class Delivering(RuleBasedStateMachine):
-    """Nodes that deliver, and die at any moment; beside them a plain model of what should be there."""
+    """Nodes that deliver, and can die at any moment, beside a plain model of the expected state."""
 
     def __init__(self, migrated: Path) -> None:
         super().__init__()
@@ -85,12 +85,12 @@ class Delivering(RuleBasedStateMachine):
         assert max(counts) <= EACH_MAX
         free = {target for target, count in zip(TARGETS, counts, strict=True) if count < EACH_MAX}
         room = [each for each, at in self.due.items() if at <= self.now and self.target[each] in free]
-        assert claimed or not room, "what is due and has a place is claimed"
+        assert claimed or not room, "a due delivery with a free slot is claimed"
 
     @precondition(lambda self: self.claimed)
     @rule(which=st.integers(0, 99))
     def arrive(self, which: int) -> None:
-        """Also one whose claim is over, and that another attempt is made of."""
+        """Also a delivery whose claim has expired, and which another attempt has claimed."""
         each = self.claimed.pop(which % len(self.claimed))
         with self.database.write() as connection:
             assert delete_delivery(connection, each.delivery_id) == (each.delivery_id in self.due)
@@ -114,7 +114,7 @@ class Delivering(RuleBasedStateMachine):
     @precondition(lambda self: self.claimed)
     @rule()
     def die(self) -> None:
-        """The node forgets what it had claimed; nothing else tells of that."""
+        """The node forgets its claims; no other state records them."""
         self.claimed.clear()
 
     @rule(ms=st.sampled_from([1, 999, 5_000, CLAIM_MS, 20_000]))

@@ -1,4 +1,4 @@
-"""Messages of queues: their order, their receipts, when they can be seen, and how they are found."""
+"""Messages of queues: order, receipts, visibility, and expiry."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -67,7 +67,7 @@ def test_a_receive_hides_counts_and_gives_a_receipt(database: Database) -> None:
         assert (again.first_dequeued_at, again.dequeue_count, again.receipt) == (NOW, 2, "r2")
 
 
-def test_a_message_that_is_there_is_left_as_it_is(database: Database) -> None:
+def test_an_existing_message_is_left_unchanged(database: Database) -> None:
     with database.write() as connection:
         keep_queue(connection, "q", queue_message("A"), queue_message("A", body="another"))
         receive(connection, receipt="r1")
@@ -76,20 +76,20 @@ def test_a_message_that_is_there_is_left_as_it_is(database: Database) -> None:
         assert delete_received(connection, "q", [("A", "r1")], NOW) == {("A", "r1")}
 
 
-def test_only_the_last_receipt_is_good_and_only_for_a_time(database: Database) -> None:
+def test_only_the_last_receipt_is_valid_and_only_for_a_time(database: Database) -> None:
     with database.write() as connection:
         keep_queue(connection, "q", queue_message("A"), queue_message("B"), queue_message("C"))
         receive(connection, receipt="r1")
         assert delete_received(connection, "q", [("A", "r2"), ("none", "r1")], NOW) == set()
         assert delete_received(connection, "q", [("A", "r1")], UNTIL) == set()
         receive(connection, receipt="r2", now_ms=UNTIL)
-        # Of B only the old receipt is given, though its new one is good for A.
+        # Of B only the old receipt is given, though its new one is valid for A.
         assert delete_received(connection, "q", [("B", "r1"), ("A", "r2")], UNTIL) == {("A", "r2")}
         assert delete_received(connection, "q", [("A", "r2")], UNTIL) == set()
         assert count_messages(connection, "q", UNTIL) == Counts(active=0, inactive=2, delayed=0)
 
 
-def test_visibility_is_changed_under_a_fresh_receipt(database: Database) -> None:
+def test_visibility_is_changed_under_a_new_receipt(database: Database) -> None:
     with database.write() as connection:
         keep_queue(connection, "q", queue_message("A"))
         receive(connection, receipt="r1")
@@ -98,7 +98,7 @@ def test_visibility_is_changed_under_a_fresh_receipt(database: Database) -> None
             return change_visibility(connection, "q", "A", receipt, fresh=fresh, until_ms=until_ms, now_ms=now_ms)
 
         assert change("r1", "r2", NOW + 90_000)
-        assert change("r1", "r2", NOW + 90_000), "tried again because the answer was lost"
+        assert change("r1", "r2", NOW + 90_000), "retried because the answer was lost"
         assert not change("r1", "r3", NOW + 90_000)
         assert receive(connection, now_ms=NOW + 89_999) == []
         assert not change("r2", "r3", NOW + 99_000, NOW + 90_000)
@@ -118,7 +118,7 @@ def test_a_delayed_message_can_be_deleted_but_not_received_before_its_time(datab
         assert came.dequeue_count == 1
 
 
-def test_what_has_come_back_keeps_its_place(database: Database) -> None:
+def test_a_message_that_reappears_keeps_its_place(database: Database) -> None:
     with database.write() as connection:
         keep_queue(connection, "q", queue_message("A"), queue_message("B", priority=9), queue_message("C", priority=7))
         receive(connection, 2)
@@ -126,7 +126,7 @@ def test_what_has_come_back_keeps_its_place(database: Database) -> None:
         assert ids(receive(connection, now_ms=UNTIL)) == ["C", "A", "B"]
 
 
-def test_a_look_counts_no_further_than_asked_and_finds_the_next_instant(database: Database) -> None:
+def test_a_read_counts_no_further_than_requested_and_finds_the_next_instant(database: Database) -> None:
     with database.write() as connection:
         assert scan_queue(connection, "q", 1, NOW) is None
         keep_queue(connection, "q", polling_seconds=3)
@@ -153,7 +153,7 @@ def test_expired_messages_are_neither_seen_nor_kept(database: Database) -> None:
         assert count_messages(connection, "q", NOW + 2).active == 2
         assert ids(receive(connection, 1, now_ms=NOW + 2)) == ["old3"]
         assert delete_expired(connection, NOW + 3, 2) == 2
-        assert delete_expired(connection, NOW + 3, 2) == 1, "one that was received expires, too"
+        assert delete_expired(connection, NOW + 3, 2) == 1, "a received message expires, too"
         assert ids(receive(connection, now_ms=NOW + 3)) == ["recent"]
 
 
@@ -168,7 +168,7 @@ def test_queues_do_not_share_messages(database: Database) -> None:
         assert count_messages(connection, "q", NOW) == Counts(0, 1, 0)
 
 
-def test_more_than_come_back_at_once_come_back_in_turns(database: Database) -> None:
+def test_many_messages_that_reappear_at_once_do_so_in_portions(database: Database) -> None:
     count = READIED_AT_ONCE + 5
     with database.write() as connection:
         keep_queue(connection, "q", *(queue_message(f"M{n:04}") for n in range(count)))
@@ -177,7 +177,7 @@ def test_more_than_come_back_at_once_come_back_in_turns(database: Database) -> N
     assert back == [READIED_AT_ONCE, 5, 0]
 
 
-def test_of_two_who_receive_at_once_each_gets_others(postgres_database: Database) -> None:
+def test_two_concurrent_receives_get_different_messages(postgres_database: Database) -> None:
     with postgres_database.write() as connection:
         keep_queue(connection, "q", *(queue_message(f"M{n}") for n in range(6)))
     both_have = threading.Barrier(2, timeout=20)
@@ -193,7 +193,7 @@ def test_of_two_who_receive_at_once_each_gets_others(postgres_database: Database
     assert sorted(taken) == [f"M{n}" for n in range(6)]
 
 
-def test_a_body_that_is_damaged_is_received_all_the_same(sqlite_database: Database) -> None:
+def test_a_message_with_a_damaged_body_is_still_received(sqlite_database: Database) -> None:
     with sqlite_database.write() as connection:
         keep_queue(connection, "q", queue_message("A"))
         connection.exec_driver_sql("UPDATE queue_messages SET body = CAST(X'61FF62' AS TEXT)")
@@ -201,7 +201,7 @@ def test_a_body_that_is_damaged_is_received_all_the_same(sqlite_database: Databa
     assert got.body == "a\ufffdb"
 
 
-def test_every_statement_goes_by_an_index(database: Database) -> None:
+def test_every_statement_uses_an_index(database: Database) -> None:
     with database.write() as connection:
         keep_queue(connection, "q", *(queue_message(f"M{n:05}", visible_at=NOW + n % 2) for n in range(500)))
         if not database.is_sqlite:

@@ -28,7 +28,7 @@ def test_a_queue_is_made_changed_and_deleted(database: Database) -> None:
         assert not update_queue(connection, "q", {"visibility_seconds": 5}, now_ms=7)
 
 
-def test_queues_are_held_by_name(database: Database) -> None:
+def test_queues_are_locked_by_name(database: Database) -> None:
     with database.write() as connection:
         keep_queue(connection, "a")
         keep_queue(connection, "b")

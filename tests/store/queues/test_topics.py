@@ -1,4 +1,4 @@
-"""Topics, and who wants which of their messages."""
+"""Topics, and the subscriptions that match their messages."""
 
 from dataclasses import replace
 from typing import Any
@@ -43,7 +43,7 @@ def subscription(name: str, topic: str = "news", **changes: Any) -> Subscription
     return SubscriptionRow(**{**values, **changes})
 
 
-def test_making_changing_and_deleting_a_topic(database: Database) -> None:
+def test_creating_changing_and_deleting_a_topic(database: Database) -> None:
     with database.write() as connection:
         assert insert_topic(connection, topic())
         assert not insert_topic(connection, topic(is_logged=True))
@@ -77,7 +77,7 @@ def test_topics_are_listed_by_code_points(database: Database) -> None:
         assert listed(prefix="ab", from_name="b") == []
 
 
-def test_making_changing_and_deleting_a_subscription(database: Database) -> None:
+def test_creating_changing_and_deleting_a_subscription(database: Database) -> None:
     row = subscription("s", filter_tag="red", strategy=Strategy.EXPONENTIAL_DECAY, content_format=ContentFormat.JSON)
     with database.write() as connection:
         assert insert_subscription(connection, row)
@@ -90,7 +90,7 @@ def test_making_changing_and_deleting_a_subscription(database: Database) -> None
         assert find_subscription(connection, "news", "s") is None
 
 
-def test_a_filter_lets_its_own_tag_through(database: Database) -> None:
+def test_a_filter_matches_its_own_tag(database: Database) -> None:
     with database.write() as connection:
         for name, tag in (("all", None), ("red", "red"), ("blue", "blue"), ("Red", "Red")):
             insert_subscription(connection, subscription(name, filter_tag=tag))

@@ -1,4 +1,4 @@
-"""Due schedules: what a look reads does not grow with the schedules that wait, and a turn is committed once."""
+"""Due schedules: the cost of a look does not grow with the waiting schedules, and a turn is committed once."""
 
 from typing import Any
 
@@ -39,8 +39,8 @@ def look(connection: Connection) -> Any:
     return due_schedules(connection, 500, 100), next_turn_at(connection, 500)
 
 
-def test_ten_thousand_schedules_cost_nothing_while_they_wait(database: Database) -> None:
-    """The look that finds nothing due reads as much with ten thousand as with ten."""
+def test_ten_thousand_waiting_schedules_cost_nothing(database: Database) -> None:
+    """A look that finds nothing due reads as much with ten thousand as with ten."""
     keep(database, *(schedule(f"a{number}", 1_000 + number) for number in range(10)))
     with database.read() as connection:
         few = effort_of(connection, look)
@@ -52,7 +52,7 @@ def test_ten_thousand_schedules_cost_nothing_while_they_wait(database: Database)
         assert effort_of(connection, look) <= few * 1.5 + 5
 
 
-def test_due_ones_come_first_and_paused_ones_never(database: Database) -> None:
+def test_due_schedules_come_first_and_paused_ones_never(database: Database) -> None:
     keep(database, schedule("late", 30), schedule("soon", 10), schedule("paused", None), schedule("future", 99))
     with database.read() as connection:
         found, damaged = due_schedules(connection, 50, 10, ["f/paused", "f/soon"])
@@ -91,7 +91,7 @@ def test_a_turn_is_saved_at_its_version_only(database: Database) -> None:
         assert find_schedule(connection, "f", "s") == replace(after, version=1)
 
 
-def test_damaged_rows_are_named_and_put_off(database: Database) -> None:
+def test_damaged_rows_are_reported_and_postponed(database: Database) -> None:
     keep(database, schedule("bad", 10), schedule("good", 20))
     with database.write() as connection:
         connection.execute(update(schedules).where(schedules.c.name == "bad").values(overlap="Sometimes"))
@@ -105,7 +105,7 @@ def test_damaged_rows_are_named_and_put_off(database: Database) -> None:
         assert [each.name for each in listed] == ["good"]
 
 
-def test_a_name_is_taken_once_per_flow(database: Database) -> None:
+def test_a_name_is_unique_per_flow(database: Database) -> None:
     with database.write() as connection:
         assert insert_schedule(connection, schedule("s", 1))
         assert not insert_schedule(connection, replace(schedule("s", 1), schedule_id="other"))

@@ -1,4 +1,4 @@
-"""`python -m tests.store.sql.crashing URL ROWS`: commits so many rows and ends as a crash would, leaving a log."""
+"""`python -m tests.store.sql.crashing URL ROWS`: commits this many rows and ends as a crash would, leaving a log."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""A connection kept at hand: used again while it is good, given away when in doubt."""
+"""The cached connection: reused while it is valid, returned to the pool when in doubt."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from flowserver.store.sql.database import Database
 
 
 class Seconds:
-    """A clock that stands still until a test moves it."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -22,12 +22,12 @@ class Seconds:
 
 
 class Counted:
-    """What became of an engine's connections."""
+    """Counts what happens to an engine's connections."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.taken: list[object] = []
-        """Whenever one was had from the pool."""
+        """Called whenever a connection was taken from the pool."""
         self.given_back = 0
         self.closed = 0
         event.listen(engine, "checkout", lambda connection, *_: self.taken.append(connection))
@@ -83,12 +83,12 @@ def driver_of(connection: Connection) -> object:
     return connection.connection.driver_connection
 
 
-def test_the_same_connection_serves_again(spare: ConnectionCache, counted: Counted) -> None:
+def test_the_same_connection_is_reused(spare: ConnectionCache, counted: Counted) -> None:
     assert use(spare) is use(spare)
     assert (len(counted.taken), counted.given_back) == (1, 0)
 
 
-def test_two_at_once_have_one_each_and_one_is_kept(spare: ConnectionCache, counted: Counted) -> None:
+def test_two_concurrent_users_have_one_each_and_one_is_kept(spare: ConnectionCache, counted: Counted) -> None:
     with spare.begin() as first, spare.begin() as second:
         assert driver_of(first) is not driver_of(second)
     assert (len(counted.taken), counted.given_back) == (2, 1)
@@ -96,7 +96,7 @@ def test_two_at_once_have_one_each_and_one_is_kept(spare: ConnectionCache, count
     assert len(counted.taken) == 2
 
 
-def test_one_whose_block_raised_goes_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
+def test_a_connection_whose_block_raised_goes_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
     with pytest.raises(ZeroDivisionError), spare.begin() as connection:
         connection.execute(text("SELECT 1"))
         raise ZeroDivisionError
@@ -105,7 +105,7 @@ def test_one_whose_block_raised_goes_to_the_pool(spare: ConnectionCache, counted
     assert len(counted.taken) == 2
 
 
-def test_one_that_cannot_begin_goes_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
+def test_a_connection_that_cannot_begin_goes_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
     fails = [True, False]
 
     def begin(_: Connection) -> None:
@@ -120,8 +120,8 @@ def test_one_that_cannot_begin_goes_to_the_pool(spare: ConnectionCache, counted:
     assert len(counted.taken) == 2
 
 
-def test_one_that_cannot_commit_goes_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
-    """A deferred constraint is looked at only by COMMIT."""
+def test_a_connection_that_cannot_commit_goes_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
+    """A deferred constraint is checked only by COMMIT."""
     with pytest.raises(IntegrityError), spare.begin() as connection:
         if connection.dialect.name == "sqlite":
             connection.execute(text("PRAGMA foreign_keys = ON"))
@@ -141,7 +141,7 @@ def test_one_that_cannot_commit_goes_to_the_pool(spare: ConnectionCache, counted
     ("may_die", "idle_seconds", "taken"),
     [(True, UNTESTED_SECONDS - 0.1, 1), (True, UNTESTED_SECONDS, 2), (False, 1e6, 1)],
 )
-def test_one_that_was_idle_goes_through_the_pool(
+def test_an_idle_connection_goes_through_the_pool(
     make: Callable[[bool], ConnectionCache],
     counted: Counted,
     seconds: Seconds,
@@ -156,14 +156,14 @@ def test_one_that_was_idle_goes_through_the_pool(
     assert (len(counted.taken), counted.given_back) == (taken, taken - 1)
 
 
-def test_closing_gives_it_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
+def test_closing_returns_it_to_the_pool(spare: ConnectionCache, counted: Counted) -> None:
     use(spare)
     spare.close()
     assert counted.given_back == 1
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_one_in_use_when_all_was_closed_is_closed_with_its_transaction(
+def test_a_connection_in_use_while_all_are_closed_is_closed_with_its_transaction(
     spare: ConnectionCache, counted: Counted, fails: bool
 ) -> None:
     try:

@@ -1,4 +1,4 @@
-"""URLs, pragmas, and where transactions begin and end."""
+"""URLs, pragmas, and the limits of transactions."""
 
 import sqlite3
 import threading
@@ -45,7 +45,7 @@ def test_other_urls_are_refused(url: str) -> None:
         ("busy_timeout", 30_000),
     ],
 )
-def test_pragmas_hold_for_writers_and_readers(sqlite_url: str, pragma: str, value: object) -> None:
+def test_pragmas_apply_to_writers_and_readers(sqlite_url: str, pragma: str, value: object) -> None:
     database = Database(sqlite_url)
     for transaction in (database.write, database.read):
         with transaction() as connection:
@@ -53,7 +53,7 @@ def test_pragmas_hold_for_writers_and_readers(sqlite_url: str, pragma: str, valu
     database.close()
 
 
-def test_a_block_that_raises_leaves_nothing(database: Database) -> None:
+def test_a_block_that_raises_is_rolled_back(database: Database) -> None:
     with pytest.raises(ZeroDivisionError), database.write() as connection:
         connection.execute(keep("a"))
         raise ZeroDivisionError
@@ -132,7 +132,7 @@ def test_a_second_sqlite_writer_waits_its_turn(sqlite_url: str) -> None:
 
 
 def test_closing_waits_for_readers_of_other_threads(sqlite_url: str) -> None:
-    """Else their connections would be left open, which Python 3.13 warns of."""
+    """Otherwise their connections stay open, and Python 3.13 warns."""
     database = Database(sqlite_url)
     reading, closing = threading.Event(), threading.Event()
     results: list[int] = []
@@ -152,7 +152,7 @@ def test_closing_waits_for_readers_of_other_threads(sqlite_url: str) -> None:
     thread.join()
 
 
-def test_what_was_committed_is_in_the_file_when_all_is_closed(sqlite_url: str, tmp_path: Path) -> None:
+def test_all_commits_are_in_the_file_when_all_is_closed(sqlite_url: str, tmp_path: Path) -> None:
     database = Database(sqlite_url)
     with database.write() as connection:
         connection.execute(keep("a"))
@@ -163,8 +163,8 @@ def test_what_was_committed_is_in_the_file_when_all_is_closed(sqlite_url: str, t
     plain.close()
 
 
-def test_what_a_database_that_is_away_says(sqlite_database: Database, postgres_database: Database) -> None:
-    """A full disk and a cut connection pass; a statement that makes no sense does not."""
+def test_errors_of_a_database_that_is_down(sqlite_database: Database, postgres_database: Database) -> None:
+    """A full disk and a cut connection are temporary; an invalid statement is not."""
     for database in (sqlite_database, postgres_database):
         with pytest.raises(DatabaseError) as nonsense, database.read() as connection:
             connection.exec_driver_sql("SELECT nothing FROM nowhere")

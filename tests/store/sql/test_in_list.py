@@ -33,7 +33,7 @@ def kept(database: Database) -> Database:
     return database
 
 
-def test_those_that_are_listed_are_found(kept: Database) -> None:
+def test_listed_rows_are_found(kept: Database) -> None:
     with kept.read() as connection:
         assert found(connection) == []
         assert found(connection, "a") == ["a"]
@@ -42,7 +42,7 @@ def test_those_that_are_listed_are_found(kept: Database) -> None:
         assert found(connection, *map(str, range(1_000)), "b") == ["b"]
 
 
-def test_texts_are_taken_as_they_are(kept: Database) -> None:
+def test_texts_are_compared_exactly(kept: Database) -> None:
     with kept.read() as connection:
         assert found(connection, *ODD) == sorted(ODD)
         assert [found(connection, name) for name in ODD] == [[name] for name in ODD]
@@ -62,7 +62,7 @@ FIND_PAIRS = select(functions.c.service, functions.c.function).where(
 )
 
 
-def test_pairs_are_found_as_they_are(functions_kept: Database) -> None:
+def test_pairs_are_compared_exactly(functions_kept: Database) -> None:
     with functions_kept.read() as connection:
 
         def found_pairs(*asked: tuple[str, str]) -> list[tuple[str, str]]:
@@ -88,7 +88,7 @@ LISTED = {
 
 
 @pytest.mark.parametrize("name", LISTED)
-def test_lists_go_by_an_index(database: Database, name: str) -> None:
+def test_lists_use_an_index(database: Database, name: str) -> None:
     query: Any = LISTED[name]
     with database.write() as connection:
         plan = plan_of(connection, query)

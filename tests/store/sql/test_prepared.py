@@ -1,4 +1,4 @@
-"""Statements straight to the driver: errors are SQLAlchemy's own, and a connection that is lost is given up."""
+"""Statements straight to the driver: errors are SQLAlchemy's own, and a lost connection is discarded."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -31,7 +31,7 @@ def test_rows_are_named_tuples(database: Database) -> None:
         assert fetch_all(connection, FIND, {"name": "b"}) == [("b", "of b")]
 
 
-def test_a_statement_that_makes_no_sense_costs_no_connection(database: Database) -> None:
+def test_an_invalid_statement_costs_no_connection(database: Database) -> None:
     nonsense = OperationalError if database.is_sqlite else ProgrammingError
     with database.write() as connection:
         with pytest.raises(nonsense, match="nowhere") as told, connection.begin_nested():
@@ -41,7 +41,7 @@ def test_a_statement_that_makes_no_sense_costs_no_connection(database: Database)
 
 
 def end_session(connection: Connection, database: Database) -> None:
-    """From another session, as an operator or a server that stops does; returns when it is gone."""
+    """End the session from another session, as an operator or a server shutdown does; returns when it has ended."""
     [(session,)] = fetch_all(connection, select(func.pg_backend_pid()), {})
     with database.session() as other:
         assert other.execute(select(func.pg_terminate_backend(session, 20_000))).scalar_one()
@@ -56,7 +56,7 @@ WORK: dict[str, Callable[[Connection], Any]] = {
 
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("within", ["transaction", "savepoint"])
-def test_a_session_that_was_ended_is_given_up(postgres_database: Database, work: str, within: str) -> None:
+def test_an_ended_session_is_discarded(postgres_database: Database, work: str, within: str) -> None:
     database = postgres_database
     with pytest.raises(OperationalError) as told, database.write() as connection:
         execute_many(connection, INSERT, rows("a"))

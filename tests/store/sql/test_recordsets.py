@@ -1,4 +1,4 @@
-"""Many rows in one statement: the same rows come of it as of one statement for each."""
+"""Many rows in one statement have the same effect as one statement for each."""
 
 import pytest
 from sqlalchemy import (
@@ -55,18 +55,18 @@ def kept(connection):
     return {(each.name, each.number): each.text for each in connection.execute(select(things))}
 
 
-def test_rows_are_inserted_as_they_are(connection):
+def test_rows_are_inserted_exactly(connection):
     assert kept(connection) == {("a", 1): "one", ("a", 2): None, ("b", 1): 'q"\\\n中'}
     assert {bool(each.is_good) for each in connection.execute(select(things)) if each.number == 1} == {True}
 
 
-def test_an_update_changes_what_it_names_and_counts_it(connection):
+def test_an_update_changes_the_named_rows_and_counts_them(connection):
     rows = [{"b_name": name, "b_number": 1, "text": f"new {name}"} for name in ("a", "b", "nobody")]
     assert execute_many(connection, UPDATE, rows) == 2
     assert kept(connection) == {("a", 1): "new a", ("a", 2): None, ("b", 1): "new b"}
 
 
-def test_a_fixed_value_is_set_beside_what_rows_bring(connection):
+def test_a_fixed_value_is_set_beside_the_rows_values(connection):
     statement = UPDATE.values(is_good=false())
     assert execute_many(connection, statement, [{"b_name": "a", "b_number": 1, "text": None}]) == 1
     assert kept(connection)[("a", 1)] is None
@@ -80,8 +80,8 @@ def test_a_named_value_is_set_with_its_type(connection):
     assert not connection.execute(select(things.c.is_good).where(things.c.name == "a", things.c.number == 1)).scalar()
 
 
-def test_what_a_row_has_already_is_counted_on(connection):
-    """A version is raised beside what rows bring."""
+def test_a_stored_value_is_incremented(connection):
+    """A version is incremented beside the rows' values."""
     statement = UPDATE.values({things.c.version: things.c.version + literal_column("1")})
     given = [{"b_name": name, "b_number": 1, "text": "t"} for name in ("a", "b")]
     for expected in (1, 2):
@@ -91,7 +91,7 @@ def test_what_a_row_has_already_is_counted_on(connection):
 
 
 @pytest.mark.parametrize("number", [2**53 - 1, 2**53 + 1, 2**63 - 1, -(2**63), None])
-def test_integers_are_exact_and_may_be_none(connection, number):
+def test_integers_are_exact_and_may_be_null(connection, number):
     execute_many(connection, insert(things), [{**row("c", 1, ""), "version": number}])
     assert connection.execute(select(things.c.version).where(things.c.name == "c")).scalar_one() == number
     changed = [{"b_name": "b", "b_number": 1, "version": number}]
@@ -105,12 +105,12 @@ def test_half_a_character_is_refused(connection):
     assert len(kept(connection)) == 3
 
 
-def test_a_delete_takes_all_that_it_names(connection):
+def test_a_delete_removes_all_named_rows(connection):
     assert execute_many(connection, DELETE, [{"b_name": "a"}, {"b_name": "nobody"}]) == 2
     assert list(kept(connection)) == [("b", 1)]
 
 
-def test_rows_that_are_there_are_replaced_where_the_statement_says_so(connection):
+def test_existing_rows_are_replaced_where_the_statement_says_so(connection):
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
     wanted = dialect.insert(things)
     statement = wanted.on_conflict_do_update(
@@ -130,5 +130,5 @@ def test_errors_are_sqlalchemys_own(connection):
     assert len(kept(connection)) == 3
 
 
-def test_no_rows_ask_nothing(connection):
+def test_no_rows_need_no_statement(connection):
     assert execute_many(connection, UPDATE, []) == 0

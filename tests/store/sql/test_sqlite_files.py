@@ -1,4 +1,4 @@
-"""The files of a SQLite database: one that is taken away is noticed, and a log never gets into another file."""
+"""The files of a SQLite database: a replaced file is detected, and a log never gets into another file."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ from flowserver.store.sql.sqlite_files import (
 from tests.support.server import PATIENCE_SECONDS, clean_environment, start_module
 
 MANY = 1_200
-"""Rows that fill more than a log: SQLite begins it anew on the way."""
+"""More rows than the log holds: SQLite restarts the log meanwhile."""
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ class TestReplacedByHand:
         assert (file.read_bytes(), log_of(file).read_bytes()) == before
 
     @pytest.mark.parametrize("empty", [False, True])
-    def test_a_file_that_was_deleted_is_not_made_anew(self, file: Path, empty: bool) -> None:
+    def test_a_deleted_file_is_not_created_anew(self, file: Path, empty: bool) -> None:
         crash(file)
         file.unlink()
         if empty:
@@ -110,7 +110,7 @@ class TestNoFalseAlarm:
         crash(file, rows)
         crash(file, rows)
         assert rows_of(file) == 2 * rows
-        assert not log_of(file).exists()  # the last connection brought it all into the file
+        assert not log_of(file).exists()  # the last connection copied everything into the file
 
     def test_when_all_files_are_moved(self, file: Path, tmp_path: Path) -> None:
         crash(file, MANY)
@@ -123,7 +123,7 @@ class TestNoFalseAlarm:
     @pytest.mark.parametrize(
         "note", ["", "{", '{"salt": "00", "headers": [[1, 2, 3, 4], null]}', '{"salt": 1, "headers": 7}']
     )
-    def test_with_a_note_that_is_of_no_use(self, file: Path, note: str) -> None:
+    def test_with_an_unusable_marker(self, file: Path, note: str) -> None:
         crash(file)
         origin_of(file).write_text(note)
         assert rows_of(file) == 3
@@ -131,15 +131,15 @@ class TestNoFalseAlarm:
     @pytest.mark.parametrize(
         "statement", ["VACUUM", "PRAGMA wal_checkpoint(PASSIVE)", "PRAGMA wal_checkpoint(TRUNCATE)"]
     )
-    def test_when_a_shell_was_there(self, file: Path, statement: str) -> None:
-        """One that is killed, too: it leaves the log, and the file as far as it was brought up to it."""
+    def test_after_a_shell_had_it_open(self, file: Path, statement: str) -> None:
+        """Also a shell that is killed: it leaves the log, and the file up to the last checkpoint."""
         crash(file)
         program = f"import os, sqlite3\nc = sqlite3.connect({str(file)!r})\nc.execute({statement!r})\nos._exit(0)"
         subprocess.run([sys.executable, "-c", program], check=True)
         assert rows_of(file) == 3
 
-    def test_when_the_file_lost_what_was_not_synchronized(self, file: Path) -> None:
-        """A power cut takes back what a checkpoint had written to the file and not yet synchronized."""
+    def test_after_the_file_lost_unsynchronized_writes(self, file: Path) -> None:
+        """A power cut undoes the part of a checkpoint that was not yet synchronized."""
         crash(file)
         before = file.read_bytes()
         program = (
@@ -185,7 +185,7 @@ class TestTakenAway:
         assert log_of(file).read_bytes() == b"of the other file"
 
 
-def test_what_is_noted_is_what_the_log_began_with(file: Path) -> None:
+def test_the_marker_is_the_first_bytes_of_the_log(file: Path) -> None:
     header = read_header(file)
     database = Database(f"sqlite:///{file}")
     add(database, "one")
@@ -214,7 +214,7 @@ def test_page_1_is_marked_once_a_second_and_only_with_a_change(file: Path) -> No
     assert read_header(file) == before
 
 
-def test_a_note_is_replaced_in_one_step(file: Path) -> None:
+def test_a_marker_is_replaced_in_one_step(file: Path) -> None:
     write_origin(file, Origin("ab", (1, 2)), durably=True)
     write_origin(file, Origin("cd", None, (3, 4)))
     assert read_origin(file) == Origin("cd", None, (3, 4))

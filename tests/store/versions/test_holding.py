@@ -1,4 +1,4 @@
-"""A start holds its version until it has committed, so that a deletion cannot miss it."""
+"""A start locks its version until it has committed, so that a deletion cannot miss it."""
 
 from collections.abc import Iterator
 

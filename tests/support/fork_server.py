@@ -1,11 +1,12 @@
-"""Starts processes that have imported their program before they start: each import costs a second of processor time.
+"""A fork server: starts processes that have already imported their program, because an import costs a second of
+processor time.
 
-forge = Forge("flowserver.cli.serve", environment=environment)
-process = forge.start("flowserver", ["serve", "--port", "0"], environment=environment)
+    fork_server = ForkServer("flowserver.cli.serve", environment=environment)
+    process = fork_server.start("flowserver", ["serve", "--port", "0"], environment=environment)
 
-The forge is a Python that imports modules once and then forks for every process that it is asked for. What it makes
-are real processes: each has its own memory, environment, folder, limits and signals, and can be killed. How a fresh
-Python starts the program is left to the tests that start one.
+The server is a Python process that imports modules once, then forks for every process that is requested. These are real
+processes: each has its own memory, environment, folder, limits and signals, and can be killed. How a new Python starts
+the program is left to the tests that start one.
 """
 
 import gc
@@ -31,10 +32,10 @@ REQUEST_BYTES_MAX = 150_000
 _NUMBER = struct.Struct("i")
 
 
-class ForgedProcess:
-    """A process of a forge, with what tests use of `subprocess.Popen`; `stdout` has its stderr, too.
+class ForkedProcess:
+    """A forked process, with the parts of `subprocess.Popen` that tests use; `stdout` includes its stderr.
 
-    Like a child of one's own, its pid is no other process's before its exit code has been asked for.
+    As with a child process, its pid is not reused before its exit code has been read.
     """
 
     def __init__(self, tender: socket.socket, output: int) -> None:
@@ -53,13 +54,13 @@ class ForgedProcess:
         """The exit code once it has ended; raises TimeoutExpired."""
         if self.returncode is None:
             if not select([self._tender], [], [], timeout)[0]:
-                raise subprocess.TimeoutExpired("a process of the forge", timeout or 0)
+                raise subprocess.TimeoutExpired("a forked process", timeout or 0)
             self.returncode = _NUMBER.unpack(self._tender.recv(_NUMBER.size))[0]
             self._tender.close()
         return self.returncode
 
     def communicate(self, timeout: float) -> tuple[str, None]:
-        """The rest of what it prints, once it has ended; one that takes longer is killed. May be called again."""
+        """The rest of its output, once it has ended; at the time limit it is killed. May be called again."""
         killing = threading.Timer(timeout, self.kill)
         killing.start()
         output = ""
@@ -71,7 +72,7 @@ class ForgedProcess:
         return output, None
 
     def send_signal(self, number: int) -> None:
-        """Harmless once it has ended."""
+        """Has no effect once it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
@@ -84,14 +85,14 @@ class ForgedProcess:
         self.send_signal(signal.SIGKILL)
 
 
-class Forge:
-    """A process that has imported `modules` and forks from itself. It ends when it is closed; its processes do not."""
+class ForkServer:
+    """A process that has imported `modules` and forks itself. It ends when it is closed; its processes do not."""
 
     def __init__(self, *modules: str, environment: Mapping[str, str]) -> None:
         self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.forge", *modules],
+                [sys.executable, "-m", "tests.support.fork_server", *modules],
                 env={**environment, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
                 cwd=Path(__file__).parents[2],
                 stdin=theirs,
@@ -106,8 +107,8 @@ class Forge:
         environment: Mapping[str, str],
         folder: Path | None = None,
         open_files_max: int | None = None,
-    ) -> ForgedProcess:
-        """Start `python -m module arguments…`, in the working directory unless a folder is named."""
+    ) -> ForkedProcess:
+        """Start `python -m module arguments…`, in the working directory unless another folder is given."""
         request = {
             "module": module,
             "arguments": list(arguments),
@@ -120,7 +121,7 @@ class Forge:
         with theirs:
             socket.send_fds(self._door, [json.dumps(request).encode()], [theirs.fileno(), writing])
         os.close(writing)
-        return ForgedProcess(tender, reading)
+        return ForkedProcess(tender, reading)
 
     def close(self) -> None:
         """Start no more processes."""
@@ -128,11 +129,11 @@ class Forge:
         self._process.wait()
 
 
-# What follows runs in the forge
+# The rest of this file runs in the fork server
 
 
 def serve_requests(door: socket.socket) -> None:
-    """Fork for every request; returns in the process that was asked for, and when there are no more requests."""
+    """Fork for every request; returns in the requested process, and when there are no more requests."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the tests
     tenders: set[int] = set()
     while True:
@@ -151,7 +152,7 @@ def serve_requests(door: socket.socket) -> None:
 
 
 def _tend(request: dict[str, Any], teller: int, output: int) -> None:
-    """Start the process, tell its pid and then how it ended; returns in the process itself, after its program."""
+    """Start the process, report its pid and then its exit code; returns in the process itself, after its program."""
     with socket.socket(fileno=teller) as tests:
         pid = os.fork()
         if pid == 0:
@@ -163,7 +164,7 @@ def _tend(request: dict[str, Any], teller: int, output: int) -> None:
         end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         assert end is not None
         tests.send(_NUMBER.pack(end.si_status if end.si_code == os.CLD_EXITED else -end.si_status))
-        tests.recv(1)  # returns when the tests have read that, or are gone
+        tests.recv(1)  # returns when the tests have read that, or have ended
         os.waitpid(pid, 0)
         os._exit(0)
 
