@@ -1,4 +1,4 @@
-"""The application over a database of its own, and a client for it inside the same process."""
+"""The application over its own database, and a client for it inside the same process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

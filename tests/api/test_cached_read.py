@@ -1,4 +1,4 @@
-"""How long results of reads are cached, and failures."""
+"""How long results and failures of reads are cached."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Bounds of connections before their callers are known: bytes of heads and trailers, time to send, how many."""
+"""Limits of connections before authentication: bytes of heads and trailers, time to send, number of connections."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from flowserver.cli.joined_writes import JoiningProtocol
 
 PATIENCE_SECONDS = 30
 SOON: Any = 0.3
-"""Seconds after which a timer of a test fires; the client sends in the same turn in which it is connected."""
+"""Seconds after which a test's timer fires; the client sends in the same loop iteration in which it connects."""
 
 SLOW = replace(Limits(), head_seconds_max=600, body_idle_seconds_max=600, body_seconds_max=600)
 """Timers that no test waits for."""
@@ -29,7 +29,7 @@ Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Served:
-    """An application that answers with the body it got, once `may_read` is set, and notes what it was asked."""
+    """An application that answers with the request's body, once `may_read` is set, and records the requests."""
 
     def __init__(self) -> None:
         self.scopes: list[Scope] = []
@@ -56,7 +56,7 @@ class Served:
 
 
 class Server:
-    """The server on a port of its own, inside the running event loop."""
+    """The server on its own port, in the running event loop."""
 
     def __init__(self, limits: Limits) -> None:
         self.app = Served()
@@ -120,7 +120,7 @@ async def _refusal(reader: asyncio.StreamReader) -> tuple[int, str]:
 
 
 async def _send(writer: asyncio.StreamWriter, *pieces: bytes) -> None:
-    """Send each piece by itself; a server that has hung up is no failure."""
+    """Send each piece separately; a server that has closed the connection is no failure."""
     with suppress(ConnectionError):
         for piece in pieces:
             writer.write(piece)
@@ -142,7 +142,7 @@ GET = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n"
         pytest.param([GET[:-2], *[b"x: %s\r\n" % (b"v" * 990)] * 90, b"\r\n"], 431, id="whole"),
     ],
 )
-def test_a_head_has_a_bound(run: Callable[..., None], pieces: list[bytes], refusal: int) -> None:
+def test_the_size_of_a_head_is_limited(run: Callable[..., None], pieces: list[bytes], refusal: int) -> None:
     codes = {431: "HeadTooLarge", 414: "UrlTooLong"}
 
     async def work() -> None:
@@ -156,7 +156,7 @@ def test_a_head_has_a_bound(run: Callable[..., None], pieces: list[bytes], refus
     run(work())
 
 
-def test_a_head_within_the_bound_is_served_and_each_has_its_own(run: Callable[..., None]) -> None:
+def test_a_head_within_the_limit_is_served_and_each_has_its_own(run: Callable[..., None]) -> None:
     async def work() -> None:
         async with Server(SLOW) as server:
             reader, writer = await server.connect()
@@ -173,7 +173,7 @@ def test_a_head_within_the_bound_is_served_and_each_has_its_own(run: Callable[..
 CHUNKED = b"POST / HTTP/1.1\r\nhost: here\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
-def test_trailers_are_no_headers(run: Callable[..., None]) -> None:
+def test_trailers_are_not_headers(run: Callable[..., None]) -> None:
     async def work() -> None:
         async with Server(SLOW) as server:
             reader, writer = await server.connect()
@@ -196,13 +196,13 @@ def test_trailers_are_no_headers(run: Callable[..., None]) -> None:
 
 @pytest.mark.parametrize("ending", [b"", b"\r\n\r\n"], ids=["without end", "whole"])
 @pytest.mark.parametrize("chunk", [b"", b"2\r\nhi\r\n"], ids=["empty body", "body"])
-def test_trailers_count_against_the_bound(run: Callable[..., None], chunk: bytes, ending: bytes) -> None:
+def test_trailers_count_towards_the_limit(run: Callable[..., None], chunk: bytes, ending: bytes) -> None:
     async def work() -> None:
         async with Server(SLOW) as server:
             reader, writer = await server.connect()
             await _send(
                 writer, CHUNKED + chunk + b"0\r\nx: ", *[b"v" * 8_000] * 50, ending
-            )  # a read takes up to 256 KB
+            )  # a read returns up to 256 KB
             assert await _refusal(reader) == (431, "HeadTooLarge")
             await server.app.gone.wait()
             writer.close()
@@ -214,7 +214,7 @@ HURRIED = replace(SLOW, head_seconds_max=SOON)
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"\r\n", GET[:-2], GET + GET[:-2]])
-def test_a_head_that_does_not_come_ends_the_connection(run: Callable[..., None], sent: bytes) -> None:
+def test_a_missing_head_ends_the_connection(run: Callable[..., None], sent: bytes) -> None:
     async def work() -> None:
         async with Server(HURRIED) as server:
             reader, writer = await server.connect()
@@ -234,8 +234,8 @@ def test_a_head_that_does_not_come_ends_the_connection(run: Callable[..., None],
     ids=["idle", "total"],
 )
 @pytest.mark.parametrize("head", [b"content-length: 10", b"transfer-encoding: chunked"])
-def test_a_body_that_does_not_come_ends_the_request(run: Callable[..., None], limits: Limits, head: bytes) -> None:
-    # The timer looks at a new connection first when a head's time is over.
+def test_a_missing_body_ends_the_request(run: Callable[..., None], limits: Limits, head: bytes) -> None:
+    # The timer checks a new connection first when a head's time is over.
     async def work() -> None:
         async with Server(replace(limits, head_seconds_max=SOON)) as server:
             reader, writer = await server.connect()
@@ -247,7 +247,7 @@ def test_a_body_that_does_not_come_ends_the_request(run: Callable[..., None], li
     run(work())
 
 
-def test_a_body_that_trickles_ends_with_the_total(run: Callable[..., None]) -> None:
+def test_a_slow_body_ends_with_the_total(run: Callable[..., None]) -> None:
     async def work() -> None:
         async with Server(
             replace(SLOW, head_seconds_max=SOON, body_idle_seconds_max=2, body_seconds_max=SOON)
@@ -264,8 +264,8 @@ def test_a_body_that_trickles_ends_with_the_total(run: Callable[..., None]) -> N
     run(work())
 
 
-def test_time_stands_still_while_the_server_does_not_read(run: Callable[..., None]) -> None:
-    """The application takes its time, or has not asked for the body: neither is the client's fault."""
+def test_the_time_limit_pauses_while_the_server_does_not_read(run: Callable[..., None]) -> None:
+    """The application is slow, or has not asked for the body: neither is the client's fault."""
 
     async def work() -> None:
         limits = replace(SLOW, head_seconds_max=SOON, body_idle_seconds_max=SOON, body_seconds_max=SOON)
@@ -277,7 +277,7 @@ def test_time_stands_still_while_the_server_does_not_read(run: Callable[..., Non
             await _send(asking[1], b"POST / HTTP/1.1\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n")
             for _ in range(2):
                 silent = await server.connect()
-                assert await _refusal(silent[0]) == (408, "RequestTimeout")  # so that much time has passed
+                assert await _refusal(silent[0]) == (408, "RequestTimeout")  # so that this much time has passed
                 silent[1].close()
             server.app.may_read.set()
             assert await asking[0].readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -304,7 +304,7 @@ def test_an_empty_line_after_an_answer_does_not_keep_a_connection(run: Callable[
     run(work())
 
 
-def test_an_idle_connection_is_closed_without_a_word(run: Callable[..., None]) -> None:
+def test_an_idle_connection_is_closed_without_an_answer(run: Callable[..., None]) -> None:
     async def work() -> None:
         async with Server(replace(SLOW, idle_connection_seconds=SOON)) as server:
             reader, writer = await server.connect()
@@ -316,7 +316,7 @@ def test_an_idle_connection_is_closed_without_a_word(run: Callable[..., None]) -
     run(work())
 
 
-def test_connections_above_the_bound_wait(run: Callable[..., None]) -> None:
+def test_connections_above_the_limit_wait(run: Callable[..., None]) -> None:
     async def work() -> None:
         async with Server(replace(SLOW, connections_max=5)) as server:
             pairs = [await server.connect() for _ in range(12)]

@@ -1,4 +1,4 @@
-"""A server without keys is for this machine's programs, not for pages in a browser and not for the network."""
+"""A server without keys serves this machine's programs, not web pages of other sites and not the network."""
 
 import pytest
 
@@ -74,11 +74,11 @@ class TestHost:
             "lоcalhost",  # with a Cyrillic letter
         ],
     )
-    def test_others_are_not(self, host: str | None) -> None:
+    def test_others_are_refused(self, host: str | None) -> None:
         with pytest.raises(AccessDenied, match="Host"):
             check_open_request(host, None, ())
 
-    def test_names_of_the_operator_are_answered(self) -> None:
+    def test_configured_names_are_answered(self) -> None:
         allowed = ("flows.example", "*.Internal.example")
         for host in ("flows.example:8080", "FLOWS.example", "a.internal.example", "a.b.internal.example"):
             check_open_request(host, None, allowed)
@@ -92,7 +92,7 @@ class TestOrigin:
         "origin",
         [None, "http://localhost:8080", "http://127.0.0.1:3000", "https://[::1]", "http://flows.localhost"],
     )
-    def test_none_or_a_local_one_is_answered(self, origin: str | None) -> None:
+    def test_no_origin_or_a_local_origin_is_answered(self, origin: str | None) -> None:
         check_open_request(LOCAL, origin, ())
 
     @pytest.mark.parametrize(
@@ -112,11 +112,11 @@ class TestOrigin:
             "http://localhost http://evil.example",
         ],
     )
-    def test_others_are_not(self, origin: str) -> None:
+    def test_others_are_refused(self, origin: str) -> None:
         with pytest.raises(AccessDenied, match="Origin"):
             check_open_request(LOCAL, origin, ())
 
-    def test_the_operators_own_is_answered(self) -> None:
+    def test_the_configured_origin_is_answered(self) -> None:
         check_open_request(LOCAL, "https://flows.example", ("flows.example",))
 
 
@@ -126,7 +126,7 @@ class TestFetchSite:
         check_open_request(LOCAL, None, (), site)
 
     @pytest.mark.parametrize("site", ["cross-site", "Cross-Site", " cross-site"])
-    def test_a_foreign_page_is_not(self, site: str) -> None:
+    def test_a_page_of_another_site_is_refused(self, site: str) -> None:
         with pytest.raises(AccessDenied, match="Sec-Fetch-Site"):
             check_open_request(LOCAL, None, (), site)
 
@@ -143,7 +143,7 @@ class TestBind:
         check_bind(host, has_keys=False)
 
     @pytest.mark.parametrize("host", ["", "0.0.0.0", "0", "::", "192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"])
-    def test_other_addresses_do(self, host: str) -> None:
+    def test_other_addresses_need_a_key(self, host: str) -> None:
         with pytest.raises(UnsafeBind, match="flowserver keys create"):
             check_bind(host, has_keys=False)
         check_bind(host, has_keys=True)
@@ -164,7 +164,7 @@ class TestBind:
             with pytest.raises(UnsafeBind):
                 check_bind("name", has_keys=False, resolve=lambda _: addresses)
 
-    def test_an_unknown_name_is_refused_in_words(self) -> None:
+    def test_an_unknown_name_is_refused_with_an_explanation(self) -> None:
         def resolve(host: str) -> list[str]:
             raise OSError(-2, "Name or service not known")
 
@@ -172,6 +172,6 @@ class TestBind:
             check_bind("nowhere", has_keys=False, resolve=resolve)
 
     @pytest.mark.parametrize("host", ["a..b", "x" * 64, "\ud800"])
-    def test_what_is_no_name_at_all_is_refused_in_words(self, host: str) -> None:
+    def test_an_invalid_name_is_refused_with_an_explanation(self, host: str) -> None:
         with pytest.raises(UnsafeBind, match="not a host name"):
             check_bind(host, has_keys=False)

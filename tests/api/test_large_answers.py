@@ -1,4 +1,6 @@
-"""Large answers: made beside the event loop, sent in pieces, so many at once, and none for a client that has gone."""
+"""Large answers are made outside the event loop, sent in pieces, limited in number, and dropped for
+closed connections.
+"""
 
 import asyncio
 import json
@@ -30,7 +32,7 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class Client:
-    """What a connection is to an application: takes messages, and while `is_reading` is cleared, no body."""
+    """An application's connection: accepts messages, and while `is_reading` is cleared, no body."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -61,7 +63,7 @@ def frame(large_answers_max: int = 9) -> RequestFrame:
     return RequestFrame(answer, 1_000, lambda: False, large)
 
 
-async def test_a_large_body_is_sent_in_pieces_and_others_come_between() -> None:
+async def test_a_large_body_is_sent_in_pieces_with_others_in_between() -> None:
     client, turns = Client(), 0
 
     async def count_turns() -> None:
@@ -80,7 +82,7 @@ async def test_a_large_body_is_sent_in_pieces_and_others_come_between() -> None:
     assert turns >= len(pieces)
 
 
-async def test_no_more_than_a_piece_is_written_for_a_client_that_does_not_read() -> None:
+async def test_at_most_one_piece_is_written_for_a_client_that_does_not_read() -> None:
     client = Client()
     client.is_reading.clear()
     serving = asyncio.create_task(frame()(SCOPE, client.receive, client.send))
@@ -93,7 +95,7 @@ async def test_no_more_than_a_piece_is_written_for_a_client_that_does_not_read()
     assert client.body == LARGE
 
 
-async def test_large_answers_under_way_are_bounded_and_small_ones_are_not() -> None:
+async def test_large_answers_under_way_are_limited_and_small_ones_are_not() -> None:
     served, clients = frame(large_answers_max=2), [Client() for _ in range(2)]
     for client in clients:
         client.is_reading.clear()
@@ -117,16 +119,16 @@ async def test_large_answers_under_way_are_bounded_and_small_ones_are_not() -> N
     ("method", "said", "is_refused"),
     [("GET", None, True), ("POST", None, False), ("GET", True, False), ("POST", False, True)],
 )
-async def test_what_has_changed_something_is_answered_all_the_same(
+async def test_a_request_that_has_changed_data_is_always_answered(
     method: str, said: bool | None, is_refused: bool
 ) -> None:
-    """A refusal would have the client do it once more."""
+    """A refusal would make the client repeat it."""
     client, state = Client(), {} if said is None else {"changes": said}
     await frame(large_answers_max=0)({**SCOPE, "method": method, "state": state}, client.receive, client.send)
     assert (client.status == 429) == is_refused
 
 
-async def test_a_client_that_stops_reading_is_cut_off_and_its_place_is_free() -> None:
+async def test_a_client_that_stops_reading_is_disconnected_and_its_slot_is_free() -> None:
     served, client = frame(large_answers_max=1), Client()
     client.is_reading.clear()
     served.stalled_seconds = 0
@@ -137,7 +139,7 @@ async def test_a_client_that_stops_reading_is_cut_off_and_its_place_is_free() ->
     assert client.body == LARGE
 
 
-async def test_actions_say_whether_they_change_something() -> None:
+async def test_actions_declare_whether_they_change_data() -> None:
     """Old SDKs send every action by GET, others by POST."""
 
     async def act(action: str, _parameters: Mapping[str, str], _request_id: str) -> list[bytes]:
@@ -180,8 +182,8 @@ def _noted(make: Any, names: set[str]) -> Any:
     return noted
 
 
-async def test_pages_are_made_beside_the_event_loop(client: httpx.AsyncClient, encoders: set[str]) -> None:
-    """And a page of flows ends before it holds too many bytes; over REST it has no definitions."""
+async def test_pages_are_made_outside_the_event_loop(client: httpx.AsyncClient, encoders: set[str]) -> None:
+    """A page of flows is limited in bytes; over REST it has no definitions."""
     for number in range(20):
         text = definition("- {type: pass, name: p}") + "#" * 250_000
         created = await client.post("/v1/flows", json={"name": f"f{number:02}", "definition": text})

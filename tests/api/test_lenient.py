@@ -1,4 +1,4 @@
-"""Strictness as a setting: what RPC and REST say to unknown and empty attributes, and what has been stored before."""
+"""Strictness as a setting: answers of RPC and REST to unknown and empty attributes, and stored definitions."""
 
 import httpx
 import pytest
@@ -18,7 +18,7 @@ def rpc(action: str, **parameters: str) -> dict[str, str]:
 
 
 async def severities(client: httpx.AsyncClient, query: str = "") -> tuple[bool, list[str]]:
-    """Whether the doubtful definition is called valid, and how severe each finding is."""
+    """Whether the doubtful definition is valid, and how severe each finding is."""
     report = (await client.post(VALIDATE + query, content=DOUBTFUL, headers=YAML)).json()
     assert [found["id"] for found in report["diagnostics"]] == IDS
     assert report["diagnostics"][0]["hint"] == "did you mean `name`?"
@@ -44,7 +44,7 @@ async def test_one_check_may_be_of_either_kind(sqlite_url: str, lenient: bool) -
         assert (await client.post(f"{VALIDATE}?lenient=1.5", content=DOUBTFUL, headers=YAML)).status_code == 400
 
 
-async def test_a_lenient_server_accepts_and_a_strict_one_runs_what_it_accepted(sqlite_url: str) -> None:
+async def test_a_strict_server_runs_what_a_lenient_server_accepted(sqlite_url: str) -> None:
     app = create_app(Settings(database_url=sqlite_url, drain_seconds=0, lenient=True))
     async with app.router.lifespan_context(app), client_of(app) as client:
         assert (await client.put("/v1/flows/f", content=DOUBTFUL, headers=YAML)).status_code == 201

@@ -1,4 +1,4 @@
-"""REST is loaded with the first request to it, and one failure to do so is not for good."""
+"""REST is loaded with the first request to it, and a failure to load it is temporary."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from flowserver import server
 from flowserver.server import Application
 
 
-async def test_a_failure_to_load_rest_is_not_for_good(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failure_to_load_rest_is_temporary(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(place: str) -> None:
         raise OSError("too many open files")
 

@@ -1,4 +1,4 @@
-"""/metrics, /readyz and /healthz: what they tell, to whom, and while the database is away."""
+"""/metrics, /readyz and /healthz: contents, access, and answers while the database is down."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -52,7 +52,7 @@ def take_away(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(app.state.engine.database, way, fail)
 
 
-async def test_what_happens_is_counted(client: httpx.AsyncClient, app: Application) -> None:
+async def test_executions_and_calls_are_counted(client: httpx.AsyncClient, app: Application) -> None:
     for flow, text in (("p", PASS), ("w", WAIT)):
         await client.put(f"/v1/flows/{flow}", json={"definition": text})
         await client.post(f"/v1/flows/{flow}/executions?wait={60 if flow == 'p' else 0}", json={"name": "e"})
@@ -69,8 +69,8 @@ async def test_what_happens_is_counted(client: httpx.AsyncClient, app: Applicati
     assert set(GAUGES) <= set(seen)
 
 
-async def test_what_goes_on_around_the_flows_is_counted(client: httpx.AsyncClient, app: Application) -> None:
-    """One invocation is under way, another waits for the function's only place, and somebody for a message."""
+async def test_invocations_and_queues_are_counted(client: httpx.AsyncClient, app: Application) -> None:
+    """One invocation is under way, another waits for the function's only slot, and a long poll waits for a message."""
     held = asyncio.Event()
 
     async def hold(*_: Any) -> Any:
@@ -98,7 +98,7 @@ async def test_what_goes_on_around_the_flows_is_counted(client: httpx.AsyncClien
     await poll
 
 
-async def test_how_late_waits_are(client: httpx.AsyncClient) -> None:
+async def test_the_lateness_of_waits(client: httpx.AsyncClient) -> None:
     soon = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, timestamp: $.at}\n"
     await client.put("/v1/flows/w", json={"definition": soon.replace("timestamp: $.at", "duration: 1")})
     await client.post("/v1/flows/w/executions?wait=60", json={"name": "e"})
@@ -107,7 +107,7 @@ async def test_how_late_waits_are(client: httpx.AsyncClient) -> None:
     assert seen["flowserver_wakeup_lateness_seconds_sum"] < 10
 
 
-async def test_a_census_is_taken_once_for_all_who_ask(client: httpx.AsyncClient, app: Application) -> None:
+async def test_concurrent_requests_share_one_count_of_rows(client: httpx.AsyncClient, app: Application) -> None:
     await client.put("/v1/flows/w", json={"definition": WAIT})
     await client.post("/v1/flows/w/executions", json={"name": "e"})
     assert samples(await client.get("/metrics"))["flowserver_stuck_executions"] == 0
@@ -120,7 +120,7 @@ async def test_a_census_is_taken_once_for_all_who_ask(client: httpx.AsyncClient,
     assert CENSUS_SECONDS < 10
 
 
-async def test_while_the_database_is_away(
+async def test_while_the_database_is_down(
     client: httpx.AsyncClient, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert (await client.get("/readyz")).status_code == 200
@@ -131,7 +131,7 @@ async def test_while_the_database_is_away(
         seen = samples(await client.get("/metrics"))
         assert seen["flowserver_database_up"] == 0
         assert "flowserver_stuck_executions" not in seen
-        assert "flowserver_pending_messages" in seen  # known to this process alone; some loop may just be writing
+        assert "flowserver_pending_messages" in seen  # known to this process alone; a loop may just be writing
         assert (await client.get("/readyz")).status_code == 503
         assert (await client.get("/healthz")).status_code == 200
     app.state.operations.monitoring._probe._until = 0.0
@@ -147,7 +147,7 @@ def forget_readiness(app: Application) -> None:
 async def test_readiness_follows_commits(
     client: httpx.AsyncClient, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reading goes on, as it does on a full disk."""
+    """Reads continue, as on a full disk."""
     assert (await client.get("/readyz")).status_code == 200
     database = app.state.engine.database
     with monkeypatch.context() as full:
@@ -167,7 +167,7 @@ async def test_readiness_follows_commits(
 
 
 async def test_a_stuck_writer_is_not_ready(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One try at a time, however often it is asked for."""
+    """One try at a time, for any number of requests."""
     monkeypatch.setattr(monitoring, "PATIENCE_SECONDS", 0.05)
     url = database.url.render_as_string(hide_password=False)
     app = create_app(Settings(database_url=url, drain_seconds=0))
@@ -198,7 +198,7 @@ def count_nonces(connection: Connection) -> int:
     return connection.execute(select(func.count()).select_from(nonces)).scalar_one()
 
 
-async def test_a_server_that_leaves_is_not_ready(client: httpx.AsyncClient, app: Application) -> None:
+async def test_a_leaving_server_is_not_ready(client: httpx.AsyncClient, app: Application) -> None:
     assert (await client.get("/readyz")).json() == {"status": "ready"}
     await app.state.engine.leave()
     answer = await client.get("/readyz")
@@ -206,13 +206,13 @@ async def test_a_server_that_leaves_is_not_ready(client: httpx.AsyncClient, app:
     assert (await client.get("/healthz")).status_code == 200
 
 
-async def test_an_open_server_tells_local_programs_only(client: httpx.AsyncClient) -> None:
+async def test_an_open_server_answers_local_programs_only(client: httpx.AsyncClient) -> None:
     assert (await client.get("/metrics", headers={"Host": "localhost:8080"})).status_code == 200
     for foreign in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
         assert (await client.get("/metrics", headers=foreign)).status_code == 403
 
 
-async def test_a_server_with_keys_tells_everybody(tmp_path) -> None:
+async def test_a_server_with_keys_answers_all_clients(tmp_path) -> None:
     url = f"sqlite:///{tmp_path}/flows.db"
     create_database_with_key(url)
     async with _running(create_app(Settings(database_url=url))) as client:
@@ -220,7 +220,7 @@ async def test_a_server_with_keys_tells_everybody(tmp_path) -> None:
         assert samples(await client.get("/metrics", headers={"Host": "flows.example"}))["flowserver_nodes"] == 1
 
 
-async def test_every_application_counts_for_itself(sqlite_url: str, tmp_path) -> None:
+async def test_every_application_has_its_own_counters(sqlite_url: str, tmp_path) -> None:
     other_url = f"sqlite:///{tmp_path}/other.db"
     create_database_with_key(other_url)
     async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The character NUL, which PostgreSQL does not have, is refused with a clear error on both databases."""
+"""The character NUL, which PostgreSQL cannot store, is refused with a clear error on both databases."""
 
 from collections.abc import AsyncIterator
 

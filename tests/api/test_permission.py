@@ -1,4 +1,4 @@
-"""What a key allows ends with the key, also for requests that wait; and no page has a browser change anything."""
+"""A key's permission ends with the key, also for waiting requests; and no web page makes a browser change anything."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 30
 
 @pytest.fixture
 async def live(app: Application, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[httpx.AsyncClient]:
-    """A client over a socket of a server that looks at keys all the time; flow `f` has an execution that waits."""
+    """A client over a socket of a server that checks keys all the time; flow `f` has an execution that waits."""
     monkeypatch.setattr(permission, "RECHECK_SECONDS", 0.05)
     monkeypatch.setattr(access, "REMEMBER_SECONDS", 0.01)
     server = LiveServer(app)
@@ -34,12 +34,12 @@ async def live(app: Application, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
 
 async def closed(live: httpx.AsyncClient, app: Application) -> NewAccessKey:
-    """A key, once the server knows that there is one."""
+    """A key, once the server knows that it exists."""
     made = make_access_key("tests", 0)
     with app.state.engine.database.write() as connection:
         insert_access_key(connection, made.key)
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while (await live.get("/v1/flows")).status_code == 200:  # it has not looked yet
+        while (await live.get("/v1/flows")).status_code == 200:  # it has not checked yet
             pass
     return made
 
@@ -91,7 +91,9 @@ async def test_a_stream_ends_with_its_key(
 
 
 IMAGE = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0", "Accept": "image/avif,*/*"}
-"""What a browser sends for an image whose page suppresses the Referer, over HTTP to a host that is not this machine."""
+"""The headers of a browser for an image whose page suppresses the Referer, over HTTP to a host that is not this
+machine.
+"""
 
 BROWSERS = [IMAGE, {"Referer": "http://evil.example/"}, {"Sec-Fetch-Site": "same-site"}]
 CHANGES = [
@@ -116,7 +118,7 @@ async def test_no_page_changes_anything_by_an_image(
     assert (await client.get("/v1/flows/f")).status_code == 200
 
 
-async def test_sdks_may_change_by_get_and_browsers_may_look(client: httpx.AsyncClient) -> None:
+async def test_sdks_may_change_by_get_and_browsers_may_read(client: httpx.AsyncClient) -> None:
     await client.put("/v1/flows/f", json={"definition": WAIT})
     seen = await client.get("/?Action=DescribeFlow&Name=f", headers=IMAGE)
     assert seen.json()["Name"] == "f"

@@ -12,16 +12,16 @@ from flowserver.base.json_values import Json, JsonObject
 @pytest.mark.parametrize(
     "page", [{}, {"a": []}, {"a": [1], "b": None}, {"a": [{"x": []}, "ä"], "n": {"l": [1, 2]}, "b": [0, 1, 2]}]
 )
-def test_it_is_the_json_of_the_page(page: JsonObject) -> None:
+def test_the_pieces_are_the_json_of_the_page(page: JsonObject) -> None:
     assert json.loads(b"".join(page_in_pieces(page))) == page
 
 
-def test_what_comes_one_by_one_is_a_list() -> None:
+def test_single_elements_become_a_list() -> None:
     shown: dict[str, Json] = {"a": [0, 1, 2]}
     assert page_in_pieces({"a": iter(range(3))}) == page_in_pieces(shown)
 
 
-def test_pieces_are_of_one_size_whatever_the_elements_are() -> None:
+def test_pieces_are_of_one_size_for_all_sizes_of_elements() -> None:
     items: list[Json] = ["x" * size for size in (10, 1_000, PIECE_BYTES // 3) * 50]
     shown: dict[str, Json] = {"items": items}
     sizes = [len(piece) for piece in page_in_pieces(shown)]
@@ -29,7 +29,7 @@ def test_pieces_are_of_one_size_whatever_the_elements_are() -> None:
     assert len(sizes) > 15
 
 
-async def test_the_length_is_said_first() -> None:
+async def test_the_length_is_known_first() -> None:
     sent: list[Message] = []
 
     async def send(message: Message) -> None:

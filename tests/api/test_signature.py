@@ -1,4 +1,4 @@
-"""Signatures of the real SDKs are accepted, and nothing else is."""
+"""Signatures of the real SDKs are accepted, all others refused."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,13 +35,13 @@ def claim_of(request: SignedRequest) -> Claim:
 
 
 def check(request: SignedRequest, secret: str = SECRET, late_ms: int = 0) -> None:
-    """Read and verify a request at the moment it was signed, or so much later."""
+    """Read and verify a request at the instant of its signature, or later."""
     claim = claim_of(request)
     verify(request, claim, secret, claim.timestamp_ms + late_ms)
 
 
 def signed_v1(changes: dict[str, str], method: str = "GET") -> SignedRequest:
-    """A request with the parameters of the recorded one, changed and signed anew."""
+    """A request with the parameters of the recorded one, changed and signed again."""
     parameters = {**V1.parameters, **changes}
     parameters["Signature"] = v1_signature(SECRET, v1_string_to_sign(method, parameters))
     return SignedRequest(method, "/", list(parameters.items()), [], {}, b"")
@@ -132,11 +132,11 @@ class TestWhatIsSigned:
         assert "%26SignatureType%3D%26SignatureVersion%3D1.0%26Timestamp%3D2026-11-21T07%253A34%253A25Z%26" in text
         assert v1_signature(SECRET, text) == "Ym1L36GIUp/eBFZ9zSMbOoTF+Q8="
 
-    def test_the_form_wins_and_the_last_of_one_name(self) -> None:
+    def test_the_form_wins_and_the_last_of_equal_names(self) -> None:
         request = replace(V1, query=[("a", "1"), ("a", "2"), ("b", "3")], form=[("b", "4"), ("b", "")])
         assert request.parameters == {"a": "2", "b": ""}
 
-    def test_an_overridden_parameter_does_not_matter(self) -> None:
+    def test_an_overridden_parameter_is_ignored(self) -> None:
         check(replace(V1, query=[("FlowName", "other"), *V1.query]))
 
     def test_a_host_that_looks_like_a_url_is_signed_as_received(self) -> None:
@@ -161,21 +161,21 @@ class TestWhatIsSigned:
 class TestTime:
     @pytest.mark.parametrize("request_", [V1, V3], ids=["v1", "v3"])
     @pytest.mark.parametrize("late_ms", [TIME_WINDOW_MS, -TIME_WINDOW_MS])
-    def test_fifteen_minutes_are_in_time(self, request_: SignedRequest, late_ms: int) -> None:
+    def test_fifteen_minutes_are_accepted(self, request_: SignedRequest, late_ms: int) -> None:
         check(request_, late_ms=late_ms)
 
     @pytest.mark.parametrize("request_", [V1, V3], ids=["v1", "v3"])
     @pytest.mark.parametrize("late_ms", [TIME_WINDOW_MS + 1, -TIME_WINDOW_MS - 1])
-    def test_more_is_not(self, request_: SignedRequest, late_ms: int) -> None:
+    def test_more_is_refused(self, request_: SignedRequest, late_ms: int) -> None:
         with pytest.raises(RequestTimeTooSkewed):
             check(request_, late_ms=late_ms)
 
-    def test_a_wrong_signature_is_not_told_the_time(self) -> None:
+    def test_a_wrong_signature_does_not_learn_the_time(self) -> None:
         with pytest.raises(SignatureNotMatch):
             check(V1, secret="wrong", late_ms=2 * TIME_WINDOW_MS)
 
     @pytest.mark.parametrize("timestamp", ["yesterday", "2026-11-21", "2026-11-21T07:34:25", "1795246465", "\ud800"])
-    def test_a_time_must_be_one(self, timestamp: str) -> None:
+    def test_a_time_must_be_valid(self, timestamp: str) -> None:
         with pytest.raises(InvalidArgument):
             read_claim(with_query(V1, Timestamp=timestamp))
         with pytest.raises(InvalidArgument):
@@ -194,7 +194,7 @@ class TestHalfSigned:
         assert read_claim(SignedRequest("GET", "/", list(anonymous.items()), [], {}, b"")) is None
         assert read_claim(without(V3, "authorization")) is None
 
-    def test_a_bearer_token_is_no_signature(self) -> None:
+    def test_a_bearer_token_is_not_a_signature(self) -> None:
         assert read_claim(with_headers(V3, authorization="Bearer secret")) is None
 
     @pytest.mark.parametrize("name", ["AccessKeyId", "Signature", "SignatureNonce", "Timestamp", "Action"])
@@ -215,7 +215,7 @@ class TestHalfSigned:
                 read_claim(with_authorization(lambda text, other=other: text.replace(name + "=", other + "=")))
 
     @pytest.mark.parametrize("name", sorted(V3_REQUIRED))
-    def test_v3_must_sign_what_matters(self, name: str) -> None:
+    def test_v3_must_sign_the_important_headers(self, name: str) -> None:
         with pytest.raises(SignatureNotMatch, match=name):
             check(with_authorization(lambda text: text.replace(f";{name}", "")))
 
@@ -223,13 +223,13 @@ class TestHalfSigned:
         with pytest.raises(SignatureNotMatch, match="x-lost"):
             check(with_authorization(lambda text: text.replace(";host", ";host;x-lost")))
 
-    def test_a_nonce_has_a_bound(self) -> None:
+    def test_the_length_of_a_nonce_is_limited(self) -> None:
         check(signed_v1({"SignatureNonce": "n" * 128}))
         with pytest.raises(InvalidArgument):
             read_claim(signed_v1({"SignatureNonce": "n" * 129}))
 
 
-def test_parameters_are_put_together_once_for_each_request() -> None:
+def test_parameters_are_merged_once_for_each_request() -> None:
     assert V1.parameters is V1.parameters
     assert with_query(V1, More="1").parameters == {**V1.parameters, "More": "1"}
     both = SignedRequest("POST", "/", [("a", "query"), ("b", "1")], [("a", "form"), ("a", "last")], {}, b"")
@@ -263,7 +263,7 @@ class TestOtherAlgorithms:
 
 class TestOddText:
     @pytest.mark.parametrize("signature", ["中", "\ud800", "é" * 28, " "])
-    def test_signatures_that_are_no_ascii(self, signature: str) -> None:
+    def test_signatures_that_are_not_ascii(self, signature: str) -> None:
         with pytest.raises(SignatureNotMatch):
             check(with_query(V1, Signature=signature))
         with pytest.raises(SignatureNotMatch):
@@ -279,7 +279,7 @@ class TestOddText:
 
 
 class TestTheMessage:
-    def test_it_shows_what_the_server_signed_after_the_first_colon(self) -> None:
+    def test_it_shows_the_servers_string_to_sign_after_the_first_colon(self) -> None:
         with pytest.raises(SignatureNotMatch) as refused:
             check(V1, secret="wrong")
         _, _, shown = refused.value.message.partition(":")

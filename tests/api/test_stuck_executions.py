@@ -1,4 +1,4 @@
-"""Stuck executions: what breaks the invariant, and what is due and not set going; nothing that merely waits."""
+"""Stuck executions: violations of the invariant, and overdue work; never executions that only wait."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ def stuck(database: Database) -> Look:
     return look
 
 
-def test_a_wait_that_was_over_long_ago(database: Database, stuck: Look) -> None:
+def test_a_wait_that_ended_long_ago(database: Database, stuck: Look) -> None:
     with database.write() as connection:
         for name, wake_at in (("late", NOW - OVERDUE_MS), ("due", NOW - OVERDUE_MS + 1), ("parked", 1)):
             keep(connection, name, scope(1, WaitKind.TIMER, wake_at=wake_at, **WAITING))
@@ -41,21 +41,21 @@ def test_a_wait_that_was_over_long_ago(database: Database, stuck: Look) -> None:
     assert stuck(NOW) == {"late"}
 
 
-def test_an_execution_whose_time_was_up_long_ago(database: Database, stuck: Look) -> None:
+def test_an_execution_whose_deadline_passed_long_ago(database: Database, stuck: Look) -> None:
     with database.write() as connection:
         for name, deadline_at in (("late", NOW - OVERDUE_MS), ("due", NOW)):
             keep(connection, name, scope(1, WaitKind.TASK, **WAITING), deadline_at=deadline_at)
     assert stuck(NOW) == {"late"}
 
 
-def test_what_breaks_the_invariant_is_stuck_at_once(database: Database, stuck: Look) -> None:
+def test_a_violation_of_the_invariant_is_stuck_at_once(database: Database, stuck: Look) -> None:
     with database.write() as connection:
         keep(connection, "broken", scope(1, WaitKind.JOIN, **WAITING), deadline_at=LATER)
         keep(connection, "fine", scope(1, WaitKind.TOKEN, **WAITING), deadline_at=LATER)
     assert stuck(0) == {"broken"}
 
 
-def test_a_call_that_nobody_takes_and_a_scope_that_nobody_continues(database: Database, stuck: Look) -> None:
+def test_a_call_without_a_node_and_a_scope_that_does_not_continue(database: Database, stuck: Look) -> None:
     with database.write() as connection:
         keep(connection, "orphan", scope(1, WaitKind.TASK, **WAITING), deadline_at=LATER, name="o")
         keep(connection, "ready", scope(1, WaitKind.READY), deadline_at=LATER)
@@ -63,15 +63,15 @@ def test_a_call_that_nobody_takes_and_a_scope_that_nobody_continues(database: Da
     with database.write() as connection:
         connection.exec_driver_sql("UPDATE scopes SET node_id = 'gone' WHERE execution_id = 'orphan'")
     assert stuck(NOW) == set()
-    with database.write() as connection:  # a turn: it goes on
+    with database.write() as connection:  # a turn, so it continues
         connection.execute(update(executions).where(executions.c.execution_id == "loops").values(version=2))
     assert stuck(NOW + OVERDUE_MS - 1) == set()
     assert stuck(NOW + OVERDUE_MS) == {"orphan", "ready"}
     assert stuck(NOW + OVERDUE_MS + 1) == {"orphan", "ready"}
 
 
-def test_a_callback_that_was_not_told(database: Database, stuck: Look) -> None:
-    """Nobody could tell a task between two attempts, or one whose execution is parked."""
+def test_a_callback_that_was_not_reported(database: Database, stuck: Look) -> None:
+    """A task between two attempts cannot receive a report, nor can one whose execution is parked."""
     receivers = {
         "waits": scope(1, WaitKind.TOKEN, **WAITING),
         "pauses": scope(1, WaitKind.TIMER, wake_at=LATER, **WAITING),

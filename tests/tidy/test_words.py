@@ -53,7 +53,7 @@ CLEAN = (
 )
 """Folders of the package whose docstrings, comments and messages are clean. Add a folder when you have edited it."""
 
-CLEAN_TESTS = ("benchmarks", "chaos", "engine", "simulation", "store", "support")
+CLEAN_TESTS = ("api", "benchmarks", "chaos", "engine", "simulation", "store", "support")
 """Folders of the tests whose docstrings, comments, messages and test names are clean."""
 
 LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical"}

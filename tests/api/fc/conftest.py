@@ -13,7 +13,7 @@ INVOKE = "/2016-08-15/services/shop/functions/pay/invocations"
 
 @pytest.fixture
 async def wire() -> AsyncIterator[WireServer]:
-    """The server of the functions; it answers `{}` unless told otherwise."""
+    """The server of the functions; it answers `{}` unless a test sets another answer."""
     server = WireServer()
     await server.start()
     yield server

@@ -1,4 +1,4 @@
-"""Requests signed as Function Compute's clients sign them, from the published rules; not by the code under test."""
+"""Requests signed as Function Compute's clients sign them, by the published rules; not by the code under test."""
 
 import base64
 import hmac

@@ -1,4 +1,4 @@
-"""A client that closes its connection gives up its call: the place of the call is free at once."""
+"""A client that closes its connection cancels its call: the slot of the call is free at once."""
 
 import socket
 from threading import Event
@@ -13,7 +13,7 @@ from tests.support.server import PATIENCE_SECONDS, ServerProcess
 
 
 @pytest.mark.parametrize("options", [(), ("--processes", "2")], ids=["one process", "two processes"])
-def test_the_place_of_an_abandoned_call_is_free(sqlite_url: str, options: tuple[str, ...]) -> None:
+def test_the_slot_of_an_abandoned_call_is_free(sqlite_url: str, options: tuple[str, ...]) -> None:
     called, end = Event(), Event()
 
     def answer(call: Call) -> Any:
@@ -36,7 +36,7 @@ def test_the_place_of_an_abandoned_call_is_free(sqlite_url: str, options: tuple[
 
 
 def abandonable(port: int, payload: str) -> socket.socket:
-    """A connection over which the function has been asked to work."""
+    """A connection with a call of the function under way."""
     connection = socket.create_connection(("127.0.0.1", port))
     head = f"POST {INVOKE} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(payload)}\r\n\r\n"
     connection.sendall((head + payload).encode())

@@ -77,7 +77,7 @@ async def test_a_function_without_any_has_an_empty_list(client: httpx.AsyncClien
         ({"destinationConfig": {"onFailure": {"destination": "http://169.254.169.254/"}}}, "onFailure is refused"),
     ],
 )
-async def test_what_makes_no_sense(client: httpx.AsyncClient, pay: WireServer, body: object, words: str) -> None:
+async def test_invalid_configurations(client: httpx.AsyncClient, pay: WireServer, body: object, words: str) -> None:
     assert words in refused(await client.put(CONFIG, json=body), 400, "InvalidArgument")
     refused(await client.get(CONFIG), 404, "AsyncConfigNotExists")
 
@@ -89,10 +89,10 @@ async def test_no_destination(client: httpx.AsyncClient, pay: WireServer, destin
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "nextToken=%00", "a=1&" * 60])
-async def test_odd_pages(client: httpx.AsyncClient, query: str) -> None:
+async def test_invalid_pages(client: httpx.AsyncClient, query: str) -> None:
     refused(await client.get(f"{CONFIG}s?{query}"), 400, "InvalidArgument")
 
 
-async def test_of_functions_that_are_not_registered(client: httpx.AsyncClient, app: Application) -> None:
+async def test_configurations_of_functions_that_are_not_registered(client: httpx.AsyncClient, app: Application) -> None:
     refused(await client.put(CONFIG, json={}), 404, "ServiceNotFound")
     refused(await client.get(f"{CONFIG.replace('shop', 'shop.prod')}s"), 400, "PathNotSupported")

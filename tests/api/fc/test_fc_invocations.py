@@ -1,4 +1,4 @@
-"""Asynchronous invocations over the wire: submitted, looked at, listed, stopped, and what becomes of them."""
+"""Asynchronous invocations over the wire: submitted, read, listed, stopped, and their results."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ FUNCTIONS = "/2016-08-15/stateful-async-invocation-functions"
 
 @pytest.fixture
 async def functions(client: httpx.AsyncClient, app: Application) -> AsyncIterator[Functions]:
-    """The functions' server, where `shop/pay` is registered; calls are held until a test answers."""
+    """The functions' server, where `shop/pay` is registered; calls wait until a test answers."""
     server = Functions()
     await server.start()
     await app.state.operations.functions.put("shop", "pay", url=server.url("shop/pay"), headers={}, timeout_seconds=60)
@@ -44,7 +44,7 @@ async def shown(client: httpx.AsyncClient, name: str) -> dict:
 
 
 async def ended(client: httpx.AsyncClient, name: str) -> dict:
-    """The invocation once it has ended, as a poller waits for it."""
+    """The invocation once it has ended, found by polling."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while (found := await shown(client, name))["endTime"] == 0:
             pass
@@ -94,7 +94,7 @@ async def test_from_submission_to_success(client: httpx.AsyncClient, functions: 
 
 
 async def reached(client: httpx.AsyncClient, name: str, status: str) -> dict:
-    """The invocation once a poller sees it so."""
+    """The invocation once a poll shows this state."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while (found := await shown(client, name))["status"] != status:
             pass
@@ -106,13 +106,13 @@ async def register(app: Application, functions: Functions, **bounds: Any) -> Non
     await app.state.operations.functions.put("shop", "pay", url=url, headers={}, timeout_seconds=60, **bounds)
 
 
-async def test_every_state_is_seen_by_who_polls(
+async def test_every_state_is_visible_to_polls(
     client: httpx.AsyncClient, app: Application, functions: Functions
 ) -> None:
     hooks = {"initialize_url": functions.url("init"), "pre_stop_url": functions.url("pre-stop")}
     await register(app, functions, concurrency_max=1, **hooks)
     first, second = await submit(client, "first"), await submit(client, "second")
-    await reached(client, first, "Dequeued")  # its turn has come, and the function is being made ready
+    await reached(client, first, "Dequeued")  # its turn has come, and the initializer runs
     assert (await shown(client, second))["status"] == "Enqueued"
     (await functions.next_call("init")).reply()
     await reached(client, first, "Running")
@@ -133,7 +133,7 @@ async def test_every_state_is_seen_by_who_polls(
     assert (succeeded["alreadyRetriedTimes"], statuses(succeeded)[-3:]) == (1, ["Retrying", "Running", "Succeeded"])
 
 
-async def test_states_without_a_call_are_seen_as_well(
+async def test_states_without_a_call_are_visible_as_well(
     client: httpx.AsyncClient, app: Application, functions: Functions
 ) -> None:
     await client.put(CONFIG, json={"maxAsyncRetryAttempts": 0, "maxAsyncEventAgeInSeconds": 1})
@@ -142,7 +142,7 @@ async def test_states_without_a_call_are_seen_as_well(
     call = await functions.next_call("shop/pay")
     late = await submit(client, "late")
     submitted_at = (await shown(client, late))["startedTime"]
-    while app.state.clock.now_ms() <= submitted_at + 1_000:  # the age that it is good for
+    while app.state.clock.now_ms() <= submitted_at + 1_000:  # the age at which it expires
         await shown(client, late)
     call.fail("KeyError")
     assert (await reached(client, failed, "Failed"))["durationMs"] > 0
@@ -189,7 +189,7 @@ async def test_stopped_while_the_function_works(client: httpx.AsyncClient, funct
     assert "ended" in refused(await client.put(f"{TASKS}/{name}"), 400, "InvalidArgument")
 
 
-async def test_what_is_not_there(client: httpx.AsyncClient, functions: Functions) -> None:
+async def test_invocations_that_do_not_exist(client: httpx.AsyncClient, functions: Functions) -> None:
     for method in ("GET", "PUT"):
         refused(await client.request(method, f"{TASKS}/none"), 404, "StatefulAsyncInvocationNotFound")
     for path, code in (("none/functions/pay", "ServiceNotFound"), ("shop/functions/none", "FunctionNotFound")):
@@ -198,7 +198,7 @@ async def test_what_is_not_there(client: httpx.AsyncClient, functions: Functions
 
 
 @pytest.mark.parametrize("name", ["1task", "a b", "a/b", "x" * 129])
-async def test_odd_ids(client: httpx.AsyncClient, functions: Functions, name: str) -> None:
+async def test_invalid_ids(client: httpx.AsyncClient, functions: Functions, name: str) -> None:
     reply = await client.post(INVOKE, headers=ASYNC | {"X-Fc-Stateful-Async-Invocation-Id": name})
     refused(reply, 400, "InvalidArgument")
 
@@ -258,7 +258,7 @@ async def test_pages(client: httpx.AsyncClient, functions: Functions) -> None:
         assert (sorted(seen), sizes) == (names, [2, 2, 1])
 
 
-async def test_payloads_are_listed_if_asked_for(client: httpx.AsyncClient, functions: Functions) -> None:
+async def test_payloads_are_listed_on_request(client: httpx.AsyncClient, functions: Functions) -> None:
     functions.echo("shop/pay")
     await ended(client, await submit(client, event='"e"'))
     for query, payload in ({}, None), ({"includePayload": "false"}, None), ({"includePayload": "true"}, '"e"'):
@@ -280,7 +280,7 @@ async def test_payloads_are_listed_if_asked_for(client: httpx.AsyncClient, funct
         "nextToken=%FF",
     ],
 )
-async def test_odd_lists(client: httpx.AsyncClient, query: str) -> None:
+async def test_invalid_lists(client: httpx.AsyncClient, query: str) -> None:
     refused(await client.get(f"{TASKS}?{query}"), 400, "InvalidArgument")
 
 
@@ -304,7 +304,7 @@ async def test_functions_that_have_invocations(
     assert seen == ["-/pay", "bank/pay", "shop/refund"]
 
 
-async def test_a_configured_destination_is_told_of_the_end(
+async def test_a_configured_destination_receives_the_end(
     client: httpx.AsyncClient, app: Application, functions: Functions
 ) -> None:
     functions.echo("shop/pay")

@@ -1,4 +1,4 @@
-"""Synchronous invocations: what reaches the function, and what comes back of everything it can answer."""
+"""Synchronous invocations: the request that reaches the function, and the reply for each of its answers."""
 
 import base64
 import socket
@@ -13,7 +13,7 @@ from tests.invokers.wire_server import WireServer, head, reply_with
 ERROR = b'{"errorMessage":"no money","errorType":"CardDeclined","stackTrace":[]}'
 
 
-async def test_bytes_go_there_and_back(client: httpx.AsyncClient, pay: WireServer) -> None:
+async def test_bytes_are_passed_both_ways(client: httpx.AsyncClient, pay: WireServer) -> None:
     pay.answer = reply_with(b"\xff\x00", 200)
     reply = await client.post(INVOKE, content=b"\x00\xfe", headers={"X-Fc-Invocation-Type": "Sync"})
     assert (reply.status_code, reply.content) == (200, b"\xff\x00")
@@ -34,7 +34,7 @@ async def test_an_empty_event_and_an_empty_result(client: httpx.AsyncClient, pay
     assert (reply.status_code, reply.content) == (200, b"")
 
 
-async def test_a_qualifier_is_told_and_served(client: httpx.AsyncClient, pay: WireServer) -> None:
+async def test_a_qualifier_is_passed_on_and_answered(client: httpx.AsyncClient, pay: WireServer) -> None:
     for qualifier in ("LATEST", "prod", "3"):
         reply = await client.post(INVOKE.replace("shop", f"shop.{qualifier}"))
         assert (reply.status_code, reply.headers["x-fc-invocation-service-version"]) == (200, qualifier)
@@ -62,7 +62,7 @@ async def test_a_function_that_fails(client: httpx.AsyncClient, pay: WireServer,
     assert reply.headers["content-type"] == "application/json"
 
 
-async def test_a_failure_in_plain_text_is_not_called_json(client: httpx.AsyncClient, pay: WireServer) -> None:
+async def test_a_failure_in_plain_text_is_not_labelled_json(client: httpx.AsyncClient, pay: WireServer) -> None:
     pay.answer = reply_with(b"out of luck", 200, "X-Fc-Error-Type: UnhandledInvocationError")
     reply = await client.post(INVOKE)
     assert (reply.content, reply.headers["content-type"]) == (b"out of luck", "application/octet-stream")
@@ -98,7 +98,7 @@ async def test_a_connection_that_breaks(client: httpx.AsyncClient, pay: WireServ
     assert reply.json().keys() == {"errorMessage"}
 
 
-async def test_a_function_that_is_not_there(client: httpx.AsyncClient, app: Application) -> None:
+async def test_a_function_that_cannot_be_reached(client: httpx.AsyncClient, app: Application) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
@@ -121,21 +121,21 @@ async def test_the_end_of_the_log_is_passed_on(client: httpx.AsyncClient, pay: W
         ("shop/functions/none", "FunctionNotFound", "function 'none' does not exist in service 'shop'"),
     ],
 )
-async def test_what_is_not_registered(
+async def test_functions_that_are_not_registered(
     client: httpx.AsyncClient, pay: WireServer, path: str, code: str, message: str
 ) -> None:
     assert refused(await client.post(f"/2016-08-15/services/{path}/invocations"), 404, code) == message
 
 
 @pytest.mark.parametrize("title", ["9/f", "s/9", "s.a.b/f", "s/f%00", "%20/f", "中/f", "--/f", "s.a b/f"])
-async def test_names_that_none_can_have(client: httpx.AsyncClient, title: str) -> None:
+async def test_invalid_names(client: httpx.AsyncClient, title: str) -> None:
     service, _, function = title.partition("/")
     path = f"/2016-08-15/services/{service}/functions/{function}/invocations"
     refused(await client.post(path), 400, "InvalidArgument")
 
 
 @pytest.mark.parametrize("header", ["X-Fc-Invocation-Type", "X-Fc-Log-Type"])
-async def test_odd_headers(client: httpx.AsyncClient, pay: WireServer, header: str) -> None:
+async def test_invalid_headers(client: httpx.AsyncClient, pay: WireServer, header: str) -> None:
     assert header.lower() in refused(await client.post(INVOKE, headers={header: "Odd"}), 400, "InvalidArgument")
 
 
@@ -157,7 +157,7 @@ async def test_a_payload_may_have_six_mebibytes(client: httpx.AsyncClient, pay: 
     assert "6291456" in refused(await client.post(INVOKE, content=b"x" * 6_291_457), 400, "EntityTooLarge")
 
 
-async def test_pages_of_others_are_not_answered(client: httpx.AsyncClient, pay: WireServer) -> None:
+async def test_pages_of_other_sites_are_refused(client: httpx.AsyncClient, pay: WireServer) -> None:
     for foreign in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Host": "evil.example"}):
         refused(await client.post(INVOKE, headers=foreign), 403, "AccessDenied")
     service = {"Host": "1234567890.cn-hangzhou-internal.fc.aliyuncs.com"}

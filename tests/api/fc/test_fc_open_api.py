@@ -44,7 +44,7 @@ async def test_the_qualifier_is_in_the_query(client: httpx.AsyncClient, pay: Wir
     refused(await client.send(request), 400, "InvalidArgument")
 
 
-async def test_what_a_request_asks_for_must_be_signed(
+async def test_the_parameters_of_a_request_must_be_signed(
     client: httpx.AsyncClient, pay: WireServer, signer: Signer
 ) -> None:
     request = signer.v3("InvokeFunction", path=INVOKE, content=b"{}")
@@ -57,7 +57,7 @@ async def test_what_a_request_asks_for_must_be_signed(
     refused(await client.send(request), 403, "SignatureNotMatch")
 
 
-async def test_another_body_is_noticed_and_reaches_no_function(
+async def test_a_changed_body_is_detected_and_reaches_no_function(
     client: httpx.AsyncClient, pay: WireServer, signer: Signer
 ) -> None:
     signed = signer.v3("InvokeFunction", path=INVOKE, content=b'{"a": 1}')
@@ -66,7 +66,7 @@ async def test_another_body_is_noticed_and_reaches_no_function(
     assert pay.requests == []
 
 
-async def test_a_request_counts_once(client: httpx.AsyncClient, pay: WireServer, signer: Signer) -> None:
+async def test_a_request_is_accepted_once(client: httpx.AsyncClient, pay: WireServer, signer: Signer) -> None:
     request = signer.v3("InvokeFunction", path=INVOKE, content=b"{}")
     assert (await client.send(request)).status_code == 200
     refused(await client.send(request), 400, "SignatureNonceUsed")
@@ -77,7 +77,7 @@ async def test_a_request_counts_once(client: httpx.AsyncClient, pay: WireServer,
     ("key", "code"),
     [({"secret": "other"}, "SignatureNotMatch"), ({"access_key_id": "stranger"}, "InvalidAccessKeyID")],
 )
-async def test_strangers(
+async def test_unauthorized_requests(
     client: httpx.AsyncClient, pay: WireServer, clock: ManualClock, key: dict[str, str], code: str
 ) -> None:
     refused(await client.send(Signer(clock, **key).v3("InvokeFunction", path=INVOKE, content=b"{}")), 403, code)

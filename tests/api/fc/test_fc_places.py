@@ -1,4 +1,4 @@
-"""Functions that say how many calls they take, and how they want to be made ready: what invocations see of it."""
+"""Functions with a concurrency limit and an initializer, as invocations see them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ async def test_a_full_function_refuses(client: httpx.AsyncClient, app: Applicati
     assert (await client.post(INVOKE, content="3")).json() == 3
 
 
-async def test_a_full_line_refuses(client: httpx.AsyncClient, app: Application, functions: Functions) -> None:
+async def test_a_full_queue_refuses(client: httpx.AsyncClient, app: Application, functions: Functions) -> None:
     await register(app, functions, concurrency_max=1, waiting_max=1)
     assert (await client.post(INVOKE, content="1", headers=ASYNC)).status_code == 202
     call = await functions.next_call("shop/pay")

@@ -1,4 +1,4 @@
-"""What the real SDKs signed is accepted, and nothing else is."""
+"""Signatures of the real SDKs are accepted, all others refused."""
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_the_string_to_sign_is_the_documented_one() -> None:
         {"authorization": "FC testak:"},
     ],
 )
-def test_a_changed_header_is_noticed(headers: dict[str, str], change: dict[str, str]) -> None:
+def test_a_changed_header_is_detected(headers: dict[str, str], change: dict[str, str]) -> None:
     with pytest.raises(SignatureNotMatch):
         check(headers | change)
 
@@ -80,7 +80,7 @@ def test_other_schemes_are_refused(authorization: str) -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"authorization": ""}])
-def test_an_unsigned_request_is_told_so(headers: dict[str, str]) -> None:
+def test_an_unsigned_request_gets_that_reason(headers: dict[str, str]) -> None:
     with pytest.raises(MissingParameter, match="Authorization"):
         read_claim(headers)
 
@@ -103,7 +103,7 @@ def test_a_date_is_needed(date: dict[str, str], error: type[Exception]) -> None:
 
 
 @pytest.mark.parametrize("name", ["date", "x-fc-date"])
-def test_the_date_may_be_a_quarter_of_an_hour_away(name: str) -> None:
+def test_the_date_may_differ_by_a_quarter_of_an_hour(name: str) -> None:
     check_signed({name: "Sat, 21 Nov 2026 07:37:40 GMT"}, TIME_WINDOW_MS)
     check_signed({name: "Sat, 21 Nov 2026 07:37:40 GMT"}, -TIME_WINDOW_MS)
     for late_ms in (TIME_WINDOW_MS + 1, -TIME_WINDOW_MS - 1):

@@ -1,4 +1,4 @@
-"""A server with access keys: who may use Function Compute's API."""
+"""A server with access keys: authentication for Function Compute's API."""
 
 from collections.abc import AsyncIterator
 
@@ -29,7 +29,7 @@ async def client(app: Application) -> AsyncIterator[httpx.AsyncClient]:
         yield opened
 
 
-async def test_signed_requests_and_bearers_are_let_in(
+async def test_signed_requests_and_bearer_tokens_are_accepted(
     client: httpx.AsyncClient, pay: WireServer, clock: ManualClock
 ) -> None:
     signed = signed_headers("POST", INVOKE, clock.now_ms(), {"x-fc-account-id": "1", "host": "anything"})
@@ -49,7 +49,7 @@ async def test_the_query_is_not_signed(client: httpx.AsyncClient, pay: WireServe
         ({"access_key_id": "stranger"}, 403, "InvalidAccessKeyID"),
     ],
 )
-async def test_others_are_not(
+async def test_others_are_refused(
     client: httpx.AsyncClient, pay: WireServer, clock: ManualClock, change: dict[str, str], status: int, code: str
 ) -> None:
     signed = signed_headers("POST", INVOKE, clock.now_ms(), **change)
@@ -57,7 +57,7 @@ async def test_others_are_not(
     assert pay.requests == []
 
 
-async def test_a_request_is_good_for_a_quarter_of_an_hour(
+async def test_a_request_is_valid_for_a_quarter_of_an_hour(
     client: httpx.AsyncClient, pay: WireServer, clock: ManualClock
 ) -> None:
     signed = signed_headers("POST", INVOKE, clock.now_ms() - QUARTER_MS - 1000)

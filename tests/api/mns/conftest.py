@@ -12,7 +12,7 @@ NAMESPACE = "{http://mns.aliyuncs.com/doc/v1/}"
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, its document read."""
+    """A reply with its parsed document."""
 
     status: int
     headers: httpx.Headers
@@ -59,7 +59,7 @@ class Mns:
         return Reply(response.status_code, response.headers, None)
 
     async def ask(self, status: int, method: str, path: str, body: str | bytes = "", **headers: str) -> Reply:
-        """An answer that must be of that status."""
+        """A reply that must have that status."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         reply = await self.send(method, path, body, named)
         assert reply.status == status, (reply.status, reply.root is not None and reply.fields)
@@ -68,7 +68,7 @@ class Mns:
     async def refused(
         self, status: int, code: str, method: str, path: str, body: str | bytes = "", **headers: str
     ) -> str:
-        """The message of a refusal; the SDKs insist on every element of it."""
+        """The message of a refusal; the SDKs require every element of it."""
         reply = await self.ask(status, method, path, body, **headers)
         assert reply.name == "Error"
         assert reply.fields.keys() == {"Code", "Message", "RequestId", "HostId"}

@@ -1,4 +1,4 @@
-"""Documents: what is hostile or malformed is refused, what is odd is read, and what goes out can be read."""
+"""Documents: hostile or malformed ones are refused, unusual ones are read, and replies are valid XML."""
 
 from xml.etree.ElementTree import fromstring
 
@@ -41,7 +41,7 @@ async def queue(mns: Mns) -> None:
     ],
     ids=repr,
 )
-async def test_what_is_no_such_document_is_refused(mns: Mns, body: str | bytes) -> None:
+async def test_an_invalid_document_is_refused(mns: Mns, body: str | bytes) -> None:
     await mns.refused(400, "MalformedXML", *SEND, body)
 
 
@@ -61,17 +61,17 @@ async def test_what_is_no_such_document_is_refused(mns: Mns, body: str | bytes) 
     ],
     ids=repr,
 )
-async def test_bodies_come_out_as_they_went_in(mns: Mns, body: str | bytes, text: str) -> None:
+async def test_bodies_are_returned_exactly(mns: Mns, body: str | bytes, text: str) -> None:
     await mns.ask(201, *SEND, body)
     assert (await mns.get())["MessageBody"] == text
 
 
-async def test_deep_documents_harm_nobody(mns: Mns) -> None:
+async def test_deep_documents_are_harmless(mns: Mns) -> None:
     deep = "<a>" * 50_000 + "</a>" * 50_000
     await mns.refused(400, "MalformedXML", *SEND, f"<Message>{deep}</Message>")
 
 
-async def test_a_document_of_too_many_elements_is_not_read_to_its_end(mns: Mns) -> None:
+async def test_a_document_with_too_many_elements_is_not_read_to_its_end(mns: Mns) -> None:
     many = "<a/>" * ELEMENTS_MAX
     assert "more than" in await mns.refused(400, "MalformedXML", *SEND, f"<Message>{many}</Message>")
 
@@ -89,7 +89,7 @@ async def test_a_request_that_is_too_large_is_refused_in_xml(mns: Mns) -> None:
     assert "1048576 bytes" in message
 
 
-async def test_our_own_bugs_are_told_in_xml(mns: Mns, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_server_errors_are_reported_in_xml(mns: Mns, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
@@ -102,7 +102,7 @@ async def test_elements_that_would_be_lost_are_refused(mns: Mns) -> None:
     assert "UserProperties" in await mns.refused(400, "InvalidArgument", *SEND, body)
 
 
-def test_what_goes_out_is_xml_whatever_it_holds() -> None:
+def test_every_reply_is_valid_xml() -> None:
     odd = "a\x00\x0b\ufffe\ud800 <&>'\" ]]> \r\n ü"
     (element,) = fromstring(write_document("D", {"Text": odd, "None": None}))
     assert element.text == "a\ufffd\ufffd\ufffd\ufffd <&>'\" ]]> \r\n ü"

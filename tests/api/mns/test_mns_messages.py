@@ -36,7 +36,7 @@ def handles(*given: str | None) -> str:
     )
 
 
-async def test_a_message_and_all_that_is_told_of_it(mns: Mns, clock: ManualClock) -> None:
+async def test_a_message_and_its_attributes(mns: Mns, clock: ManualClock) -> None:
     sent = await mns.put("aGVsbG8=", Priority=3)
     assert sent.keys() == {"MessageId", "MessageBodyMD5"}
     now = clock.now_ms()
@@ -72,7 +72,7 @@ async def test_peeking_changes_nothing(mns: Mns, clock: ManualClock) -> None:
     assert (back["MessageId"], back["DequeueCount"]) == (first["MessageId"], "1")
 
 
-async def test_a_delayed_message_can_be_taken_back(mns: Mns, clock: ManualClock) -> None:
+async def test_a_delayed_message_can_be_deleted(mns: Mns, clock: ManualClock) -> None:
     await mns.ask(204, "PUT", "/queues/q?metaoverride=true", document("Queue", DelaySeconds=9))
     sent = await mns.put("a")
     assert "ReceiptHandle" not in await mns.put("now", DelaySeconds=0)
@@ -126,7 +126,7 @@ async def test_batches_have_one_to_sixteen(mns: Mns, count: str) -> None:
     await mns.refused(400, "InvalidArgument", "GET", f"{MESSAGES}?numOfMessages={count}&peekonly=true")
 
 
-async def test_what_is_wrong_with_a_batch_is_wrong_with_all_of_it(mns: Mns) -> None:
+async def test_one_error_in_a_batch_fails_all_of_it(mns: Mns) -> None:
     await mns.refused(400, "InvalidArgument", "POST", MESSAGES, batch())
     await mns.refused(400, "InvalidArgument", "POST", MESSAGES, batch(*"abcdefghijklmnopq"))
     await mns.refused(400, "InvalidArgument", "POST", MESSAGES, batch("good", ""))
@@ -139,16 +139,16 @@ async def test_what_is_wrong_with_a_batch_is_wrong_with_all_of_it(mns: Mns) -> N
     ("name", "value"),
     [("Priority", "0"), ("Priority", "17"), ("Priority", "x"), ("DelaySeconds", "604801"), ("DelaySeconds", "-1")],
 )
-async def test_messages_have_their_ranges(mns: Mns, name: str, value: str) -> None:
+async def test_attributes_of_messages_have_ranges(mns: Mns, name: str, value: str) -> None:
     await mns.refused(400, "InvalidArgument", "POST", MESSAGES, document("Message", MessageBody="a", **{name: value}))
 
 
-async def test_a_body_may_have_64_kib_and_no_more(mns: Mns) -> None:
+async def test_a_body_has_at_most_64_kib(mns: Mns) -> None:
     await mns.put("ü" * 32_768)
     await mns.refused(400, "InvalidArgument", "POST", MESSAGES, document("Message", MessageBody="ü" * 32_769))
 
 
-async def test_what_a_request_lacks_is_named(mns: Mns) -> None:
+async def test_missing_parts_of_a_request_are_named(mns: Mns) -> None:
     await mns.refused(400, "MissingReceiptHandle", "DELETE", MESSAGES)
     await mns.refused(400, "MissingReceiptHandle", "PUT", f"{MESSAGES}?VisibilityTimeout=1")
     await mns.refused(400, "MissingVisibilityTimeout", "PUT", f"{MESSAGES}?ReceiptHandle=a-b")
@@ -160,7 +160,7 @@ async def test_what_a_request_lacks_is_named(mns: Mns) -> None:
     await mns.refused(404, "MessageNotExist", "GET", f"{MESSAGES}?waitseconds=0")
 
 
-async def test_calls_on_no_queue_say_so(mns: Mns) -> None:
+async def test_calls_on_a_missing_queue_get_that_error(mns: Mns) -> None:
     none = "/queues/none/messages"
     await mns.refused(404, "QueueNotExist", "POST", none, document("Message", MessageBody="a"))
     for query in ("", "?waitseconds=9", "?peekonly=true", "?numOfMessages=3"):
@@ -177,7 +177,7 @@ async def test_a_long_poll_is_answered_by_the_next_message(mns: Mns) -> None:
 
 @pytest.fixture
 async def live(app: Application, mns: Mns) -> AsyncIterator[str]:
-    """The running application on a real socket, too."""
+    """Also the running application on a real socket."""
     server = LiveServer(app)
     server.config.lifespan = "off"
     serving = asyncio.create_task(server.serve())
@@ -187,7 +187,7 @@ async def live(app: Application, mns: Mns) -> AsyncIterator[str]:
     await serving
 
 
-async def test_a_client_that_goes_away_takes_no_message_along(app: Application, mns: Mns, live: str) -> None:
+async def test_a_cancelled_receiver_takes_no_message(app: Application, mns: Mns, live: str) -> None:
     queues = app.state.engine.queues
     _, writer = await asyncio.open_connection("127.0.0.1", int(live.rpartition(":")[2]))
     writer.write(f"GET {MESSAGES}?waitseconds=30 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
@@ -200,6 +200,6 @@ async def test_a_client_that_goes_away_takes_no_message_along(app: Application, 
     assert (await mns.get())["DequeueCount"] == "1"
 
 
-async def test_the_paths_of_others_stay_theirs(client: httpx.AsyncClient) -> None:
+async def test_paths_of_other_apis_are_unaffected(client: httpx.AsyncClient) -> None:
     assert (await client.get("/queuesx")).status_code == 404
     assert (await client.get("/?Action=ListFlows")).json()["Flows"] == []

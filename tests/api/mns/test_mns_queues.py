@@ -1,4 +1,4 @@
-"""Queues over the wire: made, changed, listed, deleted."""
+"""Queues over the wire: created, changed, listed, deleted."""
 
 import pytest
 
@@ -31,7 +31,7 @@ async def test_defaults_are_as_documented(mns: Mns) -> None:
     assert [fields[name] for name in ATTRIBUTES] == ["0", "65536", "345600", "30", "0", "False"]
 
 
-async def test_creating_again_with_the_same_attributes_does_no_harm(mns: Mns) -> None:
+async def test_creating_again_with_the_same_attributes_is_harmless(mns: Mns) -> None:
     await mns.make_queue("q", VisibilityTimeout=45)
     reply = await mns.ask(204, "PUT", "/queues/q", document("Queue", VisibilityTimeout=45))
     assert reply.headers["location"].endswith("/queues/q")
@@ -47,7 +47,7 @@ async def test_attributes_are_changed_and_others_stay(mns: Mns, spelling: str) -
     await mns.refused(404, "QueueNotExist", "PUT", f"/queues/none?{spelling}", document("Queue", DelaySeconds=2))
 
 
-async def test_deleting_twice_does_no_harm(mns: Mns) -> None:
+async def test_deleting_twice_is_harmless(mns: Mns) -> None:
     await mns.make_queue()
     await mns.put("a")
     await mns.ask(204, "DELETE", "/queues/q")
@@ -95,7 +95,7 @@ async def test_a_page_has_one_to_a_thousand(mns: Mns, number: str) -> None:
         ("LoggingEnabled", "perhaps"),
     ],
 )
-async def test_attributes_have_their_ranges(mns: Mns, name: str, value: str) -> None:
+async def test_attributes_have_ranges(mns: Mns, name: str, value: str) -> None:
     await mns.refused(400, "InvalidArgument", "PUT", "/queues/q", document("Queue", **{name: value}))
 
 

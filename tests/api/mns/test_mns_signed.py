@@ -1,4 +1,4 @@
-"""Who may use queues: with access keys whoever signs or bears a token, without any local programs alone."""
+"""Authentication for queues: with access keys by signature or bearer token, without keys for local programs only."""
 
 import base64
 import hmac
@@ -22,7 +22,7 @@ LIST = ("GET", "/queues")
 def signed(
     method: str, resource: str, now_ms: int, *, key: str = ACCESS_KEY_ID, secret: str = SECRET, **more: str
 ) -> dict[str, str]:
-    """Headers as the published rules want them; not by the code under test."""
+    """Headers by the published rules; not by the code under test."""
     date = formatdate(now_ms / 1000, usegmt=True)
     own = {"x-mns-version": "2015-06-06", **{name.replace("_", "-"): value for name, value in more.items()}}
     lines = "".join(f"{name}:{own[name]}\n" for name in sorted(own))
@@ -42,7 +42,7 @@ class TestWithKeys:
         async with app.router.lifespan_context(app), client_of(app) as opened:
             yield opened
 
-    async def test_signed_requests_and_bearers_are_let_in(self, mns: Mns, clock: ManualClock) -> None:
+    async def test_signed_requests_and_bearer_tokens_are_accepted(self, mns: Mns, clock: ManualClock) -> None:
         for resource in ("/queues", "/queues?x=1&y==="):
             headers = signed("GET", resource, clock.now_ms(), x_mns_prefix="a")
             assert (await mns.send("GET", resource, "", headers)).status == 200
@@ -50,7 +50,7 @@ class TestWithKeys:
         headers = signed("GET", "/?accountmeta=true", clock.now_ms())
         assert (await mns.send("GET", "/?accountmeta=true", "", headers)).status == 200
 
-    async def test_others_are_not(self, mns: Mns, clock: ManualClock) -> None:
+    async def test_others_are_refused(self, mns: Mns, clock: ManualClock) -> None:
         now = clock.now_ms()
         await mns.refused(403, "SignatureDoesNotMatch", *LIST, **signed(*LIST, now, secret="other"))
         await mns.refused(403, "InvalidAccessKeyId", *LIST, **signed(*LIST, now, key="stranger"))
@@ -69,12 +69,12 @@ class TestWithKeys:
 
 
 class TestWithoutKeys:
-    async def test_local_programs_are_let_in_whatever_they_sign_with(self, mns: Mns) -> None:
+    async def test_local_programs_are_accepted_with_any_signature(self, mns: Mns) -> None:
         await mns.ask(200, *LIST)
         await mns.ask(200, *LIST, Authorization="MNS any:thing")
         await mns.ask(200, *LIST, Host="1234.mns.cn-hangzhou.aliyuncs.com")
 
-    async def test_foreign_pages_are_not(self, mns: Mns) -> None:
+    async def test_pages_of_other_sites_are_refused(self, mns: Mns) -> None:
         await mns.refused(403, "AccessDenied", *LIST, Host="evil.example")
         await mns.refused(403, "AccessDenied", *LIST, Host="mns.evil.aliyuncs.com.example")
         await mns.refused(403, "AccessDenied", *LIST, Origin="https://evil.example")

@@ -1,4 +1,4 @@
-"""Topics over the message service's API: documents in, documents out, and the requests its SDK was seen to send."""
+"""Topics over the message service's API: documents in, documents out, and the recorded requests of its SDK."""
 
 from xml.etree.ElementTree import Element
 
@@ -15,7 +15,7 @@ SUBSCRIPTION = (
     "<Endpoint>http://127.0.0.1:9/notify</Endpoint><FilterTag>tagA</FilterTag>"
     "<NotifyContentFormat>SIMPLIFIED</NotifyContentFormat></Subscription>"
 )
-"""As the SDK for Python was recorded."""
+"""As recorded from the SDK for Python."""
 
 
 async def ask(
@@ -125,7 +125,7 @@ async def test_the_life_of_a_subscription(client: httpx.AsyncClient, topic: str)
     assert len(read(await ask(client, "GET", f"{topic}/subscriptions"), "Subscriptions")) == 0
 
 
-async def test_what_a_subscription_leaves_out(client: httpx.AsyncClient, topic: str) -> None:
+async def test_messages_that_a_subscription_filters_out(client: httpx.AsyncClient, topic: str) -> None:
     body = f"<Subscription {XMLNS}><Endpoint>acs:mns:cn-hangzhou:1:queues/q</Endpoint></Subscription>"
     assert (await ask(client, "PUT", f"{topic}/subscriptions/s", body)).status_code == 201
     found = fields(read(await ask(client, "GET", f"{topic}/subscriptions/s"), "Subscription"))
@@ -185,7 +185,7 @@ async def test_publishing(client: httpx.AsyncClient, topic: str) -> None:
         ("GET", "/topics/demo-topic/else", "", 400, "InvalidRequestURL"),
     ],
 )
-async def test_what_is_refused(
+async def test_refused_requests(
     client: httpx.AsyncClient, topic: str, method: str, path: str, body: str, status: int, code: str
 ) -> None:
     refused(await ask(client, method, path, body), status, code)

@@ -1,4 +1,4 @@
-"""The whole application over a database of its own, and clients for it: in-process, or over a socket."""
+"""The whole application over its own database, and clients for it: in-process, or over a socket."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ steps:
 
 @pytest.fixture
 def token(sqlite_url: str) -> str:
-    """The bearer token of the server's only key; must be asked for before the application runs."""
+    """The bearer token of the server's only key; must be requested before the application runs."""
     made = make_access_key("tests", 0)
     database = Database(sqlite_url)
     with database.write() as connection:
@@ -76,7 +76,7 @@ async def submitted_token(app: Application) -> str:
 
 
 class LiveServer(uvicorn.Server):
-    """A server that tells when it listens."""
+    """A server that signals when it listens."""
 
     def __init__(self, app: Application) -> None:
         super().__init__(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", ws="none"))
@@ -104,7 +104,7 @@ async def live(app: Application) -> AsyncIterator[httpx.AsyncClient]:
 
 
 def assert_problem(response: httpx.Response, status: int, code: str) -> dict:
-    """The response is a problem of that status and code; returns it."""
+    """Check that the response is a problem of that status and code; returns it."""
     assert response.headers["content-type"] == "application/problem+json", response.text
     problem = response.json()
     assert (response.status_code, problem["code"]) == (status, code), problem

@@ -1,4 +1,4 @@
-"""Who may use REST: every route asks, except those on one short list."""
+"""Authentication for REST: every route requires it, except those on one short list."""
 
 import logging
 import re
@@ -20,10 +20,10 @@ from tests.api.conftest import client_of
 from tests.api.rest.conftest import PASS, assert_problem
 
 PUBLIC = {"/healthz", "/readyz", "/metrics", "/docs", "/docs/assets", "/v1/openapi.json"}
-"""Routes that answer anybody: they tell nothing of what the server holds, but counts."""
+"""Routes without authentication: they reveal only counts."""
 
 RPC = "/"
-"""The RPC route asks for a signature, in its own way."""
+"""The RPC route checks signatures itself."""
 
 WRONG = [
     {},
@@ -52,8 +52,8 @@ def routes_of(app: Starlette) -> list[tuple[str, str]]:
     return found
 
 
-async def test_no_route_answers_strangers(app: Application, token: str, client: httpx.AsyncClient) -> None:
-    """The walk covers the whole application, so that a new route cannot be forgotten."""
+async def test_no_route_answers_without_authentication(app: Application, token: str, client: httpx.AsyncClient) -> None:
+    """The walk covers the whole application, so that a new route cannot be missed."""
     routes = routes_of(await app.rest())
     assert {path for _, path in routes} >= PUBLIC | {RPC, "/v1/flows/order/executions/order/events/stream"}
     for method, path in routes:
@@ -88,19 +88,19 @@ def _with_token(value: str | bytes, token: str) -> str | bytes:
     return value.replace("{token}", token) if isinstance(value, str) else value
 
 
-async def test_the_challenge_says_what_is_wrong(token: str, client: httpx.AsyncClient) -> None:
+async def test_the_challenge_names_the_reason(token: str, client: httpx.AsyncClient) -> None:
     assert (await client.get("/v1/flows")).headers["www-authenticate"] == "Bearer"
     response = await client.get("/v1/flows", headers={"Authorization": "Bearer x"})
     assert response.headers["www-authenticate"] == 'Bearer error="invalid_token"'
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-async def test_a_right_token_opens(token: str, client: httpx.AsyncClient, scheme: str) -> None:
+async def test_a_valid_token_is_accepted(token: str, client: httpx.AsyncClient, scheme: str) -> None:
     headers = {"Authorization": f"{scheme} {token}", "Host": "flows.example", "Origin": "https://elsewhere.example"}
     assert (await client.get("/v1/flows", headers=headers)).status_code == 200
 
 
-async def test_who_calls_is_asked_before_the_request_is_looked_at(token: str, client: httpx.AsyncClient) -> None:
+async def test_authentication_comes_before_validation(token: str, client: httpx.AsyncClient) -> None:
     for method, path in (
         ("GET", "/v1/flows?limit=x"),
         ("GET", "/v1/flows/9"),
@@ -114,7 +114,7 @@ async def test_who_calls_is_asked_before_the_request_is_looked_at(token: str, cl
         assert_problem(response, 401, "AccessDenied")
 
 
-async def test_a_disabled_key_opens_nothing(token: str, app: Application, sqlite_url: str) -> None:
+async def test_a_disabled_key_is_refused(token: str, app: Application, sqlite_url: str) -> None:
     database = Database(sqlite_url)
     with database.write() as connection:
         [key] = list_access_keys(connection)
@@ -130,7 +130,9 @@ async def test_a_disabled_key_opens_nothing(token: str, app: Application, sqlite
 async def test_no_loss_of_keys_opens_the_server(
     database: Database, monkeypatch: pytest.MonkeyPatch, is_wide: bool, remembers: bool
 ) -> None:
-    """The process closes it, even if the database forgets that there were keys; so does listening beyond loopback."""
+    """The process refuses requests without a key, even if the database loses its record of keys; so does listening
+    beyond loopback.
+    """
     monkeypatch.setattr(access, "REMEMBER_SECONDS", 0)
     app = create_app(Settings(database_url=url_of(database), drain_seconds=0))
     app.state.is_wide = is_wide
@@ -171,7 +173,7 @@ class TestOpenServer:
             {"Sec-Fetch-Site": "cross-site"},
         ],
     )
-    async def test_answers_nobody_from_elsewhere(
+    async def test_refuses_other_hosts(
         self, app: Application, client: httpx.AsyncClient, headers: dict[str, str]
     ) -> None:
         for router in ROUTERS:
@@ -184,7 +186,7 @@ class TestOpenServer:
         assert_problem(response, 403, "AccessDenied")
         assert (await client.get("/v1/flows")).json()["flows"] == []
 
-    async def test_is_closed_by_the_first_key_and_says_so(
+    async def test_is_closed_by_the_first_key_and_reports_it(
         self, sqlite_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         monkeypatch.setattr(access, "REMEMBER_SECONDS", 0)
@@ -201,7 +203,7 @@ class TestOpenServer:
         said = [record.getMessage() for record in caplog.records if record.name == access.__name__]
         assert said == ["there is an access key now: callers without one are refused"]
 
-    async def test_answers_to_the_names_it_is_given(self, sqlite_url: str) -> None:
+    async def test_answers_to_its_configured_names(self, sqlite_url: str) -> None:
         app = create_app(Settings(database_url=sqlite_url, allowed_hosts=["flows.example"], drain_seconds=0))
         async with app.router.lifespan_context(app), client_of(app) as client:
             response = await client.get("/v1/flows", headers={"Host": "flows.example:8080"})

@@ -28,7 +28,7 @@ async def _paths(client: httpx.AsyncClient, query: str = "") -> list[str]:
         token = f"&nextToken={page['nextToken']}"
 
 
-async def test_of_all_flows(client: httpx.AsyncClient) -> None:
+async def test_the_list_covers_all_flows(client: httpx.AsyncClient) -> None:
     assert sorted(await _paths(client)) == ["order/a1", "order/b2", "parcel/a3"]
 
 

@@ -1,4 +1,4 @@
-"""What bodies may be: exact JSON in UTF-8 of a known media type, and how everything else is refused."""
+"""Request bodies must be exact JSON in UTF-8 of a known media type; all others are refused."""
 
 from collections.abc import AsyncIterator
 
@@ -26,7 +26,7 @@ async def flow(client: httpx.AsyncClient) -> None:
     await client.put("/v1/flows/order", json={"definition": ECHO})
 
 
-async def test_the_deepest_document_comes_back(client: httpx.AsyncClient) -> None:
+async def test_the_deepest_document_is_returned(client: httpx.AsyncClient) -> None:
     body = '{"name":"run","input":' + '{"":' * 198 + "{}" + "}" * 199
     response = await client.post(f"{HERE}?wait=60", content=body, headers=JSON)
     assert (response.status_code, response.json()["status"]) == (201, "Succeeded")
@@ -49,7 +49,7 @@ async def test_the_deepest_document_comes_back(client: httpx.AsyncClient) -> Non
         "[" * 150 + "]" * 150,
     ],
 )
-async def test_documents_come_back_as_they_were(client: httpx.AsyncClient, document: str) -> None:
+async def test_documents_are_returned_exactly(client: httpx.AsyncClient, document: str) -> None:
     body = f'{{"name":"run","input":{{"doc":{document}}}}}'.encode()
     await client.post(f"{HERE}?wait=60", content=body, headers=JSON)
     shown = (await client.get(f"{HERE}/run")).content.decode()
@@ -78,7 +78,7 @@ async def test_documents_come_back_as_they_were(client: httpx.AsyncClient, docum
         (b'{"name":"a"} {}', "Extra data"),
     ],
 )
-async def test_what_is_no_json_is_refused(client: httpx.AsyncClient, body: bytes, words: str) -> None:
+async def test_invalid_json_is_refused(client: httpx.AsyncClient, body: bytes, words: str) -> None:
     problem = assert_problem(await client.post(HERE, content=body, headers=JSON), 400, "InvalidArgument")
     assert words in problem["detail"]
     assert (await client.get(HERE)).json()["executions"] == []
@@ -135,11 +135,11 @@ async def test_a_huge_definition_is_refused(client: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/flows", HERE, "/v1/tasks/succeed", "/v1/definitions/validate"])
-async def test_a_body_has_a_bound(client: httpx.AsyncClient, path: str) -> None:
+async def test_the_size_of_a_body_is_limited(client: httpx.AsyncClient, path: str) -> None:
     assert_problem(await client.post(path, content=b"x" * 1_048_577, headers=JSON), 400, "EntityTooLarge")
 
 
-async def test_nobody_is_asked_to_send_what_is_too_large(client: httpx.AsyncClient) -> None:
+async def test_a_body_that_is_too_large_is_not_requested(client: httpx.AsyncClient) -> None:
     async def body() -> AsyncIterator[bytes]:
         raise AssertionError("it was asked for")
         yield b""

@@ -1,4 +1,4 @@
-"""Deployments of flows: entity tags, so that two do not overwrite each other, and warnings."""
+"""Deployments of flows: entity tags that prevent overwriting, and warnings."""
 
 import asyncio
 
@@ -59,7 +59,7 @@ async def test_a_flow_is_changed_only_as_it_was_read(client: httpx.AsyncClient, 
     assert done.status_code in (200, 204)
 
 
-async def test_of_two_who_deploy_at_once_one_is_refused(client: httpx.AsyncClient) -> None:
+async def test_one_of_two_concurrent_deployments_is_refused(client: httpx.AsyncClient) -> None:
     etag = (await deploy(client, PASS)).headers["etag"]
     definitions = [f"{WAIT}# {number}\n" for number in range(2)]
     replies = await asyncio.gather(*(deploy(client, each, {"If-Match": etag}) for each in definitions))
@@ -77,14 +77,12 @@ async def test_a_flow_may_be_required_to_be_new_or_to_exist(client: httpx.AsyncC
 
 
 @pytest.mark.parametrize("headers", [{"If-Match": "abc"}, {"If-Match": '"a" "b"'}, {"If-None-Match": '"a"'}])
-async def test_conditions_that_are_not_understood_are_refused(
-    client: httpx.AsyncClient, headers: dict[str, str]
-) -> None:
+async def test_unsupported_conditions_are_refused(client: httpx.AsyncClient, headers: dict[str, str]) -> None:
     assert_problem(await deploy(client, PASS, headers), 400, "InvalidArgument")
     assert (await client.get(FLOW)).status_code == 404
 
 
-async def test_a_deployment_answers_its_warnings(client: httpx.AsyncClient) -> None:
+async def test_a_deployment_returns_its_warnings(client: httpx.AsyncClient) -> None:
     created = (await deploy(client, CALLS)).json()
     assert [(each["id"], each["line"]) for each in created["warnings"]] == [
         ("unknown-function", 4),

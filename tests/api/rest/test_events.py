@@ -55,7 +55,7 @@ async def test_wrong_queries(client: httpx.AsyncClient, query: str) -> None:
     assert_problem(await client.get(f"{HERE}?{query}"), 400, "InvalidArgument")
 
 
-async def test_what_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_executions_that_do_not_exist(client: httpx.AsyncClient) -> None:
     for suffix in ("", "/stream"):
         response = await client.get(f"/v1/flows/order/executions/none/events{suffix}")
         assert_problem(response, 404, "ExecutionNotExists")
@@ -70,7 +70,7 @@ async def test_a_stream_of_the_past_ends_by_itself(client: httpx.AsyncClient) ->
     assert [line for line in response.text.splitlines() if line.startswith("id:")] == ["id: 5", "id: 6"]
 
 
-async def test_a_client_that_has_everything_is_told_to_stop(client: httpx.AsyncClient) -> None:
+async def test_a_client_that_has_everything_gets_a_final_answer(client: httpx.AsyncClient) -> None:
     for query, headers in (("?after=6", {}), ("", {"Last-Event-ID": "6"}), ("?after=1", {"Last-Event-ID": "6"})):
         response = await client.get(f"{HERE}/stream{query}", headers=headers)
         assert (response.status_code, response.content) == (204, b"")
@@ -83,7 +83,7 @@ async def test_a_wrong_last_event_id(client: httpx.AsyncClient, last_event_id: s
 
 
 async def _ids(client: httpx.AsyncClient, query: str) -> list[int]:
-    """Of all pages, one after the other."""
+    """All pages, one after the other."""
     found: list[int] = []
     token = ""
     while True:

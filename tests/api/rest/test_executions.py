@@ -86,7 +86,7 @@ async def test_a_name_is_used_once(client: httpx.AsyncClient) -> None:
         ({"callbackTaskToken": "made up"}, "token"),
     ],
 )
-async def test_what_is_wrong_with_a_start_is_said(client: httpx.AsyncClient, body: dict, words: str) -> None:
+async def test_errors_in_a_start_are_reported(client: httpx.AsyncClient, body: dict, words: str) -> None:
     problem = assert_problem(await client.post(HERE, json=body), 400, "InvalidArgument")
     assert words in problem["detail"]
     assert (await client.get(HERE)).json()["executions"] == []
@@ -104,7 +104,7 @@ async def test_a_wait_has_bounds(client: httpx.AsyncClient, wait: str) -> None:
     assert (await client.get(HERE)).json()["executions"] == []
 
 
-async def test_a_reader_waits_for_the_end(client: httpx.AsyncClient, app: Application) -> None:
+async def test_a_reader_can_wait_for_the_end(client: httpx.AsyncClient, app: Application) -> None:
     await client.post("/v1/flows/parcel/executions", json={"name": "run"})
     reading = asyncio.create_task(client.get("/v1/flows/parcel/executions/run?wait=60"))
     stopped = (await client.post("/v1/flows/parcel/executions/run/stop")).json()
@@ -112,7 +112,7 @@ async def test_a_reader_waits_for_the_end(client: httpx.AsyncClient, app: Applic
     assert stopped["status"] == "Stopped"
 
 
-async def test_stop_says_why(client: httpx.AsyncClient) -> None:
+async def test_a_stop_records_its_reason(client: httpx.AsyncClient) -> None:
     await client.post("/v1/flows/parcel/executions", json={"name": "run"})
     why = {"error": "Cancelled", "cause": "she changed her mind"}
     response = await client.post("/v1/flows/parcel/executions/run/stop", json=why)
@@ -123,7 +123,7 @@ async def test_stop_says_why(client: httpx.AsyncClient) -> None:
     assert_problem(again, 400, "ExecutionAlreadyCompleted")
 
 
-async def test_a_parked_execution_is_seen_found_and_restarted(client: httpx.AsyncClient, app: Application) -> None:
+async def test_a_parked_execution_is_shown_listed_and_restarted(client: httpx.AsyncClient, app: Application) -> None:
     here = "/v1/flows/parcel/executions"
     for name in ("run", "other"):
         await client.post(here, json={"name": name})
@@ -159,7 +159,7 @@ async def test_stop_refuses_a_wrong_reason(client: httpx.AsyncClient, body: dict
     assert (await client.get("/v1/flows/parcel/executions/run")).json()["status"] == "Running"
 
 
-async def test_what_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_executions_that_do_not_exist(client: httpx.AsyncClient) -> None:
     assert_problem(await client.get(f"{HERE}/run"), 404, "ExecutionNotExists")
     assert_problem(await client.get("/v1/flows/none/executions/run"), 404, "FlowNotExists")
     assert_problem(await client.get("/v1/flows/none/executions"), 404, "FlowNotExists")
@@ -175,7 +175,7 @@ async def names_of(client: httpx.AsyncClient, **query: object) -> list[str]:
 
 
 class TestListing:
-    async def test_pages_go_from_the_newest(self, client: httpx.AsyncClient) -> None:
+    async def test_pages_start_with_the_newest(self, client: httpx.AsyncClient) -> None:
         for name in ("a1", "a2", "b1"):
             await client.post(f"{HERE}?wait=60", json={"name": name})
         first = (await client.get(HERE, params={"limit": 2})).json()
@@ -221,7 +221,7 @@ class TestListing:
         assert f"`{name}`" in problem["detail"]
 
 
-async def test_a_set_aside_execution_says_so(client: httpx.AsyncClient, app: Application) -> None:
+async def test_a_parked_execution_is_marked(client: httpx.AsyncClient, app: Application) -> None:
     await client.post("/v1/flows/parcel/executions", json={"name": "run"})
     database = app.state.engine.database
     with database.write() as connection:
@@ -232,7 +232,7 @@ async def test_a_set_aside_execution_says_so(client: httpx.AsyncClient, app: App
     assert (stopped["status"], stopped["parkedError"]) == ("Stopped", "our bug")
 
 
-async def test_a_failed_execution_names_the_step_that_failed(client: httpx.AsyncClient) -> None:
+async def test_a_failed_execution_names_the_failed_step(client: httpx.AsyncClient) -> None:
     steps = [{"type": "foreach", "name": "pack", "iterationMapping": {"collection": "$.list", "item": "it"}}]
     steps[0]["steps"] = [{"type": "fail", "name": "label", "error": "Torn", "cause": "no paper"}]
     await client.put(

@@ -105,9 +105,7 @@ async def test_a_bare_definition_may_be_sent_as_json(client: httpx.AsyncClient) 
         ({"name": None, "definition": PASS}, "InvalidArgument", "`name`"),
     ],
 )
-async def test_what_is_wrong_with_a_new_flow_is_said(
-    client: httpx.AsyncClient, body: dict, code: str, words: str
-) -> None:
+async def test_errors_in_a_new_flow_are_reported(client: httpx.AsyncClient, body: dict, code: str, words: str) -> None:
     problem = assert_problem(await client.post("/v1/flows", json=body), 400, code)
     assert words in problem["detail"]
     assert (await client.get("/v1/flows")).json() == {"flows": [], "nextToken": None}
@@ -138,7 +136,7 @@ async def test_a_rejected_definition_is_answered_with_its_diagnostics(client: ht
     assert_problem(await client.get("/v1/flows/order"), 404, "FlowNotExists")
 
 
-async def test_a_name_is_given_once(client: httpx.AsyncClient) -> None:
+async def test_a_name_is_unique(client: httpx.AsyncClient) -> None:
     bodies = [{"name": "order", "definition": PASS}] * 5
     responses = await asyncio.gather(*(client.post("/v1/flows", json=body) for body in bodies))
     assert sorted(response.status_code for response in responses) == [201, 409, 409, 409, 409]
@@ -146,7 +144,7 @@ async def test_a_name_is_given_once(client: httpx.AsyncClient) -> None:
     assert_problem(refused, 409, "FlowAlreadyExists")
 
 
-async def test_there_are_not_more_flows_than_allowed(app: Application) -> None:
+async def test_the_number_of_flows_is_limited(app: Application) -> None:
     app.state.limits = replace(app.state.limits, flows_max=1)
     async with app.router.lifespan_context(app), client_of(app) as client:
         await create(client, "order")
@@ -170,7 +168,7 @@ class TestPut:
         flow = (await client.get("/v1/flows/order")).json()
         assert (flow["definition"], flow["description"]) == (WAIT, "waits")
 
-    async def test_of_many_at_once_one_creates(self, client: httpx.AsyncClient) -> None:
+    async def test_one_of_many_concurrent_requests_creates(self, client: httpx.AsyncClient) -> None:
         puts = (client.put("/v1/flows/order", content=PASS, headers=YAML) for _ in range(6))
         statuses = [response.status_code for response in await asyncio.gather(*puts)]
         assert sorted(statuses) == [200, 200, 200, 200, 200, 201]
@@ -183,7 +181,7 @@ class TestPut:
 
 
 class TestRetention:
-    async def test_is_the_servers_unless_the_flow_says_otherwise(self, client: httpx.AsyncClient) -> None:
+    async def test_is_the_servers_unless_the_flow_sets_it(self, client: httpx.AsyncClient) -> None:
         response = await client.post("/v1/flows", json={"name": "order", "definition": PASS})
         assert response.json()["retentionDays"] is None
         for days in (7, 0, None):
@@ -205,7 +203,7 @@ class TestRetention:
 
 
 class TestPatch:
-    async def test_leaves_what_it_does_not_name(self, client: httpx.AsyncClient) -> None:
+    async def test_keeps_absent_fields(self, client: httpx.AsyncClient) -> None:
         await create(client, "order")
         response = await client.patch("/v1/flows/order", json={"description": "sells", "definition": None})
         assert response.status_code == 200
@@ -233,7 +231,7 @@ async def test_delete_frees_the_name(client: httpx.AsyncClient) -> None:
     await create(client, "order")
 
 
-async def test_listing_goes_by_name_in_pages(client: httpx.AsyncClient) -> None:
+async def test_listing_is_by_name_in_pages(client: httpx.AsyncClient) -> None:
     for name in ("c", "a", "e", "b", "d"):
         await create(client, name)
     seen: list[str] = []
@@ -256,7 +254,7 @@ async def test_a_listing_refuses_a_wrong_query(client: httpx.AsyncClient, query:
 
 
 @pytest.mark.parametrize("name", ["9", "a%20b", "%00", "a" * 129, "%ff", "a%0a", "中"])
-async def test_an_impossible_name_is_refused_before_anything_is_looked_up(client: httpx.AsyncClient, name: str) -> None:
+async def test_an_impossible_name_is_refused_before_any_lookup(client: httpx.AsyncClient, name: str) -> None:
     for method in ("GET", "PUT", "DELETE"):
         response = await client.request(method, f"/v1/flows/{name}", content=PASS, headers=YAML)
         assert assert_problem(response, 400, "InvalidArgument")["detail"] == f"`flow` {NAME_RULE}"

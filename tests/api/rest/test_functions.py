@@ -61,7 +61,7 @@ async def test_no_reply_shows_the_value_of_a_header(client: httpx.AsyncClient) -
 
 
 async def test_a_hidden_value_that_is_sent_back_is_kept(client: httpx.AsyncClient, app: Application) -> None:
-    """Also under a name that is written otherwise; a value that is not sent is removed."""
+    """Also under a differently written name. A value that is not sent is removed."""
     await client.put("/v1/functions/shop/charge", json={"url": URL, "headers": SECRET})
     for headers, stored in (
         ({"Authorization": "(hidden)", "X-Shop": "other"}, {"Authorization": "Bearer x", "X-Shop": "other"}),
@@ -96,7 +96,7 @@ async def test_a_hidden_value_is_not_sent_to_another_server(
     assert_problem(new, 400, "InvalidArgument")
 
 
-async def test_a_dry_run_says_whether_anything_would_change(client: httpx.AsyncClient) -> None:
+async def test_a_dry_run_reports_whether_anything_would_change(client: httpx.AsyncClient) -> None:
     stored = (await client.put("/v1/functions/shop/charge", json={"url": URL, "headers": SECRET})).json()
     for changed, is_same in (
         ({}, True),
@@ -112,7 +112,7 @@ async def test_a_dry_run_says_whether_anything_would_change(client: httpx.AsyncC
     assert (await client.get("/v1/functions/shop/charge")).json() == stored
 
 
-async def test_hooks_and_places_are_kept_and_taken_back(client: httpx.AsyncClient) -> None:
+async def test_hooks_and_limits_are_stored_and_removed(client: httpx.AsyncClient) -> None:
     for more in (MORE, {"concurrencyMax": 7}, {}):
         await client.put("/v1/functions/shop/charge", json={"url": URL, **more})
         shown = (await client.get("/v1/functions/shop/charge")).json()
@@ -126,7 +126,7 @@ async def test_a_service_may_have_a_qualifier_or_be_absent(client: httpx.AsyncCl
         assert (await client.get(f"/v1/functions/{service}/charge")).json() == response.json()
 
 
-async def test_listing_goes_by_service_and_name_in_pages(client: httpx.AsyncClient) -> None:
+async def test_listing_is_by_service_and_name_in_pages(client: httpx.AsyncClient) -> None:
     titles = ["-/z", "a/a", "a/b", "a.prod/a", "b/a"]
     for title in reversed(titles):
         await client.put(f"/v1/functions/{title}", json={"url": URL})

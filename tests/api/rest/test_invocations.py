@@ -57,7 +57,7 @@ async def test_one_is_shown_restarted_and_stopped(client: httpx.AsyncClient) -> 
     assert_problem(await client.post(f"{OF}/id-b/stop"), 400, "InvalidArgument")
 
 
-async def test_what_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_invocations_that_do_not_exist(client: httpx.AsyncClient) -> None:
     assert (await client.get("/v1/invocations/parked")).json() == {"invocations": [], "nextToken": None}
     for method, path in (("GET", f"{OF}/x"), ("POST", f"{OF}/x/stop"), ("POST", f"{OF}/x/restart")):
         assert_problem(await client.request(method, path), 404, "StatefulAsyncInvocationNotFound")

@@ -1,4 +1,4 @@
-"""The OpenAPI document is complete and true to the models, and its page needs no internet."""
+"""The OpenAPI document is complete and matches the models, and its page needs no internet."""
 
 import re
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ def test_its_operations() -> None:
     }
 
 
-def test_every_reference_leads_somewhere_and_everything_is_used() -> None:
+def test_every_reference_resolves_and_every_component_is_used() -> None:
     schemas = DOCUMENT["components"]["schemas"]
     used = {part["$ref"].removeprefix("#/components/schemas/") for part in parts(DOCUMENT) if "$ref" in part}
     assert used == set(schemas)
@@ -107,7 +107,7 @@ def test_examples_are_valid(model: type[BaseModel]) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
-def test_every_operation_names_the_errors_it_may_answer(operation: dict) -> None:
+def test_every_operation_names_its_possible_errors(operation: dict) -> None:
     codes = {
         (int(status), code)
         for status, response in operation["responses"].items()
@@ -119,7 +119,7 @@ def test_every_operation_names_the_errors_it_may_answer(operation: dict) -> None
     assert "422" not in operation["responses"]
 
 
-async def test_the_page_loads_nothing_from_elsewhere(client: httpx.AsyncClient) -> None:
+async def test_the_page_loads_nothing_from_other_sites(client: httpx.AsyncClient) -> None:
     page = await client.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
     addresses = re.findall(r'(?:src|href)="([^"]+)"', page.text)

@@ -1,4 +1,4 @@
-"""Errors of every kind are problem+json, tell nothing of the server's inside, and leave it serving."""
+"""Errors of every kind are problem+json, reveal nothing internal, and leave the server working."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from tests.api.rest.conftest import PASS, WAIT, assert_problem
     "path",
     ["/v1", "/v1/", "/v1/flow", "/v1/flows/", "/v1/flows/a/b", "/v2/flows", "/x", "/v1/flows/a%2Fb", "/v1//flows"],
 )
-async def test_paths_that_are_none(client: httpx.AsyncClient, path: str) -> None:
+async def test_unknown_paths(client: httpx.AsyncClient, path: str) -> None:
     problem = assert_problem(await client.get(path), 404, "NotFound")
     assert "diagnostics" not in problem
 
@@ -33,13 +33,15 @@ async def test_paths_that_are_none(client: httpx.AsyncClient, path: str) -> None
         ("DELETE", "/healthz", "GET, HEAD"),
     ],
 )
-async def test_methods_that_a_path_does_not_take(client: httpx.AsyncClient, method: str, path: str, allow: str) -> None:
+async def test_methods_that_a_path_does_not_accept(
+    client: httpx.AsyncClient, method: str, path: str, allow: str
+) -> None:
     response = await client.request(method, path)
     assert_problem(response, 405, "MethodNotAllowed")
     assert sorted(response.headers["allow"].split(", ")) == allow.split(", ")
 
 
-async def test_our_own_bugs_are_logged_and_not_shown(
+async def test_server_errors_are_logged_and_not_shown(
     client: httpx.AsyncClient, app: Application, caplog: pytest.LogCaptureFixture
 ) -> None:
     with app.state.engine.database.write() as connection:
@@ -53,7 +55,7 @@ async def test_our_own_bugs_are_logged_and_not_shown(
     assert (await client.get("/v1/flows")).status_code == 200
 
 
-async def test_a_full_server_asks_for_patience(app: Application) -> None:
+async def test_a_full_server_asks_to_retry_later(app: Application) -> None:
     app.state.limits = replace(app.state.limits, running_executions_max=0)
     async with app.router.lifespan_context(app), client_of(app) as client:
         await client.put("/v1/flows/order", json={"definition": WAIT})
@@ -62,12 +64,12 @@ async def test_a_full_server_asks_for_patience(app: Application) -> None:
         assert response.headers["retry-after"] == "1"
 
 
-async def test_every_request_has_an_id_of_its_own(client: httpx.AsyncClient) -> None:
+async def test_every_request_has_its_own_id(client: httpx.AsyncClient) -> None:
     responses = await asyncio.gather(*(client.get("/v1/flows/none") for _ in range(5)))
     assert len({assert_problem(each, 404, "FlowNotExists")["requestId"] for each in responses}) == 5
 
 
-async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_bug_of_ours(
+async def test_a_client_that_disconnects_in_its_body_causes_no_server_error(
     app: Application, client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     messages = iter([{"type": "http.request", "body": PASS.encode(), "more_body": True}, {"type": "http.disconnect"}])
@@ -89,7 +91,7 @@ async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_bug_of_ours(
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-async def test_a_database_that_is_away_is_a_503_that_may_be_repeated(
+async def test_a_database_that_is_down_is_a_503_that_may_be_retried(
     client: httpx.AsyncClient, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Redrives over REST: of one execution, of many, and what would happen."""
+"""Redrives over REST: one execution, many executions, and dry runs."""
 
 import httpx
 import pytest
@@ -16,7 +16,7 @@ async def run(client: httpx.AsyncClient) -> None:
     await client.post("/v1/flows/order/executions?wait=60", json={"name": "run"})
 
 
-async def test_it_goes_on_with_the_present_definition(client: httpx.AsyncClient) -> None:
+async def test_it_continues_with_the_present_definition(client: httpx.AsyncClient) -> None:
     await client.put(
         "/v1/flows/order", json={"definition": FAIL.replace("fail\n", "wait\n").replace("error: E1", "duration: 3600")}
     )
@@ -74,13 +74,13 @@ async def test_without_a_body_it_fails_as_before(client: httpx.AsyncClient) -> N
         ({"more": 1}, "more"),
     ],
 )
-async def test_what_makes_no_sense_is_refused(client: httpx.AsyncClient, body: dict, named: str) -> None:
+async def test_invalid_redrives_are_refused(client: httpx.AsyncClient, body: dict, named: str) -> None:
     response = await client.post(f"{HERE}/redrive", json=body)
     assert response.status_code == 400
     assert named in response.text
 
 
-async def test_what_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_executions_that_do_not_exist(client: httpx.AsyncClient) -> None:
     missing = await client.post("/v1/flows/order/executions/none/redrive")
     assert_problem(missing, 404, "ExecutionNotExists")
     assert_problem(await client.post("/v1/flows/none/executions/run/redrive"), 404, "FlowNotExists")
@@ -105,7 +105,7 @@ async def test_many_in_pages(client: httpx.AsyncClient) -> None:
     assert_problem(refused, 400, "InvalidArgument")
 
 
-async def test_what_is_refused_does_not_keep_the_others_from_going_on(client: httpx.AsyncClient) -> None:
+async def test_refused_redrives_do_not_prevent_others(client: httpx.AsyncClient) -> None:
     await client.put("/v1/flows/order", json={"definition": PASS})
     done = (await client.post("/v1/flows/order/redrive", json={"definition": "current"})).json()
     assert (done["redriven"], done["executions"]) == (0, [])

@@ -34,7 +34,7 @@ async def test_create_show_change_delete(client: httpx.AsyncClient, flow: None) 
     shown = created.json()
     assert {name: shown[name] for name in FIELDS} == FIELDS
     assert (shown["flowName"], shown["name"], shown["recent"], shown["lastRefusal"]) == ("etl", "nightly", [], None)
-    assert len(shown["nextTimes"]) == 3  # as many as it may still start
+    assert len(shown["nextTimes"]) == 3  # the number that it may still start
     assert shown["nextTimes"][0] == shown["nextTime"]
     assert (await client.get(ONE)).json() == shown
     changed = await client.patch(ONE, json={"remainingActions": None, "overlap": "BufferAll"})

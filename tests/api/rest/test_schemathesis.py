@@ -1,4 +1,4 @@
-"""The server behaves as its OpenAPI document says, whatever is sent: generated requests, the same ones every time."""
+"""The server behaves as its OpenAPI document says for generated requests, which are the same every time."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[requests.Session]:
-    """A client that knows no proxies."""
+    """A client that ignores proxies."""
     with requests.Session() as opened:
         opened.trust_env = False
         yield opened
@@ -54,7 +54,7 @@ def put_examples(url: str) -> None:
 
 
 def same_requests_every_time(test):
-    """Hypothesis settings: bounded, without chance, and without memory of earlier runs."""
+    """Hypothesis settings: bounded, deterministic, and without a database of earlier runs."""
     unchecked = list(HealthCheck)
     return settings(
         max_examples=EXAMPLES_MAX, derandomize=True, database=None, deadline=None, suppress_health_check=unchecked

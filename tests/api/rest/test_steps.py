@@ -27,7 +27,7 @@ async def _run(client: httpx.AsyncClient, count: int) -> None:
     await client.post("/v1/flows/order/executions?wait=60", json={"name": "run", "input": {"list": [0] * count}})
 
 
-async def test_one_item_per_step_however_many_iterations(client: httpx.AsyncClient) -> None:
+async def test_one_item_per_step_for_any_number_of_iterations(client: httpx.AsyncClient) -> None:
     await _run(client, 300)
     page = (await client.get(HERE)).json()
     assert [step["path"] for step in page["steps"]] == ["pack", "pack[].label", "ship"]
@@ -50,7 +50,7 @@ async def test_pages(client: httpx.AsyncClient) -> None:
     assert first["steps"] + second["steps"] == whole
 
 
-async def test_while_it_runs_later_requests_add_what_is_new(
+async def test_while_it_runs_later_requests_add_new_events(
     client: httpx.AsyncClient, app: Application, functions: WireServer
 ) -> None:
     await put_callback_flow(client, functions)
@@ -65,7 +65,7 @@ async def test_while_it_runs_later_requests_add_what_is_new(
     assert after["lastEventId"] > before["lastEventId"]
 
 
-async def test_what_is_kept_between_requests_is_bounded(client: httpx.AsyncClient, app: Application) -> None:
+async def test_the_cache_between_requests_is_bounded(client: httpx.AsyncClient, app: Application) -> None:
     await _run(client, 2)
     steps = (await client.get(HERE)).json()["steps"]
     kept = app.state.operations.step_summaries._kept
@@ -79,7 +79,7 @@ async def test_wrong_queries(client: httpx.AsyncClient, query: str) -> None:
     assert_problem(await client.get(f"{HERE}?{query}"), 400, "InvalidArgument")
 
 
-async def test_what_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_executions_that_do_not_exist(client: httpx.AsyncClient) -> None:
     await _run(client, 1)
     assert_problem(await client.get("/v1/flows/order/executions/none/steps"), 404, "ExecutionNotExists")
     assert_problem(await client.get("/v1/flows/none/executions/run/steps"), 404, "FlowNotExists")

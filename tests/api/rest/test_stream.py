@@ -19,7 +19,7 @@ RUN = "/v1/flows/ask/executions/run"
 
 
 async def events_of(response: httpx.Response) -> AsyncIterator[dict]:
-    """The events of a stream, as they come."""
+    """The events of a stream, as they arrive."""
     assert response.status_code == 200
     event_id = None
     async for line in response.aiter_lines():
@@ -67,7 +67,7 @@ async def test_a_reconnecting_client_misses_nothing(live: httpx.AsyncClient, run
     assert seen == [1, 2, 3, 4, 5]
 
 
-async def test_a_client_that_leaves_is_forgotten(live: httpx.AsyncClient, running: None, app: Application) -> None:
+async def test_a_client_that_disconnects_is_removed(live: httpx.AsyncClient, running: None, app: Application) -> None:
     watchers = app.state.engine.watchers
     watch_changes = watchers.watch_changes
     left = asyncio.Event()
@@ -89,7 +89,7 @@ async def test_a_client_that_leaves_is_forgotten(live: httpx.AsyncClient, runnin
     await asyncio.wait_for(left.wait(), 30)
 
 
-async def test_a_stream_of_a_parked_execution_goes_on_with_it(
+async def test_a_stream_of_a_parked_execution_continues_with_it(
     live: httpx.AsyncClient, running: None, app: Application
 ) -> None:
     token, seen = "", []

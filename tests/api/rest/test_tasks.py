@@ -67,7 +67,7 @@ async def test_wrong_reports_change_nothing(
     assert (await client.get(RUN)).json()["status"] == "Running"
 
 
-async def test_an_output_has_a_bound(client: httpx.AsyncClient, waiting: str) -> None:
+async def test_an_output_is_limited(client: httpx.AsyncClient, waiting: str) -> None:
     report = {"taskToken": waiting, "output": {"x": "y" * 262_144}}
     assert_problem(await client.post("/v1/tasks/succeed", json=report), 400, "InvalidArgument")
     assert (await client.get(RUN)).json()["status"] == "Running"

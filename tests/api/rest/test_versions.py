@@ -87,10 +87,10 @@ async def test_deleting_a_version(client: httpx.AsyncClient) -> None:
         assert_problem(await client.delete(f"/v1/flows/f/versions/{version}"), 404, "FlowVersionNotExists")
     assert (await client.get("/v1/flows/f/executions/runs")).json()["definition"] == WAIT
     again = await client.post("/v1/flows/f/versions")
-    assert (again.status_code, again.json()["version"]) == (201, 4)  # numbers are not used again
+    assert (again.status_code, again.json()["version"]) == (201, 4)  # numbers are not reused
 
 
-async def test_a_start_runs_what_an_alias_routes_to(client: httpx.AsyncClient) -> None:
+async def test_a_start_runs_the_version_that_an_alias_selects(client: httpx.AsyncClient) -> None:
     await publish(client, PASS, SECOND)
     created = await client.post("/v1/flows/f/aliases", json={"name": "prod", "routes": [{"version": 1}]})
     assert (created.status_code, created.headers["location"]) == (201, "/v1/flows/f/aliases/prod")
@@ -133,7 +133,7 @@ async def test_pages_of_aliases(client: httpx.AsyncClient) -> None:
     assert ([each["name"] for each in last["aliases"]], last["nextToken"]) == (["c"], None)
 
 
-async def test_what_does_not_exist(client: httpx.AsyncClient) -> None:
+async def test_versions_that_do_not_exist(client: httpx.AsyncClient) -> None:
     assert_problem(await client.post("/v1/flows/f/versions"), 404, "FlowNotExists")
     await publish(client, PASS)
     routes = {"routes": [{"version": 2}]}
@@ -159,7 +159,7 @@ async def test_what_does_not_exist(client: httpx.AsyncClient) -> None:
         assert "must" in assert_problem(response, 400, "InvalidArgument")["detail"]
 
 
-async def test_what_is_refused(client: httpx.AsyncClient) -> None:
+async def test_refused_requests(client: httpx.AsyncClient) -> None:
     await publish(client, PASS, SECOND)
     one = [{"version": 1}]
     for body, part in (

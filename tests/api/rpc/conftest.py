@@ -1,4 +1,4 @@
-"""The whole application over a database of its own, and its RPC API as a client sees it."""
+"""The whole application over its own database, and its RPC API as a client sees it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ ASK = definition(
 
 
 class Rpc:
-    """Calls actions over an HTTP client; parameters travel as a form unless a test says otherwise."""
+    """Calls actions over an HTTP client; parameters are sent as a form unless a test says otherwise."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self.http = http

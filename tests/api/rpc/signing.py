@@ -1,4 +1,4 @@
-"""Requests signed as the SDKs sign them, from the published rules; not by the code under test."""
+"""Requests signed as the SDKs sign them, by the published rules; not by the code under test."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ _nonces = count()
 
 
 class Signer:
-    """Signs with one key at the instant of a clock; every request gets a nonce of its own unless told otherwise."""
+    """Signs with one key at the instant of a clock; every request gets its own nonce unless one is given."""
 
     def __init__(self, clock: ManualClock, access_key_id: str = ACCESS_KEY_ID, secret: str = SECRET) -> None:
         self._clock = clock

@@ -31,7 +31,7 @@ async def test_starting_and_describing(rpc: Rpc) -> None:
     assert {**described, "RequestId": ""} == {**started, "RequestId": ""}
 
 
-async def test_a_name_is_made_if_none_is_given(rpc: Rpc) -> None:
+async def test_a_missing_name_is_generated(rpc: Rpc) -> None:
     await rpc.create_flow("f")
     names = [(await rpc.call("StartExecution", FlowName="f"))["Name"] for _ in range(2)]
     assert all(re.fullmatch(UUID, name) for name in names)
@@ -57,7 +57,7 @@ async def test_a_running_execution_holds_its_name(rpc: Rpc) -> None:
     assert {**again, "RequestId": ""} == {**first, "RequestId": ""}
     assert len((await rpc.call("ListExecutions", FlowName="f"))["Executions"]) == 1
     await rpc.create_flow("g", WAIT)
-    await rpc.call("StartExecution", FlowName="g", ExecutionName="e")  # names are a flow's own
+    await rpc.call("StartExecution", FlowName="g", ExecutionName="e")  # names are unique per flow
 
 
 async def test_starts_of_one_name_at_once_start_one(rpc: Rpc, function: Functions) -> None:
@@ -157,13 +157,13 @@ async def test_a_long_poll_answers_at_the_end(rpc: Rpc, function: Functions) -> 
     await rpc.call("StartExecution", FlowName="f", ExecutionName="e")
     call = await function.next_call("s/f")
     polls = [asyncio.create_task(rpc.end_of("f", "e")) for _ in range(3)]
-    await rpc.call("ListFlows")  # a poll holds nobody else up
+    await rpc.call("ListFlows")  # a poll blocks no other request
     assert not any(poll.done() for poll in polls)
     call.reply({"a": 1})
     assert {(await poll)["Output"] for poll in polls} == {'{"a":1}'}
 
 
-async def test_a_long_poll_that_runs_out_shows_what_is(rpc: Rpc) -> None:
+async def test_a_long_poll_that_times_out_shows_the_present_state(rpc: Rpc) -> None:
     await rpc.create_flow("f", WAIT)
     await rpc.call("StartExecution", FlowName="f", ExecutionName="e")
     body = await rpc.call("DescribeExecution", FlowName="f", ExecutionName="e", WaitTimeSeconds=1)
@@ -195,14 +195,14 @@ async def test_a_synchronous_start_answers_with_the_end(rpc: Rpc, function: Func
     assert (await rpc.call("DescribeExecution", FlowName="f", ExecutionName=body["Name"]))["Status"] == "Succeeded"
 
 
-async def test_a_synchronous_start_needs_no_name_of_its_own(rpc: Rpc) -> None:
+async def test_a_synchronous_start_needs_no_name(rpc: Rpc) -> None:
     await rpc.create_flow("f")
     names = [(await rpc.call("StartSyncExecution", FlowName="f", ExecutionName="e"))["Name"] for _ in range(2)]
     assert len(set(names)) == 2
     assert re.fullmatch(UUID, (await rpc.call("StartSyncExecution", FlowName="f"))["Name"])
 
 
-async def test_a_flow_s_failure_is_no_failure_of_the_request(rpc: Rpc) -> None:
+async def test_a_flow_s_failure_is_not_a_failure_of_the_request(rpc: Rpc) -> None:
     await rpc.create_flow("f", FAIL)
     body = await rpc.call("StartSyncExecution", FlowName="f")
     assert (body["Status"], body["ErrorCode"], body["ErrorMessage"]) == ("Failed", "Own", "because")
@@ -232,7 +232,7 @@ async def test_executions_show_the_environment_of_their_flow(rpc: Rpc) -> None:
         ("ListExecutions", "MapRunName"),
     ],
 )
-async def test_parameters_that_are_not_carried_out_are_refused(rpc: Rpc, action: str, parameter: str) -> None:
+async def test_unsupported_parameters_are_refused(rpc: Rpc, action: str, parameter: str) -> None:
     await rpc.create_flow("f")
     message = await rpc.refused(action, 400, "InvalidArgument", **{"FlowName": "f", parameter: "1"})
     assert message == f"the parameter {parameter} of {action} is not supported here"
@@ -326,7 +326,7 @@ async def test_pages_of_a_history(rpc: Rpc) -> None:
     assert (await rpc.call("GetExecutionHistory", **name, NextToken="7"))["Events"] == []
 
 
-async def test_a_page_of_a_history_has_some_4_mib_at_most(rpc: Rpc) -> None:
+async def test_a_page_of_a_history_has_about_4_mib_at_most(rpc: Rpc) -> None:
     steps = "".join(f"  - {{type: pass, name: p{number}}}\n" for number in range(15))
     await rpc.create_flow("f", f"version: v1\ntype: flow\nsteps:\n{steps}")
     name = {"FlowName": "f", "ExecutionName": "e"}
@@ -340,7 +340,7 @@ async def test_a_page_of_a_history_has_some_4_mib_at_most(rpc: Rpc) -> None:
     assert rest["Events"][-1]["Type"] == "ExecutionSucceeded"
 
 
-async def test_the_history_of_a_running_execution_is_polled_on(rpc: Rpc, function: Functions) -> None:
+async def test_the_history_of_a_running_execution_is_polled_incrementally(rpc: Rpc, function: Functions) -> None:
     await rpc.create_flow("f", ASK)
     name = {"FlowName": "f", "ExecutionName": "e"}
     await rpc.call("StartExecution", **name)

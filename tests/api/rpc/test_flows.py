@@ -41,7 +41,7 @@ async def test_creating_describing_updating_deleting(rpc: Rpc) -> None:
         ("Environment", '{"Variables":[{"Name":"n","Value":"v"}]}'),
     ],
 )
-async def test_updating_changes_what_is_given_and_no_more(rpc: Rpc, field: str, value: str) -> None:
+async def test_updating_changes_only_the_given_fields(rpc: Rpc, field: str, value: str) -> None:
     created = await rpc.create_flow("f", RoleArn="before", ExternalStorageLocation="before")
     await rpc.call("UpdateFlow", Name="f", **{field: value})
     described = await rpc.call("DescribeFlow", Name="f")
@@ -93,12 +93,12 @@ async def test_environments(rpc: Rpc) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "_", "A-b_9", "a" * 128])
-async def test_names_that_are_names(rpc: Rpc, name: str) -> None:
+async def test_valid_names(rpc: Rpc, name: str) -> None:
     assert (await rpc.create_flow(name))["Name"] == name
 
 
 @pytest.mark.parametrize("name", ["1", "-a", "a/b", "a b", "a.b", "中", "a" * 129, "a\n", "../etc", "a%"])
-async def test_names_that_are_none(rpc: Rpc, name: str) -> None:
+async def test_invalid_names(rpc: Rpc, name: str) -> None:
     await rpc.refused("CreateFlow", 400, "InvalidArgument", Name=name, Definition=PASS, Type="FDL")
     await rpc.refused("DescribeFlow", 404, "FlowNotExists", Name=name)
     await rpc.refused("UpdateFlow", 404, "FlowNotExists", Name=name, Description="d")
@@ -129,7 +129,7 @@ async def test_refused_creations(rpc: Rpc, given: dict[str, str], code: str) -> 
     assert (await rpc.call("ListFlows"))["Flows"] == []
 
 
-async def test_a_bad_definition_is_shown_its_place(rpc: Rpc) -> None:
+async def test_an_error_in_a_definition_has_its_location(rpc: Rpc) -> None:
     text = PASS + "  - type: pass\n    name: q\n    inputMapings: []\n"
     message = await rpc.refused("CreateFlow", 400, "InvalidArgument", Name="f", Definition=text, Type="FDL")
     assert message.startswith("line 8, column 5: ")
@@ -149,14 +149,14 @@ async def test_a_taken_name(rpc: Rpc) -> None:
     await rpc.create_flow("F")
 
 
-async def test_of_two_creates_at_once_one_wins(rpc: Rpc) -> None:
+async def test_one_of_two_concurrent_creates_wins(rpc: Rpc) -> None:
     given = {"Name": "f", "Definition": PASS, "Type": "FDL"}
     responses = await asyncio.gather(*(rpc.send("CreateFlow", **given) for _ in range(5)))
     assert sorted(response.status_code for response in responses) == [200, 409, 409, 409, 409]
     assert len((await rpc.call("ListFlows"))["Flows"]) == 1
 
 
-async def test_a_flow_that_is_made_again_is_another(rpc: Rpc) -> None:
+async def test_a_flow_created_again_is_a_new_flow(rpc: Rpc) -> None:
     first = await rpc.create_flow("f")
     await rpc.call("StartExecution", FlowName="f", ExecutionName="e")
     await rpc.end_of("f", "e")
@@ -204,7 +204,7 @@ async def test_pages_of_flows(rpc: Rpc, size: int) -> None:
     assert [name for page in pages for name in page] == names
     assert {len(page) for page in pages[:-1]} <= {size}
     body = await rpc.call("ListFlows", Limit=2)
-    assert body["NextToken"] == "a"  # the name the next page starts with
+    assert body["NextToken"] == "a"  # the name that the next page starts with
     assert set(body["Flows"][0]) == FIELDS
 
 
@@ -216,13 +216,13 @@ async def test_a_token_after_the_last_flow(rpc: Rpc) -> None:
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "9" * 18])
-async def test_pages_of_impossible_sizes(rpc: Rpc, limit: str) -> None:
+async def test_pages_of_invalid_sizes(rpc: Rpc, limit: str) -> None:
     await rpc.refused("ListFlows", 400, "InvalidArgument", Limit=limit)
 
 
 async def test_five_thousand_flows(rpc: Rpc, app: Application) -> None:
     flows = app.state.operations.flows
-    for first in range(0, 5_000, 1_000):  # at once they would be more than may wait for the writer
+    for first in range(0, 5_000, 1_000):  # all at once would exceed the writer's queue
         await asyncio.gather(*(flows.create(f"f{number:04}", PASS) for number in range(first, first + 1_000)))
     pages = await rpc.names("ListFlows", "Flows")
     assert [len(page) for page in pages] == [60] * 83 + [20]
@@ -230,7 +230,7 @@ async def test_five_thousand_flows(rpc: Rpc, app: Application) -> None:
     assert len((await rpc.call("ListFlows", Limit=1000))["Flows"]) == 1_000
 
 
-async def test_as_many_flows_as_there_may_be(app: Application) -> None:
+async def test_the_number_of_flows_is_limited(app: Application) -> None:
     app.state.limits = Limits(flows_max=2)
     async with running_rpc(app) as rpc:
         await rpc.create_flow("a")

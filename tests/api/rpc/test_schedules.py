@@ -47,7 +47,7 @@ async def test_pages_of_schedules(rpc: Rpc) -> None:
 
 
 @pytest.mark.parametrize("action", ["CreateSchedule", "UpdateSchedule", "DescribeSchedule", "DeleteSchedule"])
-async def test_what_does_not_exist(rpc: Rpc, action: str) -> None:
+async def test_schedules_that_do_not_exist(rpc: Rpc, action: str) -> None:
     await rpc.refused(action, 404, "FlowNotExists", **S, CronExpression="@every 1m")
     await rpc.refused("ListSchedules", 404, "FlowNotExists", FlowName="f")
     await rpc.create_flow("f")
@@ -55,7 +55,7 @@ async def test_what_does_not_exist(rpc: Rpc, action: str) -> None:
         await rpc.refused(action, 404, "ScheduleNotExists", **S)
 
 
-async def test_a_name_is_taken_once(rpc: Rpc) -> None:
+async def test_a_name_is_unique(rpc: Rpc) -> None:
     await rpc.create_flow("f")
     await rpc.call("CreateSchedule", **S, CronExpression="@every 1m")
     await rpc.refused("CreateSchedule", 409, "ScheduleAlreadyExists", **S, CronExpression="@every 1m")

@@ -1,4 +1,4 @@
-"""A server with access keys: who is let in, who is not, and that no signed request works twice."""
+"""A server with access keys: accepted and refused requests; no signed request is accepted twice."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ def creation(text: str = PASS) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("position", ["query", "form", "both"])
-async def test_v1_wherever_the_parameters_are(keyed: Rpc, signer: Signer, position: str) -> None:
+async def test_v1_in_every_place_for_parameters(keyed: Rpc, signer: Signer, position: str) -> None:
     signed = signer.v1("POST", creation())
     names = [*signed]
     in_query = {"query": names, "form": [], "both": names[:5]}[position]
@@ -72,7 +72,7 @@ async def test_v3_over_form_and_query(keyed: Rpc, signer: Signer) -> None:
 
 @pytest.mark.parametrize("host", ["flows.example:8080", "http://127.0.0.1:18802", "cn-hangzhou.fnf.aliyuncs.com"])
 async def test_v3_over_any_host(keyed: Rpc, signer: Signer, host: str) -> None:
-    """With keys anybody may come; some clients put their endpoint's scheme into Host, and sign it."""
+    """With keys any client is accepted. Some clients put their endpoint's scheme into Host, and sign it."""
     success(await keyed.http.send(signer.v3("ListFlows", host=host)))
 
 
@@ -92,7 +92,7 @@ async def test_without_a_signature(keyed: Rpc) -> None:
 
 
 @pytest.mark.parametrize("missing", ["Signature", "SignatureNonce", "Timestamp", "AccessKeyId"])
-async def test_half_a_signature(keyed: Rpc, signer: Signer, missing: str) -> None:
+async def test_an_incomplete_signature(keyed: Rpc, signer: Signer, missing: str) -> None:
     signed = signer.v1("POST", LIST)
     del signed[missing]
     fault(await keyed.http.post("/", data=signed), 400, "MissingRequiredParams")
@@ -136,8 +136,8 @@ async def test_an_unknown_key_and_a_wrong_secret(keyed: Rpc, clock: ManualClock)
     fault(await keyed.http.send(liar.v3("ListFlows")), 403, "SignatureNotMatch")
 
 
-async def test_a_disabled_key_lets_nobody_in(keyed_app: Application, signer: Signer, sqlite_url: str) -> None:
-    """And disabling the last one does not open the server."""
+async def test_a_disabled_key_is_refused(keyed_app: Application, signer: Signer, sqlite_url: str) -> None:
+    """Disabling the last key does not open the server."""
     database = Database(sqlite_url)
     with database.write() as connection:
         disable_access_key(connection, ACCESS_KEY_ID, 1)
@@ -164,7 +164,7 @@ async def test_a_request_of_another_time(
 
 
 @pytest.mark.parametrize("timestamp", ["", "now", "2026-01-01", "9" * 50])
-async def test_a_time_that_is_none(keyed: Rpc, signer: Signer, timestamp: str) -> None:
+async def test_an_invalid_time(keyed: Rpc, signer: Signer, timestamp: str) -> None:
     code = "InvalidArgument" if timestamp else "MissingRequiredParams"
     fault(await keyed.http.post("/", data=signer.v1("POST", LIST, Timestamp=timestamp)), 400, code)
 
@@ -179,14 +179,14 @@ async def test_a_nonce_is_used_once(keyed: Rpc, signer: Signer) -> None:
     fault(await keyed.http.post("/", data=again), 400, "SignatureNonceUsed")
 
 
-async def test_of_copies_that_come_together_one_is_served(keyed: Rpc, signer: Signer) -> None:
+async def test_one_of_several_concurrent_copies_is_served(keyed: Rpc, signer: Signer) -> None:
     signed = signer.v1("POST", creation())
     responses = await asyncio.gather(*(keyed.http.post("/", data=signed) for _ in range(5)))
     assert sorted(response.status_code for response in responses) == [200, 400, 400, 400, 400]
 
 
-async def test_a_nonce_is_spent_by_its_owner_only(keyed: Rpc, signer: Signer, clock: ManualClock) -> None:
-    """Else anybody who guesses nonces could keep others out."""
+async def test_a_nonce_is_used_up_only_by_its_owner(keyed: Rpc, signer: Signer, clock: ManualClock) -> None:
+    """Otherwise a caller who guesses nonces could lock others out."""
     liar = Signer(clock, ACCESS_KEY_ID, "wrong")
     fault(await keyed.http.post("/", data=liar.v1("POST", LIST, SignatureNonce="n")), 403, "SignatureNotMatch")
     success(await keyed.http.post("/", data=signer.v1("POST", LIST, SignatureNonce="n")))
@@ -221,8 +221,8 @@ async def test_a_nonce_that_is_too_long(keyed: Rpc, signer: Signer) -> None:
     fault(response, 400, "InvalidArgument")
 
 
-async def test_a_refused_request_may_be_tried_again(keyed: Rpc, signer: Signer) -> None:
-    """Every attempt is signed anew; what was refused has changed nothing."""
+async def test_a_refused_request_may_be_retried(keyed: Rpc, signer: Signer) -> None:
+    """Every attempt is signed anew; a refused request has changed nothing."""
     for _ in range(2):
         given = {"Action": "DescribeFlow", "Name": "none"}
         fault(await keyed.http.post("/", data=signer.v1("POST", given)), 404, "FlowNotExists")

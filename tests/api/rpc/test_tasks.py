@@ -1,4 +1,4 @@
-"""Task tokens: reports, what they answer, and executions that report to a task when they end."""
+"""Task tokens: reports, their answers, and executions that report to a task when they end."""
 
 import json
 from typing import Any
@@ -33,7 +33,7 @@ async def submitted(rpc: Rpc, function: Functions) -> str:
 
 @pytest.mark.parametrize("early", [True, False])
 async def test_a_task_succeeds(rpc: Rpc, function: Functions, early: bool) -> None:
-    """A report may come before the call that handed out the token has been answered."""
+    """A report may arrive before the call that passed on the token has been answered."""
     token = (await waiting(rpc, function)).event["token"] if early else await submitted(rpc, function)
     body = await rpc.call("ReportTaskSucceeded", TaskToken=token, Output='{"s": "ok 中"}')
     assert set(body) == {"EventId", "RequestId"}
@@ -138,7 +138,7 @@ async def test_an_execution_that_does_not_succeed_fails_the_task(
     assert json.loads(last["EventDetail"])["error"] == error
 
 
-async def test_a_task_that_is_over_does_not_mind_a_late_callback(rpc: Rpc, function: Functions) -> None:
+async def test_a_finished_task_ignores_a_late_callback(rpc: Rpc, function: Functions) -> None:
     token = await submitted(rpc, function)
     await rpc.create_flow("other", WAIT)
     await rpc.call("StartExecution", FlowName="other", ExecutionName="o", CallbackFnFTaskToken=token)

@@ -1,4 +1,4 @@
-"""How requests may travel and what every answer looks like, whichever SDK generation asks."""
+"""The ways to send requests, and the form of every answer, for all SDK generations."""
 
 import json
 import re
@@ -33,22 +33,22 @@ async def test_parameters_may_be_in_the_form(described: Rpc) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_deleting_needs_no_particular_method(described: Rpc, method: str) -> None:
+async def test_deleting_accepts_any_method(described: Rpc, method: str) -> None:
     success(await described.http.request(method, "/", params={"Action": "DeleteFlow", "Name": "f"}))
     await described.refused("DescribeFlow", 404, "FlowNotExists", Name="f")
 
 
-async def test_query_and_form_are_one_and_the_form_wins(described: Rpc) -> None:
+async def test_query_and_form_are_merged_and_the_form_wins(described: Rpc) -> None:
     query = {"Action": "DescribeFlow", "Version": "2019-03-15", "Name": "other"}
     assert success(await described.http.post("/", params=query, data={"Name": "f"}))["Name"] == "f"
     fault(await described.http.post("/", params={**query, "Name": "f"}, data={"Name": "other"}), 404, "FlowNotExists")
 
 
-async def test_of_equal_names_the_last_counts(described: Rpc) -> None:
+async def test_the_last_of_equal_names_counts(described: Rpc) -> None:
     assert success(await described.http.get("/?Action=DescribeFlow&Name=other&Name=f"))["Name"] == "f"
 
 
-async def test_the_action_may_be_named_by_headers_alone(described: Rpc) -> None:
+async def test_headers_alone_may_name_the_action(described: Rpc) -> None:
     headers = {"x-acs-action": "DescribeFlow", "x-acs-version": "2019-03-15"}
     assert success(await described.http.get("/", params={"Name": "f"}, headers=headers))["Name"] == "f"
 
@@ -74,7 +74,7 @@ async def test_the_parameter_names_the_action_before_the_header(described: Rpc) 
         ({"Action": "DescribeFlow", "Name": ""}, {}, 400, "MissingRequiredParams"),
     ],
 )
-async def test_requests_that_name_nothing_to_do(
+async def test_requests_without_an_action(
     described: Rpc, parameters: dict, headers: dict, status: int, code: str
 ) -> None:
     fault(await described.http.get("/", params=parameters, headers=headers), status, code)
@@ -86,7 +86,7 @@ async def test_unknown_parameters_are_ignored(described: Rpc) -> None:
 
 
 @pytest.mark.parametrize("position", ["query", "form"])
-async def test_awkward_texts_arrive_as_they_were_sent(rpc: Rpc, position: str) -> None:
+async def test_special_characters_arrive_unchanged(rpc: Rpc, position: str) -> None:
     text = PASS + f"# {AWKWARD}".replace("\r\n", "\n# ") + "\n"
     given = {"Action": "CreateFlow", **FLOW, "Definition": text, "Description": AWKWARD}
     if position == "form":
@@ -127,7 +127,7 @@ async def test_texts_need_not_be_percent_encoded(rpc: Rpc) -> None:
     [b"\xff", b"%FF", b"%ED%A0%80", b"%C3", b"a%00b", b"\x00", b"%c0%80"],
 )
 @pytest.mark.parametrize("position", ["query", "form", "name"])
-async def test_texts_that_are_no_unicode_are_refused(rpc: Rpc, raw: bytes, position: str) -> None:
+async def test_invalid_unicode_is_refused(rpc: Rpc, raw: bytes, position: str) -> None:
     parameters = b"Action=DescribeFlow&" + (raw + b"=f" if position == "name" else b"Name=" + raw)
     if position == "form":
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -138,7 +138,7 @@ async def test_texts_that_are_no_unicode_are_refused(rpc: Rpc, raw: bytes, posit
 
 
 async def ask(rpc: Rpc, query: bytes) -> dict[str, Any]:
-    """Send bytes as the query that no client would let through."""
+    """Send bytes as the query that every client library would reject."""
     app = rpc.http._transport.app  # type: ignore[attr-defined]
     sent: list[dict[str, Any]] = []
     scope = {
@@ -179,7 +179,7 @@ async def test_a_body_that_is_too_large(rpc: Rpc, size: int) -> None:
     await rpc.call("ListFlows")
 
 
-async def test_a_body_of_the_greatest_size_is_read(rpc: Rpc) -> None:
+async def test_a_body_of_the_largest_size_is_read(rpc: Rpc) -> None:
     body = b"Action=CreateFlow&Name=f&Type=FDL&Definition="
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     response = await rpc.http.post("/", content=body + b"x" * (1_048_576 - len(body)), headers=headers)
@@ -198,17 +198,17 @@ async def test_booleans_in_every_spelling(described: Rpc, value: str) -> None:
     assert (row["FlowDefinition"] == "") is (value.lower() == "true")
 
 
-async def test_a_boolean_that_is_none(described: Rpc) -> None:
+async def test_an_invalid_boolean(described: Rpc) -> None:
     await described.refused("ListExecutions", 400, "InvalidArgument", FlowName="f", MetadataOnly="yes")
 
 
 @pytest.mark.parametrize("value", ["1.5", "1_0", " 1", "+1", "one", "0x1", "１", "9" * 19, "1e1"])
-async def test_a_number_that_is_none(described: Rpc, value: str) -> None:
+async def test_an_invalid_number(described: Rpc, value: str) -> None:
     await described.refused("ListFlows", 400, "InvalidArgument", Limit=value)
 
 
-async def test_what_python_writes_for_nothing(described: Rpc) -> None:
-    """The classic SDK sends `None` for what was set to None."""
+async def test_pythons_text_for_none(described: Rpc) -> None:
+    """The classic SDK sends the text `None` for a parameter set to None."""
     body = await described.call("StartExecution", FlowName="f", ExecutionName="e", Input="None")
     assert body["Input"] == ""
     flows = await described.call("ListFlows", Limit="None", NextToken="None", ResourceGroupId="None")
@@ -254,14 +254,14 @@ async def test_other_methods_do_nothing(described: Rpc, method: str) -> None:
     await described.call("DescribeFlow", Name="f")
 
 
-async def test_head_says_what_get_would(described: Rpc) -> None:
+async def test_head_is_answered_as_get(described: Rpc) -> None:
     response = await described.http.head("/", params=DESCRIBE)
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
     assert (await described.http.head("/", params={**DESCRIBE, "Name": "none"})).status_code == 404
 
 
-async def test_a_database_that_is_away_is_a_503(
+async def test_a_database_that_is_down_is_a_503(
     described: Rpc, app: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*_: object) -> None:
@@ -271,7 +271,7 @@ async def test_a_database_that_is_away_is_a_503(
     await described.refused("DescribeFlow", 503, "ServiceUnavailable", Name="f")
 
 
-async def test_our_own_bug_is_a_plain_500(described: Rpc, app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_error_is_a_plain_500(described: Rpc, app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app.state.operations.flows, "describe", None, raising=False)
     message = await described.refused("DescribeFlow", 500, "InternalServerError", Name="f")
     assert "NoneType" not in message
@@ -298,7 +298,7 @@ async def test_hosts_that_local_clients_send(described: Rpc, host: str) -> None:
         {"Sec-Fetch-Site": "cross-site"},
     ],
 )
-async def test_an_open_server_refuses_strangers(described: Rpc, headers: dict[str, str]) -> None:
+async def test_an_open_server_refuses_other_hosts(described: Rpc, headers: dict[str, str]) -> None:
     deletion = {"Action": "DeleteFlow", "Name": "f"}
     fault(await described.http.get("/", params=deletion, headers=headers), 403, "AccessDenied")
     await described.call("DescribeFlow", Name="f")
@@ -316,7 +316,7 @@ async def test_definitions_may_be_json(rpc: Rpc) -> None:
     assert (await rpc.create_flow("f", text))["Definition"] == text
 
 
-async def test_nothing_is_written_by_a_refused_request(rpc: Rpc) -> None:
+async def test_a_refused_request_writes_nothing(rpc: Rpc) -> None:
     await rpc.refused("CreateFlow", 400, "InvalidArgument", Name="a b", Definition=WAIT, Type="FDL")
     await rpc.refused("CreateFlow", 400, "InvalidArgument", Name="f", Definition="{", Type="FDL")
     await rpc.refused("CreateFlow", 400, "InvalidArgument", Name="f", Definition=WAIT, Type="DAG")

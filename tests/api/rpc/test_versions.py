@@ -1,4 +1,4 @@
-"""The actions of versions and aliases: their answers to the letter, starts with a qualifier, and refusals."""
+"""The actions of versions and aliases: exact answers, starts with a qualifier, and refusals."""
 
 import json
 
@@ -110,7 +110,7 @@ async def test_a_version_in_use_is_not_deleted(rpc: Rpc) -> None:
         ('[{"Version": "1", "Weight": 50}, {"Version": "1", "Weight": 50}]', "differ"),
     ],
 )
-async def test_routes_that_are_refused(rpc: Rpc, given: str, part: str) -> None:
+async def test_refused_routes(rpc: Rpc, given: str, part: str) -> None:
     await publish(rpc, PASS)
     assert part in await rpc.refused("CreateFlowAlias", 400, "InvalidArgument", **PROD, RoutingConfigurations=given)
 

@@ -1,4 +1,4 @@
-"""The bytes on the wire: what real clients send and a web server must not stumble over."""
+"""The bytes on the wire: requests of real clients that a web server must accept."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ async def test_connections_are_kept(wire: Wire) -> None:
 
 @pytest.mark.parametrize("authority", [b"cn-hangzhou.fnf.aliyuncs.com", b"127.0.0.1:8080"])
 async def test_absolute_targets(wire: Wire, authority: bytes) -> None:
-    """What a client sends that was given the server as its HTTP proxy."""
+    """Sent by a client that uses the server as its HTTP proxy."""
     request = b"GET http://" + authority + b"/?Action=ListFlows HTTP/1.1\r\nHost: " + authority + b"\r\n\r\n"
     status, _, body = await wire.ask(request)
     assert (status, body.get("Flows")) == (200, [])
@@ -119,17 +119,17 @@ async def test_a_body_that_is_too_large_is_not_read_to_its_end(wire: Wire, chunk
     assert (status, body["Code"]) == (400, "EntityTooLarge")
 
 
-async def test_a_host_that_is_none(wire: Wire) -> None:
+async def test_an_invalid_host(wire: Wire) -> None:
     status, _, body = await wire.ask(b"GET /?Action=ListFlows HTTP/1.1\r\nHost: [\r\n\r\n")
     assert (status, body["Code"]) == (403, "AccessDenied")
 
 
-async def test_a_query_that_is_no_text(wire: Wire) -> None:
+async def test_a_query_that_is_not_text(wire: Wire) -> None:
     status, _, body = await wire.ask(b"GET /?Action=DescribeFlow&Name=%FF HTTP/1.1\r\n" + HOST + b"\r\n")
     assert (status, body["Code"]) == (400, "InvalidArgument")
 
 
-async def test_a_client_that_goes_away_hurts_nobody(wire: Wire) -> None:
+async def test_a_client_that_disconnects_is_harmless(wire: Wire) -> None:
     """In the middle of its body."""
     _, writer = await asyncio.open_connection("127.0.0.1", wire.port)
     writer.write(b"POST / HTTP/1.1\r\n" + HOST + FORM + b"Content-Length: 100\r\n\r\nAction=")
