@@ -30,10 +30,9 @@ from flowserver.engine.commit.items import (
     Item,
     Receipt,
     ReceiptKind,
-    RedriveRequest,
     Write,
 )
-from flowserver.engine.commit.redriving import prepare_redrive
+from flowserver.engine.commit.redriving import Redrives
 from flowserver.engine.commit.starts import Starts
 from flowserver.engine.commit.turns import history_bytes, make_turns
 from flowserver.language.graph import Flow
@@ -95,7 +94,6 @@ class Batch:
         self._more: set[str] = set()
         self._kept: Collection[str] = ()
         self._ending: set[str] = set()
-        self._redriven: set[str] = set()
         self._held = 0
         self._made = 0
         self._made_by: dict[str, int] = {}
@@ -114,9 +112,10 @@ class Batch:
         envelopes = [item for item in items if isinstance(item, Envelope)]
         news = [envelope.new for envelope in envelopes if envelope.new is not None]
         self._ending = _ending(envelopes)
-        self._redriven = {each.execution_id for each in envelopes if each.redrive is not None}
-        self._load([envelope.execution_id for envelope in envelopes if envelope.new is None])
-        self._starts = Starts(self._connection, news, self._stored, self._tell)
+        redriven = {each.execution_id for each in envelopes if each.redrive is not None}
+        self._load([envelope.execution_id for envelope in envelopes if envelope.new is None], redriven)
+        self._starts = Starts(self._connection, news, self._stored)
+        self._redrives = Redrives(self._connection, self._context, self._stored, self._changes)
         answers = self._do_all(items)
         self._left = {item.execution_id for item in items[len(answers) :] if isinstance(item, Envelope)}
         items = items[: len(answers)]
@@ -151,7 +150,7 @@ class Batch:
             if has_calls or was_kept or execution_id in self._more or stored.is_worth_keeping:
                 self._context.cache.keep(stored)
 
-    def _load(self, execution_ids: list[str]) -> None:
+    def _load(self, execution_ids: list[str], redriven: Collection[str]) -> None:
         if not execution_ids:
             return
         warm = self._context.cache.take(self._connection, set(execution_ids))
@@ -159,7 +158,7 @@ class Batch:
         self._stored, broken = load_headers(self._connection, cold, bare=self._headers_only)
         if not self._headers_only:
             limits, guard = self._context.limits, self._context.crash_loop_guard
-            self._held = load_lists(self._connection, self._stored, broken, self._ending, guard, limits, self._redriven)
+            self._held = load_lists(self._connection, self._stored, broken, self._ending, guard, limits, redriven)
         self._stored |= warm
         self._kept = warm.keys()
         for execution_id, error in broken.items():
@@ -182,7 +181,7 @@ class Batch:
 
     def _do(self, item: Item) -> Any:
         if isinstance(item, Envelope):
-            return self._tell(item) if item.new is None else self._starts.start(item, item.new)
+            return self._tell(item) if item.new is None else self._starts.start(item, item.new, self._tell)
         return self._write(item)
 
     def _write(self, write: Write) -> Any:
@@ -212,7 +211,7 @@ class Batch:
             return Receipt(ReceiptKind.STALE)
         try:
             if envelope.redrive is not None:
-                return self._redrive(stored, envelope.message, envelope.redrive)
+                return self._redrives.redrive(stored, envelope.message, envelope.redrive, self._advance)
             return self._advance(stored, envelope.message)
         except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, with all earlier items
             raise
@@ -227,30 +226,6 @@ class Batch:
             return True
         holder = stored.leases.get(envelope.message.scope_id, envelope.lease)
         return envelope.lease == holder == self._context.lease.node_id
-
-    def _redrive(self, stored: StoredExecution, message: Message, request: RedriveRequest) -> Receipt:
-        if stored.execution.execution_id in self._changes and not stored.execution.is_running:
-            return Receipt(ReceiptKind.NOT_NOW)  # it has ended in this very batch, and what it keeps is not saved yet
-        definitions, limits = self._context.definitions, self._context.limits
-        was_running = stored.execution.is_running
-        execute_plain(self._connection, "SAVEPOINT redrive")
-        try:
-            refused = prepare_redrive(self._connection, definitions, stored, message, request, limits)
-            receipt = refused or self._advance(stored, message)
-            if refused is None:
-                changes = self._changes[stored.execution.execution_id]
-                changes.is_redriven = True
-                changes.has_begun_again |= not was_running
-        except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, and the savepoint with it
-            raise
-        except Exception as error:  # it stays ended, with all that it has kept
-            log.exception("execution %s cannot be redriven", stored.execution.execution_id)
-            execute_plain(self._connection, "ROLLBACK TO SAVEPOINT redrive")
-            del self._stored[stored.execution.execution_id]
-            self._changes.pop(stored.execution.execution_id, None)
-            receipt = Receipt(ReceiptKind.REFUSED, reason=f"its state cannot be used: {type(error).__name__}: {error}")
-        execute_plain(self._connection, "RELEASE SAVEPOINT redrive")
-        return receipt
 
     def _advance(self, stored: StoredExecution, message: Message) -> Receipt:
         flow = EMPTY_FLOW  # not needed to end an execution, and may be what is broken

@@ -4,9 +4,15 @@ The request was made from what was read before (`operations/redrives.py`), so he
 the history must end with the same event.
 """
 
+import logging
+from collections.abc import Callable
+
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.limits import Limits
+from flowserver.engine.commit.context import BatchContext
+from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.items import Receipt, ReceiptKind, RedriveRequest
 from flowserver.machine.fitting import fit
@@ -15,7 +21,11 @@ from flowserver.machine.state import Execution, Status, WaitKind
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept, version_of
 from flowserver.store.executions.loading import StoredExecution, load_finished
 from flowserver.store.executions.retention import HIDDEN
+from flowserver.store.executions.saving import Changes, VersionConflict
+from flowserver.store.sql.prepared import execute_plain
 from flowserver.store.versions.resolving import share_version
+
+log = logging.getLogger(__name__)
 
 EVENTS_PER_SCOPE = 10
 """A redrive records at most so many events for a scope before it waits again, and must have room for them."""
@@ -53,6 +63,57 @@ def why_not_waiting(execution: Execution, limits: Limits) -> str | None:
     if execution.next_event_id + needed >= limits.events_max:
         return f"its history has no room: {execution.next_event_id - 1} events of events_max, {limits.events_max}"
     return None
+
+
+class Redrives:
+    """Redrives executions of one batch, each inside a savepoint."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        context: BatchContext,
+        stored: dict[str, StoredExecution],
+        changes: dict[str, Changes],
+    ) -> None:
+        """`stored` and `changes` are the batch's."""
+        self._connection = connection
+        self._context = context
+        self._stored = stored
+        self._changes = changes
+
+    def redrive(
+        self,
+        stored: StoredExecution,
+        message: Message,
+        request: RedriveRequest,
+        advance: Callable[[StoredExecution, Message], Receipt],
+    ) -> Receipt:
+        """Redrive an execution; `advance` delivers the message and adds what it changes to `changes`.
+
+        If the execution's state cannot be used, it stays as it was.
+        """
+        execution_id, was_running = stored.execution.execution_id, stored.execution.is_running
+        if execution_id in self._changes and not was_running:
+            return Receipt(ReceiptKind.NOT_NOW)  # it has ended in this very batch, and what it keeps is not saved yet
+        definitions, limits = self._context.definitions, self._context.limits
+        execute_plain(self._connection, "SAVEPOINT redrive")
+        try:
+            refused = prepare_redrive(self._connection, definitions, stored, message, request, limits)
+            receipt = refused or advance(stored, message)
+            if refused is None:
+                changes = self._changes[execution_id]
+                changes.is_redriven = True
+                changes.has_begun_again |= not was_running
+        except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, and the savepoint with it
+            raise
+        except Exception as error:  # it stays ended, with all that it has kept
+            log.exception("execution %s cannot be redriven", execution_id)
+            execute_plain(self._connection, "ROLLBACK TO SAVEPOINT redrive")
+            del self._stored[execution_id]
+            self._changes.pop(execution_id, None)
+            receipt = Receipt(ReceiptKind.REFUSED, reason=f"its state cannot be used: {type(error).__name__}: {error}")
+        execute_plain(self._connection, "RELEASE SAVEPOINT redrive")
+        return receipt
 
 
 def prepare_redrive(

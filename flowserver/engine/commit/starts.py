@@ -21,16 +21,11 @@ class Starts:
     """Makes the executions that a batch starts. A later start of the batch finds the name that an earlier one took."""
 
     def __init__(
-        self,
-        connection: Connection,
-        news: Sequence[NewExecution],
-        stored: dict[str, StoredExecution],
-        tell: Callable[[Envelope], Receipt],
+        self, connection: Connection, news: Sequence[NewExecution], stored: dict[str, StoredExecution]
     ) -> None:
-        """`stored` gets each new execution before `tell` delivers its first message."""
+        """`stored` gets each new execution before its first message."""
         self._connection = connection
         self._stored = stored
-        self._tell = tell
         self._flows: dict[str, FlowRow] = {}
         self._taken: dict[tuple[str, str], tuple[str, Status]] = {}
         self._begun: dict[str, Status] = {}
@@ -60,8 +55,8 @@ class Starts:
         if turns:
             self._schedule_versions = hold_versions(self._connection, turns)
 
-    def start(self, envelope: Envelope, new: NewExecution) -> Receipt:
-        """Make the execution and deliver its first message, unless the start is refused."""
+    def start(self, envelope: Envelope, new: NewExecution, tell: Callable[[Envelope], Receipt]) -> Receipt:
+        """Make the execution and have `tell` deliver its first message, unless the start is refused."""
         flow = self._flows.get(new.flow_name)
         if flow is None:
             return Receipt(ReceiptKind.NO_FLOW)
@@ -81,7 +76,7 @@ class Starts:
             flow = replace(flow, definition_id=resolved.definition_id, definition=resolved.definition)
         stored = new.stored(flow, resolved)
         self._stored[new.execution_id] = stored
-        receipt = self._tell(envelope)
+        receipt = tell(envelope)
         if receipt.kind is ReceiptKind.APPLIED:
             self._taken[key] = (new.execution_id, stored.execution.status)
             if new.turn is not None:
