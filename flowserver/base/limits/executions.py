@@ -99,6 +99,12 @@ class ExecutionLimits:
         "of one loop count as one more",
         error="none: the next turn goes on",
     )
+    step_path_characters_max: int = limit(
+        8_192,
+        unit="characters",
+        reason="a step's path in a search of a history; the deepest definition has paths of some 7,000",
+        error="400 InvalidArgument",
+    )
     step_paths_bytes_max: int = limit(
         50_331_648,
         unit="bytes",

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from flowserver.api.rest.models.base import (
+    LIMITS,
     Instant,
     NextToken,
     PageQuery,
@@ -43,7 +44,11 @@ class EventQuery(PageQuery):
     order: Annotated[Literal["asc", "desc"], Field(description="`desc` begins with the newest event.")] = "asc"
     step: Annotated[
         str | None,
-        Field(pattern=STEP_PATTERN, description="Only events of steps with this name, or of the step with this path."),
+        Field(
+            pattern=STEP_PATTERN,
+            max_length=LIMITS.step_path_characters_max,
+            description="Only events of steps with this name, or of the step with this path.",
+        ),
     ] = None
     paths: Annotated[bool, Field(description="Let every event have its `stepPath`.")] = False
     type: Annotated[list[EventType] | None, Field(description="Only events of these types; may be repeated.")] = None
