@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Connection, Select, literal, select
 
 from flowserver.base.errors import (
+    ExecutionAlreadyCompleted,
     ExecutionNotParked,
     FlowAlreadyExists,
     FlowNotExists,
@@ -15,9 +16,11 @@ from flowserver.base.errors import (
     PreconditionFailed,
     ResourceThrottled,
     ScheduleNotExists,
+    TaskAlreadyCompleted,
 )
 from flowserver.base.limits import Limits
 from flowserver.concurrency.coalescer import Coalescer
+from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import Route
 from flowserver.operations.flows import FlowChange
@@ -29,11 +32,14 @@ from flowserver.store.queues.writes import Delete, NewQueueMessage, apply_writes
 from flowserver.store.schema.queue_tables import queue_messages
 from flowserver.store.schema.tables import async_configs, executions, flows, functions, nonces
 from flowserver.store.schema.version_tables import flow_aliases, flow_versions
+from tests.engine.called_functions import Functions
 from tests.engine.held_threads import Gate
 from tests.engine.nodes import Node, definition
 from tests.support.clock import ManualClock
 
 PASS = "- {type: pass, name: p}"
+FUNCTION = "'acs:fc:::services/s/functions/f'"
+FIRST_PAGE: dict[str, Any] = {"older_than_seconds": 0, "next_token": None, "limit": None}
 
 
 async def tried_twice(
@@ -264,3 +270,51 @@ async def test_a_function_and_its_configuration_are_not_reported_missing_once_de
     first, second = await tried_twice(node, is_gone, operations.delete("s", "f"), operations.delete("s", "f"))
     assert first is None
     assert isinstance(second, FunctionNotExists)
+
+
+async def test_a_stop_is_not_refused_because_it_has_stopped_the_execution(node: Node) -> None:
+    await node.create_flow("f", "- {type: wait, name: x, duration: 60}")
+    await node.start("f", "e")
+    is_stopped = select(executions).where(executions.c.status == "Stopped")
+    stops = [node.operations.executions.stop("f", "e", error=error) for error in ("one", "two")]
+    first, second = await tried_twice(node, is_stopped, *stops)
+    assert (first.status, first.error) == (Status.STOPPED, "one")
+    assert isinstance(second, ExecutionAlreadyCompleted)
+
+
+async def test_a_report_is_not_refused_because_it_has_settled_the_task(node: Node, functions: Functions) -> None:
+    await node.register(functions, "s/f")
+    functions.scripts["s/f"] = lambda call: call.reply({})
+    await node.create_flow("f", f"- {{type: task, name: t, resourceArn: {FUNCTION}, pattern: waitForCallback}}")
+    await node.start("f", "e")
+    while not (shown := (await node.operations.tasks.list_waiting(None, **FIRST_PAGE)).items):
+        await node.engine.reader.ask(lambda _: None)
+    reports = [node.operations.tasks.report_succeeded(shown[0].token, text) for text in ('{"n": 1}', '{"n": 2}')]
+    has_ended = select(executions).where(executions.c.status == "Succeeded")
+    event_id, second = await tried_twice(node, has_ended, *reports)
+    assert [each.type for each in await node.history("f", "e")][event_id - 1] == EventType.TASK_SUCCEEDED
+    assert isinstance(second, TaskAlreadyCompleted)
+    assert await node.output_of("f", "e") == {"n": 1}
+
+
+async def test_a_stop_that_was_rolled_back_is_made_again(node: Node) -> None:
+    """Its first try would have been applied, and the commit failed."""
+    await node.create_flow("f", "- {type: wait, name: x, duration: 60}")
+    await node.start("f", "e")
+    refusals = iter([True])
+    is_stopped = select(executions).where(executions.c.status == "Stopped")
+    node.database.refuses = lambda connection: (
+        connection.execute(is_stopped).first() is not None and next(refusals, False)
+    )
+    gate = Gate()
+    gated = asyncio.create_task(node.engine.committer.write(gate))
+    await gate.reached.wait()
+    stopping = asyncio.create_task(node.operations.executions.stop("f", "e", error="mine"))
+    while not node.engine.committer.pending:
+        await node.engine.reader.ask(lambda _: None)
+    beside = asyncio.create_task(node.engine.committer.write(lambda _: None))
+    await asyncio.sleep(0)
+    gate.open()
+    assert (await stopping).error == "mine"
+    await asyncio.gather(gated, beside)
+    assert next(refusals, None) is None

@@ -40,6 +40,7 @@ from flowserver.machine.messages import Continue, Message, Redrive, Stop, TaskRe
 from flowserver.machine.state import Execution
 from flowserver.machine.turn import OutcomeKind
 from flowserver.store.cluster.nodes import hold_lease
+from flowserver.store.executions.history import has_event
 from flowserver.store.executions.loading import StoredExecution, load_headers
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback, park_execution, save_changes
 from flowserver.store.invocations.callbacks import clear_invocation_callbacks
@@ -209,6 +210,9 @@ class Batch:
             return Receipt(ReceiptKind.PARKED)
         if not self._is_leased(envelope, stored):
             return Receipt(ReceiptKind.STALE)
+        tried = envelope.tried
+        if tried is not None and has_event(self._connection, envelope.execution_id, tried.event):
+            return tried.receipt
         try:
             if envelope.redrive is not None:
                 return self._redrives.redrive(stored, envelope.message, envelope.redrive, self._advance)

@@ -12,8 +12,9 @@ database cannot read or save is parked. If the database is away, all items fail.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import zip_longest
 from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -28,7 +29,8 @@ from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce
 from flowserver.engine.commit.fair_queue import FairQueue, Pending
-from flowserver.engine.commit.items import ENDING, Envelope, Item, Receipt, ReceiptKind, Write
+from flowserver.engine.commit.items import ENDING, Envelope, Item, Receipt, ReceiptKind, Tried, Write
+from flowserver.machine.events import Event
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import VersionConflict, park_execution
@@ -91,6 +93,8 @@ class Committer:
         self._has_rejoined = False
         self._held_bytes = 0
         """The most that a batch has held since freed memory was returned."""
+        self._tried: BatchResult | None = None
+        """What the last batch would have returned; whether it was committed is unknown if its commit failed."""
 
     def start(self) -> None:
         """Start committing."""
@@ -219,10 +223,11 @@ class Committer:
             self._exceeded_memory = True
             return self._commit(items[: len(items) // 2])
         except Exception as error:
+            again = _for_retry(items, self._tried)
             if len(items) == 1:
-                return [self._commit_alone(_for_retry(items[0]), error)]
+                return [self._commit_alone(again[0], error)]
             log.warning("a batch of %d failed and is taken apart: %r", len(items), error)
-            return self._commit_apart([_for_retry(item) for item in items])
+            return self._commit_apart(again)
 
     def _commit_apart(self, items: Sequence[Item]) -> list[BatchResult]:
         """Each item alone. Once the database proves to be away, the rest fail at once."""
@@ -305,9 +310,10 @@ class Committer:
 
     def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
         began = time.perf_counter()
+        self._tried = None
         with self._database.write() as connection:
             batch = Batch(connection, self._context, headers_only=headers_only, is_shared=self._queue.is_shared)
-            result = batch.run(items)
+            result = self._tried = batch.run(items)
         batch.settle()
         result.seconds = time.perf_counter() - began
         return result
@@ -334,11 +340,24 @@ async def all_of(submissions: Iterable[Awaitable[T]]) -> list[T | None]:
     return [None if isinstance(result, BaseException) else result for result in results]
 
 
-def _for_retry(item: Item) -> Item:
-    """The item for another try. The first may have been committed, so even a start with a unique name is looked up."""
-    if isinstance(item, Envelope) and item.new is not None:
+def _for_retry(items: Sequence[Item], tried: BatchResult | None) -> list[Item]:
+    """The items for another try. The first may have been committed, so even a start with a unique name is looked up,
+    and a message that was applied knows the event to look for.
+    """
+    answers = [] if tried is None else tried.answers
+    last = {} if tried is None else {each.stored.execution.execution_id: each.events[-1:] for each in tried.changes}
+    return [_again(item, answer, last) for item, answer in zip_longest(items, answers)]
+
+
+def _again(item: Item, answer: Any, last: Mapping[str, Sequence[Event]]) -> Item:
+    if not isinstance(item, Envelope):
+        return item
+    if item.new is not None:
         return replace(item, new=replace(item.new, name_is_unique=False))
-    return item
+    events = last.get(item.execution_id)
+    if not events or answer is None or answer.kind is not ReceiptKind.APPLIED:
+        return item
+    return replace(item, tried=Tried(answer, events[0]))
 
 
 def _is_conflict(error: Exception) -> bool:

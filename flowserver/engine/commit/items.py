@@ -9,6 +9,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from flowserver.base.json_values import JsonObject
+from flowserver.machine.events import Event
 from flowserver.machine.messages import DeadlineReached, Message, Stop
 from flowserver.machine.state import Execution, Status
 from flowserver.store.executions.loading import StoredExecution
@@ -121,6 +122,14 @@ class NewExecution(msgspec.Struct, frozen=True):
         return stored
 
 
+class Tried(msgspec.Struct, frozen=True):
+    """What an earlier try of a message returned, whose commit failed or whose answer was lost."""
+
+    receipt: Receipt
+    event: Event
+    """The last that the try recorded. If the history has it, the try was committed."""
+
+
 class Envelope(msgspec.Struct, frozen=True):
     """A message and the execution that it is for; a start includes the execution."""
 
@@ -134,6 +143,8 @@ class Envelope(msgspec.Struct, frozen=True):
     """The ended asynchronous invocation whose callback this message delivers."""
     lease: str | None = None
     """For the reply of a call: the node that made it. The reply is stale once another node holds the call."""
+    tried: Tried | None = None
+    """Set for another try of a message that was applied, which must not meet its own effect as another's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,17 @@ def list_events(connection: Connection, execution_id: str, *, from_event_id: int
         return list(islice(events, limit))
 
 
+def has_event(connection: Connection, execution_id: str, event: Event) -> bool:
+    """Whether the history holds this event, and no other under its id. Details are not compared."""
+    with closing(scan_history(connection, execution_id, from_event_id=event.event_id)) as events:
+        found = next(events, None)
+    return found is not None and _identity(found) == _identity(event)
+
+
+def _identity(event: Event) -> tuple[int, int, str, str, int]:
+    return event.event_id, event.schedule_event_id, event.type, event.step_name, event.time_ms
+
+
 def list_events_page(
     connection: Connection, execution_id: str, *, from_event_id: int, limit: int, bytes_max: int
 ) -> tuple[Sequence[Event], int | None]:
