@@ -74,7 +74,7 @@ def test_attempts_and_errors_are_drawn(terminal):
     screen = terminal("start", "call", "--wait", "--name", "c1")
     assert screen.read_to_the_end() == 1
     last = screen.text[screen.text.rindex("call/c1  Failed") :]
-    assert re.search(r"✘ charge +\d+\.\d s +attempt 2 \(FC.ServiceNotFound\)", last)
+    assert re.search(r"✘ charge +\d+\.\d s +attempt 2 of 2 \(FC.ServiceNotFound\)", last)
     assert "call/c1 ended as Failed: FC.ServiceNotFound: service 'no' does not exist" in last
 
 
@@ -112,6 +112,6 @@ def test_lines_where_there_is_no_terminal(run, server):
     assert failed.exit_code == 1
     lines = [re.sub(r"  \d+\.\d s", "", line) for line in failed.stderr.splitlines()]
     assert lines[1:3] == [
-        "▸ charge  attempt 1 (FC.ServiceNotFound)",
-        "✘ charge  attempt 2 (FC.ServiceNotFound)  FC.ServiceNotFound: service 'no' does not exist",
+        "▸ charge  attempt 1 of 2 (FC.ServiceNotFound)",
+        "✘ charge  attempt 2 of 2 (FC.ServiceNotFound)  FC.ServiceNotFound: service 'no' does not exist",
     ]

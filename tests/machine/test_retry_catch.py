@@ -32,10 +32,10 @@ def test_a_retry_repeats_the_task_events_inside_one_entry_of_the_step() -> None:
     assert trace(world.events)[3:] == lines(f"""
          4  3 t TaskScheduled   {scheduled}
          5  4 t TaskStarted     {{}}
-         6  5 t TaskFailed      {{"error":"Bad","cause":"why","retry":{{"number":1,"pauseSeconds":2.0}}}}
+         6  5 t TaskFailed      {{"error":"Bad","cause":"why","retry":{{"number":1,"max":2,"pauseSeconds":2.0}}}}
          7  6 t TaskScheduled   {scheduled}
          8  7 t TaskStarted     {{}}
-         9  8 t TaskFailed      {{"error":"Bad","cause":"why","retry":{{"number":2,"pauseSeconds":3.0}}}}
+         9  8 t TaskFailed      {{"error":"Bad","cause":"why","retry":{{"number":2,"max":2,"pauseSeconds":3.0}}}}
         10  9 t TaskScheduled   {scheduled}
         11 10 t TaskStarted     {{}}
         12 11 t TaskFailed      {{"error":"Bad","cause":"why"}}

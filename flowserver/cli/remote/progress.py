@@ -44,6 +44,7 @@ class StepProgress:
     started: str | None = None
     stopped: str | None = None
     attempts: int = 0
+    attempts_max: int = 0
     errors: list[str] = field(default_factory=list)
     error: str = ""
     iterations: Iterations | None = None
@@ -107,6 +108,7 @@ class Progress:
                 step.attempts += 1
             case "TaskFailed" | "TaskTimedOut" | "TaskSubmitFailed" if "retry" in event.detail:
                 step.errors = [*step.errors, str(event.detail.get("error") or event.type)][-ERRORS_MAX:]
+                step.attempts_max = _attempts_max(step.attempts, event.detail["retry"])
                 return True
             case "StepFailed":
                 step.error = _error(event)
@@ -115,6 +117,11 @@ class Progress:
                 step.state = _STATES[entry.end]
                 return True
         return event.type == "StepEntered"
+
+
+def _attempts_max(attempts: int, retry: dict[str, Any]) -> int:
+    """How many attempts there will be at most, if each further error is retried as this one; 0 if that is not known."""
+    return attempts + 1 + int(retry["max"]) - int(retry["number"]) if "max" in retry else 0
 
 
 def _error(event: Event) -> str:

@@ -38,7 +38,8 @@ def shown_notes(step: StepProgress) -> str:
     """Its attempts, iterations and error."""
     notes = []
     if step.errors:
-        notes.append(f"attempt {step.attempts} ({', '.join(step.errors)})")
+        most = f" of {step.attempts_max}" if step.attempts_max else ""
+        notes.append(f"attempt {step.attempts}{most} ({', '.join(step.errors)})")
     if step.iterations is not None:
         notes += counted(step.iterations)
     if step.error:

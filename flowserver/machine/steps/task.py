@@ -220,8 +220,10 @@ def _fail_attempt(
         _catch_or_fail(turn, scope, step, failure)
         return event_id
     used = scope.retries.get(number, 0) + 1
-    pause = pause_ms(step.retry[number], used)
-    event_id = turn.record_in(scope, event, **detail, retry={"number": used, "pauseSeconds": pause / 1000})
+    policy = step.retry[number]
+    pause = pause_ms(policy, used)
+    retry: JsonObject = {"number": used, "max": policy.max_attempts, "pauseSeconds": pause / 1000}
+    event_id = turn.record_in(scope, event, **detail, retry=retry)
     scope.retries = {**scope.retries, number: used}
     turn.begin_wait(scope, WaitKind.TIMER, turn.environment.now_ms + pause)
     return event_id
