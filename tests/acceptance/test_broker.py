@@ -1,4 +1,4 @@
-"""A flow asks over a real broker: the settings file names it, a worker with the broker's own client takes the token."""
+"""A flow sends over a real broker: the settings file names it, and a worker with the broker's own client reports."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ steps:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[NatsServer]:
-    """A broker, without a stream yet."""
+    """A broker without a stream."""
     with NatsServer(tmp_path / "nats") as server:
         yield server
 
@@ -51,7 +51,7 @@ def client_of(server: ServerProcess) -> httpx.AsyncClient:
 
 
 async def work(streams: JetStreamContext, client: httpx.AsyncClient, count: int) -> None:
-    """Take so many messages, and report each with what it says."""
+    """Take this many messages, and report each with its result."""
     orders = await streams.pull_subscribe("shop.orders", durable="clerks", stream="SHOP")
     for _ in range(count):
         (message,) = await orders.fetch(1, timeout=PATIENCE_SECONDS)
@@ -107,7 +107,7 @@ def _block(beginning: str) -> str:
     return text
 
 
-async def test_the_message_service_says_that_the_queue_is_not_here(sqlite_url: str, settings: str) -> None:
+async def test_the_message_service_reports_that_the_queue_is_elsewhere(sqlite_url: str, settings: str) -> None:
     with ServerProcess(sqlite_url, "--settings", settings) as server:
         async with client_of(server) as client:
             for method, path in (("PUT", "/queues/orders"), ("GET", "/queues/orders/messages?waitseconds=30")):

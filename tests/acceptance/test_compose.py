@@ -1,4 +1,4 @@
-"""docker-compose.yml, as far as it can be judged without an engine: every name in it means something."""
+"""docker-compose.yml, as far as it can be checked without an engine: every name in it refers to something."""
 
 import re
 import shlex
@@ -29,7 +29,7 @@ NODE = NODES["flowserver-1"]
 DOCKERFILE = NODE["build"]["dockerfile_inline"]
 CADDYFILE = COMPOSE["configs"]["caddyfile"]["content"]
 STOPPING_SECONDS = 10
-"""What a service manager should allow a node beside its drain; docs/how-to/install.md says so."""
+"""The time that a service manager should allow a node beside its drain; docs/how-to/install.md names it."""
 
 
 def seconds(duration: str) -> int:
@@ -51,14 +51,14 @@ def test_a_password_may_hold_any_characters() -> None:
         assert "$" not in service["environment"]["FLOWSERVER_DATABASE_URL"]
 
 
-def test_two_nodes_differ_in_nothing_but_their_names() -> None:
+def test_two_nodes_differ_only_in_their_names() -> None:
     assert len(NODES) == 2
     assert list(NODES.values()) == [NODE, NODE]
     assert settings_of(SERVICES["migrate"]) == settings_of(NODE)
     assert SERVICES["migrate"]["build"] == NODE["build"]
 
 
-def test_services_wait_for_services_that_can_come_so_far() -> None:
+def test_services_wait_for_services_that_can_reach_that_state() -> None:
     for service in SERVICES.values():
         for name, dependency in service.get("depends_on", {}).items():
             if dependency["condition"] == "service_healthy":
@@ -76,8 +76,8 @@ def test_volumes_and_configs_are_declared() -> None:
     assert used == COMPOSE["configs"].keys()
 
 
-def test_an_inline_config_needs_a_container_that_can_be_written() -> None:
-    """Compose refuses the two together."""
+def test_an_inline_config_needs_a_writable_container() -> None:
+    """Compose refuses an inline config in a read-only container."""
     read_only = {name for name, service in SERVICES.items() if service.get("read_only")}
     assert read_only == SERVICES.keys() - {name for name, service in SERVICES.items() if "configs" in service}
 
@@ -92,7 +92,7 @@ def test_nodes_use_the_database_of_this_file() -> None:
     )
 
 
-def test_a_node_is_given_the_time_it_needs_to_stop() -> None:
+def test_a_node_has_enough_time_to_stop() -> None:
     assert seconds(NODE["stop_grace_period"]) >= settings_of(NODE).drain_seconds + STOPPING_SECONDS
 
 
@@ -114,8 +114,8 @@ def test_commands_exist() -> None:
     assert started == list(NODES)
 
 
-def test_the_image_has_what_it_is_built_from(tmp_path: Path) -> None:
-    """The files that are copied are enough to make the package, migrations included."""
+def test_the_image_has_all_that_the_build_needs(tmp_path: Path) -> None:
+    """The copied files are enough to build the package, including migrations."""
     for copied in re.findall(r"^COPY (.+)$", DOCKERFILE, re.M):
         *sources, target = copied.split()
         for source in sources:
@@ -133,7 +133,7 @@ def test_the_image_has_what_it_is_built_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("status", "is_healthy"), [(200, True), (503, False)])
-def test_the_health_check_hears_what_a_node_says(status: int, is_healthy: bool) -> None:
+def test_the_health_check_reads_a_nodes_answer(status: int, is_healthy: bool) -> None:
     asked = []
 
     class Node(BaseHTTPRequestHandler):
@@ -158,7 +158,7 @@ def test_the_health_check_hears_what_a_node_says(status: int, is_healthy: bool) 
     assert asked == re.findall(r"^ *health_uri (\S+)$", CADDYFILE, re.M)
 
 
-def test_the_proxy_knows_the_nodes_and_repeats_what_is_safe() -> None:
+def test_the_proxy_knows_the_nodes_and_repeats_only_safe_requests() -> None:
     assert "$" not in CADDYFILE  # Compose would take it for a variable
     assert CADDYFILE.count("{") == CADDYFILE.count("}")
     (upstreams,) = re.findall(r"^ *reverse_proxy (.+) {$", CADDYFILE, re.M)

@@ -1,4 +1,4 @@
-"""Kill the server at any moment: what it acknowledged goes on, on the same data, as if nothing had happened."""
+"""Kill the server at any moment: acknowledged executions continue on the same data as if nothing had happened."""
 
 import random
 from collections import defaultdict
@@ -59,7 +59,7 @@ outputMappings: [{target: answer, source: $local.answer}]
 
 
 class Shop:
-    """The functions; they let the test know when they have been called so often that it is time for a kill."""
+    """The functions; they signal the test when enough calls have been made for a kill."""
 
     def __init__(self) -> None:
         self.attempts: dict[str, list[int]] = defaultdict(list)
@@ -99,14 +99,14 @@ def prepare(server: ServerProcess, functions: FunctionServer) -> None:
 
 
 def settle_callbacks(http: httpx.Client, shop: Shop) -> None:
-    """Report every task that is known; those that were reported before a kill say so."""
+    """Report every known task; those that were reported before a kill are answered so."""
     for token in sorted(shop.tokens):
         reply = http.post("/v1/tasks/succeed", json={"taskToken": token, "output": {"answer": 42}})
         assert reply.status_code == 200 or reply.json()["code"] == "TaskAlreadyCompleted", reply.text
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_executions_end_as_they_should_whenever_the_server_is_killed(any_url: str, processes: str) -> None:
+def test_executions_end_correctly_after_kills_at_any_moment(any_url: str, processes: str) -> None:
     dice = random.Random(20261121)
     shop = Shop()
     with FunctionServer(shop.answer) as functions:
@@ -114,7 +114,7 @@ def test_executions_end_as_they_should_whenever_the_server_is_killed(any_url: st
         prepare(server, functions)
         for _ in range(KILLS):
             shop.expect(dice.randrange(1, CALLS_BETWEEN_KILLS))
-            shop.enough.wait(2)  # past the last call of this stretch there is nothing to wait for
+            shop.enough.wait(2)  # after the last call of this stretch there is nothing to wait for
             server.kill()
             server = ServerProcess(any_url, "--processes", processes)
             with client(server) as http:
@@ -125,12 +125,12 @@ def test_executions_end_as_they_should_whenever_the_server_is_killed(any_url: st
         ("Succeeded", {"n": n, "seen": [n, n, n], "answer": 42}) for n in range(EXECUTIONS)
     ]
     assert all(numbers == sorted(set(numbers)) and numbers[0] >= 1 for numbers in shop.attempts.values())
-    assert any(numbers[-1] > 1 for numbers in shop.attempts.values()), "no kill met a call under way"
+    assert any(numbers[-1] > 1 for numbers in shop.attempts.values()), "no kill interrupted a call"
     assert len(shop.attempts) == EXECUTIONS * 6, "a step's calls all carry one idempotency key"
 
 
 def await_end(http: httpx.Client, name: str, shop: Shop) -> dict[str, Any]:
-    """The execution once it has ended; its callbacks are reported as they come."""
+    """The execution once it has ended; its callbacks are reported as they arrive."""
     for _ in range(PATIENCE_SECONDS):
         settle_callbacks(http, shop)
         row: dict[str, Any] = http.get(f"/v1/flows/main/executions/{name}", params={"wait": 1}).json()

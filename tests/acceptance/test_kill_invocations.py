@@ -1,4 +1,4 @@
-"""Kill the server at any moment: every asynchronous invocation that it accepted ends, and by legal ways only."""
+"""Kill the server at any moment: every accepted asynchronous invocation ends, and makes only legal transitions."""
 
 import random
 import threading
@@ -22,7 +22,7 @@ PAY = "/2016-08-15/services/shop/functions/pay"
 
 
 class Worker:
-    """The function: fails now and then, and lets the test know when it has been called often enough for a kill."""
+    """The function: fails now and then, and signals the test after enough calls for a kill."""
 
     def __init__(self, dice: random.Random) -> None:
         self.attempts: dict[str, list[int]] = defaultdict(list)
@@ -46,7 +46,7 @@ class Worker:
 
 
 class Caller:
-    """Submits one invocation after the other until the server is gone; knows which of them were accepted."""
+    """Submits one invocation after the other until the server is down; records the accepted ones."""
 
     def __init__(self) -> None:
         self.accepted: set[str] = set()
@@ -72,7 +72,7 @@ class Caller:
             self.stopped.add(name)
 
 
-def test_what_was_accepted_ends_whenever_the_server_is_killed(any_url: str) -> None:
+def test_accepted_invocations_end_after_kills_at_any_moment(any_url: str) -> None:
     dice = random.Random(20261122)
     worker, caller = Worker(dice), Caller()
     with FunctionServer(worker.answer) as functions:
@@ -98,7 +98,7 @@ def test_what_was_accepted_ends_whenever_the_server_is_killed(any_url: str) -> N
 
 
 def await_ends(url: str, worker: Worker) -> dict[str, InvocationRow]:
-    """All invocations by id, once they have ended; looks whenever the function has been called, or after a while."""
+    """All invocations by id, once they have ended; reads after every call of the function, or after a while."""
     database = Database(url)
     try:
         for _ in range(PATIENCE_SECONDS * 2):

@@ -1,4 +1,4 @@
-"""Kill the server between redrives: each is made once, what was done stays done, and every execution ends."""
+"""Kill the server between redrives: each is made once, finished steps stay finished, and every execution ends."""
 
 from collections import Counter
 from threading import Event, Lock
@@ -30,11 +30,11 @@ steps:
 
 
 class Shop:
-    """Functions of which `label` fails for item 3 until it is repaired."""
+    """Functions; `label` fails for item 3 until it is repaired."""
 
     def __init__(self) -> None:
         self.calls: Counter[tuple[str, int]] = Counter()
-        """Successful calls by function and execution, and the item if there is one."""
+        """Successful calls by function and execution, and by item if there is one."""
         self.is_repaired = False
         self.met = Event()
         self._lock = Lock()
@@ -50,7 +50,7 @@ class Shop:
             return {"label": item} if item else {}
 
 
-def test_redrives_are_made_once_whenever_the_server_is_killed(any_url: str) -> None:
+def test_redrives_are_made_once_after_kills_at_any_moment(any_url: str) -> None:
     shop = Shop()
     with FunctionServer(shop.answer) as functions:
         server = ServerProcess(any_url, "--migrate")

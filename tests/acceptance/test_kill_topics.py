@@ -1,4 +1,4 @@
-"""Kill the server at any moment: what was published reaches every subscriber, and a queue gets it once."""
+"""Kill the server at any moment: a published message reaches every subscriber, and a queue gets it once."""
 
 import random
 import threading
@@ -17,7 +17,7 @@ PATIENCE_SECONDS = 60
 
 
 class Endpoint:
-    """Counts what it is pushed, and refuses now and then; `enough` is set after as many as are waited for."""
+    """Counts its messages, and refuses now and then; `enough` is set after the expected number."""
 
     def __init__(self, dice: random.Random) -> None:
         self.seen: set[str] = set()
@@ -41,7 +41,7 @@ class Endpoint:
 
 
 class Publisher:
-    """Publishes message after message until the server is gone; knows which of them were acknowledged."""
+    """Publishes message after message until the server is down; records the acknowledged ones."""
 
     def __init__(self) -> None:
         self.acknowledged: set[str] = set()
@@ -79,7 +79,7 @@ def prepare(url: str, endpoint: str) -> None:
 
 
 def receive(http: httpx.Client, seconds: int) -> list[str]:
-    """Bodies of what the queue has, once there is something or the time is over."""
+    """Bodies in the queue, once there are some or the time is over."""
     reply = http.get("/queues/once/messages", params={"numOfMessages": 16, "waitseconds": seconds})
     if reply.status_code == 404:
         return []
@@ -88,7 +88,7 @@ def receive(http: httpx.Client, seconds: int) -> list[str]:
 
 
 @pytest.mark.slow
-def test_what_was_published_arrives_whenever_the_server_is_killed(any_url: str) -> None:
+def test_published_messages_arrive_after_kills_at_any_moment(any_url: str) -> None:
     dice = random.Random(20261122)
     endpoint, publisher = Endpoint(dice), Publisher()
     with PushServer(endpoint.answer) as pushes:
@@ -112,5 +112,5 @@ def test_what_was_published_arrives_whenever_the_server_is_killed(any_url: str) 
                 pushes.next()
             received += receive(http, 0)
     assert len(publisher.acknowledged) >= KILLS
-    assert len(received) == len(set(received)), "a message came twice"
+    assert len(received) == len(set(received)), "a message was received twice"
     assert set(received) | endpoint.seen <= publisher.tried

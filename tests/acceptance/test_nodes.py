@@ -1,4 +1,4 @@
-"""Several real servers on one PostgreSQL: frozen, leaving, joining, restarted one by one, and without a database."""
+"""Several real servers on one PostgreSQL: stopped, leaving, joining, restarted in sequence, and without a database."""
 
 import signal
 import threading
@@ -84,15 +84,15 @@ def prepare(server: ServerProcess, functions: FunctionServer, definition: str = 
 def test_a_node_frozen_past_its_lease_writes_nothing(
     migrated_postgres_url: str, functions: FunctionServer, gate: Gate
 ) -> None:
-    """Its calls are another's, and the replies it finds when it wakes up are worth nothing."""
+    """Another node takes its calls over, and the replies that it finds when it wakes up have no effect."""
     first, second = gate.hold("shop/one", 1), gate.hold("shop/one", 2)
     with ServerProcess(migrated_postgres_url) as frozen, ServerProcess(migrated_postgres_url) as other:
         prepare(frozen, functions)
         start(frozen, "e")
         assert gate.arrived[first].wait(PATIENCE_SECONDS)
         frozen.process.send_signal(signal.SIGSTOP)
-        assert gate.arrived[second].wait(PATIENCE_SECONDS)  # the other makes the call again
-        gate.opened[first].set()  # the old answer reaches the frozen one's socket ...
+        assert gate.arrived[second].wait(PATIENCE_SECONDS)  # the other node makes the call again
+        gate.opened[first].set()  # the old answer reaches the frozen node's socket ...
         frozen.process.send_signal(signal.SIGCONT)
         frozen.wait_for_log("was taken for dead; it continues under the new id")
         gate.opened[second].set()
@@ -100,15 +100,13 @@ def test_a_node_frozen_past_its_lease_writes_nothing(
         with client(frozen) as http:
             events = http.get("/v1/flows/f/executions/e/events").json()["events"]
         results = [event["detail"] for event in events if event["type"] == "TaskSucceeded"]
-        assert ["shop/one#2" in str(result) for result in results] == [True, False]  # ... and nowhere else
-        start(frozen, "e2")  # it goes on as another node
+        assert ["shop/one#2" in str(result) for result in results] == [True, False]  # ... and nothing else
+        start(frozen, "e2")  # it continues as another node
         assert end_of(other, "e2")
 
 
-def test_a_node_that_is_told_to_stop_hands_over_at_once(
-    migrated_postgres_url: str, functions: FunctionServer, gate: Gate
-) -> None:
-    """The call under way comes to its end on the leaving node; the step after it is already the other's."""
+def test_a_stopping_node_hands_over_at_once(migrated_postgres_url: str, functions: FunctionServer, gate: Gate) -> None:
+    """The call under way ends on the leaving node; the other node runs the step after it."""
     one = gate.hold("shop/one", 1)
     with (
         ServerProcess(migrated_postgres_url, "--drain-seconds", "60") as leaving,
@@ -120,15 +118,15 @@ def test_a_node_that_is_told_to_stop_hands_over_at_once(
         leaving.process.send_signal(signal.SIGTERM)
         leaving.wait_for_log("stopped answering requests")
         gate.opened[one].set()
-        assert end_of(staying, "e") == {"by": "shop/two#2"}  # ordered by the one that left, made by the other
+        assert end_of(staying, "e") == {"by": "shop/two#2"}  # ordered by the leaving node, made by the other
         assert sorted(key[1:] for key in gate.attempts) == [("shop/one", 1), ("shop/two", 2)]
         assert leaving.process.wait(PATIENCE_SECONDS) == 0
 
 
-def test_nodes_are_restarted_one_by_one_under_load(
+def test_nodes_are_restarted_in_sequence_under_load(
     migrated_postgres_url: str, functions: FunctionServer, gate: Gate
 ) -> None:
-    """Clients repeat what failed at the next node, without thinking; every execution runs once and ends well."""
+    """Clients repeat failed requests at the next node, without checks; every execution runs once and succeeds."""
     servers = [ServerProcess(migrated_postgres_url) for _ in range(2)]
     everyone = [*servers]
     try:
@@ -150,9 +148,9 @@ def test_nodes_are_restarted_one_by_one_under_load(
         for name in names:
             end_of(servers[0], name)
         made = Counter((key, function) for key, function, _ in gate.attempts.elements())
-        # On a machine that stands still for two seconds a living node is rightly taken for dead.
+        # On a machine that pauses for two seconds a running node is rightly declared dead.
         was_slow = any("taken for dead" in server.log for server in everyone)
-        assert was_slow or set(made.values()) == {1}, "a restart in good order repeats no call"
+        assert was_slow or set(made.values()) == {1}, "an orderly restart repeats no call"
         assert len(made) == 2 * len(names)
     finally:
         for server in everyone:
@@ -160,7 +158,7 @@ def test_nodes_are_restarted_one_by_one_under_load(
 
 
 def _wait_for_some(acknowledged: threading.Semaphore) -> None:
-    """Until eight more executions were acknowledged."""
+    """Wait until eight more executions were acknowledged."""
     for _ in range(8):
         assert acknowledged.acquire(timeout=PATIENCE_SECONDS)
 
@@ -168,7 +166,7 @@ def _wait_for_some(acknowledged: threading.Semaphore) -> None:
 def _load(
     servers: list[ServerProcess], worker: int, over: threading.Event, acknowledged: threading.Semaphore
 ) -> list[str]:
-    """Start executions until it is over; returns those that were acknowledged."""
+    """Start executions until it is over; returns the acknowledged ones."""
     names: list[str] = []
     clients: dict[str, httpx.Client] = {}
     for turn in cycle((0, 1)):
@@ -185,7 +183,7 @@ def _load(
                 continue
             if reply.status_code in (429, 503):
                 continue
-            # A repeated start may find its execution ended already: that is an acknowledgement, too.
+            # A repeated start may find its execution ended already, which is an acknowledgement, too.
             assert reply.is_success or reply.json()["code"] == "ExecutionAlreadyExists", reply.text
             acknowledged.release()
             break

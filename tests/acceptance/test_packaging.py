@@ -1,4 +1,4 @@
-"""The project as others get it: a bare checkout with `make run`, and a wheel installed alone."""
+"""The project as users get it: a bare checkout with `make run`, and a wheel installed alone."""
 
 import os
 import shutil
@@ -22,20 +22,20 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def bare_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project's files, without anything that was built from them but the environment, once somebody has."""
+    """The project's files without build results, except for an existing environment."""
     folder = tmp_path_factory.mktemp("bare") / "checkout"
     return Path(shutil.copytree(ROOT, folder, ignore=LEFT_BEHIND))
 
 
 def bare_environment() -> dict[str, str]:
-    """This process's, without what would lead to another environment or to our sources."""
+    """This process's variables, without those that lead to another environment or to the sources."""
     environment = clean_environment() | {"PYTHON": sys.executable}
     return {name: value for name, value in environment.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
 
 
 @contextmanager
 def serving(command: list[str], folder: Path) -> Iterator[str]:
-    """Run a command that serves, and give its URL; on leaving it must end cleanly."""
+    """Run a command that serves, and yield its URL; at the end it must shut down cleanly."""
     environment = bare_environment() | {"FLOWSERVER_PORT": "0"}
     with subprocess.Popen(
         command,
@@ -58,7 +58,7 @@ def serving(command: list[str], folder: Path) -> Iterator[str]:
 
 
 def runs_a_flow(url: str) -> bool:
-    """Whether the server there takes a flow and runs it."""
+    """Whether the server there accepts a flow and runs it."""
     definition = "version: v1\ntype: flow\nsteps: [{type: pass, name: p, outputMappings: [{target: k, source: 1}]}]\n"
     with httpx.Client(base_url=url, trust_env=False) as http:
         http.post("/v1/flows", json={"name": "f", "definition": definition}).raise_for_status()
@@ -73,7 +73,9 @@ def test_make_run_serves_from_a_bare_checkout(bare_checkout: Path) -> None:
 
 
 def test_the_wheel_alone_migrates_and_serves(bare_checkout: Path, tmp_path: Path) -> None:
-    """In a fresh environment that sees what `make install` has installed from the lock file, and nothing of ours."""
+    """In a new environment that sees the packages of `make install` from the lock file, and no
+    sources of the project.
+    """
     run = {"check": True, "cwd": bare_checkout, "env": bare_environment()}
     subprocess.run(["make", "install"], **run)
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")], **run)
@@ -83,7 +85,7 @@ def test_the_wheel_alone_migrates_and_serves(bare_checkout: Path, tmp_path: Path
     (own,) = (tmp_path / "clean").glob("lib/python3*/site-packages")
     (own / "libraries.pth").write_text(
         f"{libraries}\n"
-    )  # links in that folder, like the one to our sources, are not followed
+    )  # links in that folder, such as the one to the sources, are not followed
     install = [str(tmp_path / "clean" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
     subprocess.run([*install, "--ignore-installed", "--no-deps", "--no-index", str(wheel)], **run)
     elsewhere = tmp_path / "elsewhere"

@@ -1,4 +1,4 @@
-"""Kill the server while workers use a queue: what was acknowledged as sent is received, what was deleted is gone."""
+"""Kill the server while workers use a queue: acknowledged messages are received, deleted messages stay deleted."""
 
 import random
 import socket
@@ -22,7 +22,7 @@ NAMESPACE = "{http://mns.aliyuncs.com/doc/v1/}"
 
 
 class Journal:
-    """What the workers were told, and how they are to stop."""
+    """The answers that the workers got, and the signal for them to stop."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -47,7 +47,7 @@ class Journal:
 
 
 class Worker(threading.Thread, ABC):
-    """Uses the queue over connections of its own; a server that is gone is tried again."""
+    """Uses the queue over connections of its own; repeats requests while the server is down."""
 
     def __init__(self, journal: Journal, number: int) -> None:
         super().__init__(daemon=True)
@@ -68,11 +68,11 @@ class Worker(threading.Thread, ABC):
 
     @abstractmethod
     def work(self, http: httpx.Client) -> None:
-        """Use the queue until it is time to stop."""
+        """Use the queue until the signal to stop."""
 
 
 class Sender(Worker):
-    """Sends numbered bodies; one whose answer was lost is not counted."""
+    """Sends numbered bodies; a body whose answer was lost is not counted."""
 
     sent = 0
 
@@ -87,7 +87,7 @@ class Sender(Worker):
 
 
 class Receiver(Worker):
-    """Receives by long polls and deletes most of what it gets; the rest comes back to others."""
+    """Receives by long polls and deletes most messages; the others become visible again."""
 
     def work(self, http: httpx.Client) -> None:
         dice = random.Random(self.number)
@@ -100,7 +100,7 @@ class Receiver(Worker):
 
 
 def receive(http: httpx.Client, seconds: int) -> list[tuple[str, str]]:
-    """Bodies and receipt handles; none if nothing came in time."""
+    """Bodies and receipt handles; none if nothing arrived in time."""
     reply = http.get(f"{QUEUE}/messages?numOfMessages=8&waitseconds={seconds}")
     if reply.status_code == 404:
         return []
@@ -112,8 +112,8 @@ def receive(http: httpx.Client, seconds: int) -> list[tuple[str, str]]:
 
 
 def delete(http: httpx.Client, journal: Journal, body: str, handle: str) -> None:
-    """Delete a message; it was visible again already if that took too long."""
-    assert body not in journal.deleted, f"{body} was deleted and has come again"
+    """Delete a message; it may be visible again already if that took too long."""
+    assert body not in journal.deleted, f"{body} was received again after its deletion"
     reply = http.delete(f"{QUEUE}/messages?ReceiptHandle={handle}")
     if reply.status_code == 204:
         journal.deleted.add(body)
@@ -121,7 +121,7 @@ def delete(http: httpx.Client, journal: Journal, body: str, handle: str) -> None
         assert (reply.status_code, "MessageNotExist" in reply.text) == (404, True), reply.text
 
 
-def test_a_killed_server_loses_no_message_and_brings_back_what_was_not_deleted(any_url: str) -> None:
+def test_a_killed_server_loses_no_message_and_redelivers_messages_not_deleted(any_url: str) -> None:
     dice = random.Random(20261122)
     journal = Journal()
     server = ServerProcess(any_url, "--migrate")
@@ -146,12 +146,12 @@ def test_a_killed_server_loses_no_message_and_brings_back_what_was_not_deleted(a
                 journal.received[body] += 1
                 delete(http, journal, body, handle)
     assert journal.sent
-    # Not "and was deleted": a kill may have come between a deletion and its answer.
-    assert journal.sent <= journal.received.keys(), "what was acknowledged was received"
-    assert max(journal.received.values()) > 1, "what was not deleted has come back"
+    # Not "and was deleted": a kill may have happened between a deletion and its answer.
+    assert journal.sent <= journal.received.keys(), "acknowledged messages were received"
+    assert max(journal.received.values()) > 1, "messages not deleted became visible again"
 
 
-def test_a_server_that_stops_answers_whoever_waits(tmp_path: Path) -> None:
+def test_a_server_that_stops_answers_waiting_clients(tmp_path: Path) -> None:
     with ServerProcess(f"sqlite:///{tmp_path}/flowserver.db") as server:
         assert httpx.put(f"{server.url}{QUEUE}", trust_env=False).status_code == 201
         with socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS) as poll:

@@ -1,4 +1,4 @@
-"""The README's first flows, run as they are written, in one shell; only ports and the place of the program differ."""
+"""The README's first flows, run as written, in one shell; only ports and the program's path differ."""
 
 import ast
 import json
@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text()
 BASH = re.findall(r"^```bash\n(.*?)^```", README, re.M | re.S)
 PYTHON = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
 OTHER_PORT = re.search(r"If port 8080 is in use, run `export ([^`]*)` first", README)
-"""What the README says to readers on whose machine port 8080 is in use, as it may be here."""
+"""The README's advice for machines whose port 8080 is in use, adapted."""
 PATIENCE_SECONDS = 60
 
 
@@ -64,7 +64,7 @@ class Terminal:
         )
 
     def run(self, block: str) -> str:
-        """Run a block in a shell that stops at the first failure; returns what it printed."""
+        """Run a block in a shell that stops at the first failure; returns its output."""
         return self._run("bash", "-euo", "pipefail", "-c", block)
 
     def run_python(self, program: str) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Terminal:
 
 
 def json_texts(printed: str) -> list[Any]:
-    """The JSON values that stand one after another in what curl printed."""
+    """The JSON values in the output of curl, one after another."""
     values, position = [], 0
     while position < len(printed.rstrip()):
         value, position = json.JSONDecoder().raw_decode(printed, position)

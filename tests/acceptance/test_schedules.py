@@ -1,4 +1,6 @@
-"""Schedules on real servers: three nodes of which one is killed at the second of the tick, and a server that slept."""
+"""Schedules on real servers: three nodes of which one is killed at the second of the tick, and a
+server that was down.
+"""
 
 import sqlite3
 import threading
@@ -27,7 +29,7 @@ WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 864
 
 
 class Ticks:
-    """A function that counts executions, and tells when the first has called it."""
+    """A function that counts executions, and signals when the first has called it."""
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
@@ -39,7 +41,7 @@ class Ticks:
         return {}
 
 
-def test_a_node_that_is_killed_at_the_second_of_the_tick_loses_and_doubles_none(migrated_postgres_url: str) -> None:
+def test_a_node_killed_at_the_second_of_the_tick_loses_and_doubles_none(migrated_postgres_url: str) -> None:
     ticks = Ticks()
     nodes = [ServerProcess(migrated_postgres_url) for _ in range(3)]
     try:
@@ -68,7 +70,7 @@ def test_a_node_that_is_killed_at_the_second_of_the_tick_loses_and_doubles_none(
 
 
 def _until_over(http: httpx.Client) -> list[dict[str, Any]]:
-    """All schedules once each has run and its execution has ended; the lease of the dead node runs out meanwhile."""
+    """All schedules once each has run and its execution has ended; the lease of the dead node expires meanwhile."""
     deadline = time.monotonic() + 2 * PATIENCE_SECONDS
     shown: list[dict[str, Any]] = []
     for number in range(SCHEDULES):
@@ -92,10 +94,10 @@ def _until_over(http: httpx.Client) -> list[dict[str, Any]]:
         ("BufferAll", 1, 4, 0),
     ],
 )
-def test_a_server_that_slept_through_five_ticks(
+def test_a_server_that_was_down_for_five_ticks(
     tmp_path: Path, overlap: str, started: int, waiting: int, skipped: int
 ) -> None:
-    """It is down while five ticks pass: the rows are set back by five hours, which for them is the same."""
+    """It is down while five ticks pass: the rows are set back by five hours, which has the same effect."""
     url = f"sqlite:///{tmp_path}/flows.db"
     with ServerProcess(url) as server, httpx.Client(base_url=server.url, trust_env=False) as http:
         http.put("/v1/flows/f", json={"definition": WAIT}).raise_for_status()

@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from flowserver.api.fc import invocations
 from flowserver.api.middleware import PIECE_BYTES, LargeAnswers, RequestFrame
 from flowserver.api.rest import answers
-from flowserver.api.rpc import acting
+from flowserver.api.rpc import action_handler
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.limits import Limits
 from tests.engine.nodes import definition
@@ -169,7 +169,11 @@ class OpenAccess:
 def encoders(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of the threads that have made pages."""
     names: set[str] = set()
-    for module, function in ((acting, "page_in_pieces"), (answers, "page_in_pieces"), (invocations, "_invocations")):
+    for module, function in (
+        (action_handler, "page_in_pieces"),
+        (answers, "page_in_pieces"),
+        (invocations, "_invocations"),
+    ):
         monkeypatch.setattr(module, function, _noted(getattr(module, function), names))
     return names
 

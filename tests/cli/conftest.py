@@ -1,4 +1,4 @@
-"""The command line within the test's process; what must be a process of its own starts one itself."""
+"""Runs the command line within the test's process; a test that needs a separate process starts one itself."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture(autouse=True)
 def clean_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No setting of the machine reaches a test, and no context of its user."""
+    """No setting of the machine and no context of its user reaches a test."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
     for name in os.environ:
         if name.startswith("FLOWSERVER_"):
@@ -25,7 +25,7 @@ def clean_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def logging_as_before() -> Iterator[None]:
-    """`serve` sets logging up for its process, which here is the tests'."""
+    """`serve` configures logging for its process, which here is the tests'."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -47,7 +47,7 @@ def run() -> Run:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A running server that the tests of a module share; the first request to it is theirs."""
+    """A running server that the tests of a module share; they make the first request to it."""
     file = tmp_path_factory.mktemp("server") / "flowserver.db"
     with ServerProcess(f"sqlite:///{file}") as running:
         yield running
@@ -55,13 +55,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 def new_url(tmp_path: Path) -> str:
-    """The URL of a database that does not exist yet, in a folder that does."""
+    """The URL of a database that does not exist yet, in an existing folder."""
     (tmp_path / "data").mkdir()
     return f"sqlite:///{tmp_path}/data/flowserver.db"
 
 
 def one_line(result: Result) -> str:
-    """What a failing command said: one line on stderr and nothing else."""
+    """The error message of a failing command: one line on stderr and no other output."""
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
     return str(line)

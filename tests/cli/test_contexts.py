@@ -34,7 +34,7 @@ def test_set_used_and_deleted(run, server, file, tmp_path):
     assert run("context", "list", "-o", "name").stdout == "here\n"
 
 
-def test_a_part_of_a_context_is_changed(run, file):
+def test_one_field_of_a_context_is_changed(run, file):
     run("context", "set", "prod", "--server", "http://127.0.0.1:1")
     run("context", "set", "prod", "--ca-file", "ca.pem")
     (stored,) = json.loads(file.read_text())["contexts"].values()
@@ -49,7 +49,7 @@ def test_a_context_by_variable(run, server, monkeypatch):
     assert run("flows", "list", "-o", "json").exit_code == 0
 
 
-def test_a_typed_context_goes_before_the_variables(run, server, monkeypatch):
+def test_the_context_option_overrides_the_variables(run, server, monkeypatch):
     run("context", "set", "here", "--server", server.url)
     run("context", "set", "there", "--server", "http://127.0.0.1:1")
     monkeypatch.setenv("FLOWSERVER_URL", server.url)
@@ -73,14 +73,14 @@ def test_a_typed_context_goes_before_the_variables(run, server, monkeypatch):
         (["use", "prdo"], 3, "there is no context prdo; did you mean prod?"),
     ],
 )
-def test_mistakes(run, arguments, exit_code, words):
+def test_errors(run, arguments, exit_code, words):
     run("context", "set", "prod", "--server", "http://127.0.0.1:1")
     result = run("context", *arguments)
     assert result.exit_code == exit_code
     assert words in one_line(result)
 
 
-def test_a_file_that_is_no_contexts(run, file):
+def test_a_file_that_is_not_a_contexts_file(run, file):
     file.parent.mkdir(parents=True)
     file.write_text("[]")
     assert one_line(run("flows", "list")).endswith("contexts.json does not hold contexts; delete it")

@@ -30,7 +30,7 @@ def folder(flowserver, tmp_path):
     return place
 
 
-def test_apply_says_what_it_does(flowserver, folder):
+def test_apply_reports_its_changes(flowserver, folder):
     (folder / "greet.yaml").write_text(GREET.replace("target: g", "target: h"))
     (folder / "new-one.yaml").write_text(GREET)
     tried = flowserver("apply", folder, "--dry-run")
@@ -56,7 +56,7 @@ def test_apply_says_what_it_does(flowserver, folder):
     assert flowserver("flows", "list", "-o", "name").stdout.split() == ["broken", "greet", "waits"]
 
 
-def test_one_wrong_file_prevents_all(flowserver, folder):
+def test_one_invalid_file_prevents_all(flowserver, folder):
     (folder / "another.yaml").write_text(GREET)
     (folder / "wrong.yaml").write_text("version: v1\ntype: flow\nsteps: []\n")
     refused = flowserver("apply", folder)
@@ -145,7 +145,7 @@ def test_a_failure_is_exit_code_1(flowserver):
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_mistakes(flowserver, arguments, exit_code, words):
+def test_errors(flowserver, arguments, exit_code, words):
     flowserver("start", "greet", "--name", "mine", "--wait")
     flowserver("versions", "publish", "greet")
     flowserver("aliases", "create", "greet", "prod", "--route", "1")

@@ -1,4 +1,4 @@
-"""`flowserver doctor`: says what is wrong, repairs it, and tells by its exit code."""
+"""`flowserver doctor`: reports violations, repairs them, and returns an exit code."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def doctor(run, database_url):
 
 @pytest.fixture
 def sick(database):
-    """Two rows of no execution, one execution with nothing to wake it, a callback that nobody can be told."""
+    """Two rows without an execution, one execution without a reason to wake up, a callback that cannot be delivered."""
     keep_one_of_each(database)
     with database.write() as connection:
         connection.execute(update(executions).values(deadline_at=9_000_000_000_000))
@@ -46,7 +46,7 @@ def test_a_new_database_is_healthy(doctor):
     ]
 
 
-def test_what_is_wrong_is_told_and_not_touched(doctor, sick):
+def test_violations_are_reported_and_not_changed(doctor, sick):
     result = doctor()
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
@@ -60,7 +60,7 @@ def test_what_is_wrong_is_told_and_not_touched(doctor, sick):
     assert doctor().stdout == result.stdout
 
 
-def test_repair_leaves_nothing_but_parked_executions(doctor, sick):
+def test_repair_leaves_only_parked_executions(doctor, sick):
     result = doctor("--repair")
     assert result.exit_code == 5, result.stdout
     assert result.stdout.count("    repaired: ") == 3
@@ -85,7 +85,7 @@ def test_parked_invocations_are_listed(doctor, database):
     assert lines[-1] == "healthy, but for what is parked above"
 
 
-def test_what_is_overdue_is_no_violation(doctor, database):
+def test_overdue_work_is_not_a_violation(doctor, database):
     keep_one_of_each(database)
     with database.write() as connection:
         connection.execute(of_scope("token", 1, wake_at=9_000_000_000_000))
@@ -96,7 +96,7 @@ def test_what_is_overdue_is_no_violation(doctor, database):
     assert "  execution task: no server has taken its call, attempt 0" in result.stdout
 
 
-def test_damage_is_found_by_a_deep_look_only(doctor, database):
+def test_damage_is_found_only_by_a_deep_check(doctor, database):
     keep_one_of_each(database)
     with database.write() as connection:
         connection.execute(update(executions).values(next_event_id=1))
@@ -138,7 +138,7 @@ def test_without_a_database(run, new_url, tmp_path):
     assert run("doctor", "--database-url", "postgresql://127.0.0.1:1/x").exit_code == 4
 
 
-def test_a_bug_is_not_taken_for_a_violation(doctor, monkeypatch):
+def test_a_bug_is_not_mistaken_for_a_violation(doctor, monkeypatch):
     def fail(*_):
         raise KeyError("a bug")
 

@@ -1,4 +1,4 @@
-"""What `start --wait` and `watch` draw on a terminal, and what ctrl-c does there; lines where there is no terminal."""
+"""The drawing of `start --wait` and `watch` on a terminal, Ctrl-C there, and lines without a terminal."""
 
 import json
 import re
@@ -93,7 +93,7 @@ def test_ctrl_c_detaches(terminal, flows):
     assert "waits/w1  Stopped" in back.text
 
 
-def test_no_colours_when_they_are_not_wanted(terminal):
+def test_no_colours_on_request(terminal):
     for flags, has_colours in (((), True), (("--no-color",), False)):
         screen = terminal("start", "pack", "--wait", "--input", '{"items": []}', *flags)
         assert screen.read_to_the_end() == 0
@@ -102,7 +102,7 @@ def test_no_colours_when_they_are_not_wanted(terminal):
 
 
 @pytest.mark.usefixtures("flows")
-def test_lines_where_there_is_no_terminal(run, server):
+def test_lines_without_a_terminal(run, server):
     said = run("start", "pack", "--input", '{"items": [1, 2]}', "--wait", "--server", server.url).stderr.splitlines()
     assert [re.sub(r"  \d+\.\d s", "", line) for line in said] == [
         "▸ reserve", "✔ reserve", "▸ pack", "✔ pack  2 of 2", "▸ both", "  ▸ left", "  ✔ left", "  ▸ right",

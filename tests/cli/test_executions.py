@@ -1,4 +1,4 @@
-"""`flowserver executions`: a parked execution is restarted, or it is said why not."""
+"""`flowserver executions`: a parked execution is restarted, or the reason is reported."""
 
 import httpx
 import pytest
@@ -49,7 +49,7 @@ def test_restarted_or_parked_again(run, started):
     assert one_line(again).startswith("flowserver: f/e is parked again: DefinitionUnusable: definition gone is gone")
 
 
-def test_what_does_not_exist(restart):
+def test_executions_that_do_not_exist(restart):
     result = restart("none/e")
     assert result.exit_code == 3
     assert one_line(result) == "flowserver: flow none does not exist (FlowNotExists)"

@@ -1,4 +1,4 @@
-"""A disk that takes nothing more, under a running server: /readyz says so, and says when it is over."""
+"""A full disk under a running server: /readyz reports it, and reports when it is over."""
 
 import resource
 import threading
@@ -20,7 +20,7 @@ def wait_for(client: httpx.Client, status: int) -> None:
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_server_that_can_write_nothing_is_not_ready(sqlite_url: str, processes: str) -> None:
+def test_a_server_that_cannot_write_is_not_ready(sqlite_url: str, processes: str) -> None:
     with (
         ServerProcess(sqlite_url, "--processes", processes) as server,
         httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS) as client,

@@ -20,7 +20,7 @@ def functions(run, server):
 
 @pytest.fixture
 def answering():
-    """The URL of a server that gives one answer to everything."""
+    """The URL of a server that gives one answer to every request."""
     servers = []
 
     def start(status, content_type, body):
@@ -70,7 +70,7 @@ def test_a_secret_header_comes_from_the_environment(functions, monkeypatch):
     functions("delete", "shop/secret")
 
 
-def test_hooks_and_places_are_registered(functions):
+def test_hooks_and_limits_are_registered(functions):
     url = "http://127.0.0.1:9000/charge"
     hooks = ("--initialize-url", f"{url}/begin", "--pre-stop-url", f"{url}/stop", "--hook-seconds", "5")
     assert functions("put", "shop/pay", url, *hooks, "--concurrency-max", "4", "--waiting-max", "0").exit_code == 0
@@ -135,7 +135,7 @@ def test_server_with_keys(run, sqlite_url, answering, monkeypatch):
         (404, "application/json", b'{"detail": 1}', "the server answered 404", 3),
     ],
 )
-def test_something_else_answers(run, answering, status, content_type, body, words, exit_code):
+def test_another_program_answers(run, answering, status, content_type, body, words, exit_code):
     result = run("functions", "list", "--server", answering(status, content_type, body))
     assert result.exit_code == exit_code
     assert words in one_line(result)
@@ -153,14 +153,14 @@ def test_something_else_answers(run, answering, status, content_type, body, word
         ("http://127.0.0.1:99999", 2),
     ],
 )
-def test_nobody_answers(run, url, exit_code):
+def test_no_server_answers(run, url, exit_code):
     result = run("functions", "list", "--server", url)
     assert result.exit_code == exit_code
     assert url in one_line(result)
 
 
 @pytest.mark.parametrize("command", [["list"], ["get", "a/b"], ["serve", "functions.yaml"]])
-def test_a_variable_that_is_no_url(run, monkeypatch, tmp_path, command):
+def test_a_variable_that_is_not_a_url(run, monkeypatch, tmp_path, command):
     (tmp_path / "functions.yaml").write_text("functions: {a/b: index.py:handler}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FLOWSERVER_URL", "nonsense")
@@ -169,7 +169,7 @@ def test_a_variable_that_is_no_url(run, monkeypatch, tmp_path, command):
     assert one_line(result).endswith("must be a URL such as http://HOST:PORT, not 'nonsense'")
 
 
-def test_token_that_no_header_can_hold(run, server, tmp_path):
+def test_token_that_is_not_valid_in_a_header(run, server, tmp_path):
     token = tmp_path / "token"
     token.write_text("fls_\N{EURO SIGN}\n")
     result = run("functions", "list", "--server", server.url, "--token", f"@{token}")
@@ -248,7 +248,7 @@ def test_every_command_has_the_same_default_server(run, command):
     assert "default: http://127.0.0.1:8080" in text
 
 
-def test_hosting_a_file_that_is_not_there(tmp_path):
+def test_hosting_a_file_that_does_not_exist(tmp_path):
     command = [sys.executable, "-m", "flowserver", "functions", "serve", str(tmp_path / "absent.yaml")]
     result = subprocess.run(command, capture_output=True, encoding="utf-8", env=clean_environment())
     assert result.returncode == 3

@@ -1,4 +1,4 @@
-"""`executions history`: the server's filters, paths with iterations, and what is said when nothing matches."""
+"""`executions history`: the server's filters, paths with iterations, and the message without matches."""
 
 import json
 
@@ -64,7 +64,7 @@ def test_the_events_of_one_iteration(history):
         ("zzz", "No event of a step zzz\n"),
     ],
 )
-def test_when_nothing_matches(history, step, said):
+def test_without_matches(history, step, said):
     result = history("--step", step)
     assert (result.exit_code, result.stdout) == (0, "")
     assert said in result.stderr
@@ -72,7 +72,7 @@ def test_when_nothing_matches(history, step, said):
 
 
 def test_watching_and_describing_count_alike(client, run, server):
-    """After a failure, too: both are the same fold."""
+    """Also after a failure: both use the same fold."""
     progress = Progress()
     for event in client.events("loop", "l1"):
         list(progress.add(event))
@@ -92,7 +92,7 @@ def test_watching_and_describing_count_alike(client, run, server):
     assert "0 of 30  1 failed  29 aborted" in watched
 
 
-def test_what_is_open_at_the_end_was_aborted(client):
+def test_open_steps_at_the_end_count_as_aborted(client):
     client.start("loop", {"items": list(range(26, 30))}, name="l2")
     events = []
     for event in client.events("loop", "l2"):

@@ -1,4 +1,4 @@
-"""`flowserver invocations`: a parked invocation is restarted or stopped, or it is said why not."""
+"""`flowserver invocations`: a parked invocation is restarted or stopped, or the reason is reported."""
 
 import httpx
 import pytest

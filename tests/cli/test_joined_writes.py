@@ -1,4 +1,4 @@
-"""What is written to a connection within one turn of the event loop leaves as one piece, and nobody sends for ever."""
+"""Writes to a connection within one turn of the event loop leave as one piece, and no sender fills memory."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 20
 
 
 class Noted:
-    """A transport that only notes what is done with it."""
+    """A transport that only records its calls."""
 
     def __init__(self) -> None:
         self.done: list[bytes | str] = []
@@ -59,7 +59,7 @@ async def test_closing_writes_first() -> None:
     assert noted.done == [b"headbody", "close"]
 
 
-async def test_much_is_written_at_once() -> None:
+async def test_much_data_is_written_at_once() -> None:
     noted = Noted()
     joined = JoinedWrites(noted)
     joined.write(b"head")
@@ -72,7 +72,7 @@ async def test_much_is_written_at_once() -> None:
     assert noted.done[1:] == [b"more"]
 
 
-async def test_what_a_lost_connection_did_not_take_is_dropped() -> None:
+async def test_data_that_a_lost_connection_did_not_accept_is_dropped() -> None:
     noted = Noted()
     joined = JoinedWrites(noted)
     joined.write(b"head")
@@ -83,7 +83,7 @@ async def test_what_a_lost_connection_did_not_take_is_dropped() -> None:
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def run(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
-    """Runs on either event loop, and fails if anything fails in a callback."""
+    """Runs on either event loop, and fails if a callback fails."""
 
     def run_on_it(work: Any) -> Any:
         failures: list[dict[str, Any]] = []
@@ -97,7 +97,7 @@ def run(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
 
 
 class Watched(JoiningProtocol):
-    """Tells when it is asked to pause and when the connection is lost."""
+    """Reports when it is asked to pause and when the connection is lost."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

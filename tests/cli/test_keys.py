@@ -1,4 +1,4 @@
-"""`flowserver keys`: shown once, kept as the server looks them up, disabled for good."""
+"""`flowserver keys`: shown once, stored as the server looks them up, disabled permanently."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_list_shows_no_secrets(keys):
     assert set(as_json) == {"accessKeyId", "createdTime", "disabledTime", "label"}
 
 
-def test_disabled_for_good(keys, sqlite_database):
+def test_disabled_permanently(keys, sqlite_database):
     key_id = json.loads(keys("create", "--format", "json").stdout)["accessKeyId"]
     result = keys("disable", key_id)
     assert (result.exit_code, result.stdout) == (0, f"disabled {key_id}\n")
@@ -57,7 +57,7 @@ def test_disabled_for_good(keys, sqlite_database):
     assert one_line(again) == f"flowserver: there is no enabled access key {key_id}"
 
 
-def test_keys_that_are_lost_leave_it_closed_until_it_is_opened_again(keys, sqlite_database):
+def test_lost_keys_leave_it_closed_until_it_is_opened_again(keys, sqlite_database):
     keys("create")
     with sqlite_database.write() as connection:
         connection.execute(delete(access_keys))
@@ -87,7 +87,7 @@ def test_at_a_terminal_open_asks(sqlite_url, answer, code):
 
 
 @pytest.mark.parametrize("label", ["x" * 101, "two\nlines", "\x1b[31m"])
-def test_labels_that_would_spoil_the_listing(keys, label):
+def test_labels_that_would_break_the_listing(keys, label):
     assert keys("create", "--label", label).exit_code == 2
 
 

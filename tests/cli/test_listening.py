@@ -1,4 +1,4 @@
-"""Which sockets `serve` opens, and which it refuses to."""
+"""The sockets that `serve` opens, and those that it refuses to open."""
 
 import socket
 
@@ -12,7 +12,7 @@ from flowserver.cli.listening import listening
 
 @pytest.fixture
 def names(monkeypatch):
-    """What host names stand for in a test."""
+    """The addresses of host names in a test."""
     known = {}
     monkeypatch.setattr(module, "resolve", lambda host: known.get(host, [host]))
     return known
@@ -30,7 +30,7 @@ def test_port_0_is_one_free_port_for_every_address(names):
     assert port == same_port > 0
 
 
-def test_addresses_that_the_machine_lacks_are_passed_over(names):
+def test_addresses_that_the_machine_lacks_are_skipped(names):
     names["some"] = ["192.0.2.1", "127.0.0.1"]
     assert [host for host, _ in _addresses("some", 0, has_keys=True)] == ["127.0.0.1"]
     with pytest.raises(CommandFailed, match="does not have that address"):
@@ -48,7 +48,7 @@ def test_port_in_use_leaves_nothing_open(names):
             pass
 
 
-def test_what_is_checked_is_what_is_bound(names):
+def test_the_checked_address_is_the_bound_address(names):
     names["mixed"] = ["127.0.0.1", "192.0.2.1"]
     with pytest.raises(UnsafeBind):
         _addresses("mixed", 0, has_keys=False)
@@ -61,7 +61,7 @@ def test_every_address_needs_keys(host):
 
 
 @pytest.mark.parametrize("host", ["", "x" * 70, "no.such.name.invalid"])
-def test_hosts_that_stand_for_nothing(host, monkeypatch):
+def test_hosts_without_an_address(host, monkeypatch):
     def offline(*_, **__):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

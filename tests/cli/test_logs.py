@@ -1,4 +1,4 @@
-"""The shape of the server's log lines."""
+"""The format of the server's log lines."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ def test_line_has_time_level_and_origin():
     assert LineFormatter().format(_record("hello")) == "2026-01-02T03:04:05.678Z WARNING flowserver.x: hello"
 
 
-def test_nobodys_text_begins_a_line():
+def test_no_text_of_a_client_begins_a_line():
     assert LineFormatter().format(_record("a\r\n2026 forged")).endswith("flowserver.x: a\\r\\n2026 forged")
 
 
@@ -30,7 +30,7 @@ def test_tracebacks_stay_readable():
     assert text.splitlines()[-1] == "ValueError: why"
 
 
-def test_requests_cut_off_by_the_end_are_no_faults():
+def test_requests_cut_off_by_the_shutdown_are_not_errors():
     cut_off, wrong = asyncio.CancelledError(), ValueError()
     assert not tells_of_a_fault(_record("failed", (type(cut_off), cut_off, None)))
     assert tells_of_a_fault(_record("failed", (type(wrong), wrong, None)))

@@ -15,7 +15,7 @@ ACTION = {"Action": "ListFlows"}
 
 
 def first_of(client: httpx.Client, path: str, status: int, **options: object) -> httpx.Response:
-    """The first answer of that status; the server looks for keys once a second. No other answer lets the caller in."""
+    """The first answer of that status; the server looks for keys once a second. No other answer accepts the caller."""
     for _ in range(int(PATIENCE_SECONDS / PAUSE_SECONDS)):
         response = client.get(path, **options)
         if response.status_code == status:

@@ -1,4 +1,4 @@
-"""`flowserver migrate`: what was applied, and every way it can refuse."""
+"""`flowserver migrate`: the applied migrations, and every refusal."""
 
 import os
 import sqlite3
@@ -73,7 +73,7 @@ def test_databases_that_cannot_be_used(run, url, words, exit_code):
     assert "verysecret" not in result.stderr
 
 
-def test_file_that_is_no_database(run, tmp_path):
+def test_file_that_is_not_a_database(run, tmp_path):
     (tmp_path / "notes.txt").write_text("These are not the bytes of an SQLite database." * 10)
     result = run("migrate", "--database-url", f"sqlite:///{tmp_path}/notes.txt")
     assert result.exit_code == 4
@@ -103,7 +103,7 @@ ALEMBIC = "CREATE TABLE alembic_version (version_num TEXT); INSERT INTO alembic_
 
 @pytest.mark.parametrize("revision", ["", f"{ALEMBIC} ('0016');", f"{ALEMBIC} ('ae1027a6acf')"])
 @pytest.mark.parametrize("command", ["serve", "migrate", "doctor"])
-def test_a_file_of_another_program_is_refused_and_not_touched(run, tmp_path, command, revision):
+def test_a_file_of_another_program_is_refused_and_not_changed(run, tmp_path, command, revision):
     file = tmp_path / "music.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript(f"{FOREIGN}; {revision}")
@@ -129,7 +129,7 @@ def test_a_file_of_another_program_whose_tables_are_in_its_log(run, tmp_path):
     assert f"{file} is another program's: it has the tables albums, songs, and none" in one_line(result)
 
 
-def test_an_own_database_whose_tables_are_in_its_log_is_opened(run, tmp_path):
+def test_a_flowserver_database_whose_tables_are_in_its_log_is_opened(run, tmp_path):
     url = f"sqlite:///{tmp_path}/flows.db"
     database = Database(url)
     migrate(database)
@@ -163,7 +163,7 @@ def test_a_postgresql_schema_of_another_program(run, postgres_url):
     ids=["unknown", "known", "other columns"],
 )
 def test_a_postgresql_schema_of_another_program_that_uses_alembic(run, postgres_url, table):
-    """Ours would begin where its revision is."""
+    """flowserver's migrations would begin at that program's revision."""
     database = Database(postgres_url)
     with database.write() as connection:
         connection.execute(text(table))
@@ -177,7 +177,7 @@ def test_a_postgresql_schema_of_another_program_that_uses_alembic(run, postgres_
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_what_it_creates_is_for_its_owner_only(run, tmp_path, monkeypatch, umask):
+def test_created_files_are_for_their_owner_only(run, tmp_path, monkeypatch, umask):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "data" / "flowserver.db"
     before = os.umask(umask)

@@ -1,4 +1,6 @@
-"""A server that has as many connections as it may still reaches its database and its functions, and takes the next."""
+"""A server with as many connections as it accepts still reaches its database and its functions, and
+accepts the next.
+"""
 
 import socket
 from contextlib import ExitStack

@@ -35,7 +35,7 @@ def test_the_version_is_shown_with_any_variable(run, monkeypatch, variable):
     assert (shown.exit_code, shown.stdout, shown.stderr) == (0, f"flowserver {__version__}\n", "")
 
 
-def test_commands_are_those_that_are_documented():
+def test_the_commands_are_the_documented_ones():
     assert {" ".join(names) for names in COMMANDS} == {
         "serve", "migrate", "restore", "validate", "doctor", "start", "watch", "apply", "status",
         "flows list", "flows get", "flows diff", "flows delete", "tasks list", "tasks succeed", "tasks fail",
@@ -77,7 +77,7 @@ def test_every_command_has_help_with_an_example(run, names):
     ],
     ids=" ".join,
 )
-def test_overviews_say_every_command_in_a_full_sentence(run, names):
+def test_overviews_describe_every_command_in_a_full_sentence(run, names):
     result = run(*names, "--help")
     assert result.exit_code == 0
     listing = result.stdout.partition("Commands:\n")[2].splitlines()

@@ -1,4 +1,4 @@
-"""What `executions redrive --dry-run` says of a plan."""
+"""The text of a plan by `executions redrive --dry-run`."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def _plan(**changes: Any) -> dict[str, Any]:
     } | changes  # fmt: skip
 
 
-def test_failed_and_aborted_iterations_are_told_apart() -> None:
+def test_failed_and_aborted_iterations_are_distinguished() -> None:
     assert shown_plan("order/e", _plan()).splitlines() == [
         "order/e",
         "  Would run again: 1 failed (pack[7].label); "
@@ -24,7 +24,7 @@ def test_failed_and_aborted_iterations_are_told_apart() -> None:
     ]
 
 
-def test_a_step_that_was_asked_for_is_neither() -> None:
+def test_a_requested_step_is_neither() -> None:
     asked = _plan(againCount=1, failedCount=0, abortedCount=0, callsAgainCount=0, kept=[])
     asked["again"] = [{"path": "charge", "why": "asked"}]
     assert shown_plan("order/e", asked) == "order/e\n  Would run again: charge.\n  Kept: nothing."

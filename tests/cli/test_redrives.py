@@ -1,4 +1,4 @@
-"""`flowserver executions redrive`: named executions or those that match, and what a redrive would do."""
+"""`flowserver executions redrive`: named executions, executions that match a filter, and dry runs."""
 
 import json
 
@@ -23,7 +23,7 @@ def flowserver(run, server, monkeypatch, tmp_path):
 
 @pytest.fixture
 def failed(flowserver, tmp_path, request):
-    """Executions that have failed; the flow is called as the test."""
+    """Executions that have failed; the flow has the name of the test."""
     flow = request.node.name
     (tmp_path / f"{flow}.yaml").write_text(BROKEN)
     assert flowserver("apply", f"{flow}.yaml").exit_code == 0
@@ -33,7 +33,7 @@ def failed(flowserver, tmp_path, request):
     return flow, paths
 
 
-def test_what_a_redrive_would_do(flowserver, failed):
+def test_a_dry_run_of_a_redrive(flowserver, failed):
     _, paths = failed
     tried = flowserver("executions", "redrive", paths[0], "--dry-run")
     assert (tried.exit_code, tried.stdout) == (
@@ -45,7 +45,7 @@ def test_what_a_redrive_would_do(flowserver, failed):
     assert flowserver("executions", "redrive", paths[0], "--from", "none", "--dry-run").exit_code == 1
 
 
-def test_with_the_definition_that_was_put_right(flowserver, failed, tmp_path):
+def test_with_the_corrected_definition(flowserver, failed, tmp_path):
     flow, paths = failed
     (tmp_path / f"{flow}.yaml").write_text(WHOLE)
     assert flowserver("apply", f"{flow}.yaml").exit_code == 0

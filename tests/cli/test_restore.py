@@ -1,4 +1,4 @@
-"""`flowserver restore`: what it does and what it refuses."""
+"""`flowserver restore`: its effects and its refusals."""
 
 import shutil
 import sqlite3
@@ -30,7 +30,7 @@ def test_a_backup_is_restored_and_served(run, new_url, backup):
         pass
 
 
-def test_an_older_one_says_what_is_next(run, new_url, backup):
+def test_an_older_backup_names_the_next_command(run, new_url, backup):
     database = Database(f"sqlite:///{backup}")
     with database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
@@ -57,7 +57,7 @@ def test_refusals(run, sqlite_url, tmp_path, backup):
 
 
 @pytest.mark.parametrize("checkpoint", [True, False], ids=["in the file", "in the log"])
-def test_another_programs_file_with_a_log_is_refused_and_not_touched(run, tmp_path, backup, checkpoint):
+def test_another_programs_file_with_a_log_is_refused_and_not_changed(run, tmp_path, backup, checkpoint):
     folder = tmp_path / "there"
     folder.mkdir()
     file = folder / "music.db"
@@ -78,7 +78,7 @@ def test_another_programs_file_with_a_log_is_refused_and_not_touched(run, tmp_pa
 
 
 def test_a_backup_of_another_program_is_refused(run, sqlite_url, tmp_path):
-    """One that uses Alembic as well."""
+    """A program that uses Alembic as well."""
     file = tmp_path / "music.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript("CREATE TABLE alembic_version (version_num TEXT); CREATE TABLE songs (id INTEGER)")
@@ -86,7 +86,7 @@ def test_a_backup_of_another_program_is_refused(run, sqlite_url, tmp_path):
     assert (result.exit_code, one_line(result)) == (1, f"flowserver: {file} is not a database of flowserver")
 
 
-def test_a_file_of_a_newer_version_is_named(run, sqlite_url, backup):
+def test_a_file_of_a_newer_version_is_reported(run, sqlite_url, backup):
     database = Database(f"sqlite:///{backup}")
     with database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -111,5 +111,5 @@ def test_a_database_that_cannot_be_read_may_have_had_keys(run, sqlite_url, backu
     assert "could not be read; if it had access keys, create one before you start the server" in said
 
 
-def test_help_says_what_damaged_cannot_do(run):
+def test_help_explains_the_limits_of_damaged(run):
     assert "sqlite3 FILE .recover" in " ".join(run("restore", "--help").stdout.split())

@@ -18,7 +18,7 @@ def flowserver(run, server, monkeypatch, tmp_path):
     return run
 
 
-def test_a_trigger_that_is_skipped_says_so(flowserver, tmp_path):
+def test_a_skipped_trigger_is_reported(flowserver, tmp_path):
     (tmp_path / "long.yaml").write_text(PASS.replace("type: pass, name: p", "type: wait, name: w, duration: 3600"))
     assert flowserver("apply", "long.yaml").exit_code == 0
     flowserver("schedules", "create", "long/nightly", "--every", "24h", "--overlap", "Skip")
@@ -68,7 +68,7 @@ def test_schedules_are_applied(flowserver, tmp_path):
     assert "-cronExpression: '@every 5m'\n+cronExpression: '@every 9m'\n" in changed
 
 
-def test_a_range_without_a_zone_is_of_the_schedules_zone(flowserver):
+def test_a_range_without_a_zone_is_in_the_schedules_zone(flowserver):
     flowserver("schedules", "create", "etl/kept", "--cron", "0 30 2 * * ?", "--timezone", "Asia/Tokyo")
     run = flowserver("schedules", "backfill", "etl/kept", "--from", "2026-01-02T02:30", "--to", "2026-01-03")
     assert run.stdout == "1 ticks of etl/kept run\n"
@@ -107,7 +107,7 @@ def test_pruning_deletes_schedules_if_there_is_a_file_of_them(flowserver, tmp_pa
         (["get", "etl/none"], 3, ""),
     ],
 )
-def test_mistakes(flowserver, arguments, exit_code, words):
+def test_errors(flowserver, arguments, exit_code, words):
     result = flowserver("schedules", *arguments)
     assert result.exit_code == exit_code
     assert words in one_line(result)

@@ -1,4 +1,4 @@
-"""`flowserver serve` as a process: it comes up, says where, and ends cleanly; and every way it refuses to start."""
+"""`flowserver serve` as a process: it starts, prints its address, and shuts down; and every refusal to start."""
 
 import http.client
 import json
@@ -34,7 +34,7 @@ def _client(server, **options):
 
 
 def _shown(url):
-    """How messages name a database, and the command that migrates it."""
+    """The description of a database in messages, and the command that migrates it."""
     database = Database(url)
     try:
         return place_of(database), migrate_command(database)
@@ -48,8 +48,8 @@ def _start_execution(client, definition):
 
 
 @PROCESSES
-def test_comes_up_on_an_empty_machine_and_ends_cleanly(new_url, processes):
-    """In a fresh Python, as users start it; other tests need not wait for its imports."""
+def test_starts_on_an_empty_machine_and_shuts_down(new_url, processes):
+    """In a new Python process, as users start it; other tests need not wait for its imports."""
     with (
         ServerProcess(new_url, "--processes", processes, python=sys.executable) as server,
         _client(server) as client,
@@ -73,7 +73,7 @@ def test_comes_up_on_an_empty_machine_and_ends_cleanly(new_url, processes):
 
 
 @PROCESSES
-def test_who_waits_is_answered_when_the_server_stops(sqlite_url, processes):
+def test_waiting_clients_are_answered_when_the_server_stops(sqlite_url, processes):
     with ServerProcess(sqlite_url, "--processes", processes) as server, _client(server) as client:
         _start_execution(client, WAIT)
         poll = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
@@ -92,7 +92,7 @@ def test_who_waits_is_answered_when_the_server_stops(sqlite_url, processes):
 
 @pytest.fixture
 def called(sqlite_url, processes):
-    """Starts a server that calls a function which never answers; gives the server once it has called."""
+    """Starts a server with a call of a function that never answers; returns the server during the call."""
 
     @contextmanager
     def server_that_called(drain_seconds):
@@ -110,14 +110,16 @@ def called(sqlite_url, processes):
 
 
 @PROCESSES
-def test_calls_under_way_do_not_hold_the_server_for_longer_than_said(called):
+def test_calls_under_way_delay_the_shutdown_no_longer_than_configured(called):
     with called(drain_seconds="0") as server:
         server.stop()
 
 
 @PROCESSES
-def test_whoever_waits_for_a_function_is_told_that_the_server_stops(sqlite_url, processes):
-    """It was called and may have done its work: that is no refusal, after which a client would just call again."""
+def test_a_caller_of_a_function_learns_that_the_server_stops(sqlite_url, processes):
+    """The function was called and may have done its work, so this is not a refusal, which a client
+    would simply retry.
+    """
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         ServerProcess(sqlite_url, "--processes", processes, "--drain-seconds", "0") as server,
@@ -209,7 +211,7 @@ def test_databases_that_cannot_be_used(run, url, words, exit_code):
     assert "verysecret" not in result.stderr
 
 
-def test_no_migration_when_told_so(run, new_url, tmp_path):
+def test_no_migration_if_disabled(run, new_url, tmp_path):
     result = run("serve", "--no-migrate", "--database-url", new_url)
     assert result.exit_code == 3
     file = new_url.removeprefix("sqlite:///")
@@ -244,7 +246,7 @@ def test_no_password_is_shown(place, shown):
     assert _shown(place) == (shown, f"flowserver migrate --database-url {shlex.quote(shown)}")
 
 
-def test_an_older_database_is_not_migrated_unless_told_so(run, database_url):
+def test_an_older_database_is_not_migrated_if_disabled(run, database_url):
     """Going back one revision and forth again changes nothing but the number."""
     before, newest = REVISIONS[-2:]
     database = Database(database_url)
@@ -260,7 +262,7 @@ def test_an_older_database_is_not_migrated_unless_told_so(run, database_url):
 
 
 @pytest.mark.parametrize("given", ["flag", "variable", "file"])
-def test_a_start_that_migrates_says_so(postgres_url, tmp_path, given):
+def test_a_start_that_migrates_reports_it(postgres_url, tmp_path, given):
     (tmp_path / "settings.yaml").write_text("migrate: true\n")
     arguments = {"flag": ["--migrate"], "file": ["--settings", str(tmp_path / "settings.yaml")]}.get(given, [])
     environment = {"FLOWSERVER_MIGRATE": "true"} if given == "variable" else {}
@@ -270,7 +272,7 @@ def test_a_start_that_migrates_says_so(postgres_url, tmp_path, given):
         assert "to revision" not in server.log
 
 
-def test_postgresql_is_migrated_only_when_told_so(run, postgres_url):
+def test_postgresql_is_migrated_only_if_enabled(run, postgres_url):
     result = run("serve", "--database-url", postgres_url)
     assert result.exit_code == 5
     place, command = _shown(postgres_url)

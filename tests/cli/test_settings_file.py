@@ -1,4 +1,4 @@
-"""The settings file: the environment wins over it, and each mistake in it is named with its line."""
+"""The settings file: the environment overrides it, and each error in it is reported with its line."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def test_each_kind_of_value_can_come_from_the_file():
     assert settings.host == "127.0.0.1"
 
 
-def test_variables_win_over_the_file_and_flags_over_both(monkeypatch):
+def test_variables_override_the_file_and_flags_override_both(monkeypatch):
     monkeypatch.setenv("FLOWSERVER_SETTINGS", str(FILE))
     monkeypatch.setenv("FLOWSERVER_PORT", "9002")
     monkeypatch.setenv("FLOWSERVER_ALLOWED_HOSTS", "c")
@@ -46,7 +46,7 @@ def test_an_empty_variable_names_no_file(monkeypatch):
     assert read_settings({}).port == 8080
 
 
-def test_an_empty_file_says_nothing(written):
+def test_an_empty_file_sets_nothing(written):
     assert read_settings({"settings": written("# later\n")}).port == 8080
     assert read_settings({"settings": written("queues:\n")}).queues == {}
 
@@ -62,7 +62,7 @@ def test_an_empty_file_says_nothing(written):
         ("host: \xff", "is not valid YAML"),
     ],
 )
-def test_files_that_are_no_settings(tmp_path, monkeypatch, text, words):
+def test_files_without_settings(tmp_path, monkeypatch, text, words):
     file = tmp_path / "mine.yaml"
     file.write_bytes(text.encode("latin-1"))
     for given, origin in ((str(file), "--settings"), (None, "FLOWSERVER_SETTINGS")):
@@ -82,7 +82,7 @@ def test_files_that_are_no_settings(tmp_path, monkeypatch, text, words):
         ("allowed_hosts:\n- a\n- [b]\n", "allowed_hosts in {}, line 3", "valid string"),
     ],
 )
-def test_values_that_are_not_good_are_named_with_their_line(written, text, origin, words):
+def test_invalid_values_are_reported_with_their_line(written, text, origin, words):
     file = written(text)
     with pytest.raises(typer.BadParameter) as raised:
         read_settings({"settings": file})
@@ -90,14 +90,14 @@ def test_values_that_are_not_good_are_named_with_their_line(written, text, origi
     assert words in raised.value.message
 
 
-def test_a_wrong_variable_is_named_also_where_there_is_a_file(monkeypatch):
+def test_an_invalid_variable_is_reported_also_if_there_is_a_file(monkeypatch):
     monkeypatch.setenv("FLOWSERVER_PORT", "http")
     with pytest.raises(typer.BadParameter) as raised:
         read_settings({"settings": FILE})
     assert raised.value.param_hint == "FLOWSERVER_PORT"
 
 
-def test_queues_whose_url_is_none_keep_the_server_from_starting(run, written, new_url):
+def test_queues_with_an_invalid_url_keep_the_server_from_starting(run, written, new_url):
     file = written("queues:\n  orders: amqp://user:secret@broker\n")
     result = run("serve", "--settings", file, "--database-url", new_url)
     assert result.exit_code == 2
@@ -105,13 +105,13 @@ def test_queues_whose_url_is_none_keep_the_server_from_starting(run, written, ne
     assert "secret" not in result.stderr
 
 
-def test_a_file_that_is_not_there(run, tmp_path):
+def test_a_file_that_does_not_exist(run, tmp_path):
     result = run("serve", "--settings", tmp_path / "none.yaml")
     assert result.exit_code == 3
     assert one_line(result) == f"flowserver: {tmp_path / 'none.yaml'}: No such file or directory"
 
 
-def test_commands_follow_the_file_that_the_environment_names(run, monkeypatch, written, sqlite_url):
+def test_commands_use_the_file_that_the_environment_names(run, monkeypatch, written, sqlite_url):
     monkeypatch.setenv("FLOWSERVER_SETTINGS", written(f"database_url: {sqlite_url}\n"))
     assert run("keys", "list").exit_code == 0
 

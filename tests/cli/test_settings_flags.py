@@ -1,4 +1,4 @@
-"""Every setting is a flag of `serve` and an environment variable; the flag wins, mistakes are named."""
+"""Every setting is a flag of `serve` and an environment variable; the flag wins, and errors are named."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def test_every_setting_can_come_from_the_environment(monkeypatch, name):
 
 
 @pytest.mark.parametrize("name", Settings.model_fields)
-def test_flags_win_over_the_environment(monkeypatch, name):
+def test_flags_override_the_environment(monkeypatch, name):
     monkeypatch.setenv(variable_of(name), EXAMPLES[name][0])
     flag, value = OTHERS.get(name, [Settings.model_fields[name].default] * 2)
     assert getattr(read_settings({name: flag}), name) == value
@@ -74,7 +74,7 @@ def test_flags_win_over_the_environment(monkeypatch, name):
         ("FLOWSERVER_QUEUES", "a=nats://x a=nats://y", "each queue must be written NAME=URL, once"),
     ],
 )
-def test_mistakes_in_the_environment_name_the_variable(run, monkeypatch, variable, value, words):
+def test_errors_in_the_environment_name_the_variable(run, monkeypatch, variable, value, words):
     monkeypatch.setenv(variable, value)
     result = run("serve")
     assert result.exit_code == 2
@@ -85,20 +85,20 @@ def test_mistakes_in_the_environment_name_the_variable(run, monkeypatch, variabl
 @pytest.mark.parametrize(
     "arguments", [["--port", "65536"], ["--port", "http"], ["--limits", "none"], ["--drain-seconds", "-1"]]
 )
-def test_mistakes_in_flags_name_the_flag(run, arguments):
+def test_errors_in_flags_name_the_flag(run, arguments):
     result = run("serve", *arguments)
     assert result.exit_code == 2
     assert arguments[0] in result.stderr.partition("Invalid value for ")[2]
 
 
-def test_a_flag_beside_a_wrong_variable(monkeypatch):
+def test_a_flag_beside_an_invalid_variable(monkeypatch):
     monkeypatch.setenv("FLOWSERVER_LOG_LEVEL", "loud")
     with pytest.raises(typer.BadParameter) as raised:
         read_settings({"port": 1})
     assert raised.value.param_hint == "FLOWSERVER_LOG_LEVEL"
 
 
-def test_all_mistakes_are_named_at_once(run, monkeypatch, tmp_path):
+def test_all_errors_are_named_at_once(run, monkeypatch, tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("drain_secnds: 3\nretention_days: -1\nsettings: x\nprocesses: many\n")
     monkeypatch.setenv("FLOWSERVER_SETTINGS", str(file))
@@ -128,7 +128,7 @@ def test_all_mistakes_are_named_at_once(run, monkeypatch, tmp_path):
     ]
 
 
-def test_a_file_that_is_no_yaml_hides_no_mistakes_of_the_environment(run, monkeypatch, tmp_path):
+def test_a_file_that_is_not_yaml_hides_no_errors_of_the_environment(run, monkeypatch, tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("port: [\n")
     monkeypatch.setenv("FLOWSERVER_PROCESSES", "3")
@@ -154,7 +154,7 @@ def test_a_misspelt_variable_is_refused_by_every_command(run, monkeypatch, comma
     assert one_line(result) == f"flowserver: {variable} is no setting of flowserver; unset it{hint}"
 
 
-def test_variables_of_commands_and_of_others_are_known(run, monkeypatch):
+def test_variables_of_commands_and_of_other_programs_are_known(run, monkeypatch):
     for name in ("FLOWSERVER_URL", "FLOWSERVER_TOKEN", "_FLOWSERVER_COMPLETE_ARGS", "MY_FLOWSERVER_X"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     assert run("validate", "-", stdin="version: v1\ntype: flow\nsteps: [{type: pass, name: p}]").exit_code == 0

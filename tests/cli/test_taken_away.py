@@ -1,4 +1,4 @@
-"""A SQLite database that is deleted or replaced under a running server, which says so and ends."""
+"""A SQLite database that is deleted or replaced under a running server, which reports it and ends."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""`flowserver tasks` answers a task that waits, `flowserver status` says what needs a look."""
+"""`flowserver tasks` answers a waiting task; `flowserver status` shows executions that need attention."""
 
 import json
 

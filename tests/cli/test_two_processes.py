@@ -1,4 +1,4 @@
-"""A server of two processes: they share their fate, and between them nothing is lost, cut or forgotten."""
+"""A server of two processes: they end together, and between them nothing is lost, cut or forgotten."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ def front_of(server: ServerProcess) -> int:
 
 
 class Slow:
-    """A function whose first call is answered when the test says so, if at all."""
+    """A function whose first call is answered when the test decides, if at all."""
 
     def __init__(self) -> None:
         self.called, self.answered = Event(), Event()
@@ -57,7 +57,7 @@ class Slow:
         return {"attempt": attempt}
 
 
-def test_when_the_front_dies_so_does_the_server_and_its_calls_are_made_again(sqlite_url: str) -> None:
+def test_when_the_front_dies_the_server_ends_and_its_calls_are_repeated(sqlite_url: str) -> None:
     slow = Slow()
     with FunctionServer(slow.answer) as functions:
         with ServerProcess(sqlite_url, *TWO) as server:
@@ -81,7 +81,7 @@ def test_when_the_server_is_killed_its_port_is_free(server: ServerProcess, sqlit
         assert client.get("/readyz").status_code == 200
 
 
-def test_calls_under_way_come_to_their_end_when_the_server_stops(sqlite_url: str) -> None:
+def test_calls_under_way_end_when_the_server_stops(sqlite_url: str) -> None:
     slow = Slow()
     with FunctionServer(slow.answer) as functions:
         with ServerProcess(sqlite_url, *TWO, "--drain-seconds", "60") as server:
@@ -100,7 +100,7 @@ def test_calls_under_way_come_to_their_end_when_the_server_stops(sqlite_url: str
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_that_both_get_end_it_in_order(server: ServerProcess, number: signal.Signals) -> None:
+def test_a_signal_to_both_processes_shuts_it_down(server: ServerProcess, number: signal.Signals) -> None:
     os.kill(front_of(server), number)
     with client_of(server) as client:
         assert client.get("/healthz").status_code == 200
@@ -170,14 +170,14 @@ main.app()
 
 
 def run_program(program: str, url: str) -> subprocess.CompletedProcess[str]:
-    """To its end, which must be a failure."""
+    """Until its end, which must be a failure."""
     command = [sys.executable, "-c", program, url]
     ended = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert ended.returncode == 1
     return ended
 
 
-def test_a_front_that_cannot_start_says_why(sqlite_url: str) -> None:
+def test_a_front_that_cannot_start_reports_the_reason(sqlite_url: str) -> None:
     told = run_program(BROKEN, sqlite_url).stderr
     assert "no such library" in told
     assert "the process that speaks HTTP has ended" in told
@@ -196,7 +196,7 @@ os.execv(sys.executable, [sys.executable, "-m", "flowserver", *sys.argv[1:]])
 """
 
 
-def test_whoever_starts_it_may_ignore_its_children(sqlite_url: str) -> None:
+def test_the_parent_process_may_ignore_its_children(sqlite_url: str) -> None:
     command = [sys.executable, "-c", WITHOUT_SIGCHLD, "serve", *TWO, "--port", "0", "--database-url", sqlite_url]
     output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with subprocess.Popen(command, env=clean_environment(), text=True, **output) as server:

@@ -1,4 +1,4 @@
-"""`flowserver validate`: what is shown of a definition, and the exit code."""
+"""`flowserver validate`: its output for a definition, and the exit code."""
 
 import json
 
@@ -28,7 +28,7 @@ def test_valid_definition(run, definition):
     assert (result.exit_code, result.stdout, result.stderr) == (0, f"{file}: valid\n", "")
 
 
-def test_every_mistake_has_place_line_caret_and_hint(run, definition):
+def test_every_error_has_place_line_caret_and_hint(run, definition):
     file = definition(WRONG)
     result = run("validate", file)
     assert result.exit_code == 1
@@ -54,7 +54,7 @@ def test_colours_in_a_terminal(run, definition, monkeypatch):
     assert "\x1b[31merror[unknown-attribute]" in coloured.replace("1;31", "31")
 
 
-def test_warnings_count_when_asked(run, definition):
+def test_warnings_count_on_request(run, definition):
     file = definition(WARNED)
     assert run("validate", file).exit_code == 0
     strict = run("validate", "--strict", file)
@@ -139,7 +139,7 @@ def test_strictness(run, definition, monkeypatch):
     assert run("validate", "--no-lenient", file).exit_code == 1
 
 
-def test_a_folder_is_checked_without_what_describes_no_flow(run, tmp_path):
+def test_a_folder_is_checked_without_files_that_describe_no_flow(run, tmp_path):
     folder = tmp_path / "flows"
     (folder / "inner").mkdir(parents=True)
     (folder / "a.yaml").write_text(VALID)

@@ -57,7 +57,7 @@ def test_ten_percent_of_the_starts_then_all(flowserver, tmp_path):
         (["versions", "get", "none", "1"], 3, "does not exist"),
     ],
 )
-def test_mistakes(flowserver, arguments, exit_code, words):
+def test_errors(flowserver, arguments, exit_code, words):
     result = flowserver(*arguments)
     assert result.exit_code == exit_code
     assert words in one_line(result)

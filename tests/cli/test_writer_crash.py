@@ -1,4 +1,4 @@
-"""A writer that crashes in a real server: callers get errors, the process ends, and a supervisor starts it again."""
+"""A crash of the writer in a real server: callers get errors, the process ends, and a supervisor starts it again."""
 
 import socket
 import sys
@@ -25,7 +25,7 @@ def take(queue, take=FairQueue.take):
 
 FairQueue.take = take
 """
-"""What Python imports before it runs the server."""
+"""Code that Python runs before the server."""
 
 CALL = "{type: task, name: t, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
 
@@ -54,7 +54,7 @@ def test_the_server_ends_and_can_be_started_again(sqlite_url: str, tmp_path: Pat
 
 
 def test_a_crash_while_calls_are_drained_ends_the_server_as_well(sqlite_url: str, tmp_path: Path) -> None:
-    """No request is under way any more; the result of a call is what the writer crashes by."""
+    """No request is under way any more; the writer crashes on the result of a call."""
     (tmp_path / "sitecustomize.py").write_text(BUG)
     switch = tmp_path / "switch"
     environment = {"PYTHONPATH": str(tmp_path), "BUG_IF_THERE": str(switch)}

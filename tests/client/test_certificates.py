@@ -60,7 +60,7 @@ def url(certificate):
 
     class Server(HTTPServer):
         def handle_error(self, *_):
-            """A client that does not trust the certificate hangs up."""
+            """A client that does not trust the certificate disconnects."""
 
     server = Server(("127.0.0.1", 0), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

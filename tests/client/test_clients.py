@@ -1,4 +1,6 @@
-"""`flowserver.client` against a real server: both clients do the same, and repeat only what may be repeated."""
+"""`flowserver.client` against a real server: both clients do the same, and repeat only requests that are safe to
+repeat.
+"""
 
 import inspect
 import threading
@@ -44,7 +46,7 @@ def client(server):
 
 @pytest.fixture
 def answering():
-    """A server that gives these answers, one after the other, and keeps what it was asked."""
+    """A server that gives these answers, one after the other, and records its requests."""
     servers = []
 
     def start(*answers):
@@ -82,7 +84,7 @@ def answering():
 
 @pytest.fixture
 def no_pauses(monkeypatch):
-    """The pauses that are made, instead of making them."""
+    """Records the pauses instead of making them."""
     pauses = []
     monkeypatch.setattr("time.sleep", pauses.append)
     return pauses
@@ -91,7 +93,7 @@ def no_pauses(monkeypatch):
 RUNNING = b'{"flowName": "f", "name": "e", "status": "Running", "startedTime": "2026-01-02T03:04:05Z"}'
 
 
-def test_started_waited_for_and_listed(client):
+def test_started_awaited_and_listed(client):
     assert client.put_flow("greet", GREET).is_new
     assert not client.put_flow("greet", GREET).is_new
     assert client.get_flow("greet").definition == GREET
@@ -128,7 +130,7 @@ def test_both_clients_have_the_same_methods():
     assert methods(Client) == methods(AsyncClient)
 
 
-def test_waiting_no_longer_than_wanted(client):
+def test_waiting_within_a_time_limit(client):
     client.put_flow("waits", WAIT)
     started = client.start("waits")
     with pytest.raises(WaitedTooLong):
@@ -139,7 +141,7 @@ def test_waiting_no_longer_than_wanted(client):
     assert refused.value.code == "ExecutionAlreadyCompleted"
 
 
-def test_errors_say_what_is_wrong(client):
+def test_errors_name_the_cause(client):
     with pytest.raises(Invalid) as refused:
         client.put_flow("wrong", "version: v1\ntype: flow\nsteps: []\n")
     assert refused.value.diagnostics[0]["line"] == 3
@@ -155,14 +157,14 @@ def test_errors_say_what_is_wrong(client):
 @pytest.mark.parametrize(
     ("status", "kind"), [(401, NotPermitted), (403, NotPermitted), (412, Conflict), (500, ServerFault)]
 )
-def test_what_is_refused_is_not_repeated(answering, status, kind):
+def test_a_refused_request_is_not_repeated(answering, status, kind):
     url, asked = answering((status, {}, b""))
     with Client(url) as client, pytest.raises(kind):
         client.get_flow("f")
     assert len(asked) == 1
 
 
-def test_a_busy_server_is_asked_again_when_it_says(answering, no_pauses):
+def test_a_busy_server_is_asked_again_at_its_time(answering, no_pauses):
     url, asked = answering((429, {"Retry-After": "7"}, b"{}"), (503, {}, b"{}"), (200, {}, RUNNING))
     with Client(url) as client:
         assert client.get_execution("f", "e").name == "e"
@@ -178,7 +180,7 @@ def test_it_gives_up(answering, no_pauses):
     assert len(asked) == 3
 
 
-def test_what_may_have_happened_is_not_repeated(answering, no_pauses):
+def test_a_request_that_may_have_succeeded_is_not_repeated(answering, no_pauses):
     url, asked = answering(None)
     with Client(url) as client, pytest.raises(Unreachable):
         client.stop("f", "e")
@@ -198,10 +200,10 @@ def test_a_start_whose_answer_is_lost_is_repeated_under_the_same_name(answering,
     assert [each[0] for each in asked] == ["POST", "POST", "GET"]
     url, asked = answering(None, taken)
     with Client(url) as client, pytest.raises(Conflict):
-        client.start("f", name="mine")  # whether the first try started it cannot be known
+        client.start("f", name="mine")  # whether the first try started it is unknown
 
 
-def test_events_go_on_where_the_connection_broke(answering, no_pauses):
+def test_events_continue_where_the_connection_broke(answering, no_pauses):
     def event(number, type="StepEntered"):
         return b'id: %d\ndata: {"eventId": %d, "type": "%s", "time": "t"}\n\n' % (number, number, type.encode())
 

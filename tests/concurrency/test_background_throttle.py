@@ -1,4 +1,4 @@
-"""Work in the background takes at most a third of the time for any number of threads, and less beside urgent work."""
+"""Background work takes at most a third of the time for any number of threads, and less beside urgent work."""
 
 import threading
 
@@ -8,7 +8,7 @@ from flowserver.concurrency.background_throttle import PAUSE_SECONDS_MAX, REST, 
 
 
 class Thread:
-    """What a thread sees of time: a second that it works passes for all."""
+    """The time as one thread sees it: a second of its work passes for all."""
 
     def __init__(self) -> None:
         self.now = self.used = 0.0
@@ -35,14 +35,14 @@ def test_little_work_is_not_interrupted(thread: Thread) -> None:
     assert thread.slept == []
 
 
-def test_others_have_the_rest_of_the_time(thread: Thread) -> None:
+def test_other_work_has_the_rest_of_the_time(thread: Thread) -> None:
     for _ in range(50):
         thread.work(2 * SLICE_SECONDS)
     assert sum(thread.slept) == pytest.approx(REST * thread.used)
 
 
-def test_threads_share_what_is_for_the_background(thread: Thread) -> None:
-    """The pause of the second one begins after the time that the first one was given to go on."""
+def test_threads_share_the_time_for_background_work(thread: Thread) -> None:
+    """The pause of the second thread begins after the time at which the first may continue."""
     thread.work(0.002)
     thread.now -= 0.002 + REST * 0.002
     thread.used = 0.0
@@ -51,13 +51,13 @@ def test_threads_share_what_is_for_the_background(thread: Thread) -> None:
     assert thread.slept == [pytest.approx(REST * 0.002), pytest.approx(REST * 0.002 + 0.002 + REST * 0.002)]
 
 
-def test_a_pause_has_an_end_whatever_the_work_was(thread: Thread) -> None:
+def test_a_pause_is_bounded_for_all_work(thread: Thread) -> None:
     for _ in range(5):
         thread.work(3.0)
     assert max(thread.slept) <= 2 * REST * PAUSE_SECONDS_MAX
 
 
-def test_it_waits_for_what_is_urgent_but_not_for_ever(thread: Thread, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_waits_for_urgent_work_but_not_forever(thread: Thread, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     is_quiet = thread.background._is_quiet
     monkeypatch.setattr(is_quiet, "wait", lambda seconds: waits.append(0 if is_quiet.is_set() else seconds))

@@ -1,4 +1,4 @@
-"""Slots under keys: bounded, given out in order; callees and flows take turns, and none ever has all."""
+"""Slots under keys: bounded, granted in order; callees and flows take turns, and none ever has all."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_there_are_only_so_many() -> None:
+async def test_the_number_of_slots_is_limited() -> None:
     slots, got = KeyedSemaphore(2), list[str]()
     tasks = [asyncio.create_task(want(slots, "f", got)) for _ in range(3)]
     await settle()
@@ -61,8 +61,8 @@ async def test_a_cancelled_waiter_costs_no_slot(granted: bool) -> None:
     assert (got, slots.taken, slots.waiting) == (["f"], 1, 0)
 
 
-async def test_nothing_is_kept_of_cancelled_waiters() -> None:
-    """Of the last of a flow not even the flow; those who are left get their turn."""
+async def test_cancelled_waiters_leave_no_state() -> None:
+    """After the last waiter of a flow, not even the flow. The remaining waiters get their turn."""
     slots, got = KeyedSemaphore(1, 75), list[str]()
     await slots.acquire("f", PAY)
     tasks = [asyncio.create_task(want(slots, flow, got)) for flow in ("f", "f", "g", "h")]
@@ -73,7 +73,7 @@ async def test_nothing_is_kept_of_cancelled_waiters() -> None:
     waiting = {flow: len(turns) for flows in slots._waiters.values() for flow, turns in flows.items()}
     assert waiting == {"f": 1, "h": 1}
     tasks[1].cancel()
-    slots.release("f", PAY)  # before the task that was cancelled has run
+    slots.release("f", PAY)  # before the cancelled task has run
     await settle()
     assert (got, slots.taken, slots.waiting, len(slots._waiters)) == (["h"], 1, 0, 0)
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -87,7 +87,7 @@ async def test_nothing_is_kept_of_cancelled_waiters() -> None:
 async def hang(
     slots: KeyedSemaphore, count: int, *, flow: str = "f", callee: tuple[str, ...] = PAY
 ) -> list[asyncio.Task[None]]:
-    """So many calls begin, as far as they may, and do not end."""
+    """Begin this many calls, as far as slots allow, and end none."""
     tasks = [asyncio.create_task(want(slots, flow, [], callee)) for _ in range(count)]
     await settle()
     return tasks
@@ -103,7 +103,7 @@ async def end(*hanging: list[asyncio.Task[None]]) -> None:
     await settle()
 
 
-async def test_one_function_never_has_all_whoever_calls_it() -> None:
+async def test_one_function_never_has_all_slots_for_any_callers() -> None:
     slots = KeyedSemaphore(256, 75)
     tasks = [task for number in range(300) for task in await hang(slots, 1, flow=f"f{number}")]
     assert held(tasks) == 180
@@ -111,7 +111,7 @@ async def test_one_function_never_has_all_whoever_calls_it() -> None:
     await end(tasks)
 
 
-async def test_one_flow_never_has_all_whatever_it_calls() -> None:
+async def test_one_flow_never_has_all_slots_for_any_callees() -> None:
     slots = KeyedSemaphore(256, 75)
     tasks = [task for number in range(300) for task in await hang(slots, 1, callee=(f"{number}",))]
     assert held(tasks) == 180
@@ -119,8 +119,8 @@ async def test_one_flow_never_has_all_whatever_it_calls() -> None:
     await end(tasks)
 
 
-async def test_several_that_hang_leave_slots_too() -> None:
-    """Each takes three times as many as it leaves, but for the reserve, of which each gets one."""
+async def test_several_hanging_functions_leave_slots_too() -> None:
+    """Each takes three times as many as it leaves, except for the reserve, of which each gets one."""
     slots = KeyedSemaphore(256, 75)
     hanging = [await hang(slots, 300, flow=f"f{number}", callee=(f"{number}",)) for number in range(19)]
     assert [held(tasks) for tasks in hanging] == [180, 45, 11, 3, *[1] * 15]
@@ -128,8 +128,8 @@ async def test_several_that_hang_leave_slots_too() -> None:
     await end(*hanging)
 
 
-async def test_what_was_held_back_goes_on_when_there_is_room_again() -> None:
-    """And no more slots lie idle than its share leaves."""
+async def test_a_held_back_call_continues_when_slots_are_free_again() -> None:
+    """No more slots stay idle than its share leaves."""
     slots = KeyedSemaphore(8, 75)
     mine, others = await hang(slots, 6), await hang(slots, 10, flow="g", callee=SHIP)
     assert (held(mine), held(others)) == (6, 1)
@@ -151,7 +151,7 @@ async def test_a_single_slot_is_for_every_key() -> None:
     assert slots.taken == 1
 
 
-async def test_slots_that_are_added_go_to_those_who_wait_longest() -> None:
+async def test_added_slots_go_to_the_longest_waiters() -> None:
     slots, got = KeyedSemaphore(1), list[str]()
 
     async def want_one(name: str) -> None:

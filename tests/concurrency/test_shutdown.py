@@ -1,4 +1,4 @@
-"""Work that is cut off: what it makes of that, and what its caller is told."""
+"""Work that is cancelled at shutdown: its end, and the error of its caller."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ async def work(begun: asyncio.Event, last_words: str | None = None) -> str:
     raise AssertionError
 
 
-async def test_work_comes_to_its_own_end() -> None:
+async def test_work_ends_by_itself() -> None:
     assert await InterruptibleWork().run(done()) == "done"
     with pytest.raises(ZeroDivisionError):
         await InterruptibleWork().run(fail())
@@ -34,7 +34,7 @@ async def fail() -> None:
 
 
 @pytest.mark.parametrize("last_words", ["it had begun", None])
-async def test_what_is_cut_off_may_say_something(last_words: str | None) -> None:
+async def test_cancelled_work_may_return_a_result(last_words: str | None) -> None:
     interruptible, begun = InterruptibleWork(), asyncio.Event()
     running = asyncio.create_task(interruptible.run(work(begun, last_words)))
     await begun.wait()
@@ -46,7 +46,7 @@ async def test_what_is_cut_off_may_say_something(last_words: str | None) -> None
         assert await running == last_words
 
 
-async def test_nothing_begins_after_that() -> None:
+async def test_no_work_begins_afterwards() -> None:
     interruptible = InterruptibleWork()
     interruptible.interrupt()
     with pytest.raises(ServiceUnavailable):
@@ -54,7 +54,7 @@ async def test_nothing_begins_after_that() -> None:
 
 
 @pytest.mark.parametrize("is_interrupted_too", [False, True])
-async def test_whoever_goes_away_is_told_nothing(is_interrupted_too: bool) -> None:
+async def test_a_cancelled_caller_gets_no_answer(is_interrupted_too: bool) -> None:
     interruptible, begun = InterruptibleWork(), asyncio.Event()
     running = asyncio.create_task(interruptible.run(work(begun)))
     await begun.wait()

@@ -1,4 +1,4 @@
-"""Callers of the same work share one run, also if one of them leaves."""
+"""Callers of the same work share one run, even if one of them is cancelled."""
 
 import asyncio
 
@@ -37,7 +37,7 @@ async def test_callers_share_a_run_and_the_next_caller_begins_another() -> None:
     assert await flight.run("a", work) == 3
 
 
-async def test_a_run_that_is_forgotten_is_shared_no_more() -> None:
+async def test_a_forgotten_run_is_no_longer_shared() -> None:
     work, flight = Work(), SingleFlight[str, int]()
     before = asyncio.create_task(flight.run("a", work))
     await asyncio.sleep(0)

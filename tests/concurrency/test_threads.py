@@ -1,4 +1,4 @@
-"""Threads for blocking work: bounded, also when callers leave."""
+"""Threads for blocking work: bounded, even when callers are cancelled."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from flowserver.concurrency.threads import Threads
 from tests.engine.held_threads import Gate
 
 
-async def test_work_whose_caller_has_gone_still_counts_until_it_ends() -> None:
+async def test_work_of_a_cancelled_caller_counts_until_it_ends() -> None:
     gate, threads = Gate(), Threads("test", waiting_max=0)
     work = asyncio.create_task(threads.run(gate.block))
     await gate.reached.wait()

@@ -1,4 +1,4 @@
-"""Loads the conformance cases; README.md says what they mean."""
+"""Loads the conformance cases; README.md describes them."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,7 +23,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class FlowCase:
-    """A flow and what must come of it: `refused` names a diagnostic, else `expect` says how the execution goes."""
+    """A flow and its expected outcome: `refused` names a diagnostic, else `expect` describes the execution."""
 
     name: str
     about: str

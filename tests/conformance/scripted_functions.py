@@ -11,7 +11,7 @@ from tests.conformance.cases import FlowCase, Reply
 from tests.support.function_server import Call, FunctionError
 
 SECONDS_PER_SECOND = 0.05
-"""How much time stands for a second of a function's work; only the order of ends matters."""
+"""The real time of one second of a function's work; only the order of ends matters."""
 
 PATIENCE_SECONDS = 30
 
@@ -26,13 +26,15 @@ steps:
       - {{target: Input, source: $input}}
       - {{target: ExecutionName, source: $context.execution.name}}
 """
-"""A child flow: a function answers for it and sees how it was started."""
+"""A child flow: a function answers for it and records its starts."""
 
 Report = Callable[[str, Reply], None]
 
 
 class ScriptedFunctions:
-    """What one case's world answers, and what it received. `report` is told the results of tasks that wait for them."""
+    """The scripted answers of one case, and the received calls. `report` gets the results of tasks
+    that wait for them.
+    """
 
     def __init__(self, case: FlowCase, report: Report) -> None:
         self.received: dict[str, list[Any]] = defaultdict(list)
@@ -54,11 +56,11 @@ class ScriptedFunctions:
         return {name: CHILD.format(name=name) for name in self._case.replies if f":flow/{name}" in self._case.flow}
 
     def answer(self, call: Call) -> Any:
-        """What the function answers."""
+        """The answer of the function."""
         name = call.function.removeprefix("t/").replace("/", ":")
         reply = self._next_reply(name, call.event)
         time.sleep(reply.after_seconds * SECONDS_PER_SECOND)
-        if "waitForCallback" in self._case.flow:  # a report may come before the call that submits the task is over
+        if "waitForCallback" in self._case.flow:  # a report may arrive before the call that submits the task is over
             self._report(call.event["token"], reply)
             return {}
         return reply.returns if reply.raises is None else FunctionError(reply.raises, reply.cause)
@@ -67,7 +69,7 @@ class ScriptedFunctions:
         with self._lock:
             self.received[name].append(event)
         if self._all_called.parties > 1:
-            # Calls of several iterations come in any order; the script is in the order of the collection.
+            # Calls of several iterations arrive in any order; the script is in the order of the collection.
             self._all_called.wait(PATIENCE_SECONDS)
             return self._left[name][sorted(self.received[name], key=json.dumps).index(event)]
         with self._lock:
@@ -76,7 +78,7 @@ class ScriptedFunctions:
 
 
 def title_of(name: str) -> str:
-    """`service/function` of what a case calls `name`: a function of the service t, or an action."""
+    """The `service/function` of a case's `name`: a function of the service t, or an action."""
     return name.replace(":", "/") if ":" in name else f"t/{name}"
 
 

@@ -1,4 +1,4 @@
-"""The conformance cases through the HTTP API of a real server, of two processes, but those that would wait for long."""
+"""The conformance cases through the HTTP API of a real server of two processes, without those that wait for long."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ def client_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 
 
 def report(client: Client, token: str, reply: Reply) -> None:
-    """Report a task's result as the service's API has it."""
+    """Report a task's result through the service's API."""
     form = {"Action": "ReportTaskSucceeded", "TaskToken": token, "Output": json.dumps(reply.returns)}
     if reply.raises is not None:
         form = {"Action": "ReportTaskFailed", "TaskToken": token, "Error": reply.raises, "Cause": reply.cause}
@@ -52,13 +52,13 @@ def report(client: Client, token: str, reply: Reply) -> None:
 
 
 def keep_flow(client: Client, name: str, definition: str) -> httpx.Response:
-    """Create a flow; none of that name, nor an execution of it, is left."""
+    """Create a flow; no flow of that name, nor an execution of it, is left."""
     client.delete(f"/v1/flows/{name}")
     return client.post("/v1/flows", json={"name": name, "definition": definition})
 
 
 def run(client: Client, flow_input: dict[str, Any]) -> dict[str, Any]:
-    """Run the execution `exec1` of the flow `conf` to its end; adds the steps entered, in order."""
+    """Run the execution `exec1` of the flow `conf` to its end; adds the entered steps, in order."""
     start = {"name": "exec1", "input": flow_input}
     execution = client.post("/v1/flows/conf/executions", params={"wait": PATIENCE_SECONDS}, json=start).json()
     events = client.get("/v1/flows/conf/executions/exec1/events", params={"limit": 1000}).json()["events"]
@@ -75,7 +75,7 @@ def test_flow(client_of: Callable[[str], Client], case: FlowCase) -> None:
             keep_flow(client, name, definition).raise_for_status()
         came_of_it = run(client, case.input)
     expected = dict(case.expect)
-    expected.pop("pauses_seconds", None)  # seen in virtual time; here only that they are short
+    expected.pop("pauses_seconds", None)  # checked in virtual time; here they are only short
     for name, events in expected.pop("received", {}).items():
         assert sorted(map(json.dumps, script.received[name])) == sorted(map(json.dumps, events))
     assert {key: came_of_it[key] for key in expected} == over_http(case, expected)

@@ -15,12 +15,12 @@ COMMON = {each.name for each in choices._OPTIONS}
 
 
 def commands() -> str:
-    """Every command: its usage, what it does, examples, and the options that not all commands have."""
+    """Every command: its usage, its effect, examples, and the options that not all commands have."""
     return "\n\n".join(_section(names, command) for names, command in _all(get_command(app), ()))
 
 
 def common_options() -> str:
-    """The options of every command that talks to a server."""
+    """The options of every command that calls a server."""
     root = get_command(app)
     return _options([each for each in root.params if each.name in COMMON])
 
@@ -39,7 +39,7 @@ def _section(names: tuple[str, ...], command: Any) -> str:
     own = [each for each in command.params if each.param_type_name == "option" and each.name not in COMMON]
     own = [each for each in own if not each.is_eager and not each.hidden]
     parts = [f"### flowserver {' '.join(names)}", f"```text\n{usage}\n```", _text(command.help or "")]
-    if names != ("serve",):  # its options are the settings, which have a table of their own
+    if names != ("serve",):  # its options are the settings, which have their own table
         parts.append(_options([*arguments, *own]))
     return "\n\n".join(part for part in parts if part)
 
@@ -50,7 +50,7 @@ def _usage(argument: Any) -> str:
 
 
 def _text(help: str) -> str:
-    """The help as Markdown: what is laid out by hand becomes a block of code."""
+    """The help as Markdown: text with a fixed layout becomes a block of code."""
     blocks = re.split(r"\n\n", inspect.cleandoc(help))
     return "\n\n".join(_block(block) for block in blocks)
 

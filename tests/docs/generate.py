@@ -1,6 +1,6 @@
-"""Brings the generated parts of docs/ up to date: `python -m tests.docs.generate`.
+"""Updates the generated parts of docs/: `python -m tests.docs.generate`.
 
-A part stands between `<!-- generated: NAME -->` and `<!-- end -->`; everything else on a page is written by hand.
+A generated part is between `<!-- generated: NAME -->` and `<!-- end -->`; the rest of a page is written by hand.
 """
 
 import re
@@ -12,7 +12,7 @@ PART = re.compile(r"^(<!-- generated: (.+?) -->)$.*?^(<!-- end -->)$", re.M | re
 
 
 def with_generated_parts(text: str) -> str:
-    """The page with every generated part as it must be; raises KeyError for a part that nothing makes."""
+    """The page with every generated part up to date; raises KeyError for an unknown part."""
     return PART.sub(lambda part: f"{part[1]}\n\n{TABLES[part[2]]()}\n\n{part[3]}", text)
 
 

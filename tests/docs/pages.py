@@ -1,4 +1,4 @@
-"""The pages of the documentation, taken apart: fenced blocks, headings, links."""
+"""The parts of the documentation's pages: fenced blocks, headings, links."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, the words after that (which readers do not see), its text, and where it stands."""
+    """A fenced block: its language, the words after that (which readers do not see), its text, and its position."""
 
     page: Path
     line: int
@@ -53,12 +53,12 @@ def blocks(page: Path) -> tuple[Block, ...]:
 
 
 def links(page: Path) -> list[str]:
-    """The targets of a page's links, those in fenced blocks left out."""
+    """The targets of a page's links, without those in fenced blocks."""
     return LINK.findall(_prose(page))
 
 
 def anchors(page: Path) -> set[str]:
-    """What `#…` may name on a page, as GitHub makes it from the headings."""
+    """The anchors of a page, as GitHub makes them from the headings."""
     titles = (re.sub(r"[^\w\- ]", "", title.lower()) for title in HEADING.findall(_prose(page)))
     return {title.strip().replace(" ", "-") for title in titles}
 

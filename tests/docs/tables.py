@@ -41,10 +41,10 @@ from flowserver.settings import Settings
 from tests.docs.commands import commands, common_options
 
 WARNING: Final = "Warning: "
-"""How the meaning of a finding begins that does not refuse the definition."""
+"""The first words of a finding's meaning if the finding does not refuse the definition."""
 
 SHARED_BY_MIN: Final = 6
-"""An attribute that so many of the eight kinds of steps have stands in the table of shared ones."""
+"""An attribute that this many of the eight kinds of steps have is in the table of shared attributes."""
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -54,7 +54,7 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def exit_codes() -> str:
-    """How every command ends."""
+    """The exit codes of all commands."""
     rows = ((f"`{code:d}`", code.name.lower(), code.meaning) for code in ExitCode)
     return table(("exit code", "name", "meaning"), rows)
 
@@ -70,7 +70,7 @@ def limits() -> str:
 
 
 def fixed_limits() -> str:
-    """Bounds that no profile changes."""
+    """Limits that are the same in every profile."""
     rows = (
         ("nesting of JSON documents", f"{JSON_DEPTH_MAX:,} levels"),
         ("a number in a definition", f"{NUMBER_CHARACTERS_MAX:,} characters"),
@@ -140,12 +140,12 @@ def call_errors() -> str:
 
 
 def refused_addresses() -> str:
-    """Where no function can be."""
+    """Addresses at which no function may be."""
     return table(("network", "what it is"), ((f"`{network}`", reason) for network, reason in REFUSED_NETWORKS))
 
 
 def invocation_states() -> str:
-    """The ways of an asynchronous invocation, as a diagram; `[*]` is where they begin and end."""
+    """The transitions of an asynchronous invocation, as a diagram; `[*]` is where they begin and end."""
     return _status_diagram(INVOCATION_TRANSITIONS, [status for status in InvocationStatus if status in ENDED])
 
 
@@ -161,7 +161,7 @@ def _status_diagram(transitions: Iterable[tuple[str | None, str, str]], ends: It
 
 
 def waits() -> str:
-    """What a scope may wait for after what, as a diagram; an arrow without words is the turn's own."""
+    """The successive waits of a scope, as a diagram; an arrow without words is the turn's own."""
     messages: dict[tuple[str, str], list[str]] = {}
     for each in TRANSITIONS:
         for target in each.targets:
@@ -174,7 +174,7 @@ def waits() -> str:
 
 
 def messages_by_wait() -> str:
-    """What each message does to a scope, by what the scope waits for."""
+    """The effect of each message on a scope, by the scope's wait."""
     rows = (
         (f"`{each.source}`", f"`{each.message.__name__}`", each.when, ", ".join(f"`{each}`" for each in each.targets))
         for each in TRANSITIONS
@@ -188,7 +188,7 @@ def _state_diagram(lines: Iterable[str]) -> str:
 
 
 def metrics() -> str:
-    """What the server measures, by the names under which Prometheus keeps it."""
+    """The server's metrics, by their names in Prometheus."""
     known = Metrics()
     known.text(dict.fromkeys(GAUGES, 0))
     suffix = {"counter": "_total", "info": "_info"}
@@ -212,7 +212,7 @@ def routes() -> str:
 
 
 def shared_attributes() -> str:
-    """What steps of (nearly) all kinds have; a default that differs says for which."""
+    """Attributes of (nearly) all kinds of steps; a default that differs names its kind."""
     rows = []
     for name in _shared():
         kinds = {kind: one.fields[name] for kind, one in STEPS.items() if name in one.fields}
@@ -232,7 +232,7 @@ def _owners(name: str) -> int:
 
 
 def _defaults(kinds: dict[str, Field]) -> str:
-    """The default, or the usual one and then the others with their kinds."""
+    """The default, or the usual default and then the others with their kinds."""
     by_default: dict[str, list[str]] = {}
     for kind, field in kinds.items():
         by_default.setdefault(_default_of(field), []).append(f"`{kind}`")
@@ -249,7 +249,7 @@ def _values(field: Field) -> str:
 
 
 def attributes(kind: ObjectKind) -> str:
-    """What one kind of object has, without what all steps share."""
+    """The attributes of one kind of object, without those that all steps share."""
     shared = _shared() if kind in STEPS.values() else []
     own = [field for name, field in kind.fields.items() if name not in shared]
     rows = ((f"`{field.name}`", _values(field), _default_of(field), field.doc) for field in own)
@@ -279,7 +279,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     **{
         f"attributes of {kind.title}": partial(attributes, kind)
         for kind in KINDS
-        if kind.title not in ("a pass step", "a succeed step")  # which have none of their own
+        if kind.title not in ("a pass step", "a succeed step")  # which have no table of their own
     },
 }
 """Each generated part by the name that its marker gives."""

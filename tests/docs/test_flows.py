@@ -1,8 +1,8 @@
-"""Definitions on the pages are valid, and come to what stands below them.
+"""Definitions on the pages are valid, and have the results printed below them.
 
-A block `yaml flow` is a definition. A block `yaml run` right after it says how an execution of it goes:
-`input`, `answers` (by service/function, flow or action, as in the conformance cases), then what must come of it:
-`output` or `error`, and perhaps `entered` (steps), `received` (inputs of calls) and `waits` (seconds).
+A block `yaml flow` is a definition. A block `yaml run` right after it describes an execution of it: `input`, `answers`
+(by service/function, flow or action, as in the conformance cases), then the expected `output` or `error`, and
+optionally `entered` (steps), `received` (inputs of calls) and `waits` (seconds).
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def test_there_are_flows_that_run() -> None:
 
 
 @pytest.mark.parametrize(("flow", "run"), RUNS, ids=str)
-def test_flows_come_to_what_the_page_says(flow: Block, run: Block) -> None:
+def test_flows_have_the_results_on_the_page(flow: Block, run: Block) -> None:
     expected: dict[str, Any] = yaml.safe_load(run.text)
     scripts = by_name(expected.pop("answers", {}))
     replies = {callee: [Reply(**answer) for answer in script] for callee, script in scripts.items()}
@@ -63,5 +63,5 @@ def test_flows_come_to_what_the_page_says(flow: Block, run: Block) -> None:
 
 
 def by_name(by_title: dict[str, Any]) -> dict[str, Any]:
-    """What stands under `service/function` under the function's name, as the world knows it."""
+    """The answers for `service/function`, under the function's name that the world uses."""
     return {title.rpartition("/")[2]: value for title, value in by_title.items()}

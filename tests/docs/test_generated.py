@@ -1,4 +1,4 @@
-"""The generated parts are up to date, and nothing that users may meet goes unmentioned."""
+"""The generated parts are up to date, and all error names, headers and events are explained."""
 
 import re
 
@@ -23,7 +23,7 @@ def test_the_generated_parts_are_up_to_date(page) -> None:
     assert text == with_generated_parts(text), "run `make docs`"
 
 
-def test_every_table_stands_on_one_page() -> None:
+def test_every_table_is_on_one_page() -> None:
     used = [name for page in pages() for _, name, _ in PART.findall(page.read_text("utf-8"))]
     assert sorted(used) == sorted(TABLES)
 

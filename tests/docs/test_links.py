@@ -1,4 +1,4 @@
-"""Links within the project lead somewhere."""
+"""Links within the project resolve."""
 
 import re
 from pathlib import Path
@@ -9,13 +9,13 @@ from tests.docs.pages import DOCS, ROOT, anchors, links, pages, title_of
 
 ARCHITECTURE = ROOT / "flowserver" / "ARCHITECTURE.md"
 ARCHITECTURE_LINES_MAX = 90
-"""One page. What needs more belongs to the docstring of the file that depends on it."""
+"""One page. Further theory belongs in the docstring of the file that depends on it."""
 
 LINKING = (*pages(), ROOT / "README.md", ARCHITECTURE)
 
 
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     broken = [link for link in links(page) if "://" not in link and not _leads_somewhere(page, link)]
     assert broken == []
 
@@ -31,7 +31,7 @@ def test_the_index_names_every_page() -> None:
     assert {title_of(page) for page in pages()} - named == {"README.md"}
 
 
-def test_files_that_the_architecture_names_are_there() -> None:
+def test_files_that_the_architecture_names_exist() -> None:
     named = set(re.findall(r"[\w./]+\.py\b", ARCHITECTURE.read_text("utf-8")))
     assert "store/sql/prepared.py" in named
     assert {name for name in named if not (ARCHITECTURE.parent / name).is_file()} == set()

@@ -1,4 +1,4 @@
-"""The page about the language says how deep definitions nest: what the parser takes, and no more."""
+"""The language page states how deep definitions nest, which is exactly what the parser accepts."""
 
 import re
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def test_the_bound_is_that_of_the_limits() -> None:
 
 
 @pytest.mark.parametrize(("wrap", "number"), [(foreach, 2), (choice, 3), (parallel, 3)])
-def test_as_many_steps_nest_as_the_page_says(wrap: Wrap, number: int) -> None:
+def test_steps_nest_as_deep_as_the_page_says(wrap: Wrap, number: int) -> None:
     assert STATED is not None
     levels = int(STATED[number])
     assert parse(nested(wrap, levels), Limits()).flow.root.steps

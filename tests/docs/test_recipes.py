@@ -1,9 +1,9 @@
-"""What the pages tell their readers to type is typed, against a real server; only ports and places differ.
+"""The commands on the pages are run against a real server; only ports and paths differ.
 
-Blocks run in order, in one folder: `bash` and `python` as programs, `js` where Node is at hand, `console` with what is
-printed after each `$ command`. A `text output` is what the block before it prints. Marks on a fence:
-`file=NAME` writes the block to a file instead; `host=WORDS` leaves it running from the moment it prints the words;
-`v3` runs it once more with the release of the SDK that signs with V3; `norun` is for readers only.
+Blocks run in order, in one folder: `bash` and `python` as programs, `js` if Node is installed, `console` with the
+output after each `$ command`. A `text output` is the output of the block before it. Marks on a fence: `file=NAME`
+writes the block to a file instead; `host=WORDS` leaves it running from the moment it prints the words; `v3` runs it
+again with the release of the SDK that signs with V3; `norun` is for readers only.
 """
 
 import re
@@ -22,14 +22,14 @@ from tests.sdk.client import SDK_V3_FOLDER
 from tests.support.server import ServerProcess, clean_environment
 
 SECONDS = 60
-"""How long a block may take; only one that hangs does."""
+"""The time limit of a block; only a block that hangs reaches it."""
 
 RUNNABLE = ("bash", "python", "js", "console")
 NODE_MODULES = ROOT / "tests" / "sdk" / "node" / "node_modules"
 HAS_NODE = shutil.which("npm") is not None  # as the Makefile decides whether to install the Node package
 
 CURL_SETTINGS = "fail-with-body\nsilent\nshow-error\n"
-"""So that a request that is refused ends the block that made it."""
+"""Makes a refused request end its block."""
 
 FIXED_PORTS = ("9000", "9100")
 """Ports that the pages let functions listen on."""
@@ -39,7 +39,7 @@ PAGES = [page for page in pages() if any(block.language in RUNNABLE for block in
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=title_of)
-def test_what_the_page_says_works(page: Path, tmp_path: Path) -> None:
+def test_the_commands_of_the_page_work(page: Path, tmp_path: Path) -> None:
     with ServerProcess("sqlite:///data/flowserver.db", folder=tmp_path) as server, ExitStack() as hosted:
         reader = Reader(server, tmp_path)
         printed = ""
@@ -56,7 +56,7 @@ def test_what_the_page_says_works(page: Path, tmp_path: Path) -> None:
 
 
 def test_only_some_blocks_are_not_run() -> None:
-    """Those need another machine (a PostgreSQL, a service manager) or much time."""
+    """These need another machine (a PostgreSQL, a service manager) or much time."""
     kept = {title_of(page) for page in pages() for block in blocks(page) if "norun" in block.marks}
     assert {page for page in kept if not page.startswith("maintainers/")} <= {
         "how-to/backup.md",
@@ -73,7 +73,7 @@ def test_only_some_blocks_are_not_run() -> None:
 
 
 class Reader:
-    """Does what a page says, in a folder and with a server of its own."""
+    """Runs the blocks of a page, in a folder and with a server of its own."""
 
     def __init__(self, server: ServerProcess, folder: Path) -> None:
         self._folder = folder
@@ -92,7 +92,7 @@ class Reader:
         return re.sub(r"\b(8080|9000|9100)\b", lambda port: self._ports[port[1]], text)
 
     def run(self, block: Block) -> str | None:
-        """Run a block, which must succeed; returns what it printed, None if this machine cannot run it."""
+        """Run a block, which must succeed; returns its output, None if this machine cannot run it."""
         text = self.adapted(block.text)
         match block.language:
             case "bash":
@@ -108,7 +108,7 @@ class Reader:
         return printed
 
     def _converse(self, block: Block, text: str) -> str:
-        """Every command prints what follows it; its exit code is the page's matter."""
+        """Every command prints the text that follows it; its exit code is not checked."""
         for turn in re.split(r"^\$ ", text, flags=re.M)[1:]:
             command, _, expected = turn.partition("\n")
             assert self._ran(command_line(command)).stdout == expected, block
@@ -116,7 +116,7 @@ class Reader:
 
     @contextmanager
     def hosting(self, block: Block, words: str) -> Iterator[None]:
-        """Run a block until the end of the test; it is under way when it has printed the words."""
+        """Run a block until the end of the test; it is ready when it has printed the words."""
         command = command_line(f"exec {self.adapted(block.text)}")
         with subprocess.Popen(
             command, cwd=self._folder, env=self._environment, stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""What the examples' READMEs ask for: a server, and `flowserver functions serve`."""
+"""The requirements of the examples' READMEs: a server, and `flowserver functions serve`."""
 
 import os
 import subprocess
@@ -17,14 +17,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.fixture(scope="module")
 def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A server without keys; gives the variables that tell the examples where it is."""
+    """A server without keys; yields the variables that give the examples its address."""
     with ServerProcess(f"sqlite:///{tmp_path_factory.mktemp('open')}/flows.db") as server:
         yield _variables(server)
 
 
 @pytest.fixture(scope="module")
 def keyed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A server with a key; gives the variables that tell the examples where it is, and the key."""
+    """A server with a key; yields the variables that give the examples its address and the key."""
     database_url = f"sqlite:///{tmp_path_factory.mktemp('keyed')}/flows.db"
     create_database_with_key(database_url)
     with ServerProcess(database_url) as server:
@@ -39,7 +39,7 @@ def _variables(server: ServerProcess) -> dict[str, str]:
 def functions_served(example: str, variables: dict[str, str]) -> Iterator[list[str]]:
     """The functions of an example, hosted and registered while the block runs.
 
-    Gives a list that holds the lines that the host has printed since then, once the block is over.
+    Yields a list that holds the host's lines since then, once the block is over.
     """
     said: list[str] = []
     file = EXAMPLES / example / "functions.yaml"
@@ -72,6 +72,6 @@ class Run:
         )
 
     def result(self) -> tuple[int, str]:
-        """The exit code and all that was printed, once it has ended."""
+        """The exit code and all output, once it has ended."""
         output, _ = self._process.communicate(timeout=2 * PATIENCE_SECONDS)
         return self._process.returncode, output

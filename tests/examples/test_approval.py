@@ -1,4 +1,4 @@
-"""The approval example as its README has it: a person's answers come through the worker's terminal."""
+"""The approval example as in its README: a person answers on the worker's terminal."""
 
 import getpass
 import json
@@ -20,7 +20,7 @@ FOLDER = EXAMPLES / "approval"
 
 
 class Person:
-    """Sits at the terminal of a worker."""
+    """A person at the terminal of a worker."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin is not None
@@ -38,7 +38,7 @@ class Person:
 
 @contextmanager
 def worker(variables: dict[str, str], program: Path = FOLDER / "worker.py") -> Iterator[Person]:
-    """A worker that waits for requests; it is killed at the end, as nothing may be lost by that."""
+    """A worker that waits for requests; it is killed at the end, which must lose nothing."""
     with subprocess.Popen(
         [sys.executable, str(program)],
         env=clean_environment() | variables | {"PYTHONUNBUFFERED": "1"},
@@ -55,7 +55,7 @@ def worker(variables: dict[str, str], program: Path = FOLDER / "worker.py") -> I
 
 
 def shell(command: str, variables: dict[str, str]) -> dict[str, Any]:
-    """What a command of the README answers; with the key, if there is one."""
+    """The output of a README command; with the key, if there is one."""
     typed = command.replace("http://127.0.0.1:8080", variables["FLOWSERVER_URL"])
     if "FLOWSERVER_TOKEN" in variables:
         typed = typed.replace("curl ", f"curl -H 'Authorization: Bearer {variables['FLOWSERVER_TOKEN']}' ")
@@ -97,8 +97,8 @@ def test_readme(request: pytest.FixtureRequest, server: str) -> None:
         person.read_until("the flow no longer waits for this answer")
 
 
-def test_a_request_whose_worker_was_killed_comes_to_another(open_server: dict[str, str], tmp_path: Path) -> None:
-    """With a queue that hides messages for a second, so that nobody has to wait for ten minutes."""
+def test_a_request_whose_worker_was_killed_reaches_another_worker(open_server: dict[str, str], tmp_path: Path) -> None:
+    """With a queue that hides messages for a second, so the test does not wait for ten minutes."""
     program, flow = tmp_path / "worker.py", tmp_path / "flow.yaml"
     for file in (program, flow):
         text = (FOLDER / file.name).read_text("utf-8")

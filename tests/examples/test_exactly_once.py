@@ -1,4 +1,4 @@
-"""The receiver middleware alone: repeated, parallel, late and broken-off calls of one key."""
+"""The receiver middleware alone: repeated, parallel, late and interrupted calls of one key."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def call(application: Any, attempt: int = 1, *, key: str = "k", body: str = "1")
 
 
 class Worker:
-    """A function that makes one effect for each call that it is given; `outcomes` say how its calls end."""
+    """A function that makes one effect for each of its calls; `outcomes` are the ends of its calls."""
 
     def __init__(self, *outcomes: str | Exception, headers: tuple[tuple[str, str], ...] = ()) -> None:
         self.calls = 0
@@ -81,7 +81,7 @@ class Worker:
 
 def test_a_call_that_is_repeated_gets_the_first_answer(exactly_once: Any, database: Path) -> None:
     worker = Worker("201 Created")
-    for process in range(2):  # the second has nothing but the file
+    for process in range(2):  # the second has only the file
         application = exactly_once(worker, database)
         for attempt in (1, 2):
             assert call(application, 1 + process + attempt) == (
@@ -132,7 +132,7 @@ def test_calls_at_the_same_time_run_once(exactly_once: Any, database: Path) -> N
         ("200 OK", (("x-fc-status", "404"),)),
     ],
 )
-def test_a_failure_is_undone_and_forgotten(
+def test_a_failure_is_undone_and_not_recorded(
     exactly_once: Any, database: Path, outcome: str, headers: tuple[tuple[str, str], ...]
 ) -> None:
     status, _, body = call(exactly_once(Worker(outcome, headers=headers), database), 1)
@@ -148,11 +148,11 @@ def test_an_exception_is_undone_and_passed_on(exactly_once: Any, database: Path)
     with pytest.raises(ZeroDivisionError):
         call(application, 1)
     assert effects(database) == []
-    assert call(application, 1)[2] == b"call 2"  # the same attempt, sent once more on a new connection
+    assert call(application, 1)[2] == b"call 2"  # the same attempt, sent again on a new connection
     assert effects(database) == ["1"]
 
 
-def test_an_attempt_that_comes_late_is_not_run(exactly_once: Any, database: Path) -> None:
+def test_a_late_attempt_is_not_run(exactly_once: Any, database: Path) -> None:
     worker = Worker("500 Internal Server Error", "200 OK")
     application = exactly_once(worker, database)
     assert call(application, 3)[0] == "500 Internal Server Error"
@@ -164,7 +164,7 @@ def test_an_attempt_that_comes_late_is_not_run(exactly_once: Any, database: Path
     assert (worker.calls, effects(database)) == (2, ["1"])
 
 
-def test_an_attempt_that_comes_late_waits_for_the_one_that_has_begun(exactly_once: Any, database: Path) -> None:
+def test_a_late_attempt_waits_for_the_attempt_under_way(exactly_once: Any, database: Path) -> None:
     begun, go_on = Event(), Event()
 
     def function(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
@@ -227,7 +227,7 @@ def test_a_function_cannot_end_the_transaction(exactly_once: Any, database: Path
     assert effects(database) == []
 
 
-def test_a_call_does_not_wait_for_ever(exactly_once: Any, database: Path) -> None:
+def test_a_call_does_not_wait_forever(exactly_once: Any, database: Path) -> None:
     application = exactly_once(Worker(), database, wait_seconds=0)
     with closing(sqlite3.connect(database, isolation_level=None)) as somebody:
         somebody.execute("BEGIN IMMEDIATE")

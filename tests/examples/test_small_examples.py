@@ -1,4 +1,4 @@
-"""The small examples, by the very commands of their READMEs."""
+"""The small examples, run by the commands of their READMEs."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def history(variables: dict[str, str], execution: dict) -> list[dict]:
 
 
 def walk(events: list[dict]) -> str:
-    """The names of the steps that were entered, each once more for every retry."""
+    """The names of the entered steps, each again for every retry."""
     return " ".join(event["stepName"] for event in events if event["type"] == "StepEntered" or is_retried(event))
 
 
@@ -68,7 +68,7 @@ EXPECTED = {
         ("Failed", None, "WorkFailed", "Take Work GiveBack Judge WorkFailed"),
     ],
 }
-"""By example, of each execution: status, output, error, and its steps, those that were tried again as often."""
+"""By example, of each execution: status, output, error, and its steps, a retried step several times."""
 
 
 @pytest.mark.parametrize("example", SMALL)

@@ -1,4 +1,6 @@
-"""The exactly-once example with real processes: by its README, and with `kill -9` of either side when it hurts most."""
+"""The exactly-once example with real processes: by its README, and with `kill -9` of either side at
+the worst moments.
+"""
 
 import json
 import re
@@ -21,10 +23,10 @@ from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environm
 FOLDER = EXAMPLES / "exactly-once"
 TRANSFERS = 12
 KILLS = {"made": 4, "kept": 3}
-"""How often the bank is killed when an effect has been made, and the server when it has been kept."""
+"""The number of kills of the bank after an effect, and of the server after its commit."""
 
 EVERY = 4
-"""Of so many calls that come to the moment of a kill, one is killed."""
+"""One of this many calls that reach the moment of a kill is killed."""
 
 START = {"alice": 1000, "bob": 0}
 
@@ -68,10 +70,10 @@ def test_readme(open_server: dict[str, str], tmp_path: Path) -> None:
 
 
 class Fate:
-    """Lets every call of the bank go on, but now and then kills one of the two sides instead, and starts it again.
+    """Lets every call of the bank continue, but now and then kills one of the two sides instead, and restarts it.
 
-    The bank dies with an effect that is made and not committed; the server dies when the bank has committed, and
-    before it could store the answer.
+    The bank dies with an effect that is not committed; the server dies when the bank has committed, before it could
+    store the answer.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -118,7 +120,7 @@ class Fate:
                 self._let_go()
 
     def _kills(self, moment: str) -> bool:
-        """Whether the call that has just come to this moment is one that shall not survive it."""
+        """Whether the call that has just reached this moment is to be killed."""
         happened = sum(seen == moment for seen, _ in self.seen)
         if happened % EVERY or self.kills[moment] == KILLS[moment]:
             return False
@@ -159,7 +161,7 @@ class Fate:
 
 
 def request(fate: Fate, method: str, path: str, **content: Any) -> Any:
-    """Ask until a server answers; every request here may be repeated."""
+    """Repeat a request until a server answers; every request here may be repeated."""
     for _ in range(2 * KILLS["kept"] + 1):
         fate.wait_for_server()
         try:
@@ -180,8 +182,8 @@ def await_end(fate: Fate, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_every_transfer_is_made_once_whoever_is_killed(tmp_path: Path) -> None:
-    amounts = range(1, TRANSFERS + 1)  # each is another: the sum tells which were made how often
+def test_every_transfer_is_made_once_despite_kills(tmp_path: Path) -> None:
+    amounts = range(1, TRANSFERS + 1)  # the amounts differ, so the sum shows which were made how often
     with Fate(tmp_path) as fate:
         for name in ("withdraw", "deposit"):
             request(fate, "PUT", f"/v1/functions/bank/{name}", json={"url": f"{fate.bank_url}/{name}"})
@@ -199,5 +201,5 @@ def test_every_transfer_is_made_once_whoever_is_killed(tmp_path: Path) -> None:
     assert len(keys) == len(set(keys)) == 2 * TRANSFERS
     assert fate.kills == KILLS
     seen = Counter(fate.seen)
-    assert sum(seen["made", key] for key in keys) == 2 * TRANSFERS + KILLS["made"], "what was lost is made again"
-    assert any(seen["kept", key] > 1 for key in keys), "no answer was given twice"
+    assert sum(seen["made", key] for key in keys) == 2 * TRANSFERS + KILLS["made"], "lost transfers are made again"
+    assert any(seen["kept", key] > 1 for key in keys), "no stored answer was used"

@@ -1,4 +1,4 @@
-"""The service's two tutorials, run as their READMEs say: by curl and by SDK, in real time."""
+"""The service's two tutorials, run as in their READMEs: by curl and by SDK, in real time."""
 
 import re
 from pathlib import Path
@@ -14,13 +14,13 @@ POLL = ["Wait10s", "GetJobStatus", "CheckJobComplete"]
 
 
 def entered(output: str) -> list[str]:
-    """The steps that a program of the polling example says were entered."""
+    """The entered steps in the output of the polling example."""
     return re.findall(r"StepEntered (\w+)", output) or re.findall(r"^   (\w+)$", output, re.M)
 
 
 @pytest.mark.slow
 def test_polling(open_server: dict[str, str], tmp_path: Path) -> None:
-    """Both programs, each with a job of 20 seconds and one that never ends; all side by side, as each takes long."""
+    """Both programs, each with a job of 20 seconds and an endless job; in parallel, as each takes long."""
     with functions_served("polling", open_server):
         runs = {
             (program, delay): Run(EXAMPLES / "polling" / program, *delay, variables=open_server, folder=tmp_path)
@@ -54,7 +54,7 @@ def test_callback(request: pytest.FixtureRequest, server: str, tmp_path: Path) -
             assert output.splitlines()[-1].split() == ["Succeeded", '{"s":"ok"}']
 
 
-def test_programs_say_when_nobody_hosts_the_functions(open_server: dict[str, str], tmp_path: Path) -> None:
+def test_programs_report_missing_functions(open_server: dict[str, str], tmp_path: Path) -> None:
     with functions_served("callback", open_server):
         pass
     for program in PROGRAMS:

@@ -1,4 +1,4 @@
-"""The video example as its README has it: tasks that are watched, stopped half-way, and survive the server."""
+"""The video example as in its README: tasks that are watched, stopped half-way, and survive the server."""
 
 import re
 import subprocess
@@ -34,7 +34,7 @@ def transcode(variables: dict[str, str], folder: Path, *arguments: str) -> Run:
 
 
 @pytest.mark.parametrize("server", ["open_server", "keyed_server"])
-def test_a_video_is_stopped_and_another_is_not(request: pytest.FixtureRequest, server: str, tmp_path: Path) -> None:
+def test_one_video_is_stopped_and_another_is_not(request: pytest.FixtureRequest, server: str, tmp_path: Path) -> None:
     variables = request.getfixturevalue(server) | {"VIDEO_FOLDER": str(tmp_path)}
     serving, *typed = blocks()[0]
     assert serving.startswith(".venv/bin/flowserver functions serve examples/video/functions.yaml ")

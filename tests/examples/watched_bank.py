@@ -1,7 +1,7 @@
-"""The example's bank as a process that stands still at two moments of every call: `watched_bank.py DATABASE PORT`.
+"""The example's bank as a process that pauses at two moments of every call: `watched_bank.py DATABASE PORT`.
 
 It prints `made KEY` when the function has made its effect, which is not committed, and `kept KEY` when effect and
-answer are committed, and the answer is not sent. Each time it goes on when it reads a line. It has one thread.
+answer are committed, and the answer is not sent. After each it continues when it reads a line. It has one thread.
 """
 
 import runpy

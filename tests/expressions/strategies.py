@@ -1,4 +1,4 @@
-"""Generated JSON values, paths and conditions, and how a condition's tree is written."""
+"""Generated JSON values, paths and conditions, and the text of a condition's tree."""
 
 import json
 from typing import Any

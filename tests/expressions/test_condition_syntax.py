@@ -1,4 +1,4 @@
-"""Conditions: how they are read, and what is refused and where."""
+"""Conditions: their parse trees, and refusals with positions."""
 
 import pytest
 
@@ -53,7 +53,7 @@ ONE = Literal(1.0)
         ("$.in in $.true", Compare(select("$.in"), ((Operator.IN, select("$.true")),))),
     ],
 )
-def test_how_conditions_are_read(text: str, tree: Node) -> None:
+def test_parse_trees_of_conditions(text: str, tree: Node) -> None:
     condition = compile_condition(text)
     assert (condition.text, condition.tree) == (text, tree)
 
@@ -108,7 +108,7 @@ def test_how_conditions_are_read(text: str, tree: Node) -> None:
         ("\x00", 0, "unexpected character '\\x00'"),
     ],
 )
-def test_what_is_refused_and_where(text: str, offset: int, message: str) -> None:
+def test_refused_conditions_with_positions(text: str, offset: int, message: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         compile_condition(text)
     assert message in caught.value.message
@@ -116,7 +116,7 @@ def test_what_is_refused_and_where(text: str, offset: int, message: str) -> None
 
 
 @pytest.mark.parametrize("opening", ["(", "!", "-", "!("])
-def test_nesting_is_bounded(opening: str) -> None:
+def test_nesting_is_limited(opening: str) -> None:
     with pytest.raises(ExpressionError, match="nested deeper"):
         compile_condition(opening * 1_000 + "$.a")
 
@@ -125,7 +125,7 @@ def test_the_deepest_nesting_is_read() -> None:
     assert compile_condition("(" * NESTING_MAX + "$.a" + ")" * NESTING_MAX).tree == A
 
 
-def test_a_condition_has_a_longest_text() -> None:
+def test_the_length_of_a_condition_is_limited() -> None:
     assert compile_condition("$.a" + " " * (CONDITION_CHARACTERS_MAX - 3)).tree == A
     with pytest.raises(ExpressionError, match="at most 4096 characters") as caught:
         compile_condition("$.a" + " " * (CONDITION_CHARACTERS_MAX - 2))

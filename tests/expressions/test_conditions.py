@@ -1,4 +1,4 @@
-"""What conditions mean: one row per rule. A row is a condition, the input, and whether it holds."""
+"""The meaning of conditions: one row per rule. A row is a condition, the input, and whether it holds."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ MIXTURES = [
 WHOLE_VALUES = [
     ("$.a == $.b", {"a": [1, {"k": "v"}], "b": [1.0, {"k": "v"}]}, True),
     ("$.a == $.b", {"a": [1], "b": [True]}, False),
-    ("$.a == $.b", {"a": ["1"], "b": [1]}, False),  # nothing is converted inside
+    ("$.a == $.b", {"a": ["1"], "b": [1]}, False),  # nested values are not converted
     ("$.a == $.b", {"a": [1], "b": [1, 2]}, False),
     ("$.a == $.b", {"a": {"x": 1}, "b": {"y": 1}}, False),
     ("$.a == $.b", {"a": {"x": 1, "y": None}, "b": {"y": None, "x": 1}}, True),
@@ -198,7 +198,7 @@ def test_a_long_text_compared_with_each_element_counts_by_its_length() -> None:
     assert fuel.is_spent
 
 
-def test_fuel_that_was_used_up_stays_so() -> None:
+def test_exhausted_fuel_stays_exhausted() -> None:
     fuel = Fuel(3)
     assert holds(compile_condition("true && true"), {}, fuel)
     assert (fuel.used, fuel.is_spent) == (3, False)

@@ -1,4 +1,4 @@
-"""Paths: what is written, what is refused and where, what is found."""
+"""Paths: syntax, refusals with positions, and results."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ from flowserver.expressions.paths import EVERY, MISSING, PATH_CHARACTERS_MAX, co
         ("$.a[*].b[*]", ("a", EVERY, "b", EVERY)),
     ],
 )
-def test_what_is_written(text: str, segments: tuple[Any, ...]) -> None:
+def test_the_printed_form_of_paths(text: str, segments: tuple[Any, ...]) -> None:
     path = compile_path(text)
     assert (path.text, path.segments, path.is_root) == (text, segments, text == "$")
 
@@ -77,7 +77,7 @@ def test_what_is_written(text: str, segments: tuple[Any, ...]) -> None:
         ("$" + ".a" * PATH_CHARACTERS_MAX, PATH_CHARACTERS_MAX, "at most"),
     ],
 )
-def test_what_is_refused_and_where(text: str, offset: int, message: str) -> None:
+def test_refused_paths_with_positions(text: str, offset: int, message: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         compile_path(text)
     assert message in caught.value.message
@@ -115,5 +115,5 @@ ROWS = {"rows": [{"id": 1, "tags": ["x", "y"]}, {"id": None}, {"tags": ["z"]}, 7
         ("$.a[*].b", {"a": 1}, MISSING),
     ],
 )
-def test_what_is_found(text: str, value: Any, found: Any) -> None:
+def test_results_of_paths(text: str, value: Any, found: Any) -> None:
     assert find(compile_path(text), value) == found

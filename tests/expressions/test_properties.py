@@ -13,7 +13,7 @@ from flowserver.expressions.paths import MISSING, Path, compile_path, find
 from flowserver.expressions.references import Constant, compile_source
 from tests.expressions.strategies import JSON_VALUES, PATHS, TREES, print_condition
 
-UNTIMED = settings(deadline=None)  # a busy machine is no failure
+UNTIMED = settings(deadline=None)  # a busy machine is not a failure
 
 WORDS = ["..", "&&", "||", "==", ">=", "in", "12.5", "1e5", "true", "null", "$input", "\n", "\x00", "\ud800", '["k"]']
 PIECES = st.sampled_from([*"$.[]*\"`'\\()!-&=<?:,@ aé0", *WORDS])
@@ -55,13 +55,13 @@ def test_any_text_is_a_source_or_refused_within_the_text(text: str) -> None:
 
 @UNTIMED
 @given(TREES)
-def test_a_printed_condition_is_read_as_it_was(tree: Node) -> None:
+def test_a_printed_condition_is_parsed_as_before(tree: Node) -> None:
     assert compile_condition(print_condition(tree)).tree == tree
 
 
 @UNTIMED
 @given(TREES, JSON_VALUES)
-def test_conditions_hold_or_do_not(tree: Node, value: Any) -> None:
+def test_conditions_are_true_or_false(tree: Node, value: Any) -> None:
     assert holds(compile_condition(print_condition(tree)), value) in (True, False)
 
 
@@ -76,13 +76,13 @@ def test_unequal_is_not_equal(left: Any, right: Any) -> None:
 
 @UNTIMED
 @given(PATHS)
-def test_a_printed_path_is_read_as_it_was(path: Path) -> None:
+def test_a_printed_path_is_parsed_as_before(path: Path) -> None:
     assert compile_path(path.text) == path
 
 
 @UNTIMED
 @given(PATHS, JSON_VALUES)
-def test_what_is_found_is_json_and_part_of_the_value(path: Path, value: Any) -> None:
+def test_results_are_json_and_part_of_the_value(path: Path, value: Any) -> None:
     found = find(path, value)
     if found is not MISSING:
         assert json.loads(json.dumps(found)) == found

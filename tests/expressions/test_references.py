@@ -1,4 +1,4 @@
-"""Sources of mappings: which texts are references, and what they resolve to."""
+"""Sources of mappings: the texts that are references, and their values."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def test_anything_else_is_a_constant(value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "offset"), [("$input.", 7), ("$local..a", 6), ("$context[-1]", 9), ("$local[*", 8), ("$input.a ", 8)]
 )
-def test_bad_references_say_where(text: str, offset: int) -> None:
+def test_bad_references_have_a_position(text: str, offset: int) -> None:
     with pytest.raises(ExpressionError) as caught:
         compile_source(text)
     assert caught.value.offset == offset

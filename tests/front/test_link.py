@@ -26,7 +26,7 @@ def explain(error: Exception, name: str) -> FlowServerError:
 
 @pytest.fixture
 async def ends() -> AsyncIterator[tuple[Link, Link, dict[str, Handler]]]:
-    """Two ends, and what the second end's caller, the first, may call."""
+    """Two ends, and the functions that the first end may call at the second."""
     ours, theirs = socket.socketpair()
     handlers: dict[str, Handler] = {}
     near, far = await Link.connected(ours, {}, explain), await Link.connected(theirs, handlers, explain)
@@ -47,7 +47,7 @@ def handlers(ends: tuple[Link, Link, dict[str, Handler]]) -> dict[str, Handler]:
 
 
 class EndlessWork:
-    """A handler that goes on until it is cancelled."""
+    """A handler that runs until it is cancelled."""
 
     def __init__(self) -> None:
         self.begun, self.ended = asyncio.Event(), asyncio.Event()
@@ -79,14 +79,14 @@ ANYTHING = [
 ]
 
 
-async def test_what_is_said_arrives_as_it_was(near: Link, handlers: dict[str, Handler]) -> None:
+async def test_values_arrive_unchanged(near: Link, handlers: dict[str, Handler]) -> None:
     handlers["echo"] = echo
     assert await near.call("echo", *ANYTHING) == ANYTHING
     assert await near.call("echo") == []
     assert await asyncio.gather(*(near.call("echo", each) for each in ANYTHING)) == [[each] for each in ANYTHING]
 
 
-async def test_answers_come_in_their_own_order(near: Link, handlers: dict[str, Handler]) -> None:
+async def test_answers_arrive_in_their_own_order(near: Link, handlers: dict[str, Handler]) -> None:
     waiting: dict[int, asyncio.Future[str]] = {}
     come = asyncio.Semaphore(0)
 
@@ -105,7 +105,7 @@ async def test_answers_come_in_their_own_order(near: Link, handlers: dict[str, H
 
 
 async def test_frames_in_pieces(handlers: dict[str, Handler]) -> None:
-    """However the kernel cuts what was written."""
+    """For every division of the written bytes."""
     handlers["echo"] = echo
     ours, theirs = socket.socketpair()
     link = await Link.connected(theirs, handlers, explain)
@@ -117,7 +117,7 @@ async def test_frames_in_pieces(handlers: dict[str, Handler]) -> None:
     for text in ("first", "second"):
         asyncio.ensure_future(far.call("echo", text)).add_done_callback(lambda call: call.exception())
     await asyncio.sleep(0)  # both calls have begun
-    await asyncio.sleep(0)  # what they wrote has left
+    await asyncio.sleep(0)  # their frames have been sent
     for byte in b"".join(pieces):
         await loop.sock_sendall(ours, bytes([byte]))
     answers = b""
@@ -129,14 +129,14 @@ async def test_frames_in_pieces(handlers: dict[str, Handler]) -> None:
 
 
 class Written(asyncio.WriteTransport):
-    """Hands on what is written."""
+    """Passes on what is written."""
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
         super().__init__()
         self.write = write  # type: ignore[assignment, method-assign]
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """It keeps nothing."""
+        """It keeps no state."""
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ class Written(asyncio.WriteTransport):
         (ZeroDivisionError("a bug"), InternalServerError("fail for the other process: a bug")),
     ],
 )
-async def test_errors_arrive_as_what_they_were(
+async def test_errors_keep_their_type(
     near: Link, handlers: dict[str, Handler], raised: Exception, arrives: FlowServerError
 ) -> None:
     async def fail() -> None:
@@ -161,8 +161,8 @@ async def test_errors_arrive_as_what_they_were(
     assert (type(caught.value), caught.value.message) == (type(arrives), arrives.message)
 
 
-async def test_what_cannot_be_said(near: Link, handlers: dict[str, Handler]) -> None:
-    """It fails whoever says it; the link goes on."""
+async def test_values_that_cannot_be_sent(near: Link, handlers: dict[str, Handler]) -> None:
+    """The call fails on either side; the link continues."""
     handlers["echo"] = echo
 
     async def answer_oddly() -> Any:
@@ -178,7 +178,7 @@ async def test_what_cannot_be_said(near: Link, handlers: dict[str, Handler]) -> 
     assert await near.call("echo", "well") == ["well"]
 
 
-async def test_whoever_goes_away_takes_the_work_along(near: Link, handlers: dict[str, Handler]) -> None:
+async def test_a_cancelled_caller_cancels_the_work(near: Link, handlers: dict[str, Handler]) -> None:
     work = handlers["work"] = EndlessWork()
     call = asyncio.create_task(near.call("work"))
     await work.begun.wait()
@@ -190,14 +190,14 @@ async def test_whoever_goes_away_takes_the_work_along(near: Link, handlers: dict
     assert await near.call("echo", 1) == [1]
 
 
-async def test_work_that_is_given_up_before_it_begins_leaves_nothing(
+async def test_work_cancelled_before_it_begins_leaves_no_state(
     ends: tuple[Link, Link, dict[str, Handler]],
 ) -> None:
-    """Order and cancellation come in one packet."""
+    """Order and cancellation arrive in one packet."""
     near, far, handlers = ends
     handlers["echo"] = echo
     calls = [asyncio.create_task(near.call("echo", number)) for number in range(10)]
-    await asyncio.sleep(0)  # all have been written, none has left
+    await asyncio.sleep(0)  # all have been written, none has been sent
     for call in calls[:9]:
         call.cancel()
     assert await calls[9] == [9]
@@ -205,7 +205,7 @@ async def test_work_that_is_given_up_before_it_begins_leaves_nothing(
     assert near._asked == {}
 
 
-async def test_work_that_is_cancelled_over_there(near: Link, handlers: dict[str, Handler]) -> None:
+async def test_work_that_the_other_end_cancels(near: Link, handlers: dict[str, Handler]) -> None:
     async def give_up() -> None:
         raise asyncio.CancelledError
 
@@ -214,8 +214,8 @@ async def test_work_that_is_cancelled_over_there(near: Link, handlers: dict[str,
         await near.call("give up")
 
 
-async def test_an_end_that_is_gone(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
-    """Those who wait for it hear so, and what is done for it ends."""
+async def test_a_lost_link(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
+    """Its callers get an error, and its work is cancelled."""
     near, far, handlers = ends
     work = handlers["work"] = EndlessWork()
     call = asyncio.create_task(near.call("work"))
@@ -230,7 +230,7 @@ async def test_an_end_that_is_gone(ends: tuple[Link, Link, dict[str, Handler]]) 
             await end.call("anything")
 
 
-async def test_what_was_said_before_the_end_arrives(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
+async def test_frames_sent_before_the_end_arrive(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
     near, far, handlers = ends
     heard: list[int] = []
 
@@ -256,7 +256,7 @@ def unsent(link: Link) -> int:
 
 
 def stop_reading(link: Link) -> Callable[[], None]:
-    """As a process does that has no time; returns what lets it go on."""
+    """Stop this end from reading; returns what lets it continue."""
     transport: Any = link._transport
     transport.pause_reading()
     resume: Callable[[], None] = transport.resume_reading
@@ -294,14 +294,16 @@ async def test_answers_wait_for_an_end_that_does_not_read(ends: tuple[Link, Link
     assert await asyncio.gather(*calls) == [MUCH] * CALLS
 
 
-async def test_both_ends_may_have_much_to_say(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
+async def test_both_ends_may_send_much_at_once(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
     near, far, handlers = ends
     handlers["echo"] = near._handlers["echo"] = echo  # type: ignore[index]
     calls = [end.call("echo", MUCH) for _ in range(CALLS) for end in (near, far)]
     assert await asyncio.gather(*calls) == [[MUCH]] * (2 * CALLS)
 
 
-async def test_whoever_waits_for_room_hears_that_the_link_is_lost(ends: tuple[Link, Link, dict[str, Handler]]) -> None:
+async def test_a_caller_waiting_for_buffer_space_learns_that_the_link_is_lost(
+    ends: tuple[Link, Link, dict[str, Handler]],
+) -> None:
     near, far, handlers = ends
     handlers["echo"] = echo
     stop_reading(far)

@@ -1,4 +1,4 @@
-"""Requests that are handed on: the application sees them, and the client its answers, as if nothing stood between."""
+"""Relayed requests: the application and the client see them as if they were connected directly."""
 
 import asyncio
 import socket
@@ -43,7 +43,7 @@ def piece(body: bytes, *, more: bool) -> Message:
 
 
 class Client:
-    """What uvicorn does for one connection: the client's messages, and then nothing until it leaves."""
+    """uvicorn's part for one connection: the client's messages, and then nothing until it disconnects."""
 
     def __init__(self, *messages: Message) -> None:
         self._messages = list(messages)
@@ -79,7 +79,7 @@ async def relaying(app: ASGIApp) -> AsyncIterator[Relay]:
     await engine.lost
 
 
-async def test_a_request_and_its_answer_are_as_they_were() -> None:
+async def test_a_request_and_its_answer_are_unchanged() -> None:
     seen: list[Any] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,7 +100,7 @@ async def test_a_request_and_its_answer_are_as_they_were() -> None:
     ]
 
 
-async def test_a_body_in_pieces_is_read_as_it_is_wanted() -> None:
+async def test_a_body_in_pieces_is_read_on_demand() -> None:
     async def app(_: Scope, receive: Receive, send: Send) -> None:
         body, more = b"", True
         while more:
@@ -116,7 +116,7 @@ async def test_a_body_in_pieces_is_read_as_it_is_wanted() -> None:
     assert client.answers[1] == part(b"0123456789", more=False)
 
 
-async def test_whoever_streams_waits_for_the_client() -> None:
+async def test_a_streaming_application_waits_for_the_client() -> None:
     sent: list[tuple[str, int]] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -132,13 +132,13 @@ async def test_whoever_streams_waits_for_the_client() -> None:
         await client.is_sent_to.wait()
         quick = Client(piece(b"", more=False))
         await relay({**SCOPE, "path": "/quick"}, quick.receive, quick.send)
-        assert sent == [("/quick", number) for number in range(3)], "nothing of the other one, for all that time"
+        assert sent == [("/quick", number) for number in range(3)], "the other stream has sent nothing meanwhile"
         client.may_read.set()
         await serving
     assert [answer.get("body") for answer in client.answers] == [None, b"0", b"1", b"2"]
 
 
-async def test_the_application_learns_that_the_client_has_left() -> None:
+async def test_the_application_learns_that_the_client_has_disconnected() -> None:
     over = asyncio.Event()
 
     async def app(_: Scope, receive: Receive, send: Send) -> None:
@@ -187,7 +187,7 @@ async def test_an_application_that_fails_without_an_answer() -> None:
 
 
 async def test_a_stream_begins_at_once() -> None:
-    """A client that reconnects is told so, however long there is nothing to say."""
+    """A reconnecting client gets the headers, however long there is nothing to send."""
     silence = asyncio.Event()
 
     async def app(_: Scope, receive: Receive, send: Send) -> None:
@@ -204,7 +204,7 @@ async def test_a_stream_begins_at_once() -> None:
         await serving
 
 
-async def test_nobody_is_asked_for_a_body_that_the_application_does_not_want() -> None:
+async def test_a_body_that_the_application_does_not_want_is_not_requested() -> None:
     async def refuse(_: Scope, receive: Receive, send: Send) -> None:
         await send(START)
         await send(part(b"no", more=False))
@@ -219,7 +219,7 @@ async def test_nobody_is_asked_for_a_body_that_the_application_does_not_want() -
     assert await careful.receive() == piece(b"body", more=False), "it has not been read"
 
 
-async def test_a_body_that_comes_late_is_read() -> None:
+async def test_a_late_body_is_read() -> None:
     async def app(_: Scope, receive: Receive, send: Send) -> None:
         message = await receive()
         await send(START)
@@ -240,7 +240,7 @@ async def test_a_body_that_comes_late_is_read() -> None:
     assert client.answers[1] == part(b"late", more=False)
 
 
-async def test_an_answer_leaves_though_the_application_fails_after_it() -> None:
+async def test_an_answer_is_sent_though_the_application_fails_after_it() -> None:
     async def app(_: Scope, receive: Receive, send: Send) -> None:
         await send({**START, "headers": [(b"content-length", b"3")]})
         await send(part(b"all", more=False))

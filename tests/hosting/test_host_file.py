@@ -1,4 +1,4 @@
-"""The file that lists functions, and the loading of what it names."""
+"""The file that lists functions, and the loading of its handlers."""
 
 import pytest
 
@@ -65,13 +65,13 @@ def test_defaults(read):
         ("server: 2020-13-45", "not valid YAML"),
     ],
 )
-def test_mistakes_are_named(read, text, message):
+def test_errors_are_named(read, text, message):
     with pytest.raises(HostingError) as refusal:
         read(text)
     assert message in str(refusal.value)
 
 
-def test_every_mistake_is_named_at_once(read):
+def test_every_error_is_named_at_once(read):
     with pytest.raises(HostingError, match=r"(?s)port: unknown key.*s/f > x: unknown key|s/f > x.*port"):
         read("port: 1\nfunctions: {s/f: {handler: a.py:h, x: 1}}")
 
@@ -105,7 +105,7 @@ def test_hooks_that_cannot_be_loaded(host):
         host(files, {"s/f": {"handler": "a.py:handler", "initializer": "b.py:initialize"}})
 
 
-def test_files_of_one_name_do_not_meet(host):
+def test_files_of_one_name_are_separate(host):
     files = {"a/index.py": "def handler(e, c): return 'a'", "b/index.py": "def handler(e, c): return 'b'"}
     hosted = host(files, {"s/a": "a/index.py:handler", "s/b": "b/index.py:handler"})
     assert [hosted[title].handler(b"", None) for title in ("s/a", "s/b")] == ["a", "b"]

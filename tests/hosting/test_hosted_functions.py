@@ -1,4 +1,4 @@
-"""Hosted functions as their callers meet them: tutorial handlers, results, failures, time-outs, context, logs."""
+"""Hosted functions as their callers see them: tutorial handlers, results, failures, time-outs, context, logs."""
 
 import json
 import logging
@@ -129,7 +129,7 @@ async def test_result_that_cannot_be_sent(call, returned):
     assert result.error in {"TypeError", "UnicodeEncodeError"}
 
 
-async def test_handler_of_the_wrong_shape(call):
+async def test_handler_with_the_wrong_signature(call):
     assert as_the_engine_reads(await call("def handler(): ...")).error == "TypeError"
 
 
@@ -139,7 +139,7 @@ async def test_handler_that_ends_the_process(call):
     assert as_the_engine_reads(reply).error == "FC.Unknown"
 
 
-async def test_handler_that_overruns_its_timeout(host, client_of):
+async def test_handler_that_exceeds_its_timeout(host, client_of):
     text = "import threading\ndef handler(event, context): threading.Event().wait()"
     hosted = host({"hang.py": text}, {"s/f": "hang.py:handler"})
     hasty = {title: replace(function, timeout_seconds=0.05) for title, function in hosted.items()}

@@ -1,4 +1,4 @@
-"""Hooks of hosted functions: when they run, what they share with the handler, and what their failures do."""
+"""Hooks of hosted functions: when they run, the module that they share with the handler, and their failures."""
 
 import asyncio
 import base64
@@ -40,7 +40,7 @@ ID = {"X-Fc-Request-Id": "id-1"}
 
 
 def of(hosted, title="s/f"):
-    """The names of a function's file."""
+    """The names in a function's module."""
     return hosted[title].handler.__globals__
 
 
@@ -84,7 +84,7 @@ async def test_a_failed_initializer_fails_the_call_and_runs_again(hooked, client
     assert (await client.post("/s/f", headers=ID)).json()[1:] == ["initialize id-1", "call"]
 
 
-async def test_the_server_may_ask_for_the_initializer(hooked, client_of):
+async def test_the_server_may_call_the_initializer(hooked, client_of):
     client = client_of(hooked)
     of(hooked)["fails"] = True
     refused = await client.post("/s/f/initialize", headers=ID)
@@ -96,7 +96,7 @@ async def test_the_server_may_ask_for_the_initializer(hooked, client_of):
     assert of(hooked)["seen"] == ["initialize id-1"] * 2
 
 
-async def test_functions_without_hooks_have_nothing_against_them(host, client_of):
+async def test_functions_without_hooks_accept_hook_calls(host, client_of):
     client = client_of(host({"m.py": HOOKED}, {"s/f": "m.py:handler"}))
     assert (await client.post("/s/f/initialize")).status_code == 200
     assert (await client.get("/s/f/pre-stop")).status_code == 200
@@ -127,13 +127,13 @@ def freeze(context):
     assert names["freezes"] == ["id-1"]
 
 
-async def test_pre_stop_runs_when_it_is_asked_for(hooked, client_of):
+async def test_pre_stop_runs_on_request(hooked, client_of):
     reply = await client_of(hooked).get("/s/f/pre-stop", headers=ID)
     assert (reply.status_code, reply.headers["x-fc-request-id"]) == (200, "id-1")
     assert of(hooked)["seen"] == ["stop f"]
 
 
-async def test_a_hook_that_overruns_its_time(host, client_of):
+async def test_a_hook_that_exceeds_its_time(host, client_of):
     text = "import threading\ndef handler(e, c): ...\ndef stop(context): threading.Event().wait()"
     hosted = host({"m.py": text}, {"s/f": {"handler": "m.py:handler", "preStop": "m.py:stop"}})
     hasty = {"s/f": replace(hosted["s/f"], hook_seconds=0.05)}
@@ -141,7 +141,7 @@ async def test_a_hook_that_overruns_its_time(host, client_of):
     assert (reply.status_code, reply.json()) == (404, {"errorMessage": "PreStop timed out after 0.05 seconds"})
 
 
-async def test_pre_stop_runs_at_the_end_for_what_was_called(host):
+async def test_pre_stop_runs_at_shutdown_for_called_functions(host):
     files = {"m.py": HOOKED, "n.py": HOOKED}
     hooks = {"handler": "n.py:handler", "preStop": "n.py:stop"}
     hosted = host(files, {"s/f": HOOKS, "s/g": hooks, "s/h": hooks})
@@ -155,7 +155,7 @@ async def test_pre_stop_runs_at_the_end_for_what_was_called(host):
     assert of(hosted, "s/h")["seen"] == []
 
 
-async def test_a_handler_learns_that_its_caller_has_gone(host):
+async def test_a_handler_learns_that_its_caller_has_disconnected(host):
     text = """
 import threading
 ended = threading.Event()
@@ -177,7 +177,7 @@ def handler(event, context):
     assert of(hosted)["ended"].is_set()
 
 
-async def test_a_handler_learns_that_its_time_is_up(host, client_of):
+async def test_a_handler_learns_that_its_time_is_over(host, client_of):
     text = """
 import threading
 ended = threading.Event()
@@ -216,7 +216,7 @@ def own_logs():
         logger.setLevel(level)
 
 
-async def test_the_end_of_the_log_goes_to_who_asks(host, client_of, own_logs):
+async def test_the_end_of_the_log_is_returned_on_request(host, client_of, own_logs):
     text = "import logging\ndef handler(event, context): logging.info('at work on %s', event.decode())"
     client = client_of(host({"m.py": text}, {"s/f": "m.py:handler"}))
     assert "x-fc-log-result" not in (await client.post("/s/f", content=b"1")).headers

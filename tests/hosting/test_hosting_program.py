@@ -1,4 +1,4 @@
-"""The program as a process: binds, registers, serves, stops; and every way it can refuse to start."""
+"""The program as a process: binds, registers, serves, stops; and every refusal to start."""
 
 import json
 import queue
@@ -23,7 +23,7 @@ WAIT_SECONDS = 30
 
 
 class Registry:
-    """A flowserver that only takes registrations."""
+    """A flowserver that only accepts registrations."""
 
     def __init__(self):
         self.registered = queue.Queue()
@@ -88,7 +88,7 @@ def start(host_file):
 
 
 def last_line(process, returncode):
-    """What a program that ended with this code said last."""
+    """The last output of a program that ended with this code."""
     output, _ = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode == returncode, output
     assert "Traceback" not in output
@@ -149,7 +149,7 @@ def test_on_every_address_without_a_server(start):
     assert process.stdout.readline().startswith("POST http://127.0.0.1:")
 
 
-def test_on_every_address_it_must_be_said_which_to_register(start, registry):
+def test_on_every_address_the_advertised_url_is_required(start, registry):
     said = last_line(start(registry.url, listen=WIDE, secret="s" * 20), 2)
     assert said.startswith("flowserver: 0.0.0.0 is every address: say where")
     assert said.endswith("with --advertise http://HOST:PORT")
@@ -157,13 +157,13 @@ def test_on_every_address_it_must_be_said_which_to_register(start, registry):
 
 
 @pytest.mark.parametrize("advertise", ["functions:9100", "ftp://functions", "http://", "http://[::1", "http://f:99999"])
-def test_what_is_advertised_must_be_a_url(start, registry, advertise):
+def test_the_advertised_address_must_be_a_url(start, registry, advertise):
     said = last_line(start(registry.url, advertise=advertise), 2)
     assert said == f"flowserver: --advertise must be a URL such as http://HOST:PORT, not {advertise!r}"
     assert registry.registered.empty()
 
 
-def test_beyond_loopback_only_those_who_know_the_secret_run_functions(start, registry):
+def test_beyond_loopback_the_secret_is_needed_to_run_functions(start, registry):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = start(registry.url, listen=f"0.0.0.0:{port}", advertise=f"{ADVERTISED}/", secret="s" * 20)
@@ -182,7 +182,7 @@ def test_beyond_loopback_only_those_who_know_the_secret_run_functions(start, reg
     assert "s" * 20 not in output
 
 
-def test_a_body_has_a_bound(start):
+def test_the_size_of_a_body_is_limited(start):
     process = start()
     url = process.stdout.readline().split()[1]
     reply = httpx.post(url, content=b"x" * 6_291_457, trust_env=False)
@@ -221,8 +221,8 @@ def test_server_that_refuses(start, registry, status, answer, returncode, reason
     assert said == f"flowserver: the server refused PUT /v1/functions/fnf-demo/echo: {reason}"
 
 
-def test_server_that_breaks_off(start):
-    """Unlike one that is not up yet, it is not tried again."""
+def test_server_that_disconnects(start):
+    """Unlike a server that is not up yet, it is not tried again."""
     with socket.create_server(("127.0.0.1", 0)) as breaking:
         url = base_url(*breaking.getsockname())
         process = start(url)
@@ -230,13 +230,13 @@ def test_server_that_breaks_off(start):
         assert last_line(process, 4).startswith(f"flowserver: the server at {url} cannot be reached: ")
 
 
-def test_server_with_keys_that_is_given_no_token(start, registry):
+def test_server_with_keys_and_no_token(start, registry):
     registry.status, registry.answer = 401, b'{"detail": "the reason", "code": "TheCode"}'
     assert "set FLOWSERVER_TOKEN, or --token @FILE" in last_line(start(registry.url), 4)
     assert last_line(start(registry.url, token="old"), 4).endswith(": the reason (TheCode)")
 
 
-def test_mistake_in_the_file(start, host_file):
+def test_error_in_the_file(start, host_file):
     host_file.write_text("function: {}")
     said = last_line(start(), 2)
     assert said.startswith(f"flowserver: {host_file} is not valid: ")
@@ -301,20 +301,20 @@ async def test_server_that_cannot_be_reached(host):
 
 
 @pytest.mark.parametrize("server", ["nonsense", "127.0.0.1:1", "http://[::1", "ftp://127.0.0.1"])
-async def test_server_that_is_no_url(host, server):
+async def test_server_that_is_not_a_url(host, server):
     hosted = host({"index.py": ECHO}, {"s/f": "index.py:handler"})
     with pytest.raises(HostingMistake, match="--server must be a URL"):
         await register(hosted, "http://127.0.0.1:9100", server, connect_retries=0)
 
 
-async def test_token_that_no_header_can_hold(host):
+async def test_token_that_is_not_valid_in_a_header(host):
     hosted = host({"index.py": ECHO}, {"s/f": "index.py:handler"})
     with pytest.raises(HostingMistake) as refusal:
         await register(hosted, "http://127.0.0.1:9100", "http://127.0.0.1:1", "fls_\N{EURO SIGN}", connect_retries=0)
     assert "\N{EURO SIGN}" not in str(refusal.value)
 
 
-async def test_it_says_that_it_waits_for_the_server(host, monkeypatch, caplog):
+async def test_it_reports_that_it_waits_for_the_server(host, monkeypatch, caplog):
     monkeypatch.setattr("flowserver.hosting.registration.PAUSE_SECONDS", 0)
     monkeypatch.setattr(plain, "handlers", [caplog.handler])
     plain.setLevel("INFO")
@@ -325,7 +325,7 @@ async def test_it_says_that_it_waits_for_the_server(host, monkeypatch, caplog):
     assert said.startswith("Waiting for the server: the server at http://127.0.0.1:1 cannot be reached")
 
 
-async def test_hooks_and_places_are_registered(host, registry):
+async def test_hooks_and_limits_are_registered(host, registry):
     files = {"m.py": "def handler(e, c): ...\ndef hook(c): ..."}
     entry = {"handler": "m.py:handler", "initializer": "m.py:hook", "preStop": "m.py:hook"}
     places = {"hookSeconds": 7, "concurrencyMax": 2, "waitingMax": 0}

@@ -1,4 +1,4 @@
-"""A real server and a real host: what a hosted function sees of an asynchronous invocation that is stopped."""
+"""A real server and a real host: a hosted function's view of a stopped asynchronous invocation."""
 
 import time
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def read_until(host: ForkedProcess, words: str) -> list[str]:
     raise AssertionError("\n".join(lines))
 
 
-def test_the_hooks_run_and_the_handler_is_told(server: ServerProcess, host: ForkedProcess) -> None:
+def test_the_hooks_run_and_the_handler_learns_of_the_stop(server: ServerProcess, host: ForkedProcess) -> None:
     with httpx.Client(base_url=server.url, trust_env=False) as client:
         headers = {"X-Fc-Invocation-Type": "Async", "X-Fc-Stateful-Async-Invocation-Id": "film"}
         submitted = client.post(f"{TASKS}/invocations", content=b"{}", headers=headers)

@@ -55,7 +55,7 @@ def endpoint(server: WireServer) -> Endpoint:
 
 @pytest.fixture(params=["direct", "distant"])
 async def invoker(request: pytest.FixtureRequest, limits: Limits) -> AsyncIterator[Invoker]:
-    """The invoker itself, and the one that has another process call it."""
+    """The invoker itself, and an invoker in another process that is called over a link."""
     http_invoker = HttpInvoker(limits, stale_seconds=60)  # however busy the machine
     if request.param == "direct":
         yield http_invoker
@@ -67,7 +67,7 @@ async def invoker(request: pytest.FixtureRequest, limits: Limits) -> AsyncIterat
 
 @asynccontextmanager
 async def distant(invoker: HttpInvoker, limits: Limits) -> AsyncIterator[DistantInvoker]:
-    """What calls it over a link."""
+    """The caller at the other end of a link."""
     ours, theirs = socket.socketpair()
     far = await Link.connected(theirs, Calling(invoker).handlers, as_fault)
     near = await Link.connected(ours, {}, as_fault)

@@ -1,4 +1,4 @@
-"""How the settings name the broker of a queue."""
+"""The settings that name the broker of a queue."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def read(url, queue="orders"):
         ),
     ],
 )
-def test_good_ones(url, outlet):
+def test_valid_urls(url, outlet):
     assert read(url) == outlet
 
 
@@ -55,7 +55,7 @@ def test_good_ones(url, outlet):
         ("nats://[::1", "Invalid IPv6"),
     ],
 )
-def test_bad_ones_are_told_with_the_queue_and_without_the_url(url, words):
+def test_errors_name_the_queue_and_not_the_url(url, words):
     with pytest.raises(OutletInvalid) as raised:
         read(url)
     assert str(raised.value).startswith("the setting queues, orders: ")

@@ -1,4 +1,4 @@
-"""What may be registered as a function's address."""
+"""Valid addresses of functions."""
 
 import pytest
 from yarl import URL

@@ -1,4 +1,4 @@
-"""Calls over real connections to 127.0.0.1: what is sent, and what comes of every way a server can misbehave."""
+"""Calls over real connections to 127.0.0.1: the request, and the result for every misbehaviour of a server."""
 
 import asyncio
 import errno
@@ -63,7 +63,7 @@ async def test_event_and_headers_arrive(invoker, invocation, endpoint, server):
     }
 
 
-async def test_bytes_arrive_as_they_are_and_the_reply_comes_back_so(invoker, invocation, endpoint, server):
+async def test_bytes_are_sent_and_returned_unchanged(invoker, invocation, endpoint, server):
     server.answer = reply_with(b"\xff\x00", 418, "X-Fc-Error-Type: UnhandledInvocationError")
     no_step = dict.fromkeys(("flow_name", "execution_name", "step_name"), "")
     call = invocation(event=b"\x00\xfe", request_id="id-1", wants_log=True, **no_step)
@@ -78,7 +78,7 @@ async def test_bytes_arrive_as_they_are_and_the_reply_comes_back_so(invoker, inv
     assert sent == ["application/octet-stream", "id-1", "Tail"]
 
 
-async def test_an_exchange_without_a_reply_says_why(invoker, invocation, endpoint, server):
+async def test_an_exchange_without_a_reply_gives_the_reason(invoker, invocation, endpoint, server):
     server.answer = reply_with(b"x" * 1001)
     assert (await invoker.exchange(invocation(event=b""), endpoint)).error == "FnF.InvalidLocal"
     endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/", {}, 10)
@@ -255,12 +255,12 @@ async def test_function_slower_than_the_step(invoker, invocation, endpoint, serv
     await server.disconnected.wait()
 
 
-# The server's own trouble
+# Shortages of the server itself
 
 
 @pytest.fixture
 def descriptors():
-    """Takes all descriptors that this process may still open, and gives them back."""
+    """Takes all descriptors that this process may still open, and releases them."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     class Descriptors:
@@ -278,7 +278,7 @@ def descriptors():
 
 
 def resting(descriptors, pauses, *, give_back_after):
-    """Notes the pauses instead of waiting; after so many there are descriptors again."""
+    """Records the pauses instead of waiting; after this many there are descriptors again."""
 
     async def rest(seconds):
         pauses.append(seconds)
@@ -298,7 +298,7 @@ async def test_running_out_of_descriptors_fails_no_call(limits, invocation, endp
     await invoker.close()
 
 
-async def test_a_request_for_which_no_descriptor_came_free_in_time_was_not_made(limits, server, descriptors):
+async def test_a_request_that_found_no_descriptor_in_time_was_not_made(limits, server, descriptors):
     loop, pauses = asyncio.get_running_loop(), []
 
     async def rest(seconds):
@@ -326,19 +326,19 @@ async def test_a_request_for_which_no_descriptor_came_free_in_time_was_not_made(
         ("127.0.0.1", errno.ECONNREFUSED, False),
     ],
 )
-def test_whose_trouble_it_is(host, number, is_own):
+def test_shortages_are_distinguished_from_failures_of_the_function(host, number, is_own):
     key = ConnectionKey(host, 80, False, True, None, None, None)
     assert is_own_trouble(ClientConnectorError(key, OSError(number, "as the test wants it"))) is is_own
 
 
 def test_an_address_that_this_machine_cannot_call_is_no_lack_of_ports():
-    """As ::1 where there is no IPv6; a multicast address of no link stands for it here."""
+    """Such as ::1 without IPv6; a multicast address of no link represents it here."""
     key = ConnectionKey("ff02::1", 80, False, True, None, None, None)
     error = ClientConnectorError(key, OSError(errno.EADDRNOTAVAIL, "as the test wants it"))
     assert not is_own_trouble(error)
 
 
-async def test_a_name_that_cannot_be_looked_up_for_want_of_descriptors(limits, invocation, server, descriptors):
+async def test_a_name_that_cannot_be_resolved_for_lack_of_descriptors(limits, invocation, server, descriptors):
     class Wanting(FixedResolver):
         async def resolve(self, host, port=0, family=0):
             if not pauses:
@@ -369,7 +369,7 @@ async def test_name_that_is_never_resolved(limits, invocation):
     assert result == Failed("FC.ServerError", "shop/charge accepted no connection within 0.05 s.")
 
 
-async def test_names_that_are_slow_to_resolve_hold_up_nothing_else(limits, invocation):
+async def test_slow_name_resolution_delays_nothing_else(limits, invocation):
     """Database reads run on the event loop's own threads."""
     asked, answered = threading.Semaphore(0), threading.Event()
 
@@ -505,7 +505,7 @@ async def test_closing_ends_calls_under_way(limits, invocation, endpoint, server
     assert (await invoker.invoke(invocation(), endpoint)).error == "FC.Unknown"
 
 
-async def test_another_request_is_sent_as_it_is(invoker, server):
+async def test_another_request_is_sent_unchanged(invoker, server):
     server.answer = reply_with(b"thanks", 201)
     headers = {"Content-Type": "text/xml", "x-mns-tag": "值"}
     url = f"http://127.0.0.1:{server.port}/hook?a=b"
@@ -538,14 +538,14 @@ async def test_another_request_is_sent_as_it_is(invoker, server):
         ("http://127.0.0.1:{port}/", {}, "more than 65536 bytes"),
     ],
 )
-async def test_another_request_without_a_reply_says_why(invoker, server, url, headers, cause):
+async def test_another_request_without_a_reply_gives_the_reason(invoker, server, url, headers, cause):
     server.answer = reply_with(b"x" * 65_537)
     failed = await invoker.send(WebRequest("POST", url.format(free=free_port(), port=server.port), 10, headers))
     assert isinstance(failed, Failed)
     assert cause in failed.cause
 
 
-async def test_another_request_takes_no_longer_than_it_may(invoker, server):
+async def test_another_request_keeps_its_time_limit(invoker, server):
     async def say_nothing(*_):
         await asyncio.Event().wait()
 

@@ -1,4 +1,4 @@
-"""One connection for many calls: what keeps it, what ends it, and that no reply is taken for another's."""
+"""One connection for many calls: when it is kept, when it ends, and that replies are never confused."""
 
 import asyncio
 import socket
@@ -58,7 +58,7 @@ async def test_every_way_to_end_a_reply_leaves_the_connection_usable(invoker, in
     assert server.connections == 1
 
 
-async def test_interim_replies_without_end(invoker, invocation, endpoint, server):
+async def test_endless_interim_replies(invoker, invocation, endpoint, server):
     async def never_answer(_, __, writer):
         while True:
             writer.write(INTERIM * 100)
@@ -131,7 +131,7 @@ async def test_two_replies_to_one_request(invoker, invocation, endpoint, server)
     assert server.connections == 2
 
 
-async def test_reply_that_nobody_asked_for(invoker, invocation, endpoint, server):
+async def test_reply_without_a_request(invoker, invocation, endpoint, server):
     server.answer = in_turn(LENGTH, reply_of('{"a": 3}'))
     await invoker.invoke(invocation(), endpoint)
     [writer] = server.open_connections
@@ -193,7 +193,7 @@ async def test_functions_of_one_host_share_a_connection(invoker, invocation, ser
     assert b"authorization: y\r\n" in server.requests[2].lower()
 
 
-async def test_calls_at_once_have_a_connection_each(invoker, invocation, endpoint, server):
+async def test_concurrent_calls_have_a_connection_each(invoker, invocation, endpoint, server):
     arrived, all_arrived, polite = [], asyncio.Event(), reply_with(b"{}")
 
     async def answer(request, reader, writer):
@@ -226,7 +226,7 @@ async def test_closing_ends_idle_connections(limits, invocation, endpoint, serve
     await server.disconnected.wait()
 
 
-async def test_body_without_a_length_is_not_whole_when_the_time_is_over(invoker, invocation, endpoint, server):
+async def test_body_without_a_length_is_incomplete_at_the_time_limit(invoker, invocation, endpoint, server):
     async def answer(_, reader, writer):
         writer.write(head(200) + b'{"a": 1}')
         await reader.read()  # until the client gives up
@@ -247,7 +247,7 @@ async def test_body_without_a_length_ends_with_the_connection(invoker, invocatio
     assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 1})
 
 
-async def test_large_body_comes_whole(limits, invocation, endpoint, server):
+async def test_large_body_is_received_whole(limits, invocation, endpoint, server):
     invoker = HttpInvoker(type(limits)())
     text = "x" * 3_000_000
     server.answer = reply_with(b'{"a": "' + text.encode() + b'"}')

@@ -1,4 +1,4 @@
-"""Messages for a broker, against a real NATS server: confirmed, once, tried again, or refused with a reason."""
+"""Messages for a broker, against a real NATS server: confirmed, stored once, retried, or refused with a reason."""
 
 import asyncio
 import socket
@@ -36,7 +36,7 @@ def message(body=b"{}", message_id="m1", **headers):
     return BrokerMessage(body, message_id, headers)
 
 
-async def test_a_message_is_there_when_it_is_confirmed(server, outlets):
+async def test_a_confirmed_message_is_stored(server, outlets):
     await server.add_stream("ORDERS", "orders")
     await outlets(orders=server.url).send("orders", message('{"k":"值"}'.encode(), Priority="8"))
     (kept,) = await server.messages("ORDERS")
@@ -54,7 +54,7 @@ async def test_the_url_names_subject_and_stream(server, outlets):
     assert [kept.subject for kept in await server.messages("SHOP")] == ["shop.orders"]
 
 
-async def test_a_repetition_is_kept_once(server, outlets):
+async def test_a_repeated_message_is_stored_once(server, outlets):
     await server.add_stream("ORDERS", "orders")
     sending = outlets(orders=server.url)
     for _ in range(3):
@@ -74,12 +74,12 @@ async def test_all_share_one_connection(server, outlets):
     assert broker._connection.done()
 
 
-async def test_no_stream_takes_it(server, outlets):
+async def test_no_stream_accepts_it(server, outlets):
     with pytest.raises(QueueNotExist, match="no stream of the NATS server takes the subject orders"):
         await outlets(orders=f"{server.url}?timeout_seconds=0.3").send("orders", message())
 
 
-async def test_a_stream_that_comes_in_time(server, outlets, monkeypatch):
+async def test_a_stream_created_in_time(server, outlets, monkeypatch):
     tried_again = asyncio.Event()
     explained = client.NatsBroker._explained
 
@@ -95,7 +95,7 @@ async def test_a_stream_that_comes_in_time(server, outlets, monkeypatch):
     assert len(await server.messages("ORDERS")) == 1
 
 
-async def test_a_server_that_is_away(outlets):
+async def test_a_server_that_is_down(outlets):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     sending = outlets(orders=f"nats://user:secret@127.0.0.1:{port}?timeout_seconds=0.3")
@@ -104,7 +104,7 @@ async def test_a_server_that_is_away(outlets):
     assert raised.value.message == "the NATS server could not be reached: Connection refused"
 
 
-async def test_a_server_that_comes_back_keeps_what_was_sent_while_it_was_away(server, outlets):
+async def test_a_server_that_returns_stores_messages_sent_meanwhile(server, outlets):
     await server.add_stream("ORDERS", "orders")
     sending = outlets(orders=f"{server.url}?timeout_seconds=30")
     await sending.send("orders", message(b"before", "m1"))
@@ -116,7 +116,7 @@ async def test_a_server_that_comes_back_keeps_what_was_sent_while_it_was_away(se
 
 
 async def test_a_server_that_dies_before_it_confirms(server, outlets):
-    """What was sent to it may have been lost or kept: it is sent again, and is there once."""
+    """Its messages may have been lost or stored: they are sent again, and each is stored once."""
     await server.add_stream("ORDERS", "orders")
     sending = outlets(orders=f"{server.url}?timeout_seconds=30")
     await sending.send("orders", message(message_id="m0"))
@@ -140,14 +140,14 @@ async def test_a_server_that_does_not_answer(server, outlets):
         await sending.send("orders", message(message_id="m2"))
 
 
-async def test_a_host_that_says_nothing(outlets):
+async def test_a_host_that_sends_nothing(outlets):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         sending = outlets(orders=f"nats://127.0.0.1:{silent.getsockname()[1]}?timeout_seconds=0.3")
         with pytest.raises(BrokerUnavailable, match="did not confirm"):
             await sending.send("orders", message())
 
 
-async def test_a_server_with_which_tls_does_not_come_about(outlets):
+async def test_a_server_without_working_tls(outlets):
     async def pretend(reader, writer):
         writer.write(b'INFO {"tls_required": true}\r\n')
         await reader.read(1)
@@ -161,7 +161,7 @@ async def test_a_server_with_which_tls_does_not_come_about(outlets):
             await outlets(orders=f"nats://127.0.0.1:{port}?timeout_seconds=2").send("orders", message())
 
 
-async def test_the_log_says_once_that_the_server_is_away_and_once_that_it_is_back(server, outlets, caplog):
+async def test_the_log_reports_an_outage_once_and_its_end_once(server, outlets, caplog):
     await server.add_stream("ORDERS", "orders")
     server.kill()
     sending = outlets(orders=f"{server.url}?timeout_seconds=0.3")
@@ -175,7 +175,7 @@ async def test_the_log_says_once_that_the_server_is_away_and_once_that_it_is_bac
     assert caplog.messages == [f"{title} cannot be reached: Connection refused", f"{title} is reached again"]
 
 
-async def test_another_server_of_the_cluster_takes_it(server, outlets):
+async def test_another_server_of_the_cluster_accepts_it(server, outlets):
     await server.add_stream("ORDERS", "orders")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         away = taken.getsockname()[1]
@@ -184,7 +184,7 @@ async def test_another_server_of_the_cluster_takes_it(server, outlets):
 
 
 @pytest.mark.parametrize("answer", [b"ok", b"{}", b"[]"])
-async def test_somebody_answers_who_is_no_stream(server, outlets, answer):
+async def test_an_answer_that_is_not_of_a_stream(server, outlets, answer):
     async with server.client() as streams:
 
         async def respond(request):
@@ -196,7 +196,7 @@ async def test_somebody_answers_who_is_no_stream(server, outlets, answer):
             await outlets(orders=server.url).send("orders", message())
 
 
-async def test_a_step_that_waits_no_longer(server, outlets):
+async def test_a_step_that_has_timed_out(server, outlets):
     await server.add_stream("ORDERS", "orders")
     sending = outlets(orders=server.url)
     await sending.send("orders", message())
@@ -228,7 +228,7 @@ async def test_a_stream_that_is_full(server, outlets):
         (message(a="é"), "no single line of ASCII"),
     ],
 )
-async def test_messages_that_it_does_not_take(server, outlets, sent, words):
+async def test_messages_that_it_rejects(server, outlets, sent, words):
     await server.add_stream("ORDERS", "orders", max_msg_size=100)
     with pytest.raises(BrokerRefused, match=words):
         await outlets(orders=server.url).send("orders", sent)
@@ -240,9 +240,9 @@ async def test_messages_that_it_does_not_take(server, outlets, sent, words):
 async def test_credentials(tmp_path, outlets, flags, identity):
     with NatsServer(tmp_path, *flags) as server:
         own = outlets(orders=f"nats://{identity}@{server.host}?timeout_seconds=0.3")
-        with pytest.raises(QueueNotExist):  # which only those hear who were let in
+        with pytest.raises(QueueNotExist):  # which only authorized clients hear
             await own.send("orders", message())
-        # It says so and hangs up, and either may be noticed first.
+        # It reports it and disconnects, and either may be noticed first.
         with pytest.raises(BrokerUnavailable, match=r"Authorization Violation|Connection reset"):
             await outlets(orders=f"{server.url}?timeout_seconds=0.3").send("orders", message())
 

@@ -1,4 +1,4 @@
-"""Addresses that are never called, whichever way a URL spells or resolves to them."""
+"""Addresses that are never called, in every spelling of a URL and for every resolved name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a complete reply means: one test per row of the error table, and everything that is not an answer."""
+"""The meaning of a complete reply: one test per row of the error table, and replies that are not answers."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def test_integers_keep_every_digit(classify):
     assert classify(200, {}, b'{"id": 9007199254740993123456789}') == Replied({"id": 9007199254740993123456789})
 
 
-def test_x_fc_status_200_is_no_error(classify):
+def test_x_fc_status_200_is_not_an_error(classify):
     assert classify(200, {"x-fc-status": "200"}, {"a": 1}) == Replied({"a": 1})
 
 
@@ -142,7 +142,7 @@ def test_redirect_is_explained(classify):
     assert "redirects are not followed" in classify(307, {"Location": "http://elsewhere/"}, b"").cause
 
 
-def test_accepted_is_no_answer(classify):
+def test_accepted_is_not_an_answer(classify):
     assert classify(202, {}, b"").error == "FnF.InvalidLocal"
 
 
@@ -169,11 +169,11 @@ def test_the_cause_has_the_request_s_id_and_the_beginning_of_the_body(classify):
 
 
 @pytest.mark.parametrize("body", [b"x" * 100_000, b"\xff\x00" * 50_000, "\u4e2d".encode() * 50_000])
-def test_no_more_of_the_body_is_kept_than_its_beginning(classify, body):
+def test_only_the_beginning_of_the_body_is_kept(classify, body):
     assert len(classify(500, {}, body).cause) < BODY_CHARACTERS_MAX + 100
 
 
-def test_every_row_of_the_error_table_is_told():
+def test_every_row_of_the_error_table_is_documented():
     assert all(row.when.endswith(".") for row in ErrorName)
     assert {error_of_status(status) for status in range(300, 600)} <= set(ErrorName)
 

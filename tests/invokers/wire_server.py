@@ -1,4 +1,4 @@
-"""What the invoker's tests talk to: a server that can answer wrongly, and a name service that can lie."""
+"""The peers of the invoker's tests: a server that can answer incorrectly, and a name service that can lie."""
 
 import asyncio
 import socket
@@ -10,7 +10,7 @@ Answer = Callable[[bytes, asyncio.StreamReader, asyncio.StreamWriter], Awaitable
 
 
 class WireServer:
-    """An HTTP server on 127.0.0.1 that answers in bytes, so that it can answer wrongly."""
+    """An HTTP server on 127.0.0.1 that answers in bytes, so that it can answer incorrectly."""
 
     def __init__(self) -> None:
         self.answer: Answer = reply_with(b"{}")
@@ -71,7 +71,7 @@ def head(status: int, *lines: str) -> bytes:
 
 
 class FixedResolver(AbstractResolver):
-    """Resolves every name to the next of the given answers and counts how often it is asked."""
+    """Resolves every name to the next of the given answers and counts the lookups."""
 
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)

@@ -1,4 +1,4 @@
-"""Short ways to write definitions in tests and to say what is found in them."""
+"""Short ways to write definitions in tests and to describe findings."""
 
 from flowserver.base.limits import Limits
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
@@ -10,7 +10,7 @@ LIMITS = Limits()
 
 
 def diagnostics_of(text: str, limits: Limits = LIMITS, *, allow_ref_tags: bool = False) -> tuple[Diagnostic, ...]:
-    """Everything found in a text, valid or not."""
+    """All findings in a text, valid or not."""
     try:
         return parse(text, limits, allow_ref_tags=allow_ref_tags).warnings
     except DefinitionRejected as rejected:
@@ -18,7 +18,7 @@ def diagnostics_of(text: str, limits: Limits = LIMITS, *, allow_ref_tags: bool =
 
 
 def ids_of(text: str, limits: Limits = LIMITS) -> list[str]:
-    """The ids of everything found, in order of place."""
+    """The ids of all findings, in order of position."""
     return [diagnostic.id for diagnostic in diagnostics_of(text, limits)]
 
 

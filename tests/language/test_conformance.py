@@ -1,4 +1,4 @@
-"""The conformance flows: accepted if they shall run, else refused for the reason they name."""
+"""The conformance flows: accepted if they are expected to run, else refused for the reason they name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Diagnostics: how they are worded, ordered, summed up and printed."""
+"""Diagnostics: wording, order, summary and output."""
 
 import re
 
@@ -28,7 +28,7 @@ def hints(text: str) -> list[str | None]:
     return [diagnostic.hint for diagnostic in diagnostics_of(text)]
 
 
-def test_a_rejection_is_an_invalid_argument_that_names_the_first_mistakes() -> None:
+def test_a_rejection_is_an_invalid_argument_that_names_the_first_errors() -> None:
     with pytest.raises(InvalidArgument) as caught:
         parse(TYPO, LIMITS)
     assert isinstance(caught.value, DefinitionRejected)
@@ -39,7 +39,7 @@ def test_a_rejection_is_an_invalid_argument_that_names_the_first_mistakes() -> N
     assert [diagnostic.id for diagnostic in caught.value.diagnostics] == ["unknown-attribute"] * 2
 
 
-def test_a_rejection_tells_five_mistakes_and_counts_the_others() -> None:
+def test_a_rejection_names_five_errors_and_counts_the_others() -> None:
     text = "version: v1\ntype: flow\nsteps:\n" + "  - 1\n" * 8
     with pytest.raises(DefinitionRejected) as caught:
         parse(text, LIMITS)
@@ -48,7 +48,7 @@ def test_a_rejection_tells_five_mistakes_and_counts_the_others() -> None:
     assert message.endswith(" (and 3 more; flowserver validate shows all)")
 
 
-def test_warnings_come_along_but_are_not_counted() -> None:
+def test_warnings_are_included_but_not_counted() -> None:
     choice = "- {type: choice, name: a, choices: [{condition: $.x}]}\n"
     with pytest.raises(DefinitionRejected) as caught:
         parse(HEADER + choice + "- {type: loop, name: b}\n", LIMITS)
@@ -79,7 +79,7 @@ def test_rendering_without_a_hint() -> None:
     assert rendered("a: [b")[0].splitlines()[1:] == ["    1 | a: [b", "      |      ^"]
 
 
-def test_carets_stand_below_wide_characters_and_tabs() -> None:
+def test_carets_are_below_wide_characters_and_tabs() -> None:
     lines = rendered("\ufeff{版本: 一,\t类型: 二}")
     assert lines[1].splitlines()[1:3] == ["    1 | {版本: 一, 类型: 二}", "      |  ^^^^"]
     assert [line.splitlines()[2].index("^") - 8 for line in lines] == [1, 1, 1, 1, 11]
@@ -112,7 +112,7 @@ def test_lines_are_counted_as_yaml_counts_them(separator: str) -> None:
     assert rendered(TYPO.replace("\n", separator))[0].splitlines()[1] == "    6 |   inputMapping: []"
 
 
-def test_a_place_past_the_end_is_an_empty_line() -> None:
+def test_a_position_past_the_end_is_an_empty_line() -> None:
     found = Diagnostic("not-yaml", Severity.ERROR, "it ends", Span(9, 1, 9, 2))
     assert render(found, "a", "f").splitlines()[1] == "    9 | "
 
@@ -191,7 +191,7 @@ def test_hints(steps: str, hint: str | None) -> None:
     assert hints(HEADER + steps) == [hint]
 
 
-def test_similar_names_are_not_sought_among_very_many() -> None:
+def test_similar_names_are_not_searched_among_very_many() -> None:
     steps = "".join(f"- {{type: pass, name: step{number}}}\n" for number in range(150))
     text = HEADER + steps + "- {type: choice, name: last, default: {goto: step}}\n"
     assert hints(text) == [None]

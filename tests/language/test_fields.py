@@ -1,4 +1,4 @@
-"""The table of attributes, which the reference page is made from."""
+"""The table of attributes, from which the reference page is generated."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_there_are_eight_kinds_of_steps_with_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["retry", "catch", "errorMappings", "timeoutSeconds", "pattern", "serviceParams"])
-def test_only_tasks_treat_errors(name: str) -> None:
+def test_only_tasks_handle_errors(name: str) -> None:
     assert [step for step, kind in STEPS.items() if name in kind.fields] == ["task"]
 
 

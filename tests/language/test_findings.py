@@ -1,4 +1,4 @@
-"""Runs findings.md: every definition gives the diagnostics that its comments name, at their places, and no others."""
+"""Runs findings.md: every definition gives exactly the diagnostics that its comments name, at their positions."""
 
 import re
 from dataclasses import dataclass
@@ -25,13 +25,14 @@ LIMITS_PASSED = {
 MANY_FINDINGS = {"checking-stopped", "more-warnings"}
 MISSING_TARGETS = {"unknown-flow", "unknown-function"}
 ELSEWHERE = {"bad-character", *LIMITS_PASSED, *MANY_FINDINGS, *MISSING_TARGETS}
-"""Ids that need texts too large or too odd for a Markdown file, or a server; test_source.py, test_limits.py,
-test_work.py and test_deployments.py produce them."""
+"""Ids that need texts too large or unusual for a Markdown file, or a server; test_source.py, test_limits.py,
+test_work.py and test_deployments.py produce them.
+"""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A definition, and what must be found in it as (line, column, id)."""
+    """A definition, and its expected findings as (line, column, id)."""
 
     place: str
     text: str
@@ -65,11 +66,11 @@ def test_findings(block: Block) -> None:
     assert sorted(found) == block.findings
 
 
-def test_every_id_is_found_somewhere() -> None:
+def test_every_id_occurs() -> None:
     assert {id for block in blocks() for _, _, id in block.findings} | ELSEWHERE == set(DIAGNOSTICS)
 
 
-def test_the_table_says_which_are_warnings() -> None:
+def test_the_table_marks_the_warnings() -> None:
     found = {item for block in blocks() for item in diagnostics_of(block.text)}
     warnings = {item.id for item in found if item.severity is Severity.WARNING}
     table = {id for id, description in DIAGNOSTICS.items() if description.startswith("Warning: ")}

@@ -261,6 +261,6 @@ def test_task_parameters() -> None:
     }
 
 
-def test_a_step_knows_its_place() -> None:
+def test_a_step_knows_its_position() -> None:
     flow = flow_of(HEADER + "- type: pass\n  name: a\n\n# between\n- {type: pass,\n   name: b}\n")
     assert [step.span for step in flow.root.steps] == [Span(4, 3, 5, 10), Span(8, 3, 9, 12)]

@@ -1,4 +1,4 @@
-"""Hints: what a finding advises its reader to write instead."""
+"""Hints: the correction that a finding suggests."""
 
 import pytest
 
@@ -48,6 +48,6 @@ def test_parameters(target: str, params: str, hint: str | None) -> None:
         ("ids", None),
     ],
 )
-def test_a_reference_where_a_path_is_wanted(collection: str, hint: str | None) -> None:
+def test_a_reference_where_a_path_is_expected(collection: str, hint: str | None) -> None:
     iteration = f"iterationMapping: {{collection: {collection}, item: i}}"
     assert hints(f"- {{type: foreach, name: a, {iteration}, steps: [{{type: pass, name: b}}]}}") == [hint]

@@ -1,4 +1,4 @@
-"""Strictness: what is an error by default, and a warning of a lenient check, which leaves it out."""
+"""Strictness: errors that a lenient check reports as warnings, leaving the attribute out."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_errors_that_a_lenient_check_makes_warnings(attributes: str, found: list
     assert lenient == [f"warning{item}" for item in found]
 
 
-def test_what_a_lenient_check_warns_of_is_left_out() -> None:
+def test_attributes_with_lenient_warnings_are_left_out() -> None:
     text = (
         HEADER
         + TASK
@@ -78,7 +78,7 @@ def test_all_other_errors_stay_errors(steps: str, id: str) -> None:
     assert [item.id for item in caught.value.diagnostics if item.severity is Severity.ERROR] == [id]
 
 
-def test_what_is_stored_is_read_leniently() -> None:
+def test_stored_definitions_are_read_leniently() -> None:
     text = HEADER + TASK + "  retry:\n  ends: true\n" + END
     assert ids_of(text) == ["empty-attribute", "unknown-attribute"]
     assert len(parse_stored(text).root.steps) == 2

@@ -1,4 +1,4 @@
-"""Limits on definitions: the last value that is accepted, the first that is not, and quick answers to bombs."""
+"""Limits on definitions: the last accepted value, the first refused one, and quick answers to bombs."""
 
 from dataclasses import replace
 
@@ -47,21 +47,21 @@ def test_depth() -> None:
     assert ids_of(nested(LIMITS.definition_depth_max - levels_around + 1)) == ["nesting-too-deep"]
 
 
-def test_depth_counts_what_aliases_stand_for() -> None:
+def test_depth_counts_expanded_aliases() -> None:
     text = "a: &a [[[1]]]\nb: [[*a]]\n"
     assert "nesting-too-deep" not in ids_of(text, replace(LIMITS, definition_depth_max=6))
     (found,) = diagnostics_of(text, replace(LIMITS, definition_depth_max=5))
     assert (found.id, found.span.line, found.span.column) == ("nesting-too-deep", 2, 6)
 
 
-def test_nodes_counts_what_aliases_stand_for() -> None:
+def test_nodes_counts_expanded_aliases() -> None:
     text = "a: &a [1, 2]\nb: [*a, *a]\n"  # the mapping, two keys, three values, and two times three
     assert "too-many-nodes" not in ids_of(text, replace(LIMITS, definition_nodes_max=13))
     (found,) = diagnostics_of(text, replace(LIMITS, definition_nodes_max=12))
     assert (found.id, found.span.line, found.span.column) == ("too-many-nodes", 2, 9)
 
 
-def test_an_error_and_its_cause_have_their_lengths() -> None:
+def test_an_error_and_its_cause_have_maximum_lengths() -> None:
     def failing(error: int, cause: int) -> str:
         return f"- {{type: fail, name: a, error: {'e' * error}, cause: {'c' * cause}}}"
 

@@ -11,7 +11,7 @@ from flowserver.language.fields import KINDS, STEPS
 from flowserver.language.parser import parse
 from tests.language.definitions import HEADER, LIMITS
 
-UNTIMED = settings(deadline=None)  # a busy machine is no failure
+UNTIMED = settings(deadline=None)  # a busy machine is not a failure
 
 NAMES = st.sampled_from(sorted({name for kind in KINDS for name in kind.fields}))
 EXPRESSIONS = ["$", "$.a", "$input.a", "$.a ==", "$local..b"]
@@ -78,7 +78,7 @@ def test_anything_near_a_flow_is_answered(flow: Any) -> None:
 @UNTIMED
 @given(SCALARS)
 def test_constants_arrive_exactly(value: Any) -> None:
-    constant = ["", value]  # in a list, where no text is a reference
+    constant = ["", value]  # in a list, where texts are never references
     steps = [{"type": "pass", "name": "a", "outputMappings": [{"target": "t", "source": constant}]}]
     flow = parse(json.dumps({"version": "v1", "type": "flow", "steps": steps}), LIMITS).flow
     mappings = flow.root.steps[0].output_mappings

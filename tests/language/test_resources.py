@@ -1,4 +1,4 @@
-"""What tasks can run: resource names, actions, and the tag of deployment tools."""
+"""Resources of tasks: names, actions, and the tag of deployment tools."""
 
 from typing import Any
 
@@ -76,13 +76,13 @@ def test_queues_and_topics(name: str) -> None:
         ("acs:mns:::/subscriptions/s/messages", "bad-resource"),
     ],
 )
-def test_resources_that_are_refused(arn: str, id: str) -> None:
+def test_refused_resources(arn: str, id: str) -> None:
     with pytest.raises(ResourceError) as caught:
         parse_resource(arn)
     assert caught.value.id == id
 
 
-def test_a_queue_with_a_bad_name_is_told_the_rule_and_not_the_form() -> None:
+def test_the_error_for_a_bad_queue_name_is_the_rule_and_not_the_form() -> None:
     with pytest.raises(ResourceError) as caught:
         parse_resource("acs:mns:::/queues/a_b/messages")
     assert "'a_b'" in caught.value.message
@@ -107,7 +107,7 @@ def test_actions(action: str) -> None:
         ("FNF:StartExecution", "unsupported-action"),
     ],
 )
-def test_actions_that_are_refused(action: str, id: str) -> None:
+def test_refused_actions(action: str, id: str) -> None:
     with pytest.raises(ResourceError) as caught:
         parse_action(action)
     assert caught.value.id == id

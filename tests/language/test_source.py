@@ -1,4 +1,4 @@
-"""Texts as they come: encodings, line ends, JSON, odd characters, and the YAML library's fallback."""
+"""Raw texts: encodings, line ends, JSON, unusual characters, and the YAML library's fallback."""
 
 import json
 
@@ -35,7 +35,7 @@ def cause_of(text: str) -> str:
         json.dumps({"version": "v1", "type": "flow", "steps": [{"type": "pass", "name": "a"}]}, indent=4),
     ],
 )
-def test_what_loads(text: str) -> None:
+def test_texts_that_load(text: str) -> None:
     assert flow_of(text).root.position == {"a": 0}
 
 
@@ -51,7 +51,7 @@ def test_surrogate_pairs_are_joined_in_json_only() -> None:
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x1b", "\x7f", "\ud800", "\ufffe"])
-def test_characters_that_are_refused(character: str) -> None:
+def test_refused_characters(character: str) -> None:
     (found,) = diagnostics_of(f"{HEADER}# é{character}\n{STEP}")
     assert (found.id, found.span.line, found.span.column) == ("bad-character", 4, 4)
     assert f"U+{ord(character):04X}" in found.message
@@ -68,7 +68,7 @@ def test_characters_that_are_refused(character: str) -> None:
         ("a: [b", 1, 6, None),
     ],
 )
-def test_syntax_errors_say_where_and_what_to_do(text: str, line: int, column: int, hint: str | None) -> None:
+def test_syntax_errors_have_a_position_and_advice(text: str, line: int, column: int, hint: str | None) -> None:
     (found,) = diagnostics_of(text)
     assert (found.id, found.span.line, found.span.column, found.hint) == ("not-yaml", line, column, hint)
     assert found.message.startswith("this is not YAML: ")
@@ -80,12 +80,12 @@ def test_empty_texts(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["---\n", "null", "text", "5", "[]", "- a\n- b\n", "!x a"])
-def test_documents_that_are_no_mapping(text: str) -> None:
+def test_documents_that_are_not_mappings(text: str) -> None:
     assert ids_of(text)[-1] == "wrong-type"
 
 
-def test_the_python_parser_of_yaml_serves_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the C parser was not built; it lets halves of surrogate pairs through."""
+def test_the_python_parser_of_yaml_works_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is used if the C parser was not built; it accepts halves of surrogate pairs."""
     monkeypatch.setattr(source, "_LOADER", yaml.SafeLoader)
     assert cause_of(HEADER + "- {type: fail, name: a, cause: ok}\n") == "ok"
     assert ids_of(HEADER + '- {type: fail, name: a, cause: "\\ud800"}\n') == ["bad-character"]

@@ -1,4 +1,4 @@
-"""What a check costs, counted: expressions compiled, hints looked up, findings kept, units between pauses."""
+"""The cost of a check, counted: expressions compiled, hints looked up, findings kept, units between pauses."""
 
 import json
 from dataclasses import replace
@@ -18,11 +18,13 @@ from tests.language.test_properties import UNTIMED
 
 ALIASES = 9_000
 UNITS_PER_VALUE = 4
-"""Most units that one value of a definition costs: an event, an attribute, a look for paths, an expression begun."""
+"""The most units that one value of a definition costs: an event, an attribute, a search for paths,
+an expression begun.
+"""
 
 
 def checked(text: str, limits: Limits = LIMITS) -> tuple[tuple[Diagnostic, ...], Work]:
-    """What was found in a text, and the work it took."""
+    """The findings in a text, and the work of the check."""
     work = Work()
     try:
         return parse(text, limits, work=work).warnings, work
@@ -31,7 +33,7 @@ def checked(text: str, limits: Limits = LIMITS) -> tuple[tuple[Diagnostic, ...],
 
 
 def most_units(limits: Limits) -> int:
-    """What no check of a definition within these limits passes."""
+    """An upper bound for every check of a definition within these limits."""
     return UNITS_PER_VALUE * limits.definition_nodes_max + limits.definition_bytes_max
 
 
@@ -61,14 +63,14 @@ def test_an_expression_is_compiled_once_for_all_its_aliases(text: str, found: li
     assert work.units < most_units(LIMITS)
 
 
-def test_what_looks_like_a_path_is_reported_once_for_all_aliases_of_it() -> None:
+def test_a_text_that_resembles_a_path_is_reported_once_for_all_its_aliases() -> None:
     constant = f"[&x $.a{', *x' * ALIASES}]"
     text = f"{HEADER}- {{type: pass, name: a, outputMappings: [{{target: t, source: {constant}}}]}}\n"
     assert ids_of(text) == ["path-as-constant"]
 
 
 @pytest.mark.parametrize("value", ["'{}'", "[1, '{}']"])
-def test_text_is_charged_for_each_alias_of_it_before_anything_is_made_of_it(value: str) -> None:
+def test_text_is_charged_for_each_alias_before_it_is_expanded(value: str) -> None:
     anchored = value.format("x" * 1_000)
     within, past = (f"a: &a {anchored}\nb: [{', '.join(['*a'] * times)}]\n" for times in (9, 10))
     limits = replace(LIMITS, definition_characters_max=10_900)
@@ -78,7 +80,7 @@ def test_text_is_charged_for_each_alias_of_it_before_anything_is_made_of_it(valu
     assert "at most 10900 characters" in found.message
 
 
-def test_aliases_of_a_long_text_stop_the_check_at_the_bound() -> None:
+def test_aliases_of_a_long_text_stop_the_check_at_the_limit() -> None:
     condition = " || ".join(f"$.a{number}" for number in range(400))
     diagnostics, work = checked(options(f"{{condition: '{condition}'}}"))
     assert [item.id for item in diagnostics] == ["too-much-text"]
@@ -86,7 +88,7 @@ def test_aliases_of_a_long_text_stop_the_check_at_the_bound() -> None:
     assert work.compiled == 0
 
 
-def test_hints_are_looked_up_for_the_first_mistakes_only() -> None:
+def test_hints_are_looked_up_for_the_first_errors_only() -> None:
     steps = "".join(
         f"- {{type: choice, name: step{number}, default: {{goto: stepp{number}}}}}\n" for number in range(90)
     )
@@ -114,18 +116,18 @@ def test_checking_stops_after_a_hundred_errors(text: str) -> None:
     assert last.span == found[-1].span
 
 
-def test_a_hundred_errors_are_all() -> None:
+def test_exactly_a_hundred_errors_are_complete() -> None:
     assert ids_of(HEADER + "- 1\n" * DIAGNOSTICS_MAX) == ["wrong-type"] * DIAGNOSTICS_MAX
     assert ids_of(HEADER + "- 1\n" * (DIAGNOSTICS_MAX + 1)) == ["wrong-type"] * DIAGNOSTICS_MAX + ["checking-stopped"]
 
 
-def test_a_refusal_says_that_there_may_be_more() -> None:
+def test_a_refusal_mentions_possible_further_errors() -> None:
     with pytest.raises(DefinitionRejected) as caught:
         parse(HEADER + "- 1\n" * 500, LIMITS)
     assert caught.value.message.endswith("(and more; flowserver validate shows 100)")
 
 
-def test_yaml_mistakes_stop_it_too() -> None:
+def test_yaml_errors_stop_it_too() -> None:
     found = ids_of("a: 1\n" * 20_000)
     assert found[-2:] == ["duplicate-key", "checking-stopped"]
 
@@ -148,13 +150,13 @@ def test_warnings_hide_no_error() -> None:
     assert len(found) == DIAGNOSTICS_MAX + 1
 
 
-def test_steps_past_the_bound_are_not_read() -> None:
+def test_steps_past_the_limit_are_not_read() -> None:
     wanted = "- {type: choice, name: a, choices: [{condition: $.x == 1}]}\n"
     found, work = checked(HEADER + wanted * 3_000, replace(LIMITS, definition_steps_max=5))
     assert (found[-1].id, work.compiled) == ("too-many-steps", 5)
 
 
-def test_tag_directives_are_few() -> None:
+def test_the_number_of_tag_directives_is_limited() -> None:
     def directives(count: int) -> str:
         return (
             "".join(f"%TAG !{number:x}! b\n" for number in range(count)) + f"---\n{HEADER}- {{type: pass, name: a}}\n"
@@ -165,7 +167,7 @@ def test_tag_directives_are_few() -> None:
     assert (found.id, found.span.line) == ("tag-not-allowed", TAG_DIRECTIVES_MAX + 1)
 
 
-def test_a_long_check_pauses_again_and_again() -> None:
+def test_a_long_check_pauses_repeatedly() -> None:
     units: list[int] = []
     work = Work(lambda: units.append(work.units))
     parse(

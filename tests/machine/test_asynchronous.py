@@ -1,4 +1,4 @@
-"""`InvocationType: Async` in all three patterns: submitted, waited for, and stopped when no step waits any more."""
+"""`InvocationType: Async` in all three patterns: submitted, awaited, and stopped when no step waits any more."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def _started(*attributes: str, steps: str = ASYNC, more: str = "", header: str =
 # requestResponse
 
 
-def test_a_submission_is_a_call_and_its_step_goes_on_when_it_is_accepted() -> None:
+def test_a_submission_is_a_call_and_its_step_continues_when_it_is_accepted() -> None:
     world = _started()
     (call,) = world.calls
     assert (call.asynchronous, call.token, call.submission_key) == (True, None, KEY)
@@ -70,7 +70,7 @@ def test_a_lost_submission_submits_the_same_invocation() -> None:
     assert [call.submission_key for call in world.calls] == [KEY, KEY]
 
 
-def test_the_type_may_be_chosen_by_the_input() -> None:
+def test_the_type_may_come_from_the_input() -> None:
     steps = ASYNC.replace("Async,", "$.kind,")
     kinds = [World(flow(steps), input={"n": "job", "kind": kind}) for kind in ("Async", "Sync")]
     for world in kinds:
@@ -81,7 +81,7 @@ def test_the_type_may_be_chosen_by_the_input() -> None:
 # sync
 
 
-def test_the_history_of_an_invocation_that_is_waited_for() -> None:
+def test_the_history_of_an_awaited_invocation() -> None:
     world = _started("pattern: sync")
     assert world.calls[0].token == OWN_TOKEN
     world.reply(SUBMITTED)
@@ -114,13 +114,13 @@ def test_its_failure_is_the_step_s_and_a_retry_submits_another() -> None:
     assert world.stopped == []
 
 
-def test_a_submission_that_fails_is_recorded_as_one() -> None:
+def test_a_failed_submission_is_recorded_as_such() -> None:
     world = _started("pattern: sync")
     world.reply(Failure("FC.FunctionNotFound", "no f"))
     assert world.event(EventType.TASK_SUBMIT_FAILED) == {"error": "FC.FunctionNotFound", "cause": "no f"}
 
 
-def test_no_report_with_a_user_s_token_reaches_a_sync_step() -> None:
+def test_a_report_with_a_user_s_token_does_not_reach_a_sync_step() -> None:
     world = _started("pattern: sync", "inputMappings: [{target: n, source: $context.task.token}]")
     assert world.calls[0].input == {"n": None}
 
@@ -128,7 +128,7 @@ def test_no_report_with_a_user_s_token_reaches_a_sync_step() -> None:
 # waitForCallback
 
 
-def test_a_callback_is_waited_for_after_the_submission() -> None:
+def test_a_callback_is_awaited_after_the_submission() -> None:
     world = _started("pattern: waitForCallback")
     assert (world.calls[0].asynchronous, world.calls[0].token) == (True, "token-1-2")
     world.reply(SUBMITTED)
@@ -152,7 +152,7 @@ def test_a_time_out_stops_the_invocation(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["requestResponse", "sync", "waitForCallback"])
-def test_a_time_out_of_the_submission_stops_what_may_have_been_submitted(pattern: str) -> None:
+def test_a_time_out_of_the_submission_stops_a_possible_invocation(pattern: str) -> None:
     world = _started(f"pattern: {pattern}", "timeoutSeconds: 7")
     assert world.wake().commands == [CancelInvocation(1, 1), StopInvocation(KEY)]
 
@@ -180,7 +180,7 @@ SIDE_BY_SIDE = f"""
 """
 
 
-def test_the_failure_of_a_branch_stops_what_its_siblings_wait_for() -> None:
+def test_the_failure_of_a_branch_stops_its_siblings_invocations() -> None:
     world = _started(steps=SIDE_BY_SIDE)
     fails, waits, asks, forgets = world.calls
     for call in (waits, asks, forgets):
@@ -190,7 +190,7 @@ def test_the_failure_of_a_branch_stops_what_its_siblings_wait_for() -> None:
 
 
 @pytest.mark.parametrize("message", [Stop("Enough"), DeadlineReached()])
-def test_an_execution_that_is_ended_from_outside_stops_all_it_has_submitted(message: Any) -> None:
+def test_an_execution_ended_from_outside_stops_all_its_invocations(message: Any) -> None:
     world = _started(steps=SIDE_BY_SIDE, header="timeoutSeconds: 60\n")
     world.now_ms = NOW_MS + 60_000
     assert [each for each in world.tell(message).commands if isinstance(each, StopInvocation)] == [StopInvocation()]
@@ -201,13 +201,13 @@ def test_nothing_is_stopped_for_steps_that_submit_nothing() -> None:
     assert world.wake().commands == [CancelInvocation(1, 1)]
 
 
-def test_nothing_is_ordered_again_once_it_was_submitted() -> None:
+def test_nothing_is_ordered_again_after_the_submission() -> None:
     world = _started("pattern: sync")
     world.reply(SUBMITTED)
     assert world.ignores(RetryLostCall(1, 1, 1))
 
 
-# Types that are none
+# Unknown types
 
 
 @pytest.mark.parametrize("value", ["async", "''", "1", "null", "[Async]"])

@@ -1,4 +1,4 @@
-"""`waitForCallback` and `sync`: submitting, reporting early, late, twice or at the wrong moment."""
+"""`waitForCallback` and `sync`: submissions, and reports that are early, late, repeated or at the wrong moment."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_a_report_may_come_before_the_submission_is_confirmed() -> None:
     world = _started(CALLBACK + "- {type: wait, name: w, duration: 5}")
     turn = world.report(Success({"s": "ok"}))
     assert turn.outcome.kind is OutcomeKind.APPLIED
-    assert turn.commands == [CancelInvocation(1, 1, unless_begun=True)]  # it may wait for a slot still
+    assert turn.commands == [CancelInvocation(1, 1, unless_begun=True)]  # it may still wait for a slot
     assert world.ignores(TaskReplied(1, 1, SUBMITTED))
     assert EventType.TASK_SUBMITTED not in {event.type for event in world.events}
 
@@ -94,7 +94,7 @@ def test_the_second_report_changes_nothing() -> None:
     assert world.execution.output == {"n": 1}
 
 
-def test_no_report_is_taken_during_a_retry_pause_and_one_is_again_after_it() -> None:
+def test_a_report_during_a_retry_pause_is_refused_and_one_after_it_is_accepted() -> None:
     world = _started(CALLBACK + RETRY)
     world.report(Failure("Rejected"))
     late = TaskReported(1, 2, None, Success({"s": "late"}))
@@ -104,7 +104,7 @@ def test_no_report_is_taken_during_a_retry_pause_and_one_is_again_after_it() -> 
     assert world.execution.output == {"s": "late"}
 
 
-def test_a_reported_failure_ends_the_execution_with_its_words() -> None:
+def test_a_reported_failure_ends_the_execution_with_its_text() -> None:
     world = _started(CALLBACK)
     world.reply(SUBMITTED)
     assert world.report(Failure("Rejected", "by the boss")).outcome.event_id == 7
@@ -121,7 +121,7 @@ def test_a_submission_that_fails_is_retried_and_then_fails_the_step() -> None:
     assert (len(submit_failed), world.execution.error) == (2, "FC.Unknown")
 
 
-def test_a_submission_may_answer_what_is_no_object() -> None:
+def test_the_answer_of_a_submission_need_not_be_an_object() -> None:
     world = _started(CALLBACK)
     world.reply(Failure("FnF.InvalidLocal", "a list"))
     assert (world.scope.wait, world.event(EventType.TASK_SUBMITTED)) == (WaitKind.TOKEN, {"output": {}})
@@ -133,7 +133,7 @@ def test_a_submission_s_answer_too_large_for_the_history_is_left_out() -> None:
     assert (world.scope.wait, world.event(EventType.TASK_SUBMITTED)) == (WaitKind.TOKEN, {"output": {}})
 
 
-def test_the_time_of_an_attempt_runs_on_after_the_submission() -> None:
+def test_the_time_of_an_attempt_continues_after_the_submission() -> None:
     world = _started(CALLBACK + "  timeoutSeconds: 9\n" + RETRY)
     world.now_ms += 4_000
     world.reply(SUBMITTED)
@@ -144,7 +144,7 @@ def test_the_time_of_an_attempt_runs_on_after_the_submission() -> None:
     assert world.scope.wake_at == NOW_MS + 9_000 + 5_000 + 9_000
 
 
-def test_a_submission_under_way_is_dropped_when_the_time_is_up() -> None:
+def test_a_submission_under_way_is_dropped_at_the_time_out() -> None:
     world = _started(CALLBACK + "  timeoutSeconds: 9\n" + RETRY)
     assert world.wake().commands == [CancelInvocation(1, 1)]
 
@@ -183,7 +183,7 @@ def test_a_child_may_end_before_its_start_is_confirmed() -> None:
 
 
 @pytest.mark.parametrize("wakes", [0, 1])
-def test_the_child_of_an_attempt_that_is_over_changes_nothing(wakes: int) -> None:
+def test_the_child_of_an_ended_attempt_changes_nothing(wakes: int) -> None:
     world = _started(CHILD + "  timeoutSeconds: 9\n" + RETRY)
     world.reply(SUBMITTED)
     world.wake()
@@ -209,7 +209,7 @@ def test_a_child_that_cannot_be_started_fails_the_submission() -> None:
     assert world.execution.status is Status.FAILED
 
 
-def test_a_function_that_is_waited_for_answers_with_its_result() -> None:
+def test_an_awaited_function_answers_with_its_result() -> None:
     world = _started(CALLBACK.replace("waitForCallback", "sync"))
     assert world.calls[0].token is None
     world.reply(Success({"r": 1}))

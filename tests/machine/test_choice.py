@@ -1,4 +1,4 @@
-"""`choice`: which option, what it sees, what it puts out, and where it goes on."""
+"""`choice`: the chosen option, its data, its output, and the next step."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def _run(steps: str, missing_source: MissingSource = "null", **input: object) ->
     return world
 
 
-def test_the_steps_of_the_option_stand_between_start_and_success() -> None:
+def test_the_option_s_steps_appear_between_start_and_success() -> None:
     world = _run(
         """
         - type: choice
@@ -60,7 +60,7 @@ def test_the_first_condition_that_holds_wins() -> None:
 
 
 @pytest.mark.parametrize("option", ["choices: [{condition: 'true'}]", "default: {}"])
-def test_an_option_with_nothing_in_it_falls_through(option: str) -> None:
+def test_an_empty_option_falls_through(option: str) -> None:
     world = _run(f"- {{type: choice, name: c, {option}}}\n- {{type: pass, name: p}}")
     assert (world.entered, world.execution.output) == (["c", "p"], {})
 
@@ -110,7 +110,7 @@ def test_an_option_s_list_that_ends_early_completes_the_choice_whose_goto_is_tak
     assert world.entered == ["c", "s", "z"]
 
 
-def test_a_backward_goto_enters_its_target_anew() -> None:
+def test_a_backward_goto_enters_its_target_again() -> None:
     world = _run(
         """
         - type: pass

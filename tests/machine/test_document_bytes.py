@@ -1,6 +1,7 @@
-"""How much data an execution holds is counted as it changes, and is always what measuring all of it would give.
+"""An execution's data size is counted incrementally, and always equals the measured size.
 
-`World.tell` compares the two after every turn (`tests.support.invariants`); here are flows and messages of any kind.
+`World.tell` compares the two after every turn (`tests.support.invariants`). These tests generate flows and messages of
+every kind.
 """
 
 from typing import Any
@@ -61,7 +62,7 @@ STEPS = _lists(st.recursive(SIMPLE, _opening, max_leaves=6))
 
 
 def _named(steps: list[dict[str, Any]], path: str = "s") -> list[dict[str, Any]]:
-    """The steps with names, those of nested lists too."""
+    """The named steps, including those of nested lists."""
     named = []
     for number, step in enumerate(steps):
         name = f"{path}{number}"
@@ -78,7 +79,7 @@ def _named(steps: list[dict[str, Any]], path: str = "s") -> list[dict[str, Any]]
 
 
 def _next_message(world: World, data: st.DataObject) -> Message | None:
-    """Any message that may come now, in any order."""
+    """Any message that may arrive now, in any order."""
     if world.more:
         return Continue()
     waiting = [scope for scope in world.execution.scopes.values() if scope.wait.value == "task"]
@@ -109,7 +110,7 @@ def _next_message(world: World, data: st.DataObject) -> Message | None:
     items=st.lists(st.text(max_size=20), max_size=4),
     data=st.data(),
 )
-def test_the_count_is_what_measuring_gives(steps: Any, limits: Limits, items: list[str], data: st.DataObject) -> None:
+def test_the_count_equals_the_measured_size(steps: Any, limits: Limits, items: list[str], data: st.DataObject) -> None:
     document = {"version": "v1", "type": "flow", "steps": _named(steps)}
     world = World(parse(dump_json(document), Limits()).flow, input={"list": items, "blob": "é" * 30}, limits=limits)
     world.start()

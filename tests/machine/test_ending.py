@@ -1,4 +1,4 @@
-"""How executions end from outside: stop, deadline; and the result for the task that waits for the execution."""
+"""Executions that are ended by a stop or a deadline, and the result for the task that waits for the execution."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def _started(attributes: str = "", **settings: str) -> World:
     return world
 
 
-def test_stop_ends_at_once_and_nothing_follows() -> None:
+def test_a_stop_ends_at_once_and_nothing_follows() -> None:
     world = _started()
     turn = world.tell(Stop("Enough", "said the user"))
     assert trace(turn.events) == lines('6 5 - ExecutionStopped {"error":"Enough","cause":"said the user"}')
@@ -47,20 +47,20 @@ def test_stop_ends_at_once_and_nothing_follows() -> None:
     assert (execution.stopped_at, execution.output) == (NOW_MS, None)
 
 
-def test_stop_needs_no_words() -> None:
+def test_a_stop_needs_no_error_or_cause() -> None:
     world = _started()
     turn = world.tell(Stop())
     assert trace(turn.events) == lines('6 5 - ExecutionStopped {"error":"","cause":""}')
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
-def test_an_ended_execution_takes_no_message(message: Message) -> None:
+def test_an_ended_execution_accepts_no_message(message: Message) -> None:
     world = _started()
     world.tell(Stop())
     assert world.ignores(message, OutcomeKind.ENDED)
 
 
-def test_the_deadline_is_the_flow_s_own_or_the_longest_life() -> None:
+def test_the_deadline_is_the_flow_s_own_or_the_longest_allowed() -> None:
     assert _started("timeoutSeconds: 60").execution.deadline_at == NOW_MS + 60_000
     assert _started().execution.deadline_at == NOW_MS + Limits().execution_seconds_max * 1000
     world = World(flow(TASK, "timeoutSeconds: 60"), limits=Limits(execution_seconds_max=30))
@@ -68,7 +68,7 @@ def test_the_deadline_is_the_flow_s_own_or_the_longest_life() -> None:
     assert world.execution.deadline_at == NOW_MS + 30_000
 
 
-def test_nothing_catches_the_deadline() -> None:
+def test_no_step_catches_the_deadline() -> None:
     world = _started("timeoutSeconds: 60")
     world.now_ms += 59_999
     assert world.ignores(DeadlineReached())
@@ -89,7 +89,7 @@ def test_nothing_catches_the_deadline() -> None:
         (Stop(), Failure("FnF.ExecutionStopped")),
     ],
 )
-def test_whoever_gave_a_token_is_told_of_the_end(message: Message, result: Result) -> None:
+def test_an_end_is_reported_to_the_task_of_its_token(message: Message, result: Result) -> None:
     world = _started(callback_token="token")
     assert ReportCallback("token", result) in world.tell(message).commands
 
@@ -106,7 +106,7 @@ def test_whoever_gave_a_token_is_told_of_the_end(message: Message, result: Resul
         (Status.STOPPED, "", "", Failure("FnF.ExecutionStopped")),
     ],
 )
-def test_what_an_end_means_to_a_waiting_task(
+def test_the_result_of_an_end_for_a_waiting_task(
     status: Status, error: str | None, cause: str | None, result: Result
 ) -> None:
     assert result_of_end(status, None, error, cause) == result

@@ -1,4 +1,4 @@
-"""Paths of events: which events a path names, and what is known of a damaged history."""
+"""Paths of events: the events that a path names, and the paths in a damaged history."""
 
 import re
 
@@ -57,7 +57,7 @@ def test_a_path_names_the_events_of_one_step(wanted: str, types: str) -> None:
     assert [str(event.type) for event in found] == types.split()
 
 
-def test_empty_brackets_are_any_iteration_or_branch() -> None:
+def test_empty_brackets_match_any_iteration_or_branch() -> None:
     _, paths = _run()
     charges = [event_id for number in range(3) for event_id in paths.find(f"each[{number}].charge")]
     assert paths.find("each[].charge") == sorted(charges)
@@ -76,7 +76,7 @@ def test_every_event_of_a_step_has_a_path() -> None:
     assert paths.paths_of(iter([len(events) + 1])) == [""]
 
 
-def test_where_the_history_has_a_hole_the_name_is_all_that_is_known() -> None:
+def test_where_the_history_has_a_hole_only_the_name_is_known() -> None:
     events, whole = _run()
     paths = EventPaths()
     entered = whole.find("each[1].charge")[0]
@@ -88,23 +88,23 @@ def test_where_the_history_has_a_hole_the_name_is_all_that_is_known() -> None:
     assert paths.last_event_id == len(events)
 
 
-def test_what_is_kept_is_small() -> None:
+def test_the_memory_used_is_small() -> None:
     events, paths = _run()
     assert paths.size < 1_000 * len(events)
 
 
 @pytest.mark.parametrize("step", ["a", "a.b", "a[1]", "a[].b", "a[17].b_c-d[0].e"])
-def test_steps_that_can_be_asked_for(step: str) -> None:
+def test_valid_paths(step: str) -> None:
     assert re.search(STEP_PATTERN, step)
     assert is_path(step) is (step != "a")
 
 
 @pytest.mark.parametrize("step", ["", "a.", ".a", "1a", "a[x]", "a[1][2]", "a b", "a[1]b", "[1]", "a[1234567890]"])
-def test_steps_that_cannot_be(step: str) -> None:
+def test_invalid_paths(step: str) -> None:
     assert not re.search(STEP_PATTERN, step)
 
 
-def test_brackets_are_no_patterns() -> None:
+def test_brackets_are_not_patterns() -> None:
     assert matches_path("a[1].b", "a[1].b")
     assert not matches_path("a1.b", "a[1].b")
     assert not matches_path("a[1]xb", "a[1].b")

@@ -1,4 +1,4 @@
-"""What of an event's documents is a part of its own."""
+"""The large values of an event's documents, stored as separate parts."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from flowserver.machine.events import LARGE_CHARACTERS, LARGE_ELEMENTS, Part, cu
     ],
     ids=["text", "longer text", "list", "object", "number", "null"],
 )
-def test_a_detail_without_large_values_is_left_as_it_is(value: Any) -> None:
+def test_a_detail_without_large_values_is_unchanged(value: Any) -> None:
     detail = {"input": {"a": value}, "local": {}, "cause": "x" * 5_000}
     rest, parts = cut(detail)
     assert rest is detail
@@ -31,7 +31,7 @@ def test_a_detail_without_large_values_is_left_as_it_is(value: Any) -> None:
     ["x" * LARGE_CHARACTERS, [0] * LARGE_ELEMENTS, dict.fromkeys(map(str, range(LARGE_ELEMENTS)))],
     ids=["text", "list", "object"],
 )
-def test_large_values_are_cut_out_and_the_documents_are_left_alone(value: Any) -> None:
+def test_large_values_are_cut_out_and_the_documents_are_unchanged(value: Any) -> None:
     detail = {"input": {"small": "x" * LARGE_ELEMENTS, "large": value}, "name": "n"}
     rest, [part] = cut(detail)
     assert rest == {"input": {"small": "x" * LARGE_ELEMENTS, "large": None}, "name": "n"}

@@ -1,4 +1,4 @@
-"""`foreach`: what iterations see, how many run at once, how they are joined, and what is no collection."""
+"""`foreach`: data of iterations, concurrency, joins, and invalid collections."""
 
 from typing import Any
 
@@ -23,12 +23,12 @@ EACH = """
 
 
 def _open_calls(world: World) -> list[int]:
-    """The indexes of the iterations whose call waits for its answer."""
+    """The indexes of the iterations whose call is unanswered."""
     waiting = {scope.wait_id for scope in world.execution.scopes.values() if scope.wait is WaitKind.TASK}
     return [call.input["i"] for call in world.calls if call.wait_id in waiting]
 
 
-def test_each_iteration_stands_between_entering_and_exiting() -> None:
+def test_each_iteration_appears_between_entering_and_exiting() -> None:
     world = World(flow(EACH), input={"list": ["x", "y"]}, replies={"f": [Reply(returns={"r": 1})]})
     world.run()
     assert trace(world.events)[1:9] == lines("""
@@ -50,7 +50,7 @@ def test_each_iteration_stands_between_entering_and_exiting() -> None:
     """)
 
 
-def test_item_and_index_overwrite_what_the_step_s_input_holds() -> None:
+def test_item_and_index_overwrite_fields_of_the_step_s_input() -> None:
     world = World(flow(EACH), input={"list": [5], "it": "old", "i": "old"})
     world.start()
     assert world.calls[0].input == {"list": [5], "it": 5, "i": 0}
@@ -63,7 +63,7 @@ def test_the_index_is_optional_and_an_item_may_even_replace_the_collection() -> 
     assert world.execution.output == {"all": [{"list": 1}, {"list": [2]}]}
 
 
-def test_no_more_than_the_window_runs_at_once_and_the_result_keeps_the_order() -> None:
+def test_the_window_limits_concurrency_and_the_result_keeps_the_order() -> None:
     world = World(flow(EACH), input={"list": list(range(5))}, limits=Limits(foreach_concurrency_max=2))
     world.start()
     assert _open_calls(world) == [0, 1]
@@ -101,7 +101,7 @@ def test_an_empty_collection_succeeds_with_an_empty_array() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, "abc", {"0": 1}, True], ids=repr)
-def test_what_is_no_array_fails_the_step(value: Any) -> None:
+def test_a_collection_that_is_not_an_array_fails_the_step(value: Any) -> None:
     world = World(flow(EACH), input={"list": value})
     world.run()
     assert (world.execution.error, world.execution.cause) == (
@@ -111,7 +111,7 @@ def test_what_is_no_array_fails_the_step(value: Any) -> None:
     assert world.entered == ["each"]
 
 
-def test_a_collection_that_is_not_there_fails_the_step() -> None:
+def test_a_missing_collection_fails_the_step() -> None:
     world = World(flow(EACH))
     world.run()
     assert world.execution.cause == "the collection $.list was not found in the step's input"
@@ -178,7 +178,7 @@ def test_loops_nest_and_may_reuse_names() -> None:
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
-def test_a_loaded_execution_asks_for_finished_iterations_at_the_join_only(order: list[int]) -> None:
+def test_a_loaded_execution_requests_finished_iterations_at_the_join_only(order: list[int]) -> None:
     world = World(flow(EACH), input={"list": ["a", "b", "c", "d"]})
     world.start()
     calls = world.calls[:]
@@ -192,7 +192,7 @@ def test_a_loaded_execution_asks_for_finished_iterations_at_the_join_only(order:
     assert world.execution.output == {"all": [{"r": 0}, {"r": 1}, {"r": 2}, {"r": 3}]}
 
 
-def test_a_join_that_waits_for_its_finished_iterations_goes_on_once_they_are_there() -> None:
+def test_a_join_continues_once_its_finished_iterations_are_loaded() -> None:
     world = World(flow(EACH), input={"list": ["a", "b"]})
     world.start()
     first, second = world.calls
@@ -201,12 +201,12 @@ def test_a_join_that_waits_for_its_finished_iterations_goes_on_once_they_are_the
     turn = world.reply(Success({"r": 1}), second)
     assert (turn.more, turn.wanted, turn.events[-1].type) == (True, {1}, EventType.STEP_EXITED)
     world.reload()
-    assert world.tell(Continue()).wanted == {1}, "asked for again"
+    assert world.tell(Continue()).wanted == {1}, "requested again"
     assert world.tell(Continue()).wanted == set()
     assert world.execution.output == {"all": [{"r": 0}, {"r": 1}]}
 
 
-def test_a_window_of_one_asks_once() -> None:
+def test_a_window_of_one_requests_once() -> None:
     world = World(flow(EACH), input={"list": list(range(5))}, limits=Limits(foreach_concurrency_max=1))
     world.start()
     asked = 0

@@ -1,4 +1,4 @@
-"""What bounds an execution: the size of data, the number of events, of open lists, of steps in one turn."""
+"""The limits of an execution: size of data, number of events, of open lists, of steps in one turn."""
 
 import tracemalloc
 
@@ -44,7 +44,7 @@ def test_sizes_are_those_of_the_compact_text(count: int) -> None:
     assert not fits(size - 1, array, document)
 
 
-def test_a_document_that_names_another_a_thousand_times_is_never_written_out() -> None:
+def test_a_document_that_refers_to_another_a_thousand_times_is_never_serialized() -> None:
     large = {f"k{number}": "x" * 200_000 for number in range(1_000)}
     tracemalloc.start()
     assert not fits(250_000, {"small": 1}, large)
@@ -94,7 +94,7 @@ def test_an_input_over_the_limit_fails_the_step_before_it_starts() -> None:
     assert EventType.STEP_STARTED not in _types(world)
 
 
-def test_what_a_list_puts_out_counts_together() -> None:
+def test_a_list_s_outputs_count_together() -> None:
     steps = "".join(
         f"- {{type: pass, name: {name}, inputMappings: [], outputMappings: [{{target: {name}, source: {'y' * 80}}}]}}\n"
         for name in "abc"
@@ -151,7 +151,7 @@ def test_service_params_are_bounded_as_requests_are() -> None:
     assert world.calls == []
 
 
-# What `[*]` selects
+# Selections of `[*]`
 
 MANY = {"list": [1] * 100_000}
 EVERY = ", ".join(f"{{target: t{number}, source: '$input.list[*]'}}" for number in range(1_000))
@@ -173,7 +173,9 @@ def _peak_bytes(world: World) -> int:
         ("- {type: pass, name: p}", f"outputMappings: [{EVERY}]", "up to the mapping target 't1'"),
     ],
 )
-def test_mappings_that_select_more_than_could_be_written_fail_at_once(steps: str, attributes: str, where: str) -> None:
+def test_mappings_that_select_more_than_a_document_can_hold_fail_at_once(
+    steps: str, attributes: str, where: str
+) -> None:
     world = World(flow(steps, attributes), input=MANY)
     assert _peak_bytes(world) < 20_000_000
     assert (world.execution.status, world.execution.error) == (Status.FAILED, "FnF.RuntimeError")
@@ -181,7 +183,7 @@ def test_mappings_that_select_more_than_could_be_written_fail_at_once(steps: str
     assert world.execution.cause == cause
 
 
-def test_service_params_that_select_more_than_a_request_could_hold_fail_at_once() -> None:
+def test_service_params_that_select_more_than_a_request_can_hold_fail_at_once() -> None:
     params = ", ".join(f"P{number}: ['$.list[*]']" for number in range(1_000))
     world = World(flow(f"- {{type: task, name: t, action: 'ocr:Read', serviceParams: {{{params}}}}}"), input=MANY)
     assert _peak_bytes(world) < 40_000_000
@@ -190,7 +192,7 @@ def test_service_params_that_select_more_than_a_request_could_hold_fail_at_once(
     assert world.execution.cause == cause
 
 
-def test_one_path_selects_whatever_a_document_within_the_limit_holds() -> None:
+def test_one_path_can_select_everything_in_a_document_within_the_limit() -> None:
     document = {"l": [[0], [0], [0]]}  # 21 bytes, six elements
     mappings = "inputMappings: [{target: l, source: '$input.l[*][*]'}]"
     world = World(flow("- {type: pass, name: p}", mappings), input=document, limits=Limits(step_data_bytes_max=21))
@@ -208,7 +210,7 @@ def test_input_that_was_mapped_once_is_mapped_again_under_a_smaller_limit() -> N
     assert world.execution.error == "FnF.RuntimeError"
 
 
-# What conditions compare
+# Comparisons of conditions
 
 SAME = {"a": [0] * 40_000, "b": [0] * 40_000}
 
@@ -231,7 +233,7 @@ def test_a_choice_that_compares_much_counts_as_many_steps_of_its_turn() -> None:
 # Events
 
 
-def test_the_last_event_a_history_has_room_for_is_the_end() -> None:
+def test_the_end_is_the_last_event_that_fits_into_a_history() -> None:
     world = World(flow(LOOP), limits=Limits(events_max=50))
     world.run()
     assert (len(world.events), world.events[-1].type) == (50, EventType.EXECUTION_FAILED)
@@ -256,7 +258,7 @@ def test_calls_are_cancelled_when_the_history_is_full() -> None:
     assert CancelInvocation(second.scope_id, second.wait_id) in turn.commands
 
 
-def test_a_report_that_finds_no_room_has_no_event() -> None:
+def test_a_report_to_a_full_history_has_no_event() -> None:
     steps = "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}"
     world = World(flow(steps), limits=Limits(events_max=6))
     world.start()
@@ -267,7 +269,7 @@ def test_a_report_that_finds_no_room_has_no_event() -> None:
 # Open lists
 
 
-def test_too_many_open_lists_fail_the_execution_and_everything_is_closed() -> None:
+def test_too_many_open_lists_fail_the_execution_and_all_are_closed() -> None:
     world = World(flow(FAN), input={"list": [1, 2, 3]}, limits=Limits(live_scopes_max=3))
     turn = world.start()
     assert (world.execution.error, world.execution.cause) == (
@@ -302,7 +304,7 @@ def test_branches_count_too() -> None:
 
 
 @pytest.mark.parametrize("steps_max", [1, 2, 3, 7])
-def test_a_long_run_is_cut_into_turns_and_comes_to_the_same(steps_max: int) -> None:
+def test_a_long_run_is_divided_into_turns_with_the_same_result(steps_max: int) -> None:
     steps = FAN + "- {type: pass, name: p}\n- {type: pass, name: q}\n"
     input = {"list": list(range(5))}
     replies = {"f": [Reply(returns={})]}
@@ -312,7 +314,7 @@ def test_a_long_run_is_cut_into_turns_and_comes_to_the_same(steps_max: int) -> N
     assert len(short.events) == len(long.events)
 
 
-def test_an_endless_loop_leaves_the_writer_after_every_turn() -> None:
+def test_an_endless_loop_yields_the_writer_after_every_turn() -> None:
     world = World(flow(LOOP), limits=Limits(turn_steps_max=10))
     turn = world.start()
     assert (turn.more, len(world.entered), world.scope.wait) == (True, 10, WaitKind.READY)
@@ -341,7 +343,7 @@ COPY = """
     ],
     ids=["small", "medium", "large, shown in each event", "large, shown by name", "large, made anew at each step"],
 )
-def test_a_turn_is_shorter_the_more_data_its_events_show(steps: str, input: JsonObject, least: int, most: int) -> None:
+def test_turns_are_shorter_if_their_events_show_more_data(steps: str, input: JsonObject, least: int, most: int) -> None:
     world = World(flow(steps), input=input)
     assert world.start().more
     assert least <= len(world.entered) <= most
@@ -380,7 +382,7 @@ def test_a_second_start_changes_nothing() -> None:
     assert world.ignores(Start())
 
 
-# All data of an execution together
+# The total data of an execution
 
 WIDE = """
 - type: foreach
@@ -397,7 +399,7 @@ TOGETHER = "the open step lists together: more than {} bytes, the limit executio
 
 
 def _most_bytes(world: World) -> int:
-    """Runs it, and returns how many bytes its lists held after the turn that left most."""
+    """Runs it, and returns the largest number of bytes that its lists held after a turn."""
     most = 0
     world.start()
     while world.execution.is_running and (message := world._next()):
@@ -406,7 +408,7 @@ def _most_bytes(world: World) -> int:
     return most
 
 
-def test_nested_iterations_are_bounded_by_the_data_that_they_hold_together() -> None:
+def test_nested_iterations_are_limited_by_their_total_data() -> None:
     limit = 200_000
     limits = Limits(execution_data_bytes_max=limit, turn_steps_max=20)
     world = World(flow(WIDE), input={"list": list(range(20)), "blob": "x" * 2_000}, limits=limits)
@@ -416,7 +418,7 @@ def test_nested_iterations_are_bounded_by_the_data_that_they_hold_together() -> 
     assert world.execution.document_bytes == 0
 
 
-def test_what_comes_to_the_limit_exactly_is_let_through() -> None:
+def test_data_exactly_at_the_limit_is_accepted() -> None:
     steps = "- {type: pass, name: p, inputMappings: [{target: a, source: $input.blob}], outputMappings: []}"
     # {} of the list is 2, its step's input {"a":"…"} is 8 + 100; the execution's own input is not counted
     for limit, status in ((110, Status.SUCCEEDED), (109, Status.FAILED)):
@@ -424,7 +426,7 @@ def test_what_comes_to_the_limit_exactly_is_let_through() -> None:
         assert world.run().status is status
 
 
-def test_gathered_results_count_as_they_arrive() -> None:
+def test_collected_results_count_as_they_arrive() -> None:
     """Long before the join, which would refuse them: 100 replies of 1 KB."""
     world = World(
         flow(FAN),
@@ -438,8 +440,8 @@ def test_gathered_results_count_as_they_arrive() -> None:
     assert 50 < len(world.calls) < 60
 
 
-def test_an_execution_over_the_limit_may_still_hold_less() -> None:
-    """One that grew under another limit goes on as long as it shrinks."""
+def test_an_execution_over_the_limit_may_shrink() -> None:
+    """An execution that grew under another limit continues as long as it shrinks."""
     step = "- {type: task, name: t, resourceArn: 'acs:fc:::services/s/functions/f', outputMappings: []}"
     world = World(flow(step), input={"blob": "x" * 1_000})
     world.start()

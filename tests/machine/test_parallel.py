@@ -1,4 +1,4 @@
-"""`parallel`: branches side by side, joined in order; what a failing branch does to the others."""
+"""`parallel`: concurrent branches, joined in order, and the effect of a failing branch on the others."""
 
 from flowserver.base.json_values import load_json
 from flowserver.machine.commands import CancelInvocation
@@ -85,7 +85,7 @@ def test_a_join_has_no_timer() -> None:
     assert world.ignores(TaskReplied(1, world.scope.wait_id, Success({})))
 
 
-def test_the_first_failure_wins_and_cuts_the_other_branches_short() -> None:
+def test_the_first_failure_wins_and_ends_the_other_branches() -> None:
     world = World(flow(TWO_TASKS))
     world.start()
     first, second = world.calls
@@ -127,7 +127,7 @@ def test_a_failure_closes_everything_below_its_siblings_innermost_first() -> Non
         input={"list": [1, 9]},
     )
     world.start()
-    world.wake()  # the first iteration is done: it has exited already
+    world.wake()  # the first iteration has finished and exited
     turn = world.reply(Failure("E"))
     exits = [event for event in turn.events if event.type.endswith("Exited")]
     cancelled = [(event.step_name, event.type) for event in exits if "cancelled" in load_json(event.detail)]
@@ -157,7 +157,7 @@ def test_a_branch_that_has_not_begun_is_closed_without_a_step() -> None:
     assert (world.execution.status, world.execution.error) == (Status.FAILED, "E")
 
 
-def test_a_loaded_execution_asks_for_finished_branches_at_the_join() -> None:
+def test_a_loaded_execution_requests_finished_branches_at_the_join() -> None:
     world = World(flow(TWO_TASKS))
     world.start()
     first, second = world.calls

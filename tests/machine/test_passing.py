@@ -1,4 +1,4 @@
-"""`pass`, `succeed` and `fail`; how documents are mapped and merged; how lists end."""
+"""`pass`, `succeed` and `fail`; mapping and merging of documents; ends of lists."""
 
 import pytest
 
@@ -85,7 +85,7 @@ def test_fail_closes_its_step_and_ends_the_execution() -> None:
     assert (world.execution.status, world.execution.output) == (Status.FAILED, None)
 
 
-def test_a_bare_fail_has_a_name_of_its_own() -> None:
+def test_a_bare_fail_has_a_default_error_name() -> None:
     execution = _run("- {type: fail, name: f}").execution
     assert (execution.error, execution.cause) == ("FnF.Failed", "")
 
@@ -104,12 +104,12 @@ def test_an_empty_mapping_list_gives_an_empty_object() -> None:
     assert (world.received, world.execution.output) == ({"echo": [{}]}, {})
 
 
-def test_of_two_entries_with_one_target_the_last_wins() -> None:
+def test_the_last_of_two_entries_with_one_target_wins() -> None:
     mappings = "outputMappings: [{target: a, source: 1}, {target: a, source: 2}]"
     assert _run(f"- {{type: pass, name: p, {mappings}}}").execution.output == {"a": 2}
 
 
-def test_a_null_that_is_there_is_copied_even_where_missing_sources_fail() -> None:
+def test_an_existing_null_is_copied_even_where_missing_sources_fail() -> None:
     steps = "- {type: pass, name: p, outputMappings: [{target: a, source: $input.none}]}"
     assert _run(steps, missing_source="fail", none=None).execution.output == {"a": None}
 
@@ -129,7 +129,7 @@ def test_context_tells_flow_execution_and_step() -> None:
 
 
 @pytest.mark.parametrize("attribute", ["inputMappings", "outputMappings"])
-def test_a_missing_source_fails_the_step_where_the_server_says_so(attribute: str) -> None:
+def test_a_missing_source_fails_the_step_if_the_server_is_set_so(attribute: str) -> None:
     steps = f"- {{type: pass, name: p, {attribute}: [{{target: a, source: $input.b.c}}]}}"
     execution = _run(steps, missing_source="fail").execution
     assert execution.error == "FnF.RuntimeError"
@@ -147,7 +147,7 @@ def test_a_step_whose_input_cannot_be_mapped_never_starts() -> None:
 FLOW_INPUT = "inputMappings: [{target: n, source: $input.count}, {target: at, source: $context.execution.startedTime}]"
 
 
-def test_the_flow_s_input_mappings_make_what_all_steps_see_and_the_history_shows_what_was_given() -> None:
+def test_the_flow_s_input_mappings_make_the_steps_input_and_the_history_shows_the_original() -> None:
     world = _run("- {type: pass, name: p}", FLOW_INPUT, count=3)
     mapped: JsonObject = {"n": 3, "at": "2023-11-14T22:13:20.000Z"}
     assert world.event(EventType.EXECUTION_STARTED) == {"input": {"count": 3}}

@@ -1,4 +1,4 @@
-"""Redrives, as the machine sees them: what is entered again, what is kept, and where another definition has it."""
+"""Redrives in the machine: steps entered again, kept state, and positions in another definition."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def failing(steps: str, attributes: str = "", **settings: Any) -> World:
     return world
 
 
-def test_the_failed_call_is_made_again_with_its_key_and_a_new_wait() -> None:
+def test_the_failed_call_is_repeated_with_its_key_and_a_new_wait() -> None:
     world = failing(f"- {{type: pass, name: p, outputMappings: [{{target: a, source: 1}}]}}\n- {PAY}")
     first, end = world.calls[-1], len(world.events)
     world.redrive()
@@ -63,7 +63,7 @@ def test_a_reply_of_the_former_run_is_stale() -> None:
     assert world.reply(Success({}), late).outcome.kind is OutcomeKind.STALE
 
 
-def test_it_has_all_its_time_again() -> None:
+def test_its_time_limit_begins_again() -> None:
     world = World(flow(f"- {PAY}", "timeoutSeconds: 10"))
     world.start()
     world.wake()
@@ -75,7 +75,7 @@ def test_it_has_all_its_time_again() -> None:
     assert world.execution.cause == "the execution took longer than 10 seconds"
 
 
-def test_an_execution_that_runs_is_not_redriven() -> None:
+def test_a_running_execution_is_not_redriven() -> None:
     world = World(flow(f"- {PAY}"))
     world.start()
     assert world.ignores(Redrive())
@@ -109,7 +109,7 @@ def test_it_fails_again_if_its_input_still_cannot_be_mapped() -> None:
     assert (world.execution.status, world.execution.redrive_count) == (Status.SUCCEEDED, 2)
 
 
-def test_retries_count_from_zero_and_a_pause_is_not_waited_for() -> None:
+def test_retries_count_from_zero_and_a_pause_is_skipped() -> None:
     world = World(flow(f"- {PAY[:-1]}, retry: [{{errors: [E1], maxAttempts: 1}}]}}"))
     world.start()
     world.reply(FAILED)
@@ -121,7 +121,7 @@ def test_retries_count_from_zero_and_a_pause_is_not_waited_for() -> None:
     assert (world.scope.wait, world.scope.retries) == (WaitKind.TIMER, {0: 1})
 
 
-def test_a_wait_begins_again_and_an_instant_that_has_passed_is_over() -> None:
+def test_a_wait_begins_again_and_a_past_instant_is_over() -> None:
     world = World(
         flow("- {type: wait, name: w, duration: 10}\n- {type: wait, name: u, timestamp: '2023-11-14T22:14:00Z'}")
     )
@@ -160,7 +160,7 @@ BOTH = f"""
 """
 
 
-def test_branches_that_were_open_are_entered_again() -> None:
+def test_open_branches_are_entered_again() -> None:
     world = World(flow(BOTH))
     world.start()
     world.reply(FAILED, world.calls[0])
@@ -173,7 +173,7 @@ def test_branches_that_were_open_are_entered_again() -> None:
     assert world.execution.output == {"all": [{"a": 1}, {"b": 2}, {}]}
 
 
-def test_branches_that_a_limit_kept_closed_are_opened_after_it_was_raised() -> None:
+def test_branches_not_opened_because_of_a_limit_are_opened_after_it_was_raised() -> None:
     world = World(flow(BOTH), limits=Limits(live_scopes_max=3))
     world.run()
     assert world.execution.status is Status.FAILED
@@ -233,7 +233,7 @@ def test_a_plan_counts_no_calls_that_are_made_anew() -> None:
     assert not calls_again(world.flow, scope, Redrive(rewind=Rewind(scope.scope_id, 0, {})))
 
 
-def test_iterations_that_were_done_are_kept_and_the_rest_follows() -> None:
+def test_finished_iterations_are_kept_and_the_others_follow() -> None:
     world = World(flow(EACH), input={"items": [1, 2, 3]}, limits=Limits(foreach_concurrency_max=1))
     world.start()
     world.reply(Success({"r": 1}))
@@ -246,7 +246,7 @@ def test_iterations_that_were_done_are_kept_and_the_rest_follows() -> None:
     assert world.execution.output == {"all": [{"r": 1}, {"r": 2}, {"r": 3}]}
 
 
-def test_a_join_that_failed_is_made_again() -> None:
+def test_a_failed_join_is_repeated() -> None:
     big = "x" * 900
     world = World(flow(EACH), input={"items": [1, 2]}, limits=Limits(step_data_bytes_max=3_000))
     world.start()
@@ -259,8 +259,8 @@ def test_a_join_that_failed_is_made_again() -> None:
     assert len(world.calls) == 2
 
 
-def test_a_second_join_of_a_turn_that_failed_is_made_again() -> None:
-    """The rows of the first one are gone, those of the second were never stored."""
+def test_a_second_join_of_a_failed_turn_is_repeated() -> None:
+    """The rows of the first join are deleted, those of the second were never stored."""
     again = EACH.replace("name: pack", "name: again").replace(PAY, "{type: pass, name: p}")
     two = EACH + again.replace("$local}", "$local}, {target: t, source: '$input.items[9]'}")
     world = World(flow(two), input={"items": [1, 2]}, limits=Limits(foreach_concurrency_max=1), missing_source="fail")
@@ -279,7 +279,7 @@ END = "\n- {type: pass, name: end}"
 CHOICE = f"- {{type: choice, name: c, choices: [{{condition: '$.a == 1', steps: [{PAY}], goto: end}}]}}{END}"
 
 
-def test_an_option_stays_taken() -> None:
+def test_a_chosen_option_stays_chosen() -> None:
     world = failing(CHOICE, input={"a": 1})
     assert [path for _, path in _kept(world)] == ["c.pay"]
     world.redrive()
@@ -287,7 +287,7 @@ def test_an_option_stays_taken() -> None:
     assert world.execution.output == {"b": 2}
 
 
-def test_a_choice_that_failed_at_its_end_keeps_what_its_steps_did() -> None:
+def test_a_choice_that_failed_at_its_end_keeps_its_steps_results() -> None:
     steps = CHOICE.replace("name: c,", "name: c, outputMappings: [{target: t, source: $local.none}],")
     world = World(flow(steps), input={"a": 1}, missing_source="fail")
     world.start()
@@ -300,7 +300,7 @@ def test_a_choice_that_failed_at_its_end_keeps_what_its_steps_did() -> None:
     assert len(world.calls) == 1
 
 
-def test_the_end_of_the_flow_is_made_again() -> None:
+def test_the_end_of_the_flow_is_repeated() -> None:
     world = World(flow(f"- {PAY}", "outputMappings: [{target: a, source: $local.none}]"), missing_source="fail")
     world.start()
     world.reply(Success({}))
@@ -317,7 +317,7 @@ def test_a_step_can_be_given_another_input() -> None:
     assert world.calls[-1].idempotency_key != world.calls[0].idempotency_key
 
 
-def test_a_call_that_is_refused_ends_it_and_the_others_are_not_made() -> None:
+def test_a_refused_call_ends_it_and_the_others_are_not_made() -> None:
     refused = PAY[:-1] + ", serviceParams: {InvocationType: $.kind}}"
     world = World(flow(BOTH.replace(PAY, refused)), input={"kind": "Sync"})
     world.start()
@@ -331,7 +331,7 @@ def test_a_call_that_is_refused_ends_it_and_the_others_are_not_made() -> None:
     assert sorted(path for _, path in _kept(world)) == ["both[0].pay", "both[1].ship"]
 
 
-def test_it_goes_back_to_an_earlier_step_and_drops_what_was_opened_since() -> None:
+def test_it_returns_to_an_earlier_step_and_drops_what_was_opened_since() -> None:
     world = World(
         flow(f"- {PAY.replace('pay', 'first')}\n{EACH[1:]}"),
         input={"items": [1, 2, 3]},
@@ -358,7 +358,7 @@ def test_it_goes_back_to_an_earlier_step_and_drops_what_was_opened_since() -> No
     assert world.execution.output == {"was": 0, "f": 2, "all": [{"r": 5}] * 3}
 
 
-def test_parameters_that_could_not_be_made_fail_the_step_again() -> None:
+def test_parameters_that_still_cannot_be_made_fail_the_step_again() -> None:
     world = World(flow(f"- {PAY[:-1]}, serviceParams: {{InvocationType: $.kind}}}}"))
     world.run()
     cause = world.execution.cause
@@ -379,7 +379,7 @@ def _fit(world: World, new: Flow) -> list[str]:
     return reasons
 
 
-def test_steps_are_found_by_name_and_entered_anew() -> None:
+def test_steps_are_found_by_name_and_entered_again() -> None:
     world = failing(f"- {{type: pass, name: p}}\n- {PAY}")
     first = world.calls[-1]
     assert _fit(world, flow(f"- {PAY}\n- {{type: pass, name: q}}")) == []
@@ -389,7 +389,7 @@ def test_steps_are_found_by_name_and_entered_anew() -> None:
     assert world.entered == ["p", "pay", "pay", "q"]
 
 
-def test_lists_within_lists_are_found_by_name() -> None:
+def test_nested_lists_are_found_by_name() -> None:
     for steps, input in (
         (BOTH, {}),
         (EACH, {"items": [1]}),
@@ -415,14 +415,14 @@ def test_lists_within_lists_are_found_by_name() -> None:
         (CHOICE, {"a": 1}, CHOICE.replace(f"steps: [{PAY}], ", ""), "no steps any more for the option that was taken"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_told(steps: str, input: dict[str, Any], new: str, reason: str) -> None:
+def test_a_definition_that_does_not_fit_is_reported(steps: str, input: dict[str, Any], new: str, reason: str) -> None:
     world = World(flow(steps), input=input)
     world.start()
     world.reply(FAILED, world.calls[0])
     assert any(reason in each for each in _fit(world, flow(new)))
 
 
-def test_an_option_that_is_gone_does_not_fit() -> None:
+def test_a_missing_option_does_not_fit() -> None:
     first = "{condition: '$.b == 1', goto: end}"
     two = CHOICE.replace("choices: [", f"choices: [{first}, ")
     world = World(flow(two), input={"a": 1})
@@ -431,7 +431,7 @@ def test_an_option_that_is_gone_does_not_fit() -> None:
     assert _fit(world, flow(CHOICE)) == ["step c has no steps any more for the option that was taken"]
 
 
-def test_a_list_that_was_done_is_done() -> None:
+def test_a_finished_list_stays_finished() -> None:
     world = World(flow(f"- {PAY}", "outputMappings: [{target: a, source: $local.none}]"), missing_source="fail")
     world.start()
     world.reply(Success({"n": 1}))
@@ -445,7 +445,7 @@ def test_an_execution_without_a_list_fits() -> None:
     assert fit(flow("- {type: pass, name: p}"), flow("- {type: pass, name: q}"), execution) == []
 
 
-# Whatever the flow
+# Any flow
 
 
 def _is_steady(case: FlowCase) -> bool:
@@ -456,7 +456,7 @@ STEADY = [case for case in flow_cases() if _is_steady(case)]
 
 
 @given(st.data())
-def test_an_execution_that_is_stopped_and_redriven_ends_as_if_it_had_not_been(data: st.DataObject) -> None:
+def test_an_execution_that_is_stopped_and_redriven_ends_like_an_uninterrupted_one(data: st.DataObject) -> None:
     case: FlowCase = data.draw(st.sampled_from(STEADY), label="case")
     limits = Limits.of(case.limits)
     compiled = parse(case.flow, limits).flow

@@ -1,4 +1,4 @@
-"""Retry first, then catch, then the step fails: which policy, which rule, what is put out."""
+"""Retry first, then catch, then failure: the policy, the rule, and the output."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_a_retry_repeats_the_task_events_inside_one_entry_of_the_step() -> None:
     assert len({call.idempotency_key for call in world.calls}) == 1
 
 
-def test_only_the_first_policy_that_names_the_error_counts_even_when_it_is_used_up() -> None:
+def test_only_the_first_policy_that_names_the_error_counts_even_if_exhausted() -> None:
     world = _world("retry: [{errors: [Bad], maxAttempts: 1}, {errors: [FnF.ALL], maxAttempts: 9}]")
     world.run()
     assert (world.pauses_seconds, world.execution.error) == ([1], "Bad")
@@ -61,18 +61,18 @@ def test_each_policy_counts_its_own_retries() -> None:
     assert (world.pauses_seconds, world.execution.error) == ([10, 20, 20], "B")
 
 
-def test_a_policy_of_no_attempts_keeps_later_policies_from_its_errors() -> None:
+def test_a_policy_without_attempts_hides_its_errors_from_later_policies() -> None:
     world = _world("retry: [{errors: [Bad], maxAttempts: 0}, {errors: [FnF.ALL]}]")
     assert (world.run().error, world.pauses_seconds) == ("Bad", [])
 
 
-def test_the_longest_interval_bounds_the_pause() -> None:
+def test_the_longest_interval_limits_the_pause() -> None:
     world = _world("retry: [{errors: [Bad], intervalSeconds: 10, maxIntervalSeconds: 15}]")
     world.run()
     assert world.pauses_seconds == [10, 15, 15]
 
 
-def test_entering_the_step_again_starts_counting_anew() -> None:
+def test_entering_the_step_again_restarts_the_count() -> None:
     world = _world(
         "retry: [{errors: [Bad], maxAttempts: 1}]",
         "catch: [{errors: [FnF.ALL], goto: w}]",
@@ -115,7 +115,7 @@ def test_names_match_exactly() -> None:
 # Catch
 
 
-def test_a_caught_error_closes_the_step_and_goes_on_at_the_goto() -> None:
+def test_a_caught_error_closes_the_step_and_continues_at_the_goto() -> None:
     world = _world(
         "errorMappings: [{target: name, source: $local.error}, {target: n, source: $input.n}]",
         "catch: [{errors: [Bad], goto: z}]",
@@ -131,7 +131,7 @@ def test_a_caught_error_closes_the_step_and_goes_on_at_the_goto() -> None:
     assert (world.execution.status, world.entered) == (Status.SUCCEEDED, ["t", "z"])
 
 
-def test_code_is_another_word_for_error_and_the_context_is_at_hand() -> None:
+def test_code_is_a_synonym_of_error_and_the_context_is_available() -> None:
     mappings = "errorMappings: [{target: a, source: $local.code}, {target: b, source: $context.step.name}]"
     world = _world(mappings, "catch: [{errors: [FnF.ALL], goto: z}]", more="- {type: pass, name: z}")
     assert world.run().output == {"a": "Bad", "b": "t"}
@@ -142,7 +142,7 @@ def test_without_error_mappings_a_caught_error_leaves_no_trace_in_the_data() -> 
     assert world.run().output == {}
 
 
-def test_the_first_rule_that_names_the_error_is_taken() -> None:
+def test_the_first_rule_that_names_the_error_applies() -> None:
     world = _world(
         "catch: [{errors: [Other], goto: w}, {errors: [Bad], goto: x}, {errors: [FnF.ALL], goto: y}]",
         more="- {type: fail, name: w}\n- {type: succeed, name: x}\n- {type: fail, name: y}",

@@ -41,7 +41,7 @@ def test_a_topic_gets_a_tag() -> None:
 
 
 @pytest.mark.parametrize("arn", [QUEUE, TOPIC])
-def test_a_worker_reports_with_the_token_that_the_message_brings(arn: str) -> None:
+def test_a_worker_reports_with_the_token_in_the_message(arn: str) -> None:
     mapping = "inputMappings: [{target: token, source: $context.task.token}]"
     world = _started(arn, "{MessageBody: $}", "pattern: waitForCallback", mapping)
     (call,) = world.calls
@@ -52,7 +52,7 @@ def test_a_worker_reports_with_the_token_that_the_message_brings(arn: str) -> No
     assert (world.execution.output, world.stopped) == ({"done": True}, [])
 
 
-def test_a_time_out_takes_nothing_back_and_a_retry_sends_another_message() -> None:
+def test_a_time_out_does_not_withdraw_the_message_and_a_retry_sends_another() -> None:
     retry = "retry: [{errors: [FnF.TaskTimeout], maxAttempts: 1}]"
     world = _started(QUEUE, "{MessageBody: $}", "pattern: waitForCallback", "timeoutSeconds: 9", retry)
     world.reply(SENT)
@@ -76,13 +76,13 @@ def test_a_time_out_takes_nothing_back_and_a_retry_sends_another_message() -> No
         ),
     ],
 )
-def test_parameters_that_no_queue_or_topic_takes_fail_the_attempt(arn: str, params: str, cause: str) -> None:
+def test_parameters_that_queues_and_topics_reject_fail_the_attempt(arn: str, params: str, cause: str) -> None:
     world = _started(arn, params, "inputMappings: [{target: p, source: [1]}, {target: empty, source: ''}]")
     assert (world.execution.status, world.execution.error) == (Status.FAILED, "MNS.InvalidArgument")
     assert (world.execution.cause, world.calls) == (f"serviceParams.{cause}", [])
 
 
-def test_a_queue_that_is_not_there_is_an_error_that_can_be_caught() -> None:
+def test_a_missing_queue_is_an_error_that_can_be_caught() -> None:
     world = _started(QUEUE, "{MessageBody: $}", "catch: [{errors: [MNS.QueueNotExist], goto: t}]")
     world.reply(Failure("MNS.QueueNotExist", "no jobs"))
     assert (len(world.calls), world.execution.status) == (2, Status.RUNNING)

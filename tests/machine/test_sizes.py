@@ -1,4 +1,4 @@
-"""The size rule to the byte and to the level, and how often a value is written out to be measured."""
+"""The size rule is exact in bytes and in depth, and values are rarely serialized to be measured."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from tests.support.world import NOW_MS, token_for
 
 PLENTY = 10_000_000
 TIMES_AT_MOST = 12
-"""What ten times the items may cost."""
+"""The allowed cost of ten times the items."""
 
 COUNTS = st.integers(0, 2 * PIECE + 1)
 VALUES = st.recursive(
@@ -37,7 +37,7 @@ DOCUMENTS = st.lists(OBJECTS | st.lists(VALUES, max_size=4), min_size=1, max_siz
 
 
 @given(DOCUMENTS)
-def test_documents_fit_to_the_byte_however_often_they_are_measured(documents: list[Any]) -> None:
+def test_documents_at_the_exact_limit_fit_however_often_they_are_measured(documents: list[Any]) -> None:
     size = sum(map(json_bytes, documents))
     measured = Sizes()
     for _ in range(2):
@@ -66,11 +66,11 @@ def test_documents_nest_as_deep_as_texts_may(levels: int, beside: dict[str, Json
         assert (measured.measure(PLENTY, [[document["deep"]]]) is Excess.DEPTH) == (expected is Excess.DEPTH)
 
 
-def test_what_is_too_large_and_too_deep_is_called_too_large() -> None:
+def test_a_document_too_large_and_too_deep_is_reported_as_too_large() -> None:
     assert Sizes().measure(100, [{"deep": _nested(DEPTH_MAX + 5)}]) is Excess.BYTES
 
 
-def test_a_value_that_many_documents_share_is_written_out_once(written: list[int]) -> None:
+def test_a_value_shared_by_many_documents_is_serialized_once(written: list[int]) -> None:
     shared = list(range(10_000))
     measured = Sizes()
     for number in range(100):
@@ -78,17 +78,17 @@ def test_a_value_that_many_documents_share_is_written_out_once(written: list[int
     assert sum(written) < 3 * json_bytes(shared)
 
 
-def test_another_value_is_never_taken_for_one_that_was_measured() -> None:
-    """A value that nothing else holds would be collected, and the next could get its identity."""
+def test_a_new_value_is_never_mistaken_for_a_measured_one() -> None:
+    """A value without references would be collected, and the next could get its identity."""
     measured = Sizes()
     for number in range(1_000):
         size = json_bytes(document := {"k": ["x" * (PLAIN_BYTES + number)]})
         assert measured.measure(size, [document]) == size
         assert measured.measure(size - 1, [document]) is Excess.BYTES
-    assert len(measured.known) == REMEMBERED_MAX, "and few are held"
+    assert len(measured.known) == REMEMBERED_MAX, "and few are kept"
 
 
-def test_a_value_over_the_limit_is_not_written_out_whole(written: list[int]) -> None:
+def test_a_value_over_the_limit_is_not_serialized_completely(written: list[int]) -> None:
     large = [f"{number}" * 1_000 for number in range(10_000)]
     assert Sizes().measure(100_000, [{"large": large}]) is Excess.BYTES
     assert sum(written) < 300_000
@@ -109,7 +109,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return lengths
 
 
-# What a foreach over many items measures
+# Measurements in a foreach over many items
 
 FEW, MANY = 200, 2_000
 EACH = """
@@ -124,7 +124,7 @@ ENVIRONMENT = Environment(NOW_MS, Limits(), "null", token_for)
 
 
 def _measured_bytes(written: list[int], collection: str, given: JsonObject) -> int:
-    """What an execution whose iterations all see the whole collection writes out to measure it."""
+    """The bytes serialized to measure an execution whose iterations all see the whole collection."""
     written.clear()
     execution = Execution("id1", "conf", "exec1", given, 0, 0)
     message: Message = Start()
@@ -137,7 +137,7 @@ def _measured_bytes(written: list[int], collection: str, given: JsonObject) -> i
 
 @pytest.mark.parametrize("collection", ["$.items", "$.items[*]"])
 @pytest.mark.parametrize("item", [7, {"sku": "x" * 30}])
-def test_ten_times_the_items_are_ten_times_the_bytes_to_measure(
+def test_ten_times_the_items_need_ten_times_the_bytes_to_measure(
     written: list[int], collection: str, item: Json
 ) -> None:
     few = _measured_bytes(written, collection, {"items": [item] * FEW})
@@ -150,7 +150,7 @@ TASK = """{type: task, name: s, resourceArn: 'acs:fc:::services/s/functions/f',
 
 
 def _bytes_of_calls(written: list[int], count: int) -> int:
-    """What is written out to measure a foreach over so many calls, each answered in a turn of its own."""
+    """The bytes serialized to measure a foreach over this many calls, each answered in its own turn."""
     written.clear()
     each = flow((EACH % "$.items").replace("{type: pass, name: s}", TASK))
     execution = Execution("id1", "conf", "exec1", {"items": list(range(count))}, 0, 0)
@@ -165,12 +165,12 @@ def _bytes_of_calls(written: list[int], count: int) -> int:
     return sum(written)
 
 
-def test_each_turn_of_a_foreach_measures_only_what_is_new(written: list[int]) -> None:
+def test_each_turn_of_a_foreach_measures_only_new_data(written: list[int]) -> None:
     few, many = _bytes_of_calls(written, FEW), _bytes_of_calls(written, MANY)
     assert many <= TIMES_AT_MOST * few, f"{few} bytes for {FEW} items, {many} for {MANY}"
 
 
-def test_a_turn_looks_for_a_collection_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_searches_a_collection_once(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
 
     def noting(path: Path, value: Json) -> Json:

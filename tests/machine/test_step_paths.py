@@ -1,4 +1,4 @@
-"""Where an execution failed, as a path of steps."""
+"""The location of an execution's failure, as a path of steps."""
 
 from flowserver.base.limits import Limits
 from flowserver.machine.messages import Failure, Stop, Success
@@ -33,14 +33,14 @@ def test_a_step_within_iterations_options_and_branches() -> None:
     assert world.execution.failed_step == "pack[1].check.ship[1].book"
 
 
-def test_an_end_from_outside_names_none() -> None:
+def test_an_end_from_outside_has_no_path() -> None:
     world = World(flow(PACK), input={"list": [1]})
     world.start()
     world.tell(Stop("Enough", None))
     assert world.execution.failed_step is None
 
 
-def test_a_success_names_none() -> None:
+def test_a_success_has_no_path() -> None:
     world = World(flow(f"    - {{name: f, {CALL.format('f')}}}"), replies={"f": [Reply(returns={})]})
     world.run()
     assert world.execution.failed_step is None

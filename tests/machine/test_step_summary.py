@@ -1,4 +1,4 @@
-"""The step summary: what became of each step path, against the live scopes and against single histories."""
+"""The step summary: the status of each step path, compared with the live scopes and with single histories."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def _path(world: World, scope: Scope) -> str:
 
 
 def _check(world: World) -> StepSummaries:
-    """What must hold after every turn."""
+    """The invariant after every turn."""
     summaries = StepSummaries()
     numbered: Counter[str] = Counter()
     for event in world.events:
@@ -130,7 +130,7 @@ def test_iterations_that_wait_for_a_slot_count_in_the_total() -> None:
     assert (steps["pack[].stick"].status, steps["charge"].status) == (StepStatus.SUCCEEDED, StepStatus.SUCCEEDED)
 
 
-def test_a_failed_iteration_and_those_it_cuts_short() -> None:
+def test_a_failed_iteration_and_those_it_ends() -> None:
     world = World(flow(PACK), input={"list": [1, 2, 3]})
     world.start()
     world.reply(Success({}))
@@ -145,7 +145,7 @@ def test_a_failed_iteration_and_those_it_cuts_short() -> None:
     assert (steps["pack"].status, steps["pack"].error) == (StepStatus.FAILED, "Torn")
 
 
-def test_what_is_open_when_the_execution_is_stopped_is_cancelled() -> None:
+def test_open_steps_of_a_stopped_execution_are_cancelled() -> None:
     world = World(flow(PACK), input={"list": [1, 2]})
     world.start()
     world.reply(Success({}))
@@ -195,7 +195,7 @@ def test_after_every_turn_running_steps_are_those_of_the_live_scopes(case: FlowC
 
 @st.composite
 def _lists(draw: st.DrawFn, depth: int = 0) -> str:
-    """Step lists that nest, with a call now and then; names recur in other lists."""
+    """Nested step lists with some calls; names recur in other lists."""
     indent = "    " + "    " * depth
     kinds = ["pass", "task", "task"] + (["foreach", "parallel", "choice"] if depth < 3 else [])
     steps = ""
@@ -218,7 +218,7 @@ def _lists(draw: st.DrawFn, depth: int = 0) -> str:
 
 
 @given(_lists(), st.lists(st.booleans(), min_size=1, max_size=30), st.data())
-def test_lists_within_lists(steps: str, answers: list[bool], data: st.DataObject) -> None:
+def test_nested_lists(steps: str, answers: list[bool], data: st.DataObject) -> None:
     world = World(flow(steps), input={"list": [1, 2, 3]}, limits=Limits(foreach_concurrency_max=2))
     world.start()
     _check(world)
@@ -235,7 +235,7 @@ def test_lists_within_lists(steps: str, answers: list[bool], data: st.DataObject
 
 
 @given(st.data())
-def test_a_history_with_holes_is_summed_as_far_as_it_can_be(data: st.DataObject) -> None:
+def test_a_history_with_holes_is_summarized_as_far_as_possible(data: st.DataObject) -> None:
     replies = {"charge": [Reply(returns={})], "label": [Reply(returns={}), Reply(raises="E")]}
     world = World(flow(PACK), input={"list": [1, 2, 3]}, replies=replies)
     world.run()
@@ -263,7 +263,7 @@ def _event(number: int, cause: int, type: EventType, detail: str = "{}") -> Even
     ],
     ids=["no-step", "no-loop", "loop-is-over"],
 )
-def test_causes_that_cannot_be_are_passed_over(events: list[Event]) -> None:
+def test_impossible_causes_are_ignored(events: list[Event]) -> None:
     assert all(not step.running for step in _summed([_event(1, 0, EventType.EXECUTION_STARTED), *events]).values())
 
 
@@ -297,7 +297,7 @@ FAILED_LOOP = (
 )
 
 
-def test_a_redrive_goes_on_with_the_same_loop() -> None:
+def test_a_redrive_continues_the_same_loop() -> None:
     assert _told(*FAILED_LOOP)["pack"].iterations == Iterations(total=4, done=1, failed=1)
     steps = _told(
         *FAILED_LOOP,
@@ -328,7 +328,7 @@ def test_a_redrive_from_an_earlier_step_drops_the_loop() -> None:
     assert again["pack"].iterations == Iterations(total=4, running=1)
 
 
-def test_a_redrive_leaves_what_succeeded() -> None:
+def test_a_redrive_keeps_successful_steps() -> None:
     first = ("ExecutionStarted - 0", "StepEntered a 1", "StepSucceeded a 2", "StepExited a 3", "ExecutionStopped - 4")
     a = _told(*first, "ExecutionRedriven - 5", "StepEntered b 6")["a"]
     assert (a.status, a.entered, a.succeeded) == (StepStatus.SUCCEEDED, 1, 1)

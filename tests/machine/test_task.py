@@ -1,4 +1,4 @@
-"""`task`: what is called with what, how calls end, time-outs, lost calls, and messages that come too late."""
+"""`task`: the call, its end, time-outs, lost calls, and late messages."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ def test_the_event_of_a_submission_has_its_request_id() -> None:
     assert world.event(EventType.TASK_SUBMITTED) == {"output": {"n": 1}, "requestId": "r-1"}
 
 
-def test_what_is_ordered() -> None:
+def test_the_ordered_call() -> None:
     world = _task("timeoutSeconds: 7")
     assert world.calls == [
         InvokeTask(
@@ -100,7 +100,7 @@ def test_without_a_timeout_a_call_has_no_deadline() -> None:
 # Time-outs
 
 
-def test_a_call_that_takes_too_long_is_dropped() -> None:
+def test_a_call_that_times_out_is_dropped() -> None:
     world = _task("timeoutSeconds: 7")
     turn = world.wake()
     assert turn.commands == [CancelInvocation(1, 1)]
@@ -122,13 +122,13 @@ def test_a_call_that_takes_too_long_is_dropped() -> None:
     ],
     ids=["sub-flow", "start", "submission", "message"],
 )
-def test_what_is_no_call_has_no_request_id_when_it_takes_too_long(attributes: tuple[str, ...]) -> None:
+def test_a_time_out_without_a_call_has_no_request_id(attributes: tuple[str, ...]) -> None:
     world = _task(*attributes, "timeoutSeconds: 7")
     world.wake()
     assert set(world.event(EventType.TASK_TIMED_OUT)) == {"error", "cause"}
 
 
-def test_every_attempt_has_the_whole_time() -> None:
+def test_every_attempt_has_the_full_time_limit() -> None:
     world = _task("timeoutSeconds: 7", "retry: [{errors: [FnF.TaskTimeout], intervalSeconds: 100}]")
     world.wake()
     assert world.scope.wake_at == NOW_MS + 107_000
@@ -138,7 +138,7 @@ def test_every_attempt_has_the_whole_time() -> None:
     assert world.execution.output == {"late": False}
 
 
-def test_a_time_out_comes_neither_early_nor_twice() -> None:
+def test_a_time_out_is_neither_early_nor_repeated() -> None:
     world = _task("timeoutSeconds: 7", "retry: [{errors: [FnF.ALL], intervalSeconds: 1}]")
     fired = TimerFired(1, 1)
     assert world.ignores(fired)
@@ -157,13 +157,13 @@ def test_an_answer_after_the_time_out_changes_nothing() -> None:
     assert world.ignores(late)
 
 
-def test_a_time_out_that_the_call_itself_reports_is_recorded_as_one() -> None:
+def test_a_time_out_reported_by_the_call_itself_is_recorded_as_one() -> None:
     world = _task()
     world.reply(Failure("FnF.TaskTimeout", "gateway"))
     assert world.event(EventType.TASK_TIMED_OUT) == {"error": "FnF.TaskTimeout", "cause": "gateway"}
 
 
-# Lost calls, duplicates, strangers
+# Lost calls, duplicates, unknown messages
 
 
 def test_a_lost_call_is_ordered_again_under_the_same_wait_and_key() -> None:
@@ -182,7 +182,7 @@ def test_a_lost_call_is_ordered_again_under_the_same_wait_and_key() -> None:
     assert world.execution.status is Status.SUCCEEDED
 
 
-def test_of_several_who_find_a_call_lost_the_first_has_it_made_again() -> None:
+def test_only_the_first_report_of_a_lost_call_repeats_it() -> None:
     world = _task()
     assert world.tell(RetryLostCall(1, 1, 1)).commands
     assert world.ignores(RetryLostCall(1, 1, 1))
@@ -198,17 +198,17 @@ def test_the_second_answer_changes_nothing() -> None:
 @pytest.mark.parametrize(
     "message", [TaskReplied(9, 1, Success({})), TaskReplied(1, 9, Success({})), RetryLostCall(1, 9, 1)]
 )
-def test_messages_for_waits_that_never_were(message: Any) -> None:
+def test_messages_for_waits_that_never_existed(message: Any) -> None:
     assert _task().ignores(message)
 
 
-def test_no_report_reaches_a_scope_that_is_gone_or_another_entry_of_the_step() -> None:
+def test_a_report_does_not_reach_a_removed_scope_or_another_entry_of_the_step() -> None:
     world = _task("pattern: waitForCallback")
     assert world.ignores(TaskReported(9, 2, None, Success({})))
     assert world.ignores(TaskReported(1, 1, None, Success({})))
 
 
-def test_a_wait_step_takes_no_answers() -> None:
+def test_a_wait_step_accepts_no_answers() -> None:
     world = World(flow("- {type: wait, name: w, duration: 5}"))
     world.start()
     assert world.ignores(TaskReplied(1, 1, Success({})))
@@ -228,7 +228,7 @@ def test_an_answer_for_a_scope_that_is_ready_changes_nothing() -> None:
 # Parameters
 
 
-def test_an_action_s_parameters_are_taken_from_the_step_s_input() -> None:
+def test_an_action_s_parameters_come_from_the_step_s_input() -> None:
     world = _task(
         "action: ocr:ReadCard",
         "inputMappings: [{target: pic, source: {url: u, tags: [x, y]}}]",
@@ -241,7 +241,7 @@ def test_an_action_s_parameters_are_taken_from_the_step_s_input() -> None:
 
 
 @pytest.mark.parametrize("value", ["$.gone", "[1, [$.gone]]", "{a: {b: $.gone}}"])
-def test_a_parameter_that_is_not_found_fails_the_step_before_it_is_scheduled(value: str) -> None:
+def test_a_missing_parameter_fails_the_step_before_it_is_scheduled(value: str) -> None:
     world = _task("action: ocr:ReadCard", f"serviceParams: {{P: {value}}}", "catch: [{errors: [FnF.ALL], goto: t}]")
     assert (world.execution.error, world.execution.cause) == (
         "FnF.RuntimeError",

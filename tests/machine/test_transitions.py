@@ -1,4 +1,4 @@
-"""The table of transitions: each row can be taken, nothing else is, and a message without a row is stale."""
+"""The transition table: each row can be taken, nothing else is, and a message without a row is stale."""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -52,7 +52,7 @@ BEGINNINGS: dict[WaitKind, tuple[str, tuple[Callable[[World], object], ...]]] = 
     W.READY: (END + "- {type: pass, name: more}\n%s", ()),
     W.REDRIVE: (TASK.replace("9%s", "9"), (lambda world: world.reply(FAILURE),)),
 }
-"""By wait kind a flow, and what happens until its own list waits so."""
+"""By wait kind, a flow, and the events until its own list waits in that way."""
 
 
 def in_wait(kind: WaitKind, attributes: str = "") -> World:
@@ -74,7 +74,7 @@ def started(steps: str, limits: Limits | None = None, *, waits_for_redrive: bool
 
 
 def messages_for(scope: Scope, result: Success | Failure = SUCCESS) -> list[ScopeMessage]:
-    """Every message that there is, naming exactly what the scope waits for."""
+    """Every message type, naming exactly the scope's wait."""
     return [
         TimerFired(scope.scope_id, scope.wait_id),
         TaskReplied(scope.scope_id, scope.wait_id, result),
@@ -91,7 +91,7 @@ def test_every_row_with_a_message_has_its_handler_and_no_two_rows_are_the_same()
 
 
 @pytest.mark.parametrize(("kind", "number"), list(product(BEGINNINGS, range(4))))
-def test_a_wait_takes_the_messages_of_the_table_and_every_other_is_stale(kind: WaitKind, number: int) -> None:
+def test_a_wait_accepts_the_messages_of_the_table_and_every_other_is_stale(kind: WaitKind, number: int) -> None:
     world = in_wait(kind, RETRY)
     message = messages_for(world.scope)[number]
     world.now_ms = max(world.now_ms, world.scope.wake_at or 0)
@@ -101,7 +101,7 @@ def test_a_wait_takes_the_messages_of_the_table_and_every_other_is_stale(kind: W
 
 
 @pytest.mark.parametrize("kind", [W.TIMER, W.TASK, W.TOKEN, W.CHILD])
-def test_a_message_that_names_something_else_is_stale(kind: WaitKind) -> None:
+def test_a_message_that_names_another_wait_is_stale(kind: WaitKind) -> None:
     world = in_wait(kind, RETRY)
     scope = world.scope
     due, wait_id, entered = scope.wake_at or 0, scope.wait_id, scope.entered_event_id
@@ -118,7 +118,7 @@ def test_a_message_that_names_something_else_is_stale(kind: WaitKind) -> None:
 
 
 class Recorder:
-    """The transitions that turns make: those that a message makes of the scope that it names, and the turns' own."""
+    """The transitions that turns make: those that a message makes in the scope that it names, and the turns' own."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.ways: set[Way] = set()
@@ -137,7 +137,7 @@ class Recorder:
         patch.setattr(Turn, "make_ready", made_ready)
 
     def tell(self, world: World, message: ScopeMessage) -> Turn:
-        """Tell the world, and note what that comes to."""
+        """Deliver a message to the world, and record its transitions."""
         self.note_own_changes()
         before = world.execution.scopes[message.scope_id].wait
         turn = world.tell(message)
@@ -151,7 +151,7 @@ class Recorder:
         return turn
 
     def note_own_changes(self) -> None:
-        """What has changed without a message."""
+        """The changes without a message."""
         self.ways.update((source, None, target) for _, source, target in self._changes)
         self._changes = []
 
@@ -163,8 +163,8 @@ def _table() -> Iterator[Way]:
                 yield each.source, each.message, target
 
 
-def test_every_way_of_the_table_can_be_taken_and_no_other_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scopes begin and end besides: each is opened READY, and removed when its list is done or the execution ends."""
+def test_every_transition_of_the_table_can_be_taken_and_no_other_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scopes also begin and end: each is opened READY, and removed when its list is done or the execution ends."""
     recorder = Recorder(monkeypatch)
     attempts = product((W.TASK, W.TOKEN, W.CHILD), (RETRY, CATCH, ""), (SUCCESS, FAILURE), range(4), (False, True))
     for kind, attributes, result, number, waits in attempts:
@@ -220,7 +220,7 @@ def _turn(world: World) -> Turn:
 
 
 @pytest.mark.parametrize(("kind", "target"), list(product(BEGINNINGS, WaitKind)))
-def test_no_wait_follows_that_the_table_does_not_have(kind: WaitKind, target: WaitKind) -> None:
+def test_a_wait_outside_the_table_is_rejected(kind: WaitKind, target: WaitKind) -> None:
     world = in_wait(kind, RETRY)
     legal = {next for source, _, next in _table() if source is kind}
     if target in legal:
@@ -256,6 +256,6 @@ def test_an_execution_ends_and_only_a_redrive_lets_it_run_again(source: Status, 
         assert world.execution.status is source
 
 
-def test_the_table_of_statuses_has_each_once() -> None:
+def test_the_table_of_statuses_has_each_status_once() -> None:
     assert {each.target for each in STATUS_TRANSITIONS} == set(Status)
     assert len(STATUS_TRANSITIONS) == len(LEGAL_STATUSES)

@@ -1,4 +1,4 @@
-"""`wait`: constants, computed values, odd values, and timers that come early, late or twice."""
+"""`wait`: constants, computed values, invalid values, and timers that are early, late or repeated."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def _wait(attribute: str, **input: object) -> World:
     return world
 
 
-def test_the_step_succeeds_when_its_time_has_come() -> None:
+def test_the_step_succeeds_when_its_instant_has_come() -> None:
     world = World(flow("- {type: wait, name: w, duration: 3, outputMappings: [{target: a, source: 1}]}"))
     world.start()
     assert (world.scope.wait, world.scope.wake_at) == (WaitKind.TIMER, NOW_MS + 3_000)
@@ -35,7 +35,7 @@ def test_the_step_succeeds_when_its_time_has_come() -> None:
     assert [event.time_ms - NOW_MS for event in world.events] == [0, 0, 0, 3_000, 3_000, 3_000]
 
 
-def test_a_timer_counts_only_at_its_time_and_only_once() -> None:
+def test_a_timer_counts_only_when_due_and_only_once() -> None:
     world = World(flow("- {type: wait, name: w, duration: 3}\n- {type: wait, name: v, duration: 4}"))
     world.start()
     fired = TimerFired(1, world.scope.wait_id)
@@ -49,7 +49,7 @@ def test_a_timer_counts_only_at_its_time_and_only_once() -> None:
     assert world.ignores(TimerFired(2, world.scope.wait_id))
 
 
-def test_a_timer_that_has_fired_is_spent_even_before_the_next_turn() -> None:
+def test_a_fired_timer_is_spent_even_before_the_next_turn() -> None:
     steps = "- {type: wait, name: w, duration: 3}\n- {type: pass, name: p}"
     world = World(flow(steps), limits=Limits(turn_steps_max=1))
     world.start()
@@ -83,7 +83,7 @@ def test_durations_and_instants(attribute: str, value: Any, seconds: list[float]
 @pytest.mark.parametrize(
     "value", ["5", "", True, None, -1, -0.5, [], {}, TWO_DAYS + 1, TWO_DAYS + 0.001, 10**400, 1e308], ids=repr
 )
-def test_values_that_are_no_duration(value: Any) -> None:
+def test_invalid_durations(value: Any) -> None:
     execution = _wait("duration: $.v", v=value).execution
     assert (execution.status, execution.error) == (Status.FAILED, "FnF.RuntimeError")
 
@@ -96,14 +96,14 @@ def test_values_that_are_no_duration(value: Any) -> None:
     ],
     ids=repr,
 )  # fmt: skip
-def test_values_that_are_no_instant_or_too_far(value: Any) -> None:
+def test_invalid_instants_or_too_far(value: Any) -> None:
     execution = _wait("timestamp: $.v", v=value).execution
     assert (execution.status, execution.error) == (Status.FAILED, "FnF.RuntimeError")
 
 
 @pytest.mark.parametrize(("value", "text"), [(True, "true"), (None, "null"), ("2", '"2"'), ({"a": "é"}, '{"a":"é"}')])
 @pytest.mark.parametrize("attribute", ["duration: $.v", "timestamp: $.v"])
-def test_a_value_that_is_no_time_is_shown_as_json(attribute: str, value: Any, text: str) -> None:
+def test_a_value_that_is_not_a_time_is_shown_as_json(attribute: str, value: Any, text: str) -> None:
     assert (_wait(attribute, v=value).execution.cause or "").endswith(f": {text}")
 
 

@@ -1,4 +1,4 @@
-"""The ways into one server behind one face: REST, RPC by hand, and an SDK. What they answer is made comparable.
+"""The interfaces of one server: REST, RPC by hand, and an SDK. Their answers are made comparable.
 
 Times, ids and spelling differ between them and are left out; documents are JSON values; a refusal is its code and
 status.
@@ -57,7 +57,7 @@ Page = tuple[list[Any], str | None]
 
 
 class Facade(Protocol):
-    """A way into the server; every method raises Refused."""
+    """An interface of the server; every method raises Refused."""
 
     def create_flow(self, name: str, definition: str, description: str) -> Flow: ...
     def update_flow(self, name: str, definition: str) -> Flow: ...
@@ -74,7 +74,7 @@ class Facade(Protocol):
 
 
 class Actions:
-    """RPC style, by whatever `call(action, parameters)` sends it."""
+    """RPC style, through any `call(action, parameters)`."""
 
     def __init__(self, call: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]) -> None:
         self._call = call

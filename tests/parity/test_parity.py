@@ -65,7 +65,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="module")
 def facades(server: ServerProcess) -> Iterator[dict[str, Facade]]:
-    """Every way in."""
+    """Every interface."""
     process = SdkProcess(CLASSIC)
     access = Access(f"127.0.0.1:{server.port}", ACCESS_KEY_ID, SECRET)
 
@@ -88,7 +88,7 @@ def facades(server: ServerProcess) -> Iterator[dict[str, Facade]]:
     process.close()
 
 
-def test_all_ways_lead_to_the_same(facades: dict[str, Facade]) -> None:
+def test_all_interfaces_give_the_same_answers(facades: dict[str, Facade]) -> None:
     stories = {name: list(tell(facade)) for name, facade in facades.items()}
     assert len(stories["rest"]) > 40
     for name in ("rpc", "sdk"):
@@ -97,7 +97,7 @@ def test_all_ways_lead_to_the_same(facades: dict[str, Facade]) -> None:
 
 
 def tell(facade: Facade) -> Iterator[Any]:
-    """The scenario; yields all that is answered. It leaves nothing behind."""
+    """The scenario; yields all answers. It leaves no data behind."""
     yield from flows(facade)
     yield from success(facade)
     yield from failure(facade)

@@ -1,8 +1,8 @@
-"""The real SDKs, each in a process of its own, behind one face.
+"""The real SDKs, each in its own process, behind one interface.
 
-A process reads one call per line, makes it with the SDK's own classes and methods, and writes what the SDK returned
-or raised. So SDK releases that exclude each other run side by side, and their warnings stay theirs. Names of actions
-and parameters are those of the API's documentation, which every SDK spells in its own way.
+A process reads one call per line, makes it with the SDK's own classes and methods, and writes what the SDK returned or
+raised. So SDK releases that exclude each other run side by side, and their warnings do not mix. Names of actions and
+parameters are those of the API's documentation, which every SDK spells in its own way.
 """
 
 import json
@@ -21,12 +21,12 @@ FOLDER = Path(__file__).parent
 DRIVERS = FOLDER / "drivers"
 
 SDK_V3_FOLDER = os.environ.get("FLOWSERVER_TEST_SDK_V3") or str(FOLDER.parents[1] / ".venv" / "sdk-v3")
-"""Where `make test` puts the older release; another folder for those who run the tests without make."""
+"""The folder in which `make test` installs the older release, or another one for runs without make."""
 
 
 @dataclass(frozen=True)
 class Sdk:
-    """An SDK: how its driver is started, and what it raises for a 4xx, `{code}` being the error's code."""
+    """An SDK: the command of its driver, and its exception for a 4xx, `{code}` being the error's code."""
 
     name: str
     command: tuple[str, ...]
@@ -52,27 +52,27 @@ if shutil.which("npm"):  # as the Makefile decides whether to install the Node p
     SDKS.append(Sdk("node", ("node", str(DRIVERS / "node.js")), "{code}Error"))
 
 FC_OPEN = Sdk("fc-open", _python("fc_open.py"), "ClientException")
-"""The only one of Python's that can look at tasks and stop them."""
+"""The only SDK for Python that can read tasks and stop them."""
 
 FC_SDKS = [Sdk("fc2-python", _python("fc2_python.py"), "FcError"), FC_OPEN]
-"""Those of Function Compute."""
+"""The SDKs of Function Compute."""
 if shutil.which("npm"):
     FC_SDKS.append(Sdk("fc2-node", ("node", str(DRIVERS / "fc2.js")), "FC{code}Error"))
 
 
 @dataclass(frozen=True)
 class Access:
-    """Where a client finds the server, and as whom it calls; `address` is host:port."""
+    """The server and the credentials of a client; `address` is host:port."""
 
     address: str | None
     access_key_id: str
     secret: str
     seconds_ago: int = 0
-    """How late the client's clock is."""
+    """The error of the client's clock."""
 
 
 class SdkError(Exception):
-    """What an SDK raised: the name of its class, and what it tells of the server's answer."""
+    """An SDK's exception: the name of its class, and its data on the server's answer."""
 
     def __init__(self, raised: str, code: str, status: int, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -98,7 +98,7 @@ class SdkProcess:
         )
 
     def call(self, access: Access, action: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """What the SDK returns, as the wire names it and without what is unset; raises SdkError."""
+        """The SDK's result, as the wire names it and without unset fields; raises SdkError."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         order = {"action": action, "parameters": dict(parameters), **vars(access)}
@@ -111,14 +111,14 @@ class SdkProcess:
         return {name: value for name, value in answer["result"].items() if value is not None}
 
     def close(self) -> None:
-        """End the process; it must have nothing to complain about."""
+        """End the process; it must have reported no error."""
         self._process.communicate()
         assert self._process.returncode == 0
 
 
 @dataclass(frozen=True)
 class SdkClient:
-    """An SDK that is told where the server is."""
+    """An SDK that uses this server."""
 
     process: SdkProcess
     access: Access

@@ -1,4 +1,4 @@
-"""The SDKs' processes, and the servers that they talk to: one without keys, one that knows a single key."""
+"""The SDKs' processes, and their servers: one without keys, and one with a single key."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ steps:
     inputMappings:
       - {target: taskToken, source: $context.task.token}
 """
-"""A flow that runs until somebody reports."""
+"""A flow that runs until a report arrives."""
 
 CALL = """\
 version: v1
@@ -32,7 +32,7 @@ steps:
     name: call
     resourceArn: acs:fc:::services/sdk/functions/echo
 """
-"""A flow that puts out its input."""
+"""A flow that returns its input."""
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +53,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Serv
 
 @pytest.fixture(scope="session")
 def process_of() -> Iterator[Callable[[Sdk], SdkProcess]]:
-    """An SDK's process, started by the first test that asks."""
+    """An SDK's process, started by the first test that uses it."""
     running: dict[str, SdkProcess] = {}
     with ExitStack() as stack:
 
@@ -74,7 +74,7 @@ def sdk(request: pytest.FixtureRequest) -> Sdk:
 
 @pytest.fixture
 def keyed(servers: dict[str, ServerProcess]) -> Access:
-    """The server that knows one key, and that key."""
+    """The server that has one key, and that key."""
     return Access(f"127.0.0.1:{servers['keyed'].port}", ACCESS_KEY_ID, SECRET)
 
 
@@ -86,19 +86,19 @@ def opened(servers: dict[str, ServerProcess]) -> Access:
 
 @pytest.fixture(params=["opened", "keyed"])
 def client(request: pytest.FixtureRequest, sdk: Sdk, process_of: Callable[[Sdk], SdkProcess]) -> SdkClient:
-    """Each SDK in turn, talking to each server in turn."""
+    """Each SDK in turn, with each server in turn."""
     return SdkClient(process_of(sdk), request.getfixturevalue(request.param))
 
 
 @pytest.fixture
 def unique() -> str:
-    """A name that nothing has; several tests use one server."""
+    """An unused name; several tests use one server."""
     return f"n{uuid4().hex}"
 
 
 @pytest.fixture
 def ask(client: SdkClient, unique: str) -> str:
-    """The name of a flow that runs until somebody reports."""
+    """The name of a flow that runs until a report arrives."""
     client.call("CreateFlow", Name=unique, Definition=ASK, Description="-", Type="FDL")
     return unique
 

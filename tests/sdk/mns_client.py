@@ -1,4 +1,4 @@
-"""@alicloud/mns in a process of its own, which makes one call for each line that it reads."""
+"""@alicloud/mns in its own process, which makes one call for each line that it reads."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from tests.support.server import clean_environment
 
 
 class MnsError(Exception):
-    """What the SDK raised: the error's name holds its code."""
+    """The SDK's exception: the error's name holds its code."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -17,7 +17,7 @@ class MnsError(Exception):
 
 
 class NodeMns:
-    """A running driver, and the server it talks to."""
+    """A running driver, and its server."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -42,6 +42,6 @@ class NodeMns:
         return answer["result"]["body"]
 
     def close(self) -> None:
-        """End the process; it must have nothing to complain about."""
+        """End the process; it must have reported no error."""
         self._process.communicate()
         assert self._process.returncode == 0

@@ -1,4 +1,4 @@
-"""How refusals surface in every SDK: the exception's class, the code and the status."""
+"""Refusals as every SDK reports them: the exception's class, the code and the status."""
 
 from dataclasses import replace
 
@@ -80,7 +80,7 @@ def test_diagnostics_of_a_definition_reach_the_caller(client: SdkClient) -> None
     ],
     ids=["secret", "key", "late", "early"],
 )
-def test_callers_who_are_not_let_in(sdk: Sdk, process_of, keyed: Access, change: dict, code: str) -> None:
+def test_unauthorized_callers(sdk: Sdk, process_of, keyed: Access, change: dict, code: str) -> None:
     for action, parameters in (
         ("ListFlows", {}),
         ("CreateFlow", {"Name": "x", "Definition": CALL, **NEW}),
@@ -91,6 +91,6 @@ def test_callers_who_are_not_let_in(sdk: Sdk, process_of, keyed: Access, change:
 
 
 @pytest.mark.parametrize("seconds_ago", [14 * 60, -14 * 60])
-def test_clocks_may_be_a_little_wrong(sdk: Sdk, process_of, keyed: Access, seconds_ago: int) -> None:
+def test_clocks_may_be_slightly_wrong(sdk: Sdk, process_of, keyed: Access, seconds_ago: int) -> None:
     client = SdkClient(process_of(sdk), replace(keyed, seconds_ago=seconds_ago))
     assert "Flows" in client.call("ListFlows", Limit=1)

@@ -1,4 +1,4 @@
-"""Flows through every SDK: what is kept, what is answered, how pages follow each other."""
+"""Flows through every SDK: stored values, answers, pages."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def create(client: SdkClient, name: str, definition: str = CALL, **further: str)
     return client.call("CreateFlow", Name=name, Definition=definition, **parameters)
 
 
-def test_a_flow_is_kept_byte_for_byte(client: SdkClient, unique: str) -> None:
+def test_a_flow_is_stored_byte_for_byte(client: SdkClient, unique: str) -> None:
     created = create(client, unique, DEFINITION, Description=AWKWARD, RoleArn="acs:ram::1:role/r")
     described = client.call("DescribeFlow", Name=unique)
     assert created.pop("RequestId") != described.pop("RequestId")
@@ -25,7 +25,7 @@ def test_a_flow_is_kept_byte_for_byte(client: SdkClient, unique: str) -> None:
     assert described["CreatedTime"] == described["LastModifiedTime"]
 
 
-def test_update_changes_what_is_given(client: SdkClient, unique: str) -> None:
+def test_update_changes_only_given_fields(client: SdkClient, unique: str) -> None:
     created = create(client, unique, ASK, Description="before", RoleArn="acs:ram::1:role/r")
     updated = client.call("UpdateFlow", Name=unique, Definition=CALL)
     assert (updated["Definition"], updated["Description"], updated["RoleArn"]) == (

@@ -58,7 +58,7 @@ def refusal(client: SdkClient, action: str, **parameters: object) -> SdkError:
 
 
 @pytest.mark.parametrize("payload", [b"{}", b"\x00\xff", "中".encode(), b"x" * 2**20])
-def test_every_byte_comes_back(client: SdkClient, payload: bytes) -> None:
+def test_every_byte_is_returned(client: SdkClient, payload: bytes) -> None:
     data, headers = invoke(client, payload, **ECHO)
     assert data == payload
     assert len(headers["x-fc-request-id"]) == 36
@@ -71,7 +71,7 @@ def test_a_qualifier_reaches_the_function(client: SdkClient, functions: Function
 
 
 def test_a_function_that_fails(client: SdkClient) -> None:
-    """Python's SDK raises, Node's leaves it to its caller."""
+    """Python's SDK raises, Node's leaves errors to its caller."""
     if client.process.sdk.name == "fc2-python":
         failed = refusal(client, "Invoke", **FAIL, payload="", headers={})
         assert (failed.status, failed.code, failed.message) == (200, "", "no money")
@@ -88,7 +88,7 @@ def test_a_function_that_fails(client: SdkClient) -> None:
         ({"serviceName": "fc", "functionName": "none"}, "FunctionNotFound"),
     ],
 )
-def test_what_is_not_there(client: SdkClient, names: dict[str, str], code: str) -> None:
+def test_functions_that_do_not_exist(client: SdkClient, names: dict[str, str], code: str) -> None:
     failed = refusal(client, "Invoke", **names, payload="e30=", headers={})
     assert (failed.status, failed.code, failed.raised) == (404, code, client.process.sdk.raises.format(code=code))
 
@@ -103,7 +103,7 @@ def test_what_is_not_there(client: SdkClient, names: dict[str, str], code: str) 
     ],
     ids=["secret", "key", "late", "early"],
 )
-def test_callers_who_are_not_let_in(
+def test_unauthorized_callers(
     sdk: Sdk, process_of: Callable[[Sdk], SdkProcess], keyed: Access, change: dict, code: str
 ) -> None:
     client = SdkClient(process_of(sdk), replace(keyed, **change))
@@ -132,7 +132,7 @@ def test_configurations(client: SdkClient) -> None:
 
 
 class Tasks:
-    """Calls about asynchronous invocations of `fc/echo`, which the SDKs of 2016-08-15 do not have: signed by hand."""
+    """Calls for asynchronous invocations of `fc/echo`, which the SDKs of 2016-08-15 do not have: signed here."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -186,7 +186,7 @@ def open_client(request: pytest.FixtureRequest, process_of: Callable[[Sdk], SdkP
     return SdkClient(process_of(FC_OPEN), request.getfixturevalue(request.param))
 
 
-def test_tasks_as_the_open_api_has_them(open_client: SdkClient, unique: str) -> None:
+def test_tasks_in_the_open_api(open_client: SdkClient, unique: str) -> None:
     names = ECHO | {"qualifier": "prod"}
     headers = {"X-Fc-Invocation-Type": "Async", "X-Fc-Stateful-Async-Invocation-Id": unique}
     invoke(open_client, b'{"n": 1}', headers=headers, **names)
@@ -204,7 +204,7 @@ def test_tasks_as_the_open_api_has_them(open_client: SdkClient, unique: str) -> 
 
 
 def test_the_open_api_stops_a_task(open_client: SdkClient, unique: str) -> None:
-    """A function that fails is retried after a pause; it is stopped in that pause, or after its last attempt."""
+    """A failing function is retried after a pause; it is stopped in that pause, or after its last attempt."""
     headers = {"X-Fc-Invocation-Type": "Async", "X-Fc-Stateful-Async-Invocation-Id": unique}
     invoke(open_client, b"{}", headers=headers, **FAIL)
     retrying = task_of(open_client, unique, "Retrying", **FAIL)

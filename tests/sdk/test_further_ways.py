@@ -1,4 +1,4 @@
-"""What only some SDKs can: synchronous executions, host names through a proxy, newer parameters."""
+"""Features of some SDKs only: synchronous executions, host names through a proxy, newer parameters."""
 
 import json
 from dataclasses import replace
@@ -51,7 +51,7 @@ def test_lists_without_documents(client_of, name: str, unique: str) -> None:
         ("ListExecutions", {"Qualifier": "production"}),
     ],
 )
-def test_parameters_that_are_not_carried_out(client_of, name: str, action: str, parameters: dict, unique: str) -> None:
+def test_unsupported_parameters(client_of, name: str, action: str, parameters: dict, unique: str) -> None:
     client = client_of(name)
     client.call("CreateFlow", Name=unique, Definition=CALL, **NEW)
     with pytest.raises(SdkError) as refusal:
@@ -74,7 +74,7 @@ def test_environments_and_resource_groups(client_of, name: str, unique: str) -> 
     assert described["Environment"] == {"Variables": [{"Name": "n", "Value": "v"}]}
 
 
-def test_what_the_classic_sdk_sends_for_none_is_absent(client_of, unique: str) -> None:
+def test_the_classic_sdks_none_counts_as_absent(client_of, unique: str) -> None:
     client = client_of("classic")
     created = client.call("CreateFlow", Name=unique, Definition=CALL, RoleArn=None, **NEW)
     assert created["RoleArn"] == ""
@@ -92,8 +92,8 @@ def test_an_empty_description_clears_it(client_of, name: str, unique: str) -> No
 
 
 @pytest.mark.parametrize("servers_name", ["opened", "keyed"])
-def test_a_program_that_knows_the_service_only(request, servers_name: str, unique: str) -> None:
-    """Not a line changes: HTTP_PROXY leads what goes to the production host name to this server."""
+def test_a_program_that_knows_only_the_original_service(request, servers_name: str, unique: str) -> None:
+    """No line changes: HTTP_PROXY redirects requests for the production host to this server."""
     access: Access = request.getfixturevalue(servers_name)
     process = SdkProcess(CLASSIC, {"HTTP_PROXY": f"http://{access.address}"})
     client = SdkClient(process, replace(access, address=None))

@@ -1,4 +1,4 @@
-"""@alicloud/mns as it is: what it supports of queues and messages. It neither encodes bodies nor escapes them."""
+"""@alicloud/mns unchanged: its operations on queues and messages. It neither encodes bodies nor escapes them."""
 
 import shutil
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def queue(mns: NodeMns, unique: str) -> str:
     return unique
 
 
-def test_queues_are_made_changed_listed_and_deleted(mns: NodeMns, queue: str) -> None:
+def test_queues_are_created_changed_listed_and_deleted(mns: NodeMns, queue: str) -> None:
     mns.call("createQueue", queue, {"VisibilityTimeout": 30})
     with pytest.raises(MnsError) as raised:
         mns.call("createQueue", queue, {"VisibilityTimeout": 31})
@@ -66,7 +66,7 @@ def test_batches(mns: NodeMns, queue: str) -> None:
     assert [each["ErrorCode"] for each in failed] == ["MessageNotExist"] * 2
 
 
-def test_what_it_does_not_escape_is_refused(mns: NodeMns, queue: str) -> None:
+def test_unescaped_bodies_are_refused(mns: NodeMns, queue: str) -> None:
     with pytest.raises(MnsError) as raised:
         mns.call("sendMessage", queue, {"MessageBody": '{"a": "<x>"}'})
     assert raised.value.name == "MNSMalformedXMLError"

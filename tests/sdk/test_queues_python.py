@@ -1,4 +1,4 @@
-"""aliyun-mns-sdk as it is: every call on queues and messages."""
+"""aliyun-mns-sdk unchanged: every call on queues and messages."""
 
 import json
 import threading
@@ -53,7 +53,7 @@ def type_of(raised: pytest.ExceptionInfo[MNSServerException]) -> str:
     return str(raised.value.type)
 
 
-def test_queues_are_made_changed_listed_and_deleted(account: Account, unique: str) -> None:
+def test_queues_are_created_changed_listed_and_deleted(account: Account, unique: str) -> None:
     queue = account.get_queue(unique)
     meta = QueueMeta(vis_timeout=31, max_msg_size=2048, msg_ttl=600, delay_sec=1, polling_wait_sec=2)
     url = queue.create(meta)
@@ -112,7 +112,7 @@ def test_bodies_need_not_be_encoded(queue: Queue) -> None:
     assert queue.receive_message().message_body == b"plain"
 
 
-def test_errors_are_what_the_sdk_expects(account: Account, queue: Queue) -> None:
+def test_errors_are_those_that_the_sdk_expects(account: Account, queue: Queue) -> None:
     with pytest.raises(MNSServerException) as raised:
         queue.receive_message(0)
     assert type_of(raised) == "MessageNotExist"
@@ -160,7 +160,7 @@ def test_visibility_is_changed(queue: Queue) -> None:
     assert time.time() * 1000 >= int(soon.next_visible_time) - 5
 
 
-def test_a_delayed_message_comes_when_it_is_time(queue: Queue) -> None:
+def test_a_delayed_message_arrives_when_due(queue: Queue) -> None:
     sent = queue.send_message(Message("a", delay_seconds=1))
     assert sent.receipt_handle
     attributes = queue.get_attributes()
@@ -188,5 +188,5 @@ def test_a_wrong_secret_is_refused(keyed: Access) -> None:
     assert type_of(raised) == "SignatureDoesNotMatch"
 
 
-def test_the_account_can_be_asked_for(account: Account) -> None:
+def test_the_account_can_be_read(account: Account) -> None:
     assert account.get_attributes().logging_bucket == ""

@@ -22,7 +22,7 @@ def ended(client: SdkClient, flow: str) -> dict:
     return client.call("DescribeExecution", FlowName=flow, ExecutionName="e1", WaitTimeSeconds=30)
 
 
-def test_success_goes_on_with_the_output(client: SdkClient, ask: str) -> None:
+def test_success_continues_with_the_output(client: SdkClient, ask: str) -> None:
     output = '{"answer": "~*+/&=% 中\\n"}'
     receipt = client.call("ReportTaskSucceeded", TaskToken=waiting_task(client, ask), Output=output)
     assert isinstance(receipt["EventId"], int)
@@ -40,7 +40,7 @@ def test_failure_fails_the_step_under_its_name(client: SdkClient, ask: str) -> N
     assert json.loads(failed["EventDetail"]) == {"error": "Rejected", "cause": "~*+/&=% 中"}
 
 
-def test_a_token_is_good_for_one_report(client: SdkClient, ask: str) -> None:
+def test_a_token_is_valid_for_one_report(client: SdkClient, ask: str) -> None:
     token = waiting_task(client, ask)
     client.call("ReportTaskSucceeded", TaskToken=token, Output="{}")
     for action, result in (("ReportTaskSucceeded", {"Output": "{}"}), ("ReportTaskFailed", {"Error": "E"})):

@@ -1,4 +1,4 @@
-"""@alicloud/mns as it is: what it supports of topics. Its deletion and its subscriptions send nothing at all."""
+"""@alicloud/mns unchanged: its operations on topics. Its deletion and its subscriptions send no request at all."""
 
 import shutil
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def topic(mns: NodeMns, unique: str) -> str:
     return unique
 
 
-def test_topics_are_made_changed_and_listed(mns: NodeMns, topic: str) -> None:
+def test_topics_are_created_changed_and_listed(mns: NodeMns, topic: str) -> None:
     mns.call("createTopic", topic, {"MaximumMessageSize": 2048})
     with pytest.raises(MnsError) as raised:
         mns.call("createTopic", topic, {"MaximumMessageSize": 4096})
@@ -48,7 +48,7 @@ def test_topics_are_made_changed_and_listed(mns: NodeMns, topic: str) -> None:
     assert listed["TopicURL"].endswith(f"/topics/{topic}")
 
 
-def test_what_is_published_is_pushed(mns: NodeMns, access: Access, topic: str) -> None:
+def test_published_messages_are_pushed(mns: NodeMns, access: Access, topic: str) -> None:
     with PushServer() as pushes:
         subscription = (
             f"<Subscription><Endpoint>{pushes.url}/hook</Endpoint>"
@@ -63,7 +63,7 @@ def test_what_is_published_is_pushed(mns: NodeMns, access: Access, topic: str) -
         assert push.headers["x-mns-message-tag"] == "red"
 
 
-def test_a_topic_that_is_not_there(mns: NodeMns, unique: str) -> None:
+def test_a_topic_that_does_not_exist(mns: NodeMns, unique: str) -> None:
     with pytest.raises(MnsError) as raised:
         mns.call("publishMessage", unique, {"MessageBody": "hello"})
     assert raised.value.name == "MNSTopicNotExistError"

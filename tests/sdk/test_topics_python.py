@@ -1,4 +1,4 @@
-"""aliyun-mns-sdk as it is: every call on topics and subscriptions, and what its users' endpoints are pushed."""
+"""aliyun-mns-sdk unchanged: every call on topics and subscriptions, and the requests to its users' endpoints."""
 
 import json
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def type_of(raised: pytest.ExceptionInfo[MNSServerException]) -> str:
     return str(raised.value.type)
 
 
-def test_topics_are_made_changed_listed_and_deleted(account: Account, unique: str) -> None:
+def test_topics_are_created_changed_listed_and_deleted(account: Account, unique: str) -> None:
     topic = account.get_topic(unique)
     url = topic.create(TopicMeta(maximum_message_size=2048))
     assert url.endswith(f"/topics/{unique}")
@@ -77,7 +77,7 @@ def test_lists_come_in_pages(account: Account, unique: str) -> None:
     assert end == ""
 
 
-def test_subscriptions_are_made_changed_listed_and_deleted(topic: Topic) -> None:
+def test_subscriptions_are_created_changed_listed_and_deleted(topic: Topic) -> None:
     subscription = topic.get_subscription("sub1")
     meta = SubscriptionMeta(
         "http://127.0.0.1:9/notify",
@@ -107,7 +107,7 @@ def test_subscriptions_are_made_changed_listed_and_deleted(topic: Topic) -> None
     assert type_of(raised) == "SubscriptionNotExist"
 
 
-def test_an_endpoint_is_pushed_what_it_subscribed_to(topic: Topic, pushes: PushServer) -> None:
+def test_an_endpoint_receives_its_subscription(topic: Topic, pushes: PushServer) -> None:
     formats = SubscriptionNotifyContentFormat
     for name in (formats.SIMPLIFIED, formats.XML, "JSON"):
         meta = SubscriptionMeta(f"{pushes.url}/{name}", notify_content_format=name, filter_tag="red")
@@ -129,7 +129,7 @@ def test_an_endpoint_is_pushed_what_it_subscribed_to(topic: Topic, pushes: PushS
 
 
 def test_a_queue_subscribes(account: Account, topic: Topic, unique: str) -> None:
-    """As the SDK's samples have it: the publisher encodes what queues are read with."""
+    """As in the SDK's samples, the publisher uses the encoding of the queue's readers."""
     queue = account.get_queue(unique)
     queue.create(QueueMeta(polling_wait_sec=20))
     endpoint = f"acs:mns:cn-hangzhou:1234567890:queues/{unique}"
@@ -140,7 +140,7 @@ def test_a_queue_subscribes(account: Account, topic: Topic, unique: str) -> None
 
 
 @pytest.mark.parametrize("size", [65_536, 65_537])
-def test_a_message_has_so_many_bytes_and_no_more(topic: Topic, size: int) -> None:
+def test_the_length_of_a_message_is_limited(topic: Topic, size: int) -> None:
     if size <= 65_536:
         assert topic.publish_message(TopicMessage("x" * size)).message_id
         return
@@ -149,7 +149,7 @@ def test_a_message_has_so_many_bytes_and_no_more(topic: Topic, size: int) -> Non
     assert type_of(raised) == "InvalidArgument"
 
 
-def test_a_topic_that_is_not_there(account: Account, unique: str) -> None:
+def test_a_topic_that_does_not_exist(account: Account, unique: str) -> None:
     topic = account.get_topic(unique)
     for call in (
         lambda: topic.publish_message(TopicMessage("hello")),

@@ -1,4 +1,4 @@
-"""Versions and aliases through the SDK that knows them: tea, release 2."""
+"""Versions and aliases through the SDK that supports them: tea, release 2."""
 
 import pytest
 

@@ -35,14 +35,14 @@ def source_files(folder: Path = PACKAGE) -> tuple[SourceFile, ...]:
 
 
 def functions_of(source: SourceFile) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Every function and method, nested ones too."""
+    """Every function and method, including nested ones."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
 def imported_names(source: SourceFile) -> Iterator[tuple[ast.stmt, str]]:
-    """Every name that is imported, in full: `import a.b` gives a.b, `from a import b` gives a.b."""
+    """The full name of every import: `import a.b` gives a.b, `from a import b` gives a.b."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)

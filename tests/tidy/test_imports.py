@@ -1,4 +1,4 @@
-"""Layers import downwards, imports stand at the top, and the pure packages reach for nothing outside."""
+"""Layers import downwards, imports are at the top, and the pure packages use no I/O, clock or randomness."""
 
 import ast
 import os
@@ -19,22 +19,24 @@ IMPURE_MODULES = {
 }  # fmt: skip
 PLACE = re.compile(r"flowserver(?:\.\w+)+:\w+")
 LATER = {"aiohttp", "alembic", "fastapi", "httpx", "nats", "psycopg", "rich"}
-"""What a start on SQLite does without, until it is needed; all of it takes longer than the start itself."""
+"""Modules that a start on SQLite does not load until they are needed; loading all takes longer than
+the start itself.
+"""
 
 FOLDS_OF_EVENTS = {f"flowserver.machine.{name}" for name in ("events", "event_paths", "step_summary")}
-"""What the commands share with the server, so that both count alike: folds over events, which need nothing else."""
+"""Modules that the commands share with the server, so that both count alike: folds over events without dependencies."""
 
 OWN_EXECUTORS = {
     "flowserver/engine/commit/committer.py",
     "flowserver/engine/commit/reader.py",
 }
-"""The modules that run work in an executor, each in one that it has made."""
+"""The modules that run work in an executor, each in an executor of its own."""
 
 CLOCK_READERS = {"now", "utcnow", "today"}
 
 
 def test_layers_import_downwards_only() -> None:
-    # In a process of its own, because it turns off every logger there is.
+    # In its own process, because it turns off every logger.
     command = (sys.executable, "-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())")
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == os.EX_OK, done.stdout
@@ -58,7 +60,7 @@ def test_one_module_loads_later() -> None:
     assert loaders == {"flowserver/base/lazy_import.py"}
 
 
-def test_what_is_loaded_later_exists_and_is_no_higher() -> None:
+def test_late_modules_exist_and_are_in_no_higher_layer() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     rank = {name: rank for rank, names in enumerate(contracts[0]["layers"]) for name in names.split(" | ")}
     for source in source_files():
@@ -69,13 +71,13 @@ def test_what_is_loaded_later_exists_and_is_no_higher() -> None:
                 assert rank[node.value.partition(":")[0].split(".")[1]] >= rank[own], source.place(node)
 
 
-def test_a_start_loads_nothing_in_vain() -> None:
+def test_a_start_loads_no_unused_module() -> None:
     loaded = "import sys, flowserver.cli.failures, flowserver.cli.serve; print(*sys.modules)"
     done = subprocess.run((sys.executable, "-c", loaded), capture_output=True, text=True, timeout=120, check=True)
     assert LATER & set(done.stdout.split()) == set()
 
 
-def test_commands_that_talk_to_a_server_load_nothing_of_it() -> None:
+def test_client_commands_load_nothing_of_the_server() -> None:
     loaded = "import sys, pkgutil, importlib, flowserver.cli.main, flowserver.cli.remote as room;"
     loaded += "[importlib.import_module(f'{room.__name__}.{each.name}') for each in pkgutil.iter_modules(room.__path__)"
     loaded += " if each.name not in {'drawing', 'yaml_text'}]; print(*sys.modules)"
@@ -98,7 +100,7 @@ def test_commands_that_talk_to_a_server_load_nothing_of_it() -> None:
 
 
 @pytest.mark.parametrize("package", PURE_PACKAGES)
-def test_pure_packages_import_no_world(package: str) -> None:
+def test_pure_packages_import_no_io_clock_or_randomness(package: str) -> None:
     impure = [
         f"{source.place(node)} {name}"
         for source in source_files(PACKAGE / package)
@@ -125,7 +127,7 @@ def _is_clock(value: ast.expr) -> bool:
 
 
 def test_blocking_work_has_threads_of_its_own() -> None:
-    """asyncio's default executor is one pool for everything: slow lists would delay timers there."""
+    """asyncio's default executor is one pool for all work: slow lists would delay timers there."""
     shared = {
         source.place(node)
         for source in source_files()

@@ -1,4 +1,4 @@
-"""The lock files name packages and hashes, never where to fetch them, and agree with pyproject.toml."""
+"""The lock files name packages and hashes, no index addresses, and agree with pyproject.toml."""
 
 import json
 import re
@@ -56,7 +56,7 @@ def test_locks_satisfy_the_project(lock: str, wanted: list[str]) -> None:
     assert missing == [], "run `make lock`"
 
 
-def test_tests_run_with_the_versions_users_get() -> None:
+def test_tests_run_with_the_versions_of_users() -> None:
     users, tests = dict(_pins("requirements.txt")), dict(_pins("requirements-test.txt"))
     assert {name: version for name, version in users.items() if tests.get(name, version) != version} == {}
 

@@ -1,4 +1,4 @@
-"""No module and no class hides behind a word that fits everything."""
+"""No module and no class has a name that fits everything."""
 
 import ast
 
@@ -8,7 +8,7 @@ EMPTY_MODULE_NAMES = {"util", "utils", "common", "helper", "helpers", "manager",
 EMPTY_CLASS_ENDINGS = ("Util", "Utils", "Helper", "Manager")
 
 
-def test_modules_have_telling_names() -> None:
+def test_modules_have_specific_names() -> None:
     empty = [
         source.name
         for source in source_files()
@@ -17,7 +17,7 @@ def test_modules_have_telling_names() -> None:
     assert empty == []
 
 
-def test_classes_have_telling_names() -> None:
+def test_classes_have_specific_names() -> None:
     empty = [
         f"{source.place(node)} {node.name}"
         for source in source_files()

@@ -1,4 +1,4 @@
-"""Functions, constructors and files stay small enough to be read at a glance."""
+"""Functions, constructors and files are short."""
 
 import ast
 
@@ -25,7 +25,7 @@ def test_files_are_short() -> None:
 
 
 def test_constructors_are_short() -> None:
-    """`self` does not count. Fields of data, which dataclasses and structs take, are no constructor here."""
+    """`self` does not count. Fields of dataclasses and structs are not constructors here."""
     long = [
         f"{source.place(function)} takes {count}"
         for source in source_files()

@@ -1,4 +1,4 @@
-"""What subscribers are sent, in each format."""
+"""The request that a subscriber receives, in each format."""
 
 import hashlib
 import json
@@ -77,7 +77,7 @@ def test_no_tag_no_header() -> None:
 
 
 @given(st.text(st.characters(codec="utf-8")))
-def test_every_message_can_be_read_again(body: str) -> None:
+def test_every_message_can_be_parsed(body: str) -> None:
     published = replace(PUBLISHED, body=body)
     assert json.loads(content_of(published, ContentFormat.JSON))["Message"] == body
     as_xml = read_xml(content_of(published, ContentFormat.XML))["Message"]

@@ -1,4 +1,4 @@
-"""When a delivery that failed is tried again, and what may be delivered to."""
+"""The retry times of a failed delivery, and valid destinations."""
 
 from itertools import count
 
@@ -16,7 +16,7 @@ from flowserver.machine.deliveries.retry_strategies import Strategy, next_attemp
 
 
 def pauses(strategy: Strategy, chance: float) -> list[int]:
-    """All pauses in seconds, until it is given up."""
+    """All pauses in seconds, until the delivery is given up."""
     found: list[int] = []
     for attempt in count(1):
         at = next_attempt_at(strategy, attempt, 1_000_000, chance)
@@ -27,12 +27,12 @@ def pauses(strategy: Strategy, chance: float) -> list[int]:
 
 
 @pytest.mark.parametrize(("chance", "seconds"), [(0, 10), (0.25, 12), (1, 20)])
-def test_backing_off_takes_three_pauses_of_ten_to_twenty_seconds(chance: float, seconds: int) -> None:
+def test_backoff_takes_three_pauses_of_ten_to_twenty_seconds(chance: float, seconds: int) -> None:
     assert pauses(Strategy.BACKOFF, chance) == [seconds] * 3
 
 
 @pytest.mark.parametrize("chance", [0, 1])
-def test_decaying_exponentially_takes_a_day(chance: float) -> None:
+def test_exponential_decay_takes_a_day(chance: float) -> None:
     found = pauses(Strategy.EXPONENTIAL_DECAY, chance)
     assert len(found) == 176
     assert found[:12] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 512, 512]
@@ -41,8 +41,8 @@ def test_decaying_exponentially_takes_a_day(chance: float) -> None:
 
 
 @pytest.mark.parametrize("strategy", Strategy)
-def test_an_attempt_that_should_not_have_been_is_the_last(strategy: Strategy) -> None:
-    """Such as one more after a node died during the last."""
+def test_an_attempt_beyond_the_limit_is_the_last(strategy: Strategy) -> None:
+    """Such as another attempt after a node died during the last."""
     assert next_attempt_at(strategy, 1000, 0, 0) is None
 
 
@@ -60,7 +60,7 @@ def test_an_attempt_that_should_not_have_been_is_the_last(strategy: Strategy) ->
         ("acs:fc:::services/s.3/functions/f", FunctionAddress("s", "3", "f")),
     ],
 )
-def test_places_to_deliver_to(text: str, destination: object) -> None:
+def test_valid_destinations(text: str, destination: object) -> None:
     assert read_destination(text) == destination
 
 
@@ -83,6 +83,6 @@ def test_places_to_deliver_to(text: str, destination: object) -> None:
         "acs:eventbridge:::eventbuses/b",
     ],
 )
-def test_other_texts_are_no_places(text: str) -> None:
+def test_invalid_destinations(text: str) -> None:
     with pytest.raises(NoDestination, match="write"):
         read_destination(text)

@@ -1,4 +1,4 @@
-"""The life of an asynchronous invocation: the table of transitions, and that nothing else can happen."""
+"""The lifecycle of an asynchronous invocation: the transition table, and nothing beyond it."""
 
 import pytest
 from hypothesis import given
@@ -46,7 +46,7 @@ settings = st.builds(
     on_success=st.none() | st.just("on success"),
     on_failure=st.none() | st.just("on failure"),
 )
-"""How long a walk waits is drawn besides, so that some come too late."""
+"""The waiting times of a walk are drawn, too, so that some messages are late."""
 
 
 def after(
@@ -66,7 +66,7 @@ def ways(state: InvocationState) -> list[tuple[InvocationStatus | None, Invocati
 
 
 @given(settings, st.lists(st.tuples(st.sampled_from(MESSAGES), st.integers(0, 60_000))))
-def test_whatever_happens_only_legal_ways_are_taken(
+def test_random_walks_take_only_legal_transitions(
     settings: InvocationSettings, walk: list[tuple[InvocationMessage, int]]
 ) -> None:
     now = 1_000
@@ -87,8 +87,8 @@ def test_whatever_happens_only_legal_ways_are_taken(
 
 
 @given(settings, st.lists(st.sampled_from([BROKE, RETURNED, StopAsked()]), max_size=12))
-def test_whoever_goes_on_comes_to_an_end(settings: InvocationSettings, outcomes: list[InvocationMessage]) -> None:
-    """From every reachable state, following the next action leads to an end."""
+def test_every_state_leads_to_an_end(settings: InvocationSettings, outcomes: list[InvocationMessage]) -> None:
+    """From every reachable state, the next actions lead to an end."""
     state = submitted(settings, 0)
     for now in range(100):
         if state.is_over:
@@ -106,7 +106,7 @@ def test_whoever_goes_on_comes_to_an_end(settings: InvocationSettings, outcomes:
     raise AssertionError(state)
 
 
-def test_every_way_of_the_table_can_be_taken() -> None:
+def test_every_transition_of_the_table_can_be_taken() -> None:
     none_left = InvocationSettings(retries=0)
     old = advance_invocation(after(now_ms=0), Dequeued(), 86_400_001)
     lives = [
@@ -136,7 +136,7 @@ def test_pauses_double() -> None:
     assert advance_invocation(state, BROKE, 0).status is S.FAILED
 
 
-def test_age_counts_until_the_turn_comes_and_no_longer() -> None:
+def test_age_counts_only_until_the_call() -> None:
     fresh = submitted(InvocationSettings(age_seconds=10), 0)
     taken = advance_invocation(fresh, Dequeued(), 10_000)
     assert taken.status is S.DEQUEUED
@@ -152,7 +152,7 @@ def test_a_lost_call_is_made_again_under_the_next_number() -> None:
     assert (again.status, again.attempt, again.retries, again.events) == (S.RUNNING, 2, 0, running.events)
 
 
-def test_stop_wins_over_an_answer_that_comes_later() -> None:
+def test_a_stop_wins_over_a_later_answer() -> None:
     stopping = advance_invocation(after(Dequeued(), AttemptBegan()), StopAsked(), 2_000)
     assert stopping.status is S.STOPPING
     for outcome in (CallEnded(), RETURNED, BROKE):
@@ -171,13 +171,13 @@ def test_stop_wins_over_an_answer_that_comes_later() -> None:
         ((StopAsked(),), "bad"),
     ],
 )
-def test_where_results_go(messages: tuple[InvocationMessage, ...], target: str) -> None:
+def test_destinations_of_results(messages: tuple[InvocationMessage, ...], target: str) -> None:
     settings = InvocationSettings(retries=0, on_success="good", on_failure="bad")
     assert after(*messages, settings=settings).destination == target
     assert after(*messages, settings=InvocationSettings(retries=0)).destination is None
 
 
-def test_what_is_kept_of_the_last_attempt() -> None:
+def test_the_record_of_the_last_attempt() -> None:
     failed = after(Dequeued(), AttemptBegan(), BROKE)
     assert (failed.error, failed.cause, failed.duration_ms) == ("KeyError", "why", 7)
     running = advance_invocation(after(Dequeued()), AttemptBegan(), 2_000)

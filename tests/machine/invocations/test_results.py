@@ -1,4 +1,4 @@
-"""What the end of an asynchronous invocation means: to the step that waits for it, and to a destination."""
+"""The end of an asynchronous invocation, as the waiting step and a destination receive it."""
 
 import json
 from base64 import b64encode
@@ -40,7 +40,7 @@ EXPIRED = _state(InvocationStatus.EXPIRED, error="FC.InvocationExpired", cause="
         (_state(InvocationStatus.FAILED), Failure("FC.Unknown", "")),
     ],
 )
-def test_what_a_waiting_step_gets(state: InvocationState, result: Success | Failure) -> None:
+def test_the_result_for_a_waiting_step(state: InvocationState, result: Success | Failure) -> None:
     assert result_of_invocation(state) == result
 
 
@@ -48,7 +48,7 @@ def _document(state: InvocationState, payload: bytes = b'{"n":1}') -> Any:
     return json.loads(destination_document("s.LATEST/f", "r-1", payload, state))
 
 
-def test_a_destination_is_told_of_a_success() -> None:
+def test_a_destination_receives_a_success() -> None:
     assert _document(_state(result=b"plain", attempt=1)) == {
         "timestamp": 9,
         "requestContext": {
@@ -70,7 +70,7 @@ def test_a_destination_is_told_of_a_success() -> None:
         (EXPIRED, "Expired", 400, "", {"errorType": "FC.InvocationExpired", "errorMessage": "it waited"}),
     ],
 )
-def test_a_destination_is_told_of_a_failure(
+def test_a_destination_receives_a_failure(
     state: InvocationState, condition: str, status: int, error: str, response: Any
 ) -> None:
     document = _document(state, b"")
@@ -79,11 +79,11 @@ def test_a_destination_is_told_of_a_failure(
     assert document["responsePayload"] == response
 
 
-def test_payloads_that_no_destination_takes_are_left_out() -> None:
+def test_payloads_too_large_for_a_destination_are_left_out() -> None:
     long = json.dumps({"text": "x" * DOCUMENT_BYTES_MAX}).encode()
     document = _document(_state(result=b'{"a":1}', attempt=1), long)
     assert (document["requestPayload"], document["responsePayload"]) == (None, {"a": 1})
 
 
-def test_a_queue_takes_the_longest_document_in_base64() -> None:
+def test_the_longest_document_fits_into_a_queue_in_base64() -> None:
     assert len(b64encode(bytes(DOCUMENT_BYTES_MAX))) <= Limits().queue_message_bytes_max

@@ -1,4 +1,4 @@
-"""When schedules are due: the documented fields, errors that point at them, time zones, and `@every`."""
+"""When schedules are due: the documented fields, error locations, time zones, and `@every`."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -70,17 +70,17 @@ def test_the_first_instant(expression: str, first: str) -> None:
         ("0 " * 200, "longer than 256 characters"),
     ],
 )
-def test_errors_point_at_the_field(expression: str, message: str) -> None:
+def test_errors_name_the_field(expression: str, message: str) -> None:
     with pytest.raises(ExpressionRejected) as rejected:
         read_timing(expression, UTC, 0)
     assert message in str(rejected.value)
 
 
-def test_an_hour_that_is_left_out_runs_when_it_would_have_ended() -> None:
+def test_a_tick_in_a_skipped_hour_runs_at_the_hours_end() -> None:
     assert after("15 30 2 * * ?", "2026-03-28T12:00:00Z", BERLIN, 2) == ["2026-03-29T01:00:15", "2026-03-30T00:30:15"]
 
 
-def test_an_hour_that_comes_twice_runs_once() -> None:
+def test_an_hour_that_occurs_twice_runs_once() -> None:
     assert after("0 30 2 * * ?", "2026-10-24T12:00:00Z", BERLIN, 2) == ["2026-10-25T00:30:00", "2026-10-26T01:30:00"]
     assert after("0 30 2 * * ?", "2026-10-25T01:15:00Z", BERLIN) == ["2026-10-26T01:30:00"]
 
@@ -104,7 +104,7 @@ def test_counting_is_bounded() -> None:
 
 
 class Last:
-    """A timing that has no instants left after its only one."""
+    """A timing without further instants after its only one."""
 
     def next_after(self, instant_ms: int) -> int | None:
         return 5 if instant_ms < 5 else None

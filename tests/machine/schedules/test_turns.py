@@ -37,7 +37,7 @@ class Case:
         return turn.start
 
     def turns(self, now: int) -> list[int]:
-        """The instants of the starts, in minutes, until there is nothing more to do now."""
+        """The instants of the starts, in minutes, until nothing is left to do now."""
         found = []
         for _ in range(3_000):
             if self.schedule.wake_at is None or self.schedule.wake_at > now:
@@ -78,7 +78,7 @@ def test_a_tick_starts_one_execution() -> None:
         (Overlap.TERMINATE_OTHER, [1], [5], 3),
     ],
 )
-def test_five_ticks_that_were_slept_through(
+def test_five_ticks_during_a_pause_of_the_server(
     overlap: Overlap, started: list[int], later: list[int], skipped: int
 ) -> None:
     case = Case(overlap=overlap)
@@ -115,7 +115,7 @@ def test_a_turn_decides_on_a_bounded_number() -> None:
     assert case.memory.skipped == ACTIONS_MAX + 4
 
 
-def test_what_waits_is_looked_at_again() -> None:
+def test_a_buffered_tick_is_decided_again() -> None:
     case = Case(overlap=Overlap.BUFFER_ALL)
     case.turn(MINUTE)
     now = 2 * MINUTE + 5
@@ -152,14 +152,14 @@ def test_a_stop_is_no_failure() -> None:
     assert case.turns(2 * MINUTE) == [2]
 
 
-def test_a_limited_number_of_actions() -> None:
+def test_the_number_of_actions_is_limited() -> None:
     case = Case(actions_left=2)
     assert case.turns(5 * MINUTE) == [1, 2]
     assert (case.schedule.actions_left, case.schedule.next_at, case.schedule.wake_at) == (0, None, None)
 
 
 @pytest.mark.parametrize("overlap", [Overlap.BUFFER_ALL, Overlap.TERMINATE_OTHER])
-def test_what_is_buffered_is_one_of_the_actions_that_are_left(overlap: Overlap) -> None:
+def test_a_buffered_tick_counts_as_a_remaining_action(overlap: Overlap) -> None:
     case = Case(actions_left=3, overlap=overlap)
     found = case.turns(2 * MINUTE)
     assert (found, case.schedule.actions_left, case.schedule.next_at) == ([1], 1, 3 * MINUTE)
@@ -172,14 +172,14 @@ def test_what_is_buffered_is_one_of_the_actions_that_are_left(overlap: Overlap) 
     assert case.schedule.actions_left == (0 if overlap is Overlap.BUFFER_ALL else 1)
 
 
-def test_a_pause_gives_back_what_was_buffered() -> None:
+def test_a_pause_drops_buffered_ticks() -> None:
     case = Case(actions_left=3, overlap=Overlap.BUFFER_ALL)
     case.turns(3 * MINUTE)
     assert case.schedule.actions_left == 0
     assert paused(case.schedule, "").actions_left == 2
 
 
-def test_a_trigger_starts_under_a_name_of_its_own() -> None:
+def test_a_trigger_starts_under_its_own_name() -> None:
     triggers = (Action(90_123, Kind.TRIGGER, Overlap.ALLOW_ALL), Action(90_124, Kind.TRIGGER, Overlap.ALLOW_ALL))
     case = Case(actions_left=5, memory=Memory(triggers=triggers))
     start = case.turn(90_500)
@@ -204,7 +204,7 @@ def backfilling(overlap: Overlap, *, first: int, last: int) -> Case:
         (Overlap.SKIP, [10], []),
     ],
 )
-def test_a_backfill_has_an_overlap_policy_of_its_own(overlap: Overlap, started: list[int], later: list[int]) -> None:
+def test_a_backfill_has_its_own_overlap_policy(overlap: Overlap, started: list[int], later: list[int]) -> None:
     case = backfilling(overlap, first=10, last=15)
     now = 900 * MINUTE
     assert case.turns(now) == started
@@ -216,7 +216,7 @@ def test_a_backfill_has_an_overlap_policy_of_its_own(overlap: Overlap, started: 
     assert case.schedule.wake_at == 1_000 * MINUTE
 
 
-def test_runs_that_have_not_ended_are_remembered_rather_than_others() -> None:
+def test_running_executions_are_remembered_rather_than_others() -> None:
     case = Case(catch_up_seconds=6_000)
     case.turn(MINUTE)
     case.turn(2 * MINUTE)
@@ -230,7 +230,7 @@ def test_runs_that_have_not_ended_are_remembered_rather_than_others() -> None:
     assert first not in case.memory.recent
 
 
-def test_names_that_are_too_long_are_cut_and_hashed() -> None:
+def test_long_names_are_cut_and_hashed() -> None:
     long = execution_name("s" * 128, 0)
     assert len(long) == 128
     assert long.endswith("-19700101T000000Z")
@@ -245,7 +245,7 @@ def refuse(schedule: Schedule, action: Action, now: int) -> Schedule:
     return refused(schedule, action, EVERY_MINUTE, replace(REFUSAL, refused_at=now))
 
 
-def test_a_refused_tick_is_tried_until_it_is_missed() -> None:
+def test_a_refused_tick_is_retried_until_it_is_missed() -> None:
     case = Case(catch_up_seconds=60)
     now, tries = MINUTE, 0
     while case.memory.missed == 0:
@@ -275,7 +275,7 @@ def test_a_refused_tick_is_tried_until_it_is_missed() -> None:
         (Memory(backfills=(Backfill(MINUTE, MINUTE, Overlap.SKIP),)), Action(MINUTE, Kind.BACKFILL, Overlap.SKIP)),
     ],
 )
-def test_other_starts_are_given_up(memory: Memory, action: Action) -> None:
+def test_other_refused_starts_are_given_up(memory: Memory, action: Action) -> None:
     schedule = Case(memory=memory).schedule
     for tries in range(TRIES_MAX):
         assert schedule.memory.missed == 0
@@ -287,7 +287,7 @@ def test_other_starts_are_given_up(memory: Memory, action: Action) -> None:
     assert left == (len(memory.buffered) == 2 or memory.backfills[:1] == (Backfill(MINUTE, 2 * MINUTE, Overlap.SKIP),))
 
 
-def test_a_run_is_judged_once() -> None:
+def test_an_execution_is_judged_once() -> None:
     run = Run(0, Kind.TICK, "x", "x", 0, is_judged=True)
     case = Case(pauses_on_failure=True, memory=Memory(recent=(run,)))
     case.statuses["x"] = Status.FAILED

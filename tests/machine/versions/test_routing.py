@@ -1,4 +1,4 @@
-"""Which version a start runs: by weights and the execution's id alone."""
+"""The version that a start runs, determined by weights and the execution's id alone."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_routes_are_shown_as_they_were_given() -> None:
         ([Route(1, 50), Route(1, 50)], "must differ"),
     ],
 )
-def test_routes_that_make_no_sense(routes: list[Route], part: str) -> None:
+def test_invalid_routes(routes: list[Route], part: str) -> None:
     with pytest.raises(ValueError, match=part):
         routing_of(routes)
 

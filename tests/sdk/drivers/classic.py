@@ -14,11 +14,11 @@ REGION = "cn-hangzhou"
 
 def perform(order: dict) -> dict:
     client = AcsClient(order["access_key_id"], order["secret"], REGION, timeout=70)
-    if order["address"] is not None:  # else the production host, through a proxy
+    if order["address"] is not None:  # otherwise the production host, through a proxy
         client.add_endpoint(REGION, "fnf", order["address"])
     module = import_module(f"aliyunsdkfnf.request.v20190315.{order['action']}Request")
     request = getattr(module, f"{order['action']}Request")()
-    request.set_protocol_type("http")  # StartSyncExecutionRequest insists on https until told otherwise
+    request.set_protocol_type("http")  # StartSyncExecutionRequest insists on https by default
     for name, value in order["parameters"].items():
         getattr(request, f"set_{name}")(value)
     try:

@@ -1,4 +1,4 @@
-"""alibabacloud-fnf20190315, of whatever release PYTHONPATH leads to, driven line by line; see tests/sdk/client.py.
+"""alibabacloud-fnf20190315, in the release on PYTHONPATH, driven line by line; see tests/sdk/client.py.
 
 The argument `async` makes it use the asynchronous methods.
 """
