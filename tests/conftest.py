@@ -1,5 +1,6 @@
 """Fixtures that tests of every layer share."""
 
+import gc
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with the modules that have slow tests, so that at the end no worker has a slow test while others idle."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules and the thousands of tests that stay until the end."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
