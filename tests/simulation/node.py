@@ -5,7 +5,7 @@ starts of sub-flows. The work of the engine's event loop is done here step by st
 the tests with real servers. A crash loses all that is in memory.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, assert_never, cast
 
@@ -95,7 +95,7 @@ class EarlyBatch(Batch):
 
     early: Early
 
-    def _load(self, execution_ids: list[str]) -> None:
+    def _load(self, execution_ids: list[str], redriven: Collection[str]) -> None:
         self._context.cache.take(self._connection, execution_ids)
         self._stored, _ = self.early
 
