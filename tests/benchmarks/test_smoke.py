@@ -56,10 +56,10 @@ def test_every_neighbour_has_its_row(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_clients_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     calls.main(["--calls", "20", "--in-flight", "2"])
-    told = json.loads(capsys.readouterr().out)
+    figures = json.loads(capsys.readouterr().out)
     for client in ("invoker", "aiohttp session", "httpx"):
-        assert told[client]["process_cpu_us_per_call"] > 0
-    assert told["invoker"]["times_the_invoker"] == 1
+        assert figures[client]["process_cpu_us_per_call"] > 0
+    assert figures["invoker"]["times_the_invoker"] == 1
 
 
 def test_unknown_workloads_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +93,7 @@ def test_medians_are_taken_figure_by_figure() -> None:
     assert medians(runs) == {"W1": {"a": 2.0, "b": 3.0}}
 
 
-def test_lateness_tells_order_and_loss() -> None:
+def test_lateness_shows_order_and_loss() -> None:
     due = {"a": 1_000, "b": 1_100, "c": 1_200, "d": 1_300}
     figures = lateness_figures(due, {"a": 1_010, "b": 1_250, "c": 1_205, "before": 5})
     assert figures["timers"] == 4

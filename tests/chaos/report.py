@@ -72,8 +72,10 @@ def _failure_lines(outcome: Outcome) -> Iterator[str]:
     yield "violations:"
     for violation in outcome.violations[:VIOLATIONS_MAX]:
         yield f"{violation.flow}/{violation.execution}: {violation.what}"
-    told = {(violation.flow, violation.execution): violation for violation in outcome.violations if violation.flow}
-    for violation in [*told.values()][:REPORTS_MAX]:
+    by_execution = {
+        (violation.flow, violation.execution): violation for violation in outcome.violations if violation.flow
+    }
+    for violation in [*by_execution.values()][:REPORTS_MAX]:
         yield from _one(outcome, violation.flow, violation.execution)
 
 

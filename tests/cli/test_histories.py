@@ -77,8 +77,8 @@ def test_watching_and_describing_count_alike(client, run, server):
     for event in client.events("loop", "l1"):
         list(progress.add(event))
     (line,) = progress.steps()
-    (told, *_) = list(client.steps("loop", "l1"))
-    counts = told.iterations
+    (described, *_) = list(client.steps("loop", "l1"))
+    counts = described.iterations
     assert counts is not None
     assert (counts.total, counts.done, counts.failed, counts.aborted, counts.running) == (30, 0, 1, 29, 0)
     assert line.iterations is not None
@@ -108,6 +108,6 @@ def test_open_steps_at_the_end_count_as_aborted(client):
     assert [step.name for step in changed] == ["each", "each"]
     assert changed[-1].state is State.ABORTED
     assert changed[-1].iterations is not None
-    (told, *_) = list(client.steps("loop", "l2"))
-    assert told.iterations is not None
-    assert changed[-1].iterations.aborted == told.iterations.aborted == 4
+    (described, *_) = list(client.steps("loop", "l2"))
+    assert described.iterations is not None
+    assert changed[-1].iterations.aborted == described.iterations.aborted == 4

@@ -178,15 +178,15 @@ def run_program(program: str, url: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_front_that_cannot_start_reports_the_reason(sqlite_url: str) -> None:
-    told = run_program(BROKEN, sqlite_url).stderr
-    assert "no such library" in told
-    assert "the process that speaks HTTP has ended" in told
+    output = run_program(BROKEN, sqlite_url).stderr
+    assert "no such library" in output
+    assert "the process that speaks HTTP has ended" in output
 
 
 def test_threads_before_the_fork_are_refused(sqlite_url: str) -> None:
     thread = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()"
-    told = run_program(thread + BROKEN, sqlite_url).stderr
-    assert told.startswith("flowserver: something here has started threads")
+    output = run_program(thread + BROKEN, sqlite_url).stderr
+    assert output.startswith("flowserver: something here has started threads")
 
 
 WITHOUT_SIGCHLD = """

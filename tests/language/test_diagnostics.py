@@ -90,7 +90,7 @@ def test_carets_stop_at_the_end_of_the_line() -> None:
     assert text.splitlines()[1:3] == ["    4 | - {type: fail, name: a, error: [1,", "      | " + " " * 31 + "^^^"]
 
 
-def test_long_lines_are_cut_around_the_place() -> None:
+def test_long_lines_are_cut_around_the_position() -> None:
     line = (
         "{version: v1, type: flow, steps: ["
         + "{type: pass, name: a}, " * 20

@@ -114,7 +114,7 @@ def test_an_existing_null_is_copied_even_where_missing_sources_fail() -> None:
     assert _run(steps, missing_source="fail", none=None).execution.output == {"a": None}
 
 
-def test_context_tells_flow_execution_and_step() -> None:
+def test_context_names_flow_execution_and_step() -> None:
     world = _run(
         """
         - type: pass

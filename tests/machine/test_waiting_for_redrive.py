@@ -1,4 +1,4 @@
-"""By a setting of the flow a step whose failure nothing catches waits for a redrive, and the execution runs on."""
+"""With a setting of the flow a step whose failure is not caught waits for a redrive, and the execution continues."""
 
 import pytest
 
@@ -87,7 +87,7 @@ def test_messages_for_the_attempt_that_failed_are_stale() -> None:
     assert world.execution.output == {"a": 1}
 
 
-def test_other_iterations_go_on_and_all_that_wait_go_on_together() -> None:
+def test_other_iterations_continue_and_all_waiting_steps_are_redriven_together() -> None:
     world = World(flow(LOOP), input={"items": [1, 2, 3]}, waits_for_redrive=True)
     world.start()
     one, two, three = world.calls
@@ -102,7 +102,7 @@ def test_other_iterations_go_on_and_all_that_wait_go_on_together() -> None:
     assert len(world.calls) == 5
 
 
-def test_a_redrive_leaves_alone_what_is_under_way() -> None:
+def test_a_redrive_does_not_change_steps_under_way() -> None:
     world = World(flow(LOOP), input={"items": [1, 2]}, waits_for_redrive=True)
     world.start()
     one, two = world.calls
@@ -181,7 +181,7 @@ def test_the_step_may_get_another_input() -> None:
         "- {type: foreach, name: f, iterationMapping: {collection: $.none, item: i}, steps: [{type: pass, name: p}]}",
     ],
 )
-def test_what_a_redrive_could_not_take_up_alone_ends_the_execution(steps: str) -> None:
+def test_a_failure_that_a_redrive_could_not_resume_alone_ends_the_execution(steps: str) -> None:
     limits = Limits(live_scopes_max=1) if "foreach" in steps else None
     world = World(
         flow(steps), input={"none": [1]} if limits else {}, waits_for_redrive=True, missing_source="fail", limits=limits

@@ -55,7 +55,9 @@ class Plan:
         )
 
     def on_failure(self, flow_name: str) -> OnRetriesExhausted:
-        """Whether executions of the flow wait for a redrive when they fail. The sub-flow's tell what calls it."""
+        """Whether executions of the flow wait for a redrive when they fail. The sub-flow's executions report
+        their failure to their caller.
+        """
         return "waitForRedrive" if flow_name[-1] in "147" else "fail"
 
     def text(self, flow_name: str) -> str:

@@ -192,7 +192,7 @@ class Witness:
             run.is_silenced = False
 
     def _forget_retries(self, run: Run, events: Sequence[Event]) -> None:
-        """The retries of steps that waited for the redrive count from zero; those of others go on."""
+        """The retries of steps that waited for the redrive count from zero; those of other steps continue."""
         redriven = max(each.event_id for each in events if each.type is EventType.EXECUTION_REDRIVEN)
         for event in reversed(run.events[: redriven - 1]):
             if event.type is EventType.EXECUTION_REDRIVEN:
@@ -202,7 +202,7 @@ class Witness:
                 run.waits.pop(f"{run.execution.execution_id}-{entered.entered.event_id}", None)
 
     def _check_wait_for_redrive(self, run: Run) -> None:
-        """What the execution shows while steps of it wait is what would have ended it."""
+        """While steps wait for a redrive, the execution shows the failure that would have ended it."""
         execution = run.execution
         if not execution.is_running or not execution.waiting_steps:
             return

@@ -31,6 +31,8 @@ NOT_OURS = re.compile(
 PAGES = (
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("*.md")),
+    TESTS / "conformance" / "README.md",
+    TESTS / "language" / "findings.md",
     ROOT / "README.md",
     PACKAGE / "ARCHITECTURE.md",
 )

@@ -1,4 +1,4 @@
-"""Queues and topics over REST: lists, counts, looks at messages, sending, publishing, purging."""
+"""Queues and topics over REST: lists, counts, peeking, sending, publishing, purging."""
 
 import httpx
 import pytest

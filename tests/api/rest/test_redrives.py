@@ -58,7 +58,7 @@ async def test_a_dry_run_changes_nothing(client: httpx.AsyncClient) -> None:
     assert (await client.get(HERE)).json() == before
 
 
-async def test_without_a_body_it_fails_as_before(client: httpx.AsyncClient) -> None:
+async def test_without_a_body_it_repeats_the_failed_step(client: httpx.AsyncClient) -> None:
     assert (await client.post(f"{HERE}/redrive")).status_code == 200
     execution = (await client.get(f"{HERE}?wait=60")).json()
     assert (execution["status"], execution["error"], execution["redriveCount"]) == ("Failed", "E1", 1)

@@ -1,4 +1,4 @@
-"""By a setting of their flow, executions wait for a redrive instead of failing; what is stored always says so."""
+"""With a setting of their flow, executions wait for a redrive instead of failing, and the rows record it."""
 
 from collections.abc import Callable
 
@@ -54,7 +54,7 @@ def waiting_steps(node: Node) -> int | None:
     return found
 
 
-async def test_it_waits_shows_why_and_goes_on_where_it_was(node: Node, shop: Shop) -> None:
+async def test_it_waits_shows_the_reason_and_continues_at_the_failed_step(node: Node, shop: Shop) -> None:
     await create(node, TWO)
     await node.start("f", "e")
     row = await waits(node)
@@ -69,7 +69,7 @@ async def test_it_waits_shows_why_and_goes_on_where_it_was(node: Node, shop: Sho
     assert (waiting_steps(node), left(node)) == (0, [0, 0, 0, 0, 0])
 
 
-async def test_the_setting_counts_as_it_was_at_the_start(node: Node, shop: Shop) -> None:
+async def test_the_setting_at_the_start_counts(node: Node, shop: Shop) -> None:
     await node.create_flow("f", PAY)
     await node.start("f", "e")
     assert (await node.end_of("f", "e")).status is Status.FAILED
@@ -151,7 +151,7 @@ async def test_its_time_limit_ends_the_wait(node: Node, shop: Shop, clock: Manua
     assert (row.status, row.error) == (Status.TIMED_OUT, "FnF.ExecutionTimeout")
 
 
-async def test_a_sub_flow_that_waits_is_redriven_itself_and_its_parent_goes_on(node: Node, shop: Shop) -> None:
+async def test_a_waiting_sub_flow_is_redriven_itself_and_its_parent_continues(node: Node, shop: Shop) -> None:
     await create(node, PAY)
     await node.create_flow("parent", "- {type: task, name: sub, resourceArn: 'acs:fnf:::flow/f', pattern: sync}")
     await node.start("parent", "p")

@@ -75,7 +75,7 @@ def test_a_page_costs_the_same_beside_any_number_of_other_waits(
     assert effort() <= 2 * few
 
 
-def test_a_page_looks_up_few_entries_however_many_are_too_young(
+def test_a_page_reads_few_entries_for_any_number_of_later_ones(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each takes a search in a history."""
