@@ -86,6 +86,8 @@ class StepSummary:
     """The last event of the step itself."""
     entered: int = 0
     running: int = 0
+    waiting: int = 0
+    """Of those that run, how many have failed and wait for a redrive."""
     succeeded: int = 0
     caught: int = 0
     failed: int = 0
@@ -211,7 +213,9 @@ class StepSummaries:
         if event.type == EventType.EXECUTION_STARTED:
             self._begin(event)
         elif event.type == EventType.EXECUTION_REDRIVEN:
-            self._begin_again(event)
+            self._count_none_waiting()
+            if "waitingSteps" not in _detail(event):
+                self._begin_again(event)
         elif not event.step_name:
             self._end(event)
         elif (steps := self._lists.get(event.schedule_event_id)) is not None:
@@ -242,6 +246,7 @@ class StepSummaries:
 
     def _end(self, event: HistoryEvent) -> None:
         """The execution has ended: what is still open is cut short."""
+        self._count_none_waiting()
         for steps in set(self._lists.values()):
             self._forget(steps)
             for entry in steps.entries:
@@ -249,6 +254,11 @@ class StepSummaries:
                 if entry.iterations is not None:
                     entry.count(aborted=entry.iterations.running, running=-entry.iterations.running)
         self._lists = {}
+
+    def _count_none_waiting(self) -> None:
+        """The steps that wait for a redrive go on, or end."""
+        for step in self._steps.values():
+            step.waiting = 0
 
     def _add_in(self, steps: _List, event: HistoryEvent) -> Seen:
         """An event of a step in that list."""
@@ -269,10 +279,17 @@ class StepSummaries:
                 entry.end = StepStatus.SUCCEEDED
             case EventType.STEP_FAILED:
                 self._fail(steps, entry, event)
+            case EventType.STEP_WAITING_FOR_REDRIVE:
+                entry.step.error = _text(_detail(event).get("error"))
+                entry.step.waiting += 1
             case EventType.STEP_EXITED:
                 steps.entries.pop()
                 self._lists.pop(entry.started_event_id, None)
-                self._close(entry, entry.end, event.time_ms)
+                if "redriven" in _detail(event):
+                    entry.step.running -= 1
+                    entry.step.entered -= 1
+                else:
+                    self._close(entry, entry.end, event.time_ms)
         self._move(steps, event.event_id)
         return Seen(entry.path, entry)
 

@@ -8,6 +8,7 @@ from flowserver.operations.access import AccessOperations
 from flowserver.operations.aliases import AliasOperations
 from flowserver.operations.async_configs import AsyncConfigOperations
 from flowserver.operations.async_invocations import AsyncInvocationOperations
+from flowserver.operations.current_steps import CurrentStepOperations
 from flowserver.operations.execution_searches import ExecutionSearches
 from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
@@ -44,6 +45,7 @@ class Operations:
     redrives: RedriveOperations
     execution_searches: ExecutionSearches
     step_summaries: StepSummaryOperations
+    current_steps: CurrentStepOperations
     schedules: ScheduleOperations
     tasks: TaskOperations
     functions: FunctionOperations
@@ -72,6 +74,7 @@ class Operations:
             RedriveOperations(engine),
             ExecutionSearches(engine),
             StepSummaryOperations(engine),
+            CurrentStepOperations(engine),
             ScheduleOperations(engine),
             TaskOperations(engine),
             FunctionOperations(engine),

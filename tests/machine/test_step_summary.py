@@ -332,3 +332,36 @@ def test_a_redrive_keeps_successful_steps() -> None:
     first = ("ExecutionStarted - 0", "StepEntered a 1", "StepSucceeded a 2", "StepExited a 3", "ExecutionStopped - 4")
     a = _told(*first, "ExecutionRedriven - 5", "StepEntered b 6")["a"]
     assert (a.status, a.entered, a.succeeded) == (StepStatus.SUCCEEDED, 1, 1)
+
+
+WAITS = (
+    "ExecutionStarted - 0",
+    "StepEntered pay 1",
+    "StepStarted pay 2",
+    "TaskScheduled pay 3",
+    "TaskStarted pay 4",
+    'TaskFailed pay 5 {"error":"E1"}',
+    'StepWaitingForRedrive pay 6 {"error":"E1","cause":""}',
+)
+
+
+def test_a_step_that_waits_for_a_redrive_is_counted_and_goes_on_in_the_same_entry() -> None:
+    pay = _told(*WAITS)["pay"]
+    assert (pay.status, pay.running, pay.waiting, pay.error) == (StepStatus.RUNNING, 1, 1, "E1")
+    again = _told(*WAITS, 'ExecutionRedriven - 7 {"waitingSteps":1}', "TaskScheduled pay 7", "StepSucceeded pay 9")[
+        "pay"
+    ]
+    assert (again.running, again.waiting, again.attempts) == (1, 0, 2)
+    stopped = _told(*WAITS, "ExecutionStopped - 7")["pay"]
+    assert (stopped.status, stopped.waiting) == (StepStatus.CANCELLED, 0)
+
+
+def test_a_step_that_is_entered_anew_after_its_wait_counts_once() -> None:
+    told = (
+        *WAITS,
+        'ExecutionRedriven - 7 {"waitingSteps":1}',
+        'StepExited pay 7 {"redriven":true}',
+        "StepEntered pay 9",
+    )
+    pay = _told(*told)["pay"]
+    assert (pay.status, pay.entered, pay.running, pay.cancelled) == (StepStatus.RUNNING, 1, 1, 0)

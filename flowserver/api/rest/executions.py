@@ -9,6 +9,7 @@ from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body, json_request
 from flowserver.api.rest.models.executions import (
     AllExecutionsQuery,
+    DescribeQuery,
     Execution,
     ExecutionPage,
     ExecutionQuery,
@@ -140,12 +141,16 @@ async def get_execution(
     flow: FlowName,
     execution: ExecutionName,
     operations: Ops,
-    query: Annotated[WaitQuery, Query()],
+    query: Annotated[DescribeQuery, Query()],
     allowed: Allowed,
 ) -> Response:
-    """The execution as it is, or, with `?wait=` seconds, as it is when it has ended or the time is over."""
+    """The execution as it is, or, with `?wait=` seconds, as it is when it has ended or the time is over.
+
+    With `?currentSteps=true` it shows also the steps that it is at, and what each of them waits for.
+    """
     async with allowed:
-        return answer(Execution.of(await operations.executions.describe(flow, execution, wait_seconds=query.wait)))
+        row = await operations.executions.describe(flow, execution, wait_seconds=query.wait)
+        return answer(Execution.of(row, await operations.current_steps.find(row) if query.current_steps else None))
 
 
 @router.post(

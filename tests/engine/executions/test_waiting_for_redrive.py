@@ -16,7 +16,7 @@ from flowserver.store.executions.reading import ExecutionRow
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import executions, kept_scopes, scopes
 from tests.engine.called_functions import Functions
-from tests.engine.executions.test_redrive import PAY, RESERVE, TWO, Shop, changed, left, redrive, refusal
+from tests.engine.executions.test_redrive import ASK, PAY, RESERVE, TWO, Shop, changed, left, redrive, refusal
 from tests.engine.nodes import FragileDatabase, Node, definition, running_node
 from tests.support.clock import ManualClock
 
@@ -186,3 +186,28 @@ async def test_it_waits_over_a_restart(
         shop.broken.clear()
         await redrive(node)
         assert await node.output_of("f", "e") == {"pay": 1}
+
+
+async def test_where_it_stands_is_shown(node: Node, shop: Shop) -> None:
+    """A task that waits for its token, one that pauses before a retry, one that waits for a redrive, and a sub-flow."""
+    retry = ", retry: [{errors: [E1], intervalSeconds: 60}]}"
+    sub = "{type: task, name: sub, resourceArn: 'acs:fnf:::flow/slow', pattern: sync}"
+    steps = [PAY[2:], PAY[2:-1].replace("name: pay", "name: again") + retry, ASK[2:].replace("pay", "label"), sub]
+    await node.create_flow("slow", "- {type: wait, name: w, duration: 60}")
+    await create(
+        node, f"- {{name: p, type: parallel, branches: [{', '.join(f'{{steps: [{each}]}}' for each in steps)}]}}"
+    )
+    await node.start("f", "e")
+    row = await waits(node)
+    await node.reached("f", "e", EventType.TASK_FAILED, "again")
+    for step in ("label", "sub"):
+        await node.reached("f", "e", EventType.TASK_SUBMITTED, step)
+    found = await node.operations.current_steps.find(row)
+    assert {each.path: str(each.standing) for each in found.steps} == {
+        "p[0].pay": "WaitingForRedrive",
+        "p[1].again": "Retrying",
+        "p[2].label": "WaitingForToken",
+        "p[3].sub": "WaitingForSubFlow",
+    }
+    assert (found.count, found.steps[0].path) == (4, "p[0].pay")
+    assert all(each.since is not None for each in found.steps)

@@ -21,6 +21,8 @@ from flowserver.api.rest.models.flows import DEFINITION
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import InvalidJson, JsonObject, load_json_object
 from flowserver.machine.state import Status
+from flowserver.operations.current_steps import SHOWN_MAX, CurrentSteps, Standing
+from flowserver.operations.current_steps import CurrentStep as Current
 from flowserver.store.executions.reading import ExecutionRow
 
 Document = Annotated[dict[str, Any], Field(description="Any JSON object; integers keep all their digits.")]
@@ -66,6 +68,15 @@ _SUMMARY: JsonObject = {
     "waitingSteps": 0,
     "redriveCount": 0,
     "lastRedriveTime": None,
+}
+
+
+_CURRENT: JsonObject = {
+    "path": "pack[17].label",
+    "status": "Retrying",
+    "since": "2026-01-02T03:04:05.678Z",
+    "until": "2026-01-02T03:05:05.678Z",
+    "attempts": 2,
 }
 
 
@@ -131,6 +142,40 @@ def _summary(row: ExecutionRow) -> dict[str, Any]:
     }
 
 
+class CurrentStep(Resource):
+    """A step that an execution is at."""
+
+    model_config = with_examples(_CURRENT)
+
+    path: Annotated[str, Field(description="With branch and iteration: `pack[17].label`.")]
+    status: Annotated[
+        Standing,
+        Field(
+            description="`WaitingForToken`: for a report with its task token. After the end of the execution `Failed`, "
+            "or `Aborted` if the step was under way."
+        ),
+    ]
+    since: Annotated[
+        Instant | None, Field(description="When it was entered; of one that waits for a redrive, when it failed.")
+    ]
+    until: Annotated[
+        Instant | None,
+        Field(description="The end of its wait, of its pause before the next attempt, or of the attempt's time."),
+    ]
+    attempts: Annotated[int, Field(description="Calls that were made so far; 0 if it is no task.")]
+
+    @classmethod
+    def of(cls, step: Current) -> Self:
+        """The step as the API shows it."""
+        return cls(
+            path=step.path,
+            status=step.standing,
+            since=None if step.since is None else format_instant(step.since),
+            until=None if step.until is None else format_instant(step.until),
+            attempts=step.attempts,
+        )
+
+
 class Execution(ExecutionSummary):
     """One run of a flow. It follows the definition that the flow had when it was started."""
 
@@ -141,15 +186,25 @@ class Execution(ExecutionSummary):
     input: Annotated[Document, Field(description="`{}` if what is stored is damaged.")]
     output: Annotated[Document | None, Field(description="Null unless the execution has succeeded; or damaged.")]
     definition: Annotated[str, Field(description="The definition that it follows.")]
+    current_steps: Annotated[
+        list[CurrentStep] | None,
+        Field(
+            description=f"Where it stands, or stood when it ended without success: {SHOWN_MAX} steps at most. "
+            "Only if asked for with `currentSteps`, otherwise null."
+        ),
+    ] = None
+    current_step_count: Annotated[int | None, Field(description="How many these are in all; null as above.")] = None
 
     @classmethod
-    def of(cls, row: ExecutionRow) -> Self:
-        """The execution with its documents."""
+    def of(cls, row: ExecutionRow, current: CurrentSteps | None = None) -> Self:
+        """The execution with its documents, and the steps that it is at if they were asked for."""
         return cls(
             **_summary(row),
             input=_stored_document(row.input) or {},
             output=_stored_document(row.output),
             definition=row.definition,
+            current_steps=None if current is None else [CurrentStep.of(each) for each in current.steps],
+            current_step_count=None if current is None else current.count,
         )
 
 
@@ -255,3 +310,9 @@ class WaitQuery(QueryParameters):
     """Whether to wait for the end."""
 
     wait: Wait = 0
+
+
+class DescribeQuery(WaitQuery):
+    """Whether to wait for the end, and what to show."""
+
+    current_steps: Annotated[bool, Field(description="Show also the steps that it is at.")] = False

@@ -14,6 +14,7 @@ _STEP: JsonObject = {
     "status": "Running",
     "entered": 1,
     "running": 1,
+    "waiting": 0,
     "succeeded": 0,
     "failed": 0,
     "attempts": 0,
@@ -57,6 +58,7 @@ class Step(Resource):
     ]
     entered: Annotated[int, Field(description="How often it was entered.")]
     running: Annotated[int, Field(description="Entries that run now.")]
+    waiting: Annotated[int, Field(description="Of these, those that have failed and wait for a redrive.")]
     succeeded: int
     failed: Annotated[int, Field(description="Entries that failed, those that were caught included.")]
     attempts: Annotated[int, Field(description="Attempts of a task, of all entries together; 0 for other steps.")]
@@ -74,6 +76,7 @@ class Step(Resource):
             status=step.status,
             entered=step.entered,
             running=step.running,
+            waiting=step.waiting,
             succeeded=step.succeeded,
             failed=step.failed + step.caught,
             attempts=step.attempts,

@@ -1,0 +1,135 @@
+"""Where an execution stands: the steps that it is at, each with what it waits for. Read from its scopes alone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from threading import Lock
+from typing import Final
+
+from sqlalchemy import Connection
+
+from flowserver.engine.commit.definition_cache import DefinitionCache, DefinitionUnusable
+from flowserver.engine.engine import Engine
+from flowserver.language.graph import Flow, Pattern, TaskStep
+from flowserver.machine.state import Execution, Scope, Status, WaitKind
+from flowserver.machine.step_paths import open_steps
+from flowserver.store.executions.reading import ExecutionRow
+from flowserver.store.executions.standing import definition_of, read_kept, read_live, time_of
+
+SHOWN_MAX: Final = 100
+"""Steps that are named; all are counted."""
+
+
+class Standing(StrEnum):
+    """What a step does at the moment."""
+
+    RUNNING = "Running"
+    """Its call is made, or the next turn goes on with it."""
+    WAITING = "Waiting"
+    """A `wait` step."""
+    RETRYING = "Retrying"
+    """It pauses before its next attempt."""
+    WAITING_FOR_TOKEN = "WaitingForToken"  # noqa: S105 - a status, no secret
+    """A `waitForCallback` step, for a report with its task token."""
+    WAITING_FOR_SUB_FLOW = "WaitingForSubFlow"
+    WAITING_FOR_INVOCATION = "WaitingForInvocation"
+    """For the end of an asynchronous invocation."""
+    WAITING_FOR_REDRIVE = "WaitingForRedrive"
+    FAILED = "Failed"
+    """The execution has ended, because of this step or while it waited for a redrive."""
+    ABORTED = "Aborted"
+    """The execution has ended, and this step was under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentStep:
+    """A step that an execution is at. Instants in ms."""
+
+    path: str
+    """`pack[17].label`."""
+    standing: Standing
+    since: int | None
+    """When it was entered; of one that waits for a redrive, when it failed."""
+    until: int | None
+    """The end of its wait or pause, or of its attempt's time; None if it has none, or the execution has ended."""
+    attempts: int
+    """Calls of a task that were made so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentSteps:
+    """The first `SHOWN_MAX` of the steps, those that failed first, and how many there are."""
+
+    count: int
+    steps: Sequence[CurrentStep]
+
+
+NOWHERE: Final = CurrentSteps(0, ())
+
+
+class CurrentStepOperations:
+    """Finds the steps that executions are at."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._definitions = DefinitionCache()
+        self._lock = Lock()
+
+    async def find(self, row: ExecutionRow) -> CurrentSteps:
+        """Where the execution stands; where it stood when it ended without success. Empty after a success."""
+        if row.status is Status.SUCCEEDED:
+            return NOWHERE
+        return await self._engine.slow_reads.ask(lambda connection: self._find(connection, row))
+
+    def _find(self, connection: Connection, row: ExecutionRow) -> CurrentSteps:
+        definition_id = definition_of(connection, row.execution_id)
+        is_running = row.status is Status.RUNNING
+        scopes = (read_live if is_running else read_kept)(connection, row.execution_id)
+        if definition_id is None or not scopes:
+            return NOWHERE
+        try:
+            with self._lock:  # slow reads have several threads
+                flow = self._definitions.get(connection, definition_id)
+            found = list(_open_steps(flow, row, scopes))
+        except (DefinitionUnusable, LookupError):
+            return NOWHERE  # what is damaged is parked, and shown as that
+        found.sort(key=lambda each: not _has_failed(each[0]))
+        shown = [_current(connection, flow, row, scope, path) for scope, path in found[:SHOWN_MAX]]
+        return CurrentSteps(len(found), shown)
+
+
+def _open_steps(flow: Flow, row: ExecutionRow, scopes: Sequence[Scope]) -> Iterator[tuple[Scope, str]]:
+    execution = Execution(row.execution_id, row.flow_name, row.name, {}, row.started_at, 0)
+    execution.scopes = {scope.scope_id: scope for scope in scopes}
+    return ((scope, path) for scope, path in open_steps(flow, execution) if path)
+
+
+def _has_failed(scope: Scope) -> bool:
+    return scope.has_failed or scope.wait is WaitKind.REDRIVE
+
+
+def _current(connection: Connection, flow: Flow, row: ExecutionRow, scope: Scope, path: str) -> CurrentStep:
+    is_running = row.status is Status.RUNNING
+    began = scope.last_event_id if scope.wait is WaitKind.REDRIVE else scope.entered_event_id
+    return CurrentStep(
+        path,
+        _standing(flow, scope) if is_running else Standing.FAILED if scope.has_failed else Standing.ABORTED,
+        time_of(connection, row.execution_id, began) if began else row.started_at,
+        scope.wake_at,
+        scope.attempt,
+    )
+
+
+def _standing(flow: Flow, scope: Scope) -> Standing:
+    step = next(iter(flow.lists[scope.list_id].steps[scope.step_index : scope.step_index + 1]), None)
+    match scope.wait:
+        case WaitKind.TIMER:
+            return Standing.RETRYING if isinstance(step, TaskStep) else Standing.WAITING
+        case WaitKind.TOKEN:
+            is_callback = isinstance(step, TaskStep) and step.pattern is Pattern.WAIT_FOR_CALLBACK
+            return Standing.WAITING_FOR_TOKEN if is_callback else Standing.WAITING_FOR_INVOCATION
+        case WaitKind.CHILD:
+            return Standing.WAITING_FOR_SUB_FLOW
+        case WaitKind.REDRIVE:
+            return Standing.WAITING_FOR_REDRIVE
+    return Standing.RUNNING

@@ -1,0 +1,84 @@
+"""The scopes of one execution without their documents: where it stands or, once it has ended, where it stood."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+
+from flowserver.machine.state import Scope, WaitKind
+from flowserver.store.schema.tables import executions, histories, kept_scopes, scopes
+from flowserver.store.sql.prepared import fetch_rows
+from flowserver.store.sql.unreadable import checks_of, damage_in
+
+
+def read_live(connection: Connection, execution_id: str) -> list[Scope]:
+    """The scopes of a running execution, at most `live_scopes_max`; damaged ones are left out."""
+    rows = fetch_rows(connection, _LIVE, {"b_id": execution_id})
+    return [_live_scope(row) for row in rows if damage_in(row, _LIVE_CHECKS) is None and row.wait in _KINDS]
+
+
+def read_kept(connection: Connection, execution_id: str) -> list[Scope]:
+    """The scopes that an ended execution keeps for a redrive; damaged ones are left out."""
+    rows = fetch_rows(connection, _KEPT, {"b_id": execution_id})
+    return [_kept_scope(row) for row in rows if damage_in(row, _KEPT_CHECKS) is None]
+
+
+def definition_of(connection: Connection, execution_id: str) -> str | None:
+    """The id of the definition that the execution runs; None if there is no such execution."""
+    query = select(executions.c.definition_id).where(executions.c.execution_id == execution_id)
+    found: str | None = connection.execute(query).scalar_one_or_none()
+    return found
+
+
+def time_of(connection: Connection, execution_id: str, event_id: int) -> int | None:
+    """When the event was recorded, in ms; None if the history has no such event."""
+    time = connection.execute(_TIME, {"b_id": execution_id, "b_event": event_id}).scalar()
+    return time if isinstance(time, int) else None
+
+
+_KINDS = frozenset(map(str, WaitKind))
+_PLACE = ("scope_id", "parent_id", "list_id", "item", "step_index", "entered_event_id", "attempt", "option")
+
+
+def _columns(table: Any, names: Sequence[str]) -> list[Any]:
+    return [table.c[name] for name in names]
+
+
+_LIVE_COLUMNS = _columns(scopes, (*_PLACE, "last_event_id", "wait", "wake_at"))
+_KEPT_COLUMNS = _columns(kept_scopes, (*_PLACE, "has_failed"))
+_LIVE = select(*_LIVE_COLUMNS).where(scopes.c.execution_id == bindparam("b_id")).order_by(scopes.c.scope_id)
+_KEPT = select(*_KEPT_COLUMNS).where(kept_scopes.c.execution_id == bindparam("b_id")).order_by(kept_scopes.c.scope_id)
+_LIVE_CHECKS = checks_of(_LIVE_COLUMNS)
+_KEPT_CHECKS = checks_of(_KEPT_COLUMNS)
+_TIME = (
+    select(histories.c.time)
+    .where(histories.c.execution_id == bindparam("b_id"), histories.c.last_event_id >= bindparam("b_event"))
+    .order_by(histories.c.last_event_id)
+    .limit(1)
+)
+
+
+def _live_scope(row: Any) -> Scope:
+    scope = _scope(row)
+    scope.last_event_id, scope.wait, scope.wake_at = row.last_event_id, WaitKind(row.wait), row.wake_at
+    return scope
+
+
+def _kept_scope(row: Any) -> Scope:
+    scope = _scope(row)
+    scope.has_failed = bool(row.has_failed)
+    return scope
+
+
+def _scope(row: Any) -> Scope:
+    return Scope(
+        scope_id=row.scope_id,
+        parent_id=row.parent_id,
+        list_id=row.list_id,
+        item=row.item,
+        last_event_id=row.entered_event_id,
+        step_index=row.step_index,
+        entered_event_id=row.entered_event_id,
+        attempt=row.attempt,
+        option=row.option,
+    )
