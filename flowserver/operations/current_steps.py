@@ -1,4 +1,4 @@
-"""Where an execution stands: the steps that it is at, each with what it waits for. Read from its scopes alone."""
+"""The steps that an execution is at, each with what it waits for; read from its scopes alone."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from flowserver.language.graph import Flow, Pattern, TaskStep
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.store.executions.reading import ExecutionRow
-from flowserver.store.executions.standing import definition_of, read_kept, read_live, time_of
+from flowserver.store.executions.open_scopes import definition_of, read_kept, read_live, time_of
 
 SHOWN_MAX: Final = 100
 """Steps that are named; all are counted."""
@@ -76,7 +76,7 @@ class CurrentStepOperations:
         self._lock = Lock()
 
     async def find(self, row: ExecutionRow) -> CurrentSteps:
-        """Where the execution stands; where it stood when it ended without success. Empty after a success."""
+        """The steps of a running execution, or those that one without success ended at; none after a success."""
         if row.status is Status.SUCCEEDED:
             return NOWHERE
         return await self._engine.slow_reads.ask(lambda connection: self._find(connection, row))

@@ -1,4 +1,4 @@
-"""`?currentSteps=true`: where an execution stands, or stood when it ended without success."""
+"""`?currentSteps=true`: the steps that an execution is at, or at which it ended without success."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ async def test_they_are_read_only_if_asked_for(client: httpx.AsyncClient) -> Non
     assert (execution["currentSteps"], execution["currentStepCount"]) == (None, None)
 
 
-async def test_a_stopped_execution_shows_where_it_stood(client: httpx.AsyncClient) -> None:
+async def test_a_stopped_execution_shows_the_steps_it_was_at(client: httpx.AsyncClient) -> None:
     await _started(client)
     await client.post("/v1/flows/f/executions/e/stop")
     steps = (await _shown(client))["currentSteps"]
@@ -57,7 +57,7 @@ async def test_a_stopped_execution_shows_where_it_stood(client: httpx.AsyncClien
     }
 
 
-async def test_a_success_stands_nowhere(client: httpx.AsyncClient) -> None:
+async def test_a_success_is_at_no_step(client: httpx.AsyncClient) -> None:
     await client.put("/v1/flows/f", content=PASS, headers={"content-type": "application/yaml"})
     await client.post("/v1/flows/f/executions", json={"name": "e"}, params={"wait": 10})
     assert (await _shown(client))["currentSteps"] == []

@@ -188,7 +188,7 @@ async def test_it_waits_over_a_restart(
         assert await node.output_of("f", "e") == {"pay": 1}
 
 
-async def test_where_it_stands_is_shown(node: Node, shop: Shop) -> None:
+async def test_the_steps_that_it_is_at_are_shown(node: Node, shop: Shop) -> None:
     """A task that waits for its token, one that pauses before a retry, one that waits for a redrive, and a sub-flow."""
     retry = ", retry: [{errors: [E1], intervalSeconds: 60}]}"
     sub = "{type: task, name: sub, resourceArn: 'acs:fnf:::flow/slow', pattern: sync}"

@@ -189,7 +189,7 @@ class Execution(ExecutionSummary):
     current_steps: Annotated[
         list[CurrentStep] | None,
         Field(
-            description=f"Where it stands, or stood when it ended without success: {SHOWN_MAX} steps at most. "
+            description=f"The steps that it is at, or at which it ended without success: {SHOWN_MAX} at most. "
             "Only if asked for with `currentSteps`, otherwise null."
         ),
     ] = None

@@ -1,4 +1,4 @@
-"""The scopes of one execution without their documents: where it stands or, once it has ended, where it stood."""
+"""The open scopes of one execution without their documents, or those that it keeps after its end."""
 
 from collections.abc import Sequence
 from typing import Any
