@@ -13,8 +13,8 @@ from flowserver.engine.engine import Engine
 from flowserver.language.graph import Flow, Pattern, TaskStep
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
-from flowserver.store.executions.reading import ExecutionRow
 from flowserver.store.executions.open_scopes import definition_of, read_kept, read_live, time_of
+from flowserver.store.executions.reading import ExecutionRow
 
 SHOWN_MAX: Final = 100
 """Steps that are named; all are counted."""
@@ -76,7 +76,7 @@ class CurrentStepOperations:
         self._lock = Lock()
 
     async def find(self, row: ExecutionRow) -> CurrentSteps:
-        """The steps of a running execution, or those that one without success ended at; none after a success."""
+        """The steps of a running execution, or at which it ended without success; none after a success."""
         if row.status is Status.SUCCEEDED:
             return NOWHERE
         return await self._engine.slow_reads.ask(lambda connection: self._find(connection, row))

@@ -189,7 +189,7 @@ async def test_it_waits_over_a_restart(
 
 
 async def test_the_steps_that_it_is_at_are_shown(node: Node, shop: Shop) -> None:
-    """A task that waits for its token, one that pauses before a retry, one that waits for a redrive, and a sub-flow."""
+    """Branches that wait for a redrive, for a retry, for a report with a token, and for a sub-flow."""
     retry = ", retry: [{errors: [E1], intervalSeconds: 60}]}"
     sub = "{type: task, name: sub, resourceArn: 'acs:fnf:::flow/slow', pattern: sync}"
     steps = [PAY[2:], PAY[2:-1].replace("name: pay", "name: again") + retry, ASK[2:].replace("pay", "label"), sub]
