@@ -14,39 +14,10 @@ The command line folds the events that it reads in the same way, so this module 
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
-from flowserver.base.json_values import JsonObject, load_stored_json
 from flowserver.machine.events import EventType
-
-
-class HistoryEvent(Protocol):
-    """What the fold reads of an event."""
-
-    @property
-    def event_id(self) -> int:
-        """From 1."""
-
-    @property
-    def schedule_event_id(self) -> int:
-        """The event that caused it."""
-
-    @property
-    def type(self) -> str:
-        """One of `EventType`."""
-
-    @property
-    def step_name(self) -> str:
-        """ "" for events of the execution itself."""
-
-    @property
-    def time_ms(self) -> int:
-        """Its instant."""
-
-    @property
-    def detail(self) -> str | JsonObject:
-        """Its detail, or the JSON text of it."""
-
+from flowserver.machine.history_events import HistoryEvent, detail_of, number_in, text_in
 
 ENTRY_BYTES: Final = 1_000
 """About what a step, an open list or an unfinished loop takes, without its path. Names are ASCII."""
@@ -214,7 +185,7 @@ class StepSummaries:
             self._begin(event)
         elif event.type == EventType.EXECUTION_REDRIVEN:
             self._count_none_waiting()
-            if "waitingSteps" not in _detail(event):
+            if "waitingSteps" not in detail_of(event):
                 self._begin_again(event)
         elif not event.step_name:
             self._end(event)
@@ -274,18 +245,18 @@ class StepSummaries:
             case EventType.TASK_SCHEDULED:
                 entry.step.attempts += 1
             case EventType.TASK_FAILED | EventType.TASK_TIMED_OUT | EventType.TASK_SUBMIT_FAILED:
-                entry.step.error = _text(_detail(event).get("error"))
+                entry.step.error = text_in(detail_of(event).get("error"))
             case EventType.STEP_SUCCEEDED:
                 entry.end = StepStatus.SUCCEEDED
             case EventType.STEP_FAILED:
                 self._fail(steps, entry, event)
             case EventType.STEP_WAITING_FOR_REDRIVE:
-                entry.step.error = _text(_detail(event).get("error"))
+                entry.step.error = text_in(detail_of(event).get("error"))
                 entry.step.waiting += 1
             case EventType.STEP_EXITED:
                 steps.entries.pop()
                 self._lists.pop(entry.started_event_id, None)
-                if "redriven" in _detail(event):
+                if "redriven" in detail_of(event):
                     entry.step.running -= 1
                     entry.step.entered -= 1
                 else:
@@ -306,7 +277,7 @@ class StepSummaries:
         self._move(steps, event.event_id)
         entry = Entry(step, f"{numbered}{event.step_name}", event.event_id)
         if self._resumable:
-            resumed = self._resumable.pop(_number(_detail(event).get("resumes"), 0), None)
+            resumed = self._resumable.pop(number_in(detail_of(event).get("resumes"), 0), None)
             if resumed is not None:
                 self._path_bytes -= len(resumed.path)
                 entry.go_on(resumed)
@@ -315,8 +286,8 @@ class StepSummaries:
         return Seen(entry.path, entry)
 
     def _fail(self, steps: _List, entry: Entry, event: HistoryEvent) -> None:
-        detail = _detail(event)
-        entry.step.error = _text(detail.get("error"))
+        detail = detail_of(event)
+        entry.step.error = text_in(detail.get("error"))
         entry.end = StepStatus.CAUGHT if "caughtBy" in detail else StepStatus.FAILED
         steps.has_failed = entry.end is StepStatus.FAILED
 
@@ -325,14 +296,14 @@ class StepSummaries:
         if not steps.entries:
             return NOWHERE
         entry = steps.entries[-1]
-        detail = _detail(event)
-        index = _number(detail.get("index"), entry.opened)
+        detail = detail_of(event)
+        index = number_in(detail.get("index"), entry.opened)
         entry.opened = max(entry.opened, index + 1)
         entry.step.last_ms = event.time_ms
         is_iteration = event.type == EventType.ITERATION_ENTERED
         if is_iteration:
             known = 0 if entry.iterations is None else entry.iterations.total
-            entry.count(total=max(known, entry.opened, _number(detail.get("total"), 0)) - known, running=1)
+            entry.count(total=max(known, entry.opened, number_in(detail.get("total"), 0)) - known, running=1)
         path = f"{entry.step.path}[{'' if is_iteration else index}]"
         numbered = f"{entry.path}[{index}]"
         path = self._list_paths.setdefault(f"{path}.", f"{path}.")
@@ -347,7 +318,7 @@ class StepSummaries:
             return NOWHERE
         entry = steps.entries[-1]
         entry.step.last_ms = event.time_ms
-        is_cancelled = "cancelled" in _detail(event)
+        is_cancelled = "cancelled" in detail_of(event)
         if event.type == EventType.ITERATION_EXITED and entry.iterations is not None:
             if inner.has_failed:
                 entry.count(failed=1, running=-1)
@@ -401,16 +372,3 @@ def _prefixes(steps: _List) -> tuple[str, str]:
         return steps.path, steps.numbered
     entry = steps.entries[-1]
     return f"{entry.step.path}.", f"{entry.path}."
-
-
-def _detail(event: HistoryEvent) -> JsonObject:
-    detail = event.detail if isinstance(event.detail, dict) else load_stored_json(event.detail)
-    return detail if isinstance(detail, dict) else {}
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _number(value: object, default: int) -> int:
-    return value if isinstance(value, int) else default

@@ -49,7 +49,7 @@ class CurrentStep:
     """`pack[17].label`."""
     standing: Standing
     since: int | None
-    """When it was entered; of one that waits for a redrive, when it failed."""
+    """When it was entered, or failed, if it waits for a redrive."""
     until: int | None
     """The end of its wait or pause, or of its attempt's time; None if it has none, or the execution has ended."""
     attempts: int
