@@ -11,7 +11,8 @@ from flowserver.machine.state import Execution, Status
 from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.saving import Changes, save_changes
 from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
-from flowserver.store.schema.tables import execution_documents, executions, histories
+from flowserver.store.schema.tables import execution_documents, executions
+from flowserver.store.schema.tables import histories as history_rows
 from flowserver.store.sql.database import Database
 
 DEFINITION = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: p\n"
@@ -68,14 +69,17 @@ def keep_flow(database: Database, name: str) -> FlowRow:
     return flow
 
 
-def fill(database: Database, flow: FlowRow, model: Model, numbers: range) -> None:
-    """Add one execution for each number."""
+def fill(database: Database, flow: FlowRow, model: Model, numbers: range, *, histories: bool = True) -> None:
+    """Add one execution for each number; without `histories` only the first has events."""
     first, *_ = numbers
     with database.write() as connection:
         save_changes(connection, [_changes(flow, model, first)], "filling")
     for start in range(first + 1, numbers.stop, COPIES_AT_ONCE):
         with database.write() as connection:
-            _copy(connection, model, first, range(start, min(start + COPIES_AT_ONCE, numbers.stop)))
+            copies = range(start, min(start + COPIES_AT_ONCE, numbers.stop))
+            _copy(connection, model, first, copies)
+            if histories:
+                _copy_rows(connection, history_rows, first, copies)
 
 
 def _copy(connection: Connection, model: Model, first: int, numbers: range) -> None:
@@ -83,7 +87,6 @@ def _copy(connection: Connection, model: Model, first: int, numbers: range) -> N
     started_at = literal(model.began_at) + number * model.every_ms
     _copy_rows(connection, executions, first, numbers, name=names, started_at=started_at, stopped_at=started_at + 50)
     _copy_rows(connection, execution_documents, first, numbers)
-    _copy_rows(connection, histories, first, numbers)
 
 
 def _copy_rows(connection: Connection, table: Table, first: int, numbers: range, **changes: Any) -> None:

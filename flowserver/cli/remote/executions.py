@@ -62,6 +62,14 @@ Since = Annotated[
 ]
 Until = Annotated[str | None, typer.Option("--until", metavar="AGE", help="Only those started before; as for --since.")]
 Prefix = Annotated[str | None, typer.Option("--prefix", help="Only executions whose names begin so.")]
+OfQualifier = Annotated[
+    str | None,
+    typer.Option(
+        "--qualifier",
+        metavar="VERSION|ALIAS",
+        help="Only executions that run this version, or one that this alias chose; LATEST: the flow's own definition.",
+    ),
+]
 Parked = Annotated[bool, typer.Option("--parked", help="Only executions that the server has set aside.")]
 ErrorName = Annotated[str | None, typer.Option("--error", help="Name of the error that ends it.")]
 Cause = Annotated[str | None, typer.Option("--cause", help="What happened, in words.")]
@@ -113,6 +121,7 @@ def list_executions(
     since: Since = None,
     until: Until = None,
     prefix: Prefix = None,
+    qualifier: OfQualifier = None,
     parked: Parked = False,
     limit: Limit = 50,
 ) -> None:
@@ -126,7 +135,8 @@ def list_executions(
       flowserver executions list --flow order --prefix customer-17 -o json
     """
     now = datetime.now(UTC)
-    found = list(islice(session.executions(flow, **_filter(status, since, until, prefix, parked)), limit + 1))
+    wanted = {**_filter(status, since, until, prefix, parked), "qualifier": qualifier}
+    found = list(islice(session.executions(flow, **wanted), limit + 1))
     columns = {
         "EXECUTION": lambda one: one.path,
         "STATUS": lambda one: one.status if one.parked_error is None else "Parked",

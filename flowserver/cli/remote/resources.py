@@ -14,6 +14,7 @@ from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.session import read_text
 from flowserver.client import Client
 from flowserver.client.errors import NotFound
+from flowserver.client.results import Json
 
 SECRET_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization", "x-api-key"))
 """Headers whose values are not typed: others see command lines."""
@@ -48,8 +49,11 @@ class Resource(Protocol):
     def current(self, client: Client) -> str | None:
         """What it is at the server, as such a text; None if the server has none of this name."""
 
-    def apply(self, client: Client) -> None:
-        """Make it so, if it is at the server what `current` has seen; raises Conflict if it is not."""
+    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:
+        """Make it so, and return what the server warns of; with `strict` it refuses that, which raises Invalid.
+
+        Raises Conflict if it is not at the server what `current` has seen.
+        """
 
 
 @dataclass(slots=True)
@@ -71,9 +75,10 @@ class FlowFile:
         self._seen = found.etag
         return found.definition
 
-    def apply(self, client: Client) -> None:
+    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:
         """Create the flow or give it this definition."""
-        client.put_flow(self.name, self.text, if_match=self._seen, only_new=self._seen is None)
+        is_new = self._seen is None
+        return client.put_flow(self.name, self.text, if_match=self._seen, only_new=is_new, strict=strict).warnings
 
 
 @dataclass(slots=True)
@@ -107,9 +112,10 @@ class FunctionEntry:
         is_same = wanted["lastModifiedTime"] == found["lastModifiedTime"]
         return text if is_same else _registration_text(kept, OTHER_VALUE)
 
-    def apply(self, client: Client) -> None:
+    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings
         """Register the function."""
         client.put_function(self.name, dict(self.registration))
+        return ()
 
 
 @dataclass(slots=True)
@@ -133,10 +139,11 @@ class ScheduleEntry:
             return None
         return _as_yaml({name: found.get(name) for name in sorted(self.fields)})
 
-    def apply(self, client: Client) -> None:
+    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings
         """Create the schedule or change these fields."""
         flow, name = self._named
         client.put_schedule(flow, name, dict(self.fields))
+        return ()
 
     @property
     def _named(self) -> tuple[str, str]:
