@@ -67,7 +67,7 @@ OfQualifier = Annotated[
     typer.Option(
         "--qualifier",
         metavar="VERSION|ALIAS",
-        help="Only executions that run this version, or one that this alias chose; LATEST: the flow's own definition.",
+        help="Only executions of this version, or of this alias; LATEST: of the flow's own definition.",
     ),
 ]
 Parked = Annotated[bool, typer.Option("--parked", help="Only executions that the server has set aside.")]
