@@ -71,7 +71,7 @@ async def test_before_the_commit_of_a_start(life: Life, functions: Functions) ->
     async with life() as node:
         await node.create_flow("f", PAY)
         node.database.refuses = lambda connection: _count(connection, executions) == 1
-        with pytest.raises(Exception, match="fails"):
+        with pytest.raises(Exception, match="makes the database fail"):
             await node.start("f", "e")
     async with life() as node:
         await node.start("f", "e")
