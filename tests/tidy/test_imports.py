@@ -65,7 +65,7 @@ def test_late_modules_exist_and_are_in_no_higher_layer() -> None:
     rank = {name: rank for rank, names in enumerate(contracts[0]["layers"]) for name in names.split(" | ")}
     for source in source_files():
         own = source.path.relative_to(PACKAGE).with_suffix("").parts[0]
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and PLACE.fullmatch(node.value):
                 assert callable(load(node.value))
                 assert rank[node.value.partition(":")[0].split(".")[1]] >= rank[own], source.place(node)
@@ -115,7 +115,7 @@ def test_pure_packages_read_no_clock(package: str) -> None:
     readers = [
         source.place(node)
         for source in source_files(PACKAGE / package)
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Attribute) and node.attr in CLOCK_READERS and _is_clock(node.value)
     ]
     assert readers == []
@@ -131,7 +131,7 @@ def test_blocking_work_has_threads_of_its_own() -> None:
     shared = {
         source.place(node)
         for source in source_files()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Attribute) and node.attr in ("to_thread", "run_in_executor", "set_default_executor")
         if not (node.attr == "run_in_executor" and source.name in OWN_EXECUTORS)
     }
@@ -139,7 +139,7 @@ def test_blocking_work_has_threads_of_its_own() -> None:
     first_arguments = {
         ast.unparse(node.args[0])
         for source in source_files()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "run_in_executor"
     }
     assert "None" not in first_arguments

@@ -21,7 +21,7 @@ def test_classes_have_specific_names() -> None:
     empty = [
         f"{source.place(node)} {node.name}"
         for source in source_files()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.ClassDef) and node.name.endswith(EMPTY_CLASS_ENDINGS)
     ]
     assert empty == []

@@ -77,9 +77,7 @@ def test_pages_are_in_plain_english(page: Path) -> None:
 def test_docstrings_are_in_plain_english(place: Path) -> None:
     files = source_files(place)
     assert files
-    found = [
-        f"{source.name}: {words}" for source in files for text in docstrings(source.tree) for words in found_in(text)
-    ]
+    found = [f"{source.name}: {words}" for source in files for text in docstrings(source) for words in found_in(text)]
     assert found == []
 
 
@@ -88,7 +86,7 @@ def test_comments_and_messages_are_in_plain_english(place: Path) -> None:
     found = [
         f"{source.name}:{line}: {words}"
         for source in source_files(place)
-        for line, text in (*comments(source), *messages(source.tree))
+        for line, text in (*comments(source), *messages(source))
         for words in found_in(text)
     ]
     assert found == []
@@ -98,7 +96,7 @@ def test_names_of_tests_are_in_plain_english() -> None:
     found = [
         f"{source.name}:{line}: {words}"
         for source in source_files(TESTS)
-        for line, name in names_of_tests(source.tree)
+        for line, name in names_of_tests(source)
         for words in found_in(name)
     ]
     assert found == []
@@ -108,7 +106,7 @@ def test_comments_and_messages_are_found() -> None:
     text = "log.warning('a %s', 1)  # b\nraise ValueError(f'c {1}') from None\nassert x, 'd'\nother('e')\n"
     source = SourceFile(ROOT / "example.py", text, ast.parse(text))
     assert list(comments(source)) == [(1, "# b")]
-    assert sorted(messages(source.tree)) == [(1, "a %s"), (2, "c "), (3, "d")]
+    assert sorted(messages(source)) == [(1, "a %s"), (2, "c "), (3, "d")]
 
 
 def found_in(text: str) -> list[str]:
@@ -116,9 +114,9 @@ def found_in(text: str) -> list[str]:
     return [f"{text.count(NEWLINE, 0, found.start()) + 1}: {found[0]}" for found in NOT_OURS.finditer(text)]
 
 
-def docstrings(tree: ast.Module) -> Iterator[str]:
+def docstrings(source: SourceFile) -> Iterator[str]:
     """The docstrings of modules, classes and functions, and the texts below constants and attributes."""
-    for node in ast.walk(tree):
+    for node in source.nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.value.value
 
@@ -130,9 +128,9 @@ def comments(source: SourceFile) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
-def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def messages(source: SourceFile) -> Iterator[tuple[int, str]]:
     """Each text of a log line, an assertion, or an error where it is raised, with its line."""
-    for node in ast.walk(tree):
+    for node in source.nodes:
         if isinstance(node, ast.Assert) and node.msg is not None:
             yield from _texts(node.msg)
         call = node.exc if isinstance(node, ast.Raise) else node
@@ -141,9 +139,9 @@ def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield from _texts(argument)
 
 
-def names_of_tests(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def names_of_tests(source: SourceFile) -> Iterator[tuple[int, str]]:
     """The name of each test as words, with its line."""
-    for node in ast.walk(tree):
+    for node in source.nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
             yield node.lineno, node.name.replace("_", " ")
 
