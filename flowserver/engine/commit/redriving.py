@@ -96,6 +96,7 @@ class Redrives:
         if execution_id in self._changes and not was_running:
             return Receipt(ReceiptKind.NOT_NOW)  # it has ended in this very batch, and what it keeps is not saved yet
         definitions, limits = self._context.definitions, self._context.limits
+        has_changed = execution_id in self._changes
         execute_plain(self._connection, "SAVEPOINT redrive")
         try:
             refused = prepare_redrive(self._connection, definitions, stored, message, request, limits)
@@ -106,7 +107,9 @@ class Redrives:
                 changes.has_begun_again |= not was_running
         except (DBAPIError, TooMuchAtOnce, VersionConflict):  # the transaction is lost, and the savepoint with it
             raise
-        except Exception as error:  # it stays ended, with all that it has kept
+        except Exception as error:
+            if has_changed:  # by earlier messages of the batch, which are then tried alone
+                raise VersionConflict from error
             log.exception("execution %s cannot be redriven", execution_id)
             execute_plain(self._connection, "ROLLBACK TO SAVEPOINT redrive")
             del self._stored[execution_id]

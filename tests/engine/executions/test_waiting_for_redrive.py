@@ -1,5 +1,6 @@
 """With a setting of their flow, executions wait for a redrive instead of failing, and the rows record it."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -7,6 +8,7 @@ from sqlalchemy import func, select
 
 from flowserver.base.errors import ExecutionNotRedrivable
 from flowserver.base.limits import Limits
+from flowserver.engine.commit import redriving
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
@@ -17,6 +19,7 @@ from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import executions, kept_scopes, scopes
 from tests.engine.called_functions import Functions
 from tests.engine.executions.test_redrive import ASK, PAY, RESERVE, TWO, Shop, changed, left, redrive, refusal
+from tests.engine.held_threads import Gate
 from tests.engine.nodes import FragileDatabase, Node, definition, running_node
 from tests.support.clock import ManualClock
 
@@ -211,3 +214,33 @@ async def test_the_steps_that_it_is_at_are_shown(node: Node, shop: Shop) -> None
     }
     assert (found.count, found.steps[0].path) == (4, "p[0].pay")
     assert all(each.since is not None for each in found.steps)
+
+
+async def test_a_redrive_that_cannot_be_made_undoes_no_report_of_the_same_batch(
+    node: Node, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(*_: object) -> None:
+        raise LookupError("no such thing")
+
+    asking = ASK[2:].replace("name: pay", "name: ask").replace("functions/pay", "functions/label")
+    steps = f"- {{type: parallel, name: both, branches: [{{steps: [{PAY[2:]}]}}, {{steps: [{asking}]}}]}}"
+    await create(node, steps)
+    await node.start("f", "e")
+    await waits(node)
+    await node.reached("f", "e", EventType.TASK_SUBMITTED, "ask")
+    [task] = (await node.operations.tasks.list_waiting(None, older_than_seconds=0, next_token=None, limit=None)).items
+    monkeypatch.setattr(redriving, "prepare_redrive", prepare)
+    gate = Gate()
+    gated = asyncio.create_task(node.engine.committer.write(gate))
+    await gate.reached.wait()
+    reporting = asyncio.create_task(node.operations.tasks.report_succeeded(task.token, "{}"))
+    again = asyncio.create_task(redrive(node))
+    while node.engine.committer.pending < 2:
+        await node.engine.reader.ask(lambda _: None)
+    gate.open()
+    event_id = await reporting
+    with pytest.raises(ExecutionNotRedrivable, match="no such thing"):
+        await again
+    await gated
+    assert (await node.history("f", "e"))[event_id - 1].type == EventType.TASK_SUCCEEDED
+    assert waiting_steps(node) == 1
