@@ -1,11 +1,11 @@
 """Documents on stdout, for programs."""
 
-import json
 from typing import Any, Final
 
 import typer
 
 from flowserver.base.lazy_import import load
+from flowserver.cli.printable import json_text
 
 _YAML: Final = "flowserver.cli.yaml_text:yaml_text"
 """Loaded when it is asked for."""
@@ -16,4 +16,4 @@ def show_document(output: str, document: Any) -> None:
     if output == "yaml":
         typer.echo(load(_YAML)(document), nl=False)
     else:
-        typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
+        typer.echo(json_text(document, indent=2))

@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 
 from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.printable import printable
 
 
 class CommandFailed(Exception):
@@ -46,7 +47,7 @@ def ending_well() -> Iterator[None]:
             traceback.print_exc()
             raise typer.Exit(ExitCode.CRASHED) from None
         failed = found
-    typer.echo(f"flowserver: {failed}", err=True)
+    typer.echo(printable(f"flowserver: {failed}"), err=True)
     raise typer.Exit(failed.code)
 
 

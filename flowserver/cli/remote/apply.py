@@ -10,6 +10,7 @@ import typer
 from flowserver.cli.definition_files import SCHEDULES_FILE, files_in
 from flowserver.cli.documents import show_document
 from flowserver.cli.failures import CommandFailed
+from flowserver.cli.printable import printable
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, show_diff
 from flowserver.cli.remote.flows import Yes, confirm
@@ -136,7 +137,8 @@ def _show_findings(file: FlowFile, findings: Iterable[Json]) -> None:
     for finding in findings:
         hint = f" ({finding['hint']})" if finding.get("hint") else ""
         place = f"{file.file}:{finding['line']}:{finding['column']}"
-        typer.echo(f"{place}: {finding['severity']}[{finding['id']}]: {finding['message']}{hint}", err=True)
+        said = f"{place}: {finding['severity']}[{finding['id']}]: {finding['message']}{hint}"
+        typer.echo(printable(said), err=True)
 
 
 def _carry_out(session: Session, planned: Sequence[Planned], strict: bool) -> Iterator[Planned]:

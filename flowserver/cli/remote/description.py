@@ -1,10 +1,10 @@
 """One execution for people: what `describe` prints."""
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from flowserver.cli.printable import json_text
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.step_lines import counted
 from flowserver.cli.remote.times import seconds_between, shown_instant, shown_seconds, shown_span
@@ -38,7 +38,7 @@ def described(execution: Execution, steps: Sequence[Step], now: datetime) -> str
 
 
 def _document(document: dict[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False, indent=2)
+    return json_text(document, indent=2)
 
 
 def _version(execution: Execution) -> str:

@@ -8,6 +8,7 @@ import typer
 
 from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.printable import printable
 from flowserver.cli.remote.session import Session
 
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
@@ -32,4 +33,4 @@ def end_with_diff(session: Session, compared: Mapping[str, str], lines: Sequence
 def show_diff(session: Session, lines: Iterable[str]) -> None:
     """Print the lines, in colours on a terminal."""
     for line in lines:
-        typer.echo(session.coloured(line, _COLOURS.get(line[:1], "")))
+        typer.echo(session.coloured(printable(line), _COLOURS.get(line[:1], "")))

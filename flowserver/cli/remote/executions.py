@@ -12,6 +12,7 @@ from flowserver.cli.choices import takes_choices
 from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
+from flowserver.cli.printable import printable
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.description import described
 from flowserver.cli.remote.flows import Limit, Yes, confirm
@@ -353,7 +354,7 @@ def _change_all(
             changed.append(change(flow, name))
         except (Refused, CommandFailed) as error:
             if refusal is not None:
-                typer.echo(f"flowserver: {refusal}", err=True)
+                typer.echo(printable(f"flowserver: {refusal}"), err=True)
             refusal = error
         else:
             if session.output not in ("json", "yaml"):

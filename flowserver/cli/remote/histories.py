@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from flowserver.cli.printable import json_text
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.progress import FoldedEvent
 from flowserver.cli.remote.times import shown_instant
@@ -27,7 +28,7 @@ def shown_event(event: Event, now: datetime) -> str:
 
 def event_line(event: Event) -> str:
     """The event as one line of JSON."""
-    return json.dumps(event.document, ensure_ascii=False)
+    return json_text(event.document)
 
 
 def with_paths(events: Iterator[Event]) -> Iterator[Event]:

@@ -6,6 +6,7 @@ from typing import TypeVar
 import typer
 
 from flowserver.cli.documents import show_document
+from flowserver.cli.printable import printable
 from flowserver.cli.remote.session import Session
 from flowserver.cli.tables import aligned
 from flowserver.client.results import Result
@@ -41,7 +42,7 @@ def show_one(session: Session, found: R, name: str, text: str) -> None:
     """Print one object; `text` is what people see."""
     match session.output:
         case "table":
-            typer.echo(text)
+            typer.echo(printable(text))
         case "name":
             typer.echo(name)
         case _:
@@ -65,5 +66,5 @@ def show_change(session: Session, change: str, names: str | Sequence[str], said:
 
 def one_line(text: str, characters_max: int) -> str:
     """The text without line breaks and not longer than this."""
-    flat = " ".join(text.split())
+    flat = printable(" ".join(text.split()))
     return flat if len(flat) <= characters_max else f"{flat[: characters_max - 1]}…"

@@ -12,6 +12,7 @@ import typer
 from flowserver.base.urls import SERVER_DEFAULT
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
+from flowserver.cli.printable import printable
 from flowserver.cli.remote.contexts import Place, chosen_place
 from flowserver.cli.variables import CA_FILE_VARIABLE, CONTEXT_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
 from flowserver.client import Client
@@ -91,7 +92,7 @@ class Session:
     def note(self, text: str) -> None:
         """Say something on stderr, unless `-q` was given."""
         if not self.quiet:
-            typer.echo(text, err=True)
+            typer.echo(printable(text), err=True)
 
     def execution(self, text: str) -> tuple[str, str]:
         """The flow and the name of FLOW/NAME; raises CommandFailed for another text."""

@@ -1,6 +1,5 @@
 """The command `flowserver start`."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -9,6 +8,7 @@ from flowserver.base.json_values import InvalidJson, load_json_object
 from flowserver.cli.documents import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
+from flowserver.cli.printable import json_text
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.following import follow
 from flowserver.cli.remote.output import show_one
@@ -91,7 +91,7 @@ def show_ended(session: Session, execution: Execution) -> None:
     elif session.output in ("json", "yaml"):
         show_document(session.output, execution.document)
     elif execution.succeeded:
-        typer.echo(json.dumps(execution.output, ensure_ascii=False, indent=2))
+        typer.echo(json_text(execution.output, indent=2))
     if not execution.succeeded:
         error = execution.error or "no error is named"
         reason = f"{error}: {execution.cause}" if execution.cause else error

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Final
 
+from flowserver.cli.printable import printable
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.progress import State, StepProgress
 from flowserver.cli.remote.times import seconds_between, shown_seconds
@@ -39,7 +40,7 @@ def shown_notes(step: StepProgress) -> str:
     notes = []
     if step.errors:
         most = f" of {step.attempts_max}" if step.attempts_max else ""
-        notes.append(f"attempt {step.attempts}{most} ({', '.join(step.errors)})")
+        notes.append(printable(f"attempt {step.attempts}{most} ({', '.join(step.errors)})"))
     if step.iterations is not None:
         notes += counted(step.iterations)
     if step.error:
