@@ -132,6 +132,7 @@ class Client:
     flows = _listing(calls.flows)
     get_flow = _calling(calls.get_flow)
     put_flow = _calling(calls.put_flow)
+    update_flow = _calling(calls.update_flow)
     delete_flow = _calling(calls.delete_flow)
     validate = _calling(calls.validate)
     functions = _listing(calls.functions)

@@ -104,9 +104,15 @@ def _random_name() -> str:
     return "abcdef"[int(digits[0], 16) % 6] + digits[1:]
 
 
-def get_execution(flow: str, name: str, *, wait_seconds: int = 0) -> Conversation[Execution]:
-    """An execution with its documents, as it is when it has ended or after `wait_seconds` at most."""
-    return get(Execution, path_of("flows", flow, "executions", name), wait=wait_seconds or None)
+def get_execution(
+    flow: str, name: str, *, wait_seconds: int = 0, current_steps: bool = False
+) -> Conversation[Execution]:
+    """An execution with its documents, as it is when it has ended or after `wait_seconds` at most.
+
+    With `current_steps` also the steps that it is at, or at which it ended without success.
+    """
+    shown = {"currentSteps": True} if current_steps else {}
+    return get(Execution, path_of("flows", flow, "executions", name), wait=wait_seconds or None, **shown)
 
 
 def steps(flow: str, name: str) -> Listing[Step]:
@@ -145,6 +151,7 @@ def executions(
     started_to: str | None = None,
     name_prefix: str | None = None,
     parked: bool | None = None,
+    waiting_for_redrive: bool | None = None,
     qualifier: str | None = None,
 ) -> Listing[Execution]:
     """Executions of a flow or of all, the newest first, without documents. Instants are RFC 3339 with an offset.
@@ -157,6 +164,7 @@ def executions(
         "startedTo": started_to,
         "namePrefix": name_prefix,
         "parked": parked,
+        "waitingForRedrive": waiting_for_redrive,
         "qualifier": qualifier,
     }
     path = path_of("executions") if flow is None else path_of("flows", flow, "executions")
@@ -257,6 +265,26 @@ def put_flow(
         if not error.was_repeated or found.definition != definition:
             raise
         return found  # the first try, whose answer was lost, has done it
+    return _flow(answer)
+
+
+def update_flow(
+    name: str,
+    *,
+    description: str | None = None,
+    retention_days: int | None = None,
+    on_retries_exhausted: str | None = None,
+) -> Conversation[Flow]:
+    """Change settings of a flow; what is None stays as it is.
+
+    `on_retries_exhausted` is `fail` or `waitForRedrive`, for executions that are started from then on.
+    """
+    body = {
+        "description": description,
+        "retentionDays": retention_days,
+        "onRetriesExhausted": on_retries_exhausted,
+    }
+    answer = yield _request("PATCH", path_of("flows", name), given(body), repeatable=True)
     return _flow(answer)
 
 

@@ -19,6 +19,19 @@ class Result(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
 R = TypeVar("R", bound=Result)
 
 
+class CurrentStep(msgspec.Struct, frozen=True):
+    """A step that an execution is at."""
+
+    path: str
+    """With branch and iteration: `pack[17].label`."""
+    status: str
+    """`Running`, `Waiting`, `Retrying`, `WaitingForToken`, `WaitingForSubFlow`, `WaitingForInvocation`,
+    `WaitingForRedrive`; after the end `Failed` or `Aborted`."""
+    since: str | None = None
+    until: str | None = None
+    attempts: int = 0
+
+
 class Execution(Result, frozen=True):
     """One run of a flow. Lists show it without input, output and definition."""
 
@@ -33,6 +46,11 @@ class Execution(Result, frozen=True):
     version: int | None = None
     alias: str | None = None
     failed_step: str | None = None
+    waiting_steps: int = 0
+    """How many of its steps have failed and wait for a redrive."""
+    current_steps: list[CurrentStep] | None = None
+    """None unless they were asked for."""
+    current_step_count: int | None = None
     input: Json = {}
     output: Json | None = None
     definition: str = ""
@@ -74,6 +92,8 @@ class Flow(Result, frozen=True):
     created_time: str = ""
     last_modified_time: str = ""
     retention_days: int | None = None
+    on_retries_exhausted: str = "fail"
+    """What its executions do if a step fails for good: `fail` or `waitForRedrive`."""
     definition: str = ""
     etag: str | None = None
     """Names this state of the flow; give it to `put_flow` so that nothing newer is overwritten."""

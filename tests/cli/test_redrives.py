@@ -86,3 +86,23 @@ steps:
     assert watched.exit_code == 0
     assert watched.stderr.splitlines()[-1].startswith("✔ pack")
     assert "3 of 3" in watched.stderr.splitlines()[-1]
+
+
+def test_executions_that_wait_for_a_redrive(flowserver, tmp_path):
+    (tmp_path / "waiter.yaml").write_text(
+        BROKEN.replace("type: fail", "type: wait").replace("error: LoadError, cause: no column", "duration: $.none")
+    )
+    assert flowserver("apply", "waiter.yaml").exit_code == 0
+    assert flowserver("flows", "set", "waiter").exit_code == 2
+    changed = flowserver("flows", "set", "waiter", "--on-retries-exhausted", "wait-for-redrive")
+    assert (changed.exit_code, changed.stdout) == (0, "changed waiter\n")
+    path = flowserver("start", "waiter", "--name", "w").stdout.strip()
+    assert flowserver("executions", "list", "--waiting-redrive", "-o", "name").stdout == f"{path}\n"
+    listed = flowserver("executions", "list", "--waiting-redrive").stdout
+    assert "Waiting" in listed
+    described = flowserver("executions", "describe", path).stdout
+    assert "Running; 1 step waits for a redrive" in described
+    assert "load  waiting for redrive" in described
+    assert f"Go on: flowserver executions redrive {path}" in described
+    done = flowserver("executions", "redrive", "--flow", "waiter", "--waiting-redrive", "--yes")
+    assert (done.exit_code, done.stdout) == (0, f"redriven {path}\n")

@@ -9,16 +9,18 @@ from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.step_lines import counted
 from flowserver.cli.remote.times import seconds_between, shown_instant, shown_seconds, shown_span
 from flowserver.cli.tables import aligned
-from flowserver.client.results import Execution, Step
+from flowserver.client.results import CurrentStep, Execution, Step
 
 ERROR_CHARACTERS_MAX: Final = 80
+AT_MAX: Final = 20
+"""Steps that are shown of those that it is at."""
 
 
 def described(execution: Execution, steps: Sequence[Step], now: datetime) -> str:
     """Its state, times, error, steps and documents."""
     rows = [
         ["execution:", execution.path],
-        ["status:", execution.status],
+        ["status:", _status(execution)],
         ["started:", shown_instant(execution.started_time, now)],
         ["stopped:", shown_instant(execution.stopped_time, now)],
         ["took:", shown_span(execution.started_time, execution.stopped_time, now)],
@@ -30,11 +32,43 @@ def described(execution: Execution, steps: Sequence[Step], now: datetime) -> str
     ]
     documents = [("input", execution.input), ("output", execution.output)]
     blocks = [aligned([row for row in rows if row[1]])]
+    if execution.current_steps:
+        blocks.append(_at(execution, execution.current_steps, now))
     if steps:
         rows = [[f"  {each.path}", each.status, _took(each, now), _notes(each)] for each in steps]
         blocks.append(aligned([["  STEP", "STATUS", "TOOK", ""], *rows]))
     blocks += [f"{name}:\n{_document(document)}" for name, document in documents if document is not None]
     return "\n".join(blocks)
+
+
+def _status(execution: Execution) -> str:
+    waiting = execution.waiting_steps
+    if not waiting:
+        return execution.status
+    return f"{execution.status}; {waiting} {'step waits' if waiting == 1 else 'steps wait'} for a redrive"
+
+
+def _at(execution: Execution, steps: Sequence[CurrentStep], now: datetime) -> str:
+    """The steps that it is at, and how to answer those that wait for a report or a redrive."""
+    rows = [
+        [f"  {each.path}", _words(each.status), shown_instant(each.since, now), shown_instant(each.until, now)]
+        for each in steps[:AT_MAX]
+    ]
+    lines = [aligned([["  AT", "STATUS", "SINCE", "UNTIL"], *rows])]
+    count = execution.current_step_count or len(steps)
+    if count > AT_MAX:
+        lines.append(f"  and {count - AT_MAX} more")
+    kinds = {each.status for each in steps}
+    if "WaitingForToken" in kinds:
+        lines.append(f"  Report with a token: flowserver tasks list --flow {execution.flow_name}")
+    if "WaitingForRedrive" in kinds:
+        lines.append(f"  Go on: flowserver executions redrive {execution.path}")
+    return "\n".join(lines)
+
+
+def _words(status: str) -> str:
+    """`WaitingForToken` as `waiting for token`."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in status).strip()
 
 
 def _document(document: dict[str, Any]) -> str:

@@ -72,6 +72,9 @@ OfQualifier = Annotated[
     ),
 ]
 Parked = Annotated[bool, typer.Option("--parked", help="Only executions that the server has set aside.")]
+WaitingForRedrive = Annotated[
+    bool, typer.Option("--waiting-redrive", help="Only executions that run and wait for a redrive.")
+]
 ErrorName = Annotated[str | None, typer.Option("--error", help="Name of the error that ends it.")]
 Cause = Annotated[str | None, typer.Option("--cause", help="What happened, in words.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until the execution has ended.")]
@@ -124,6 +127,7 @@ def list_executions(
     prefix: Prefix = None,
     qualifier: OfQualifier = None,
     parked: Parked = False,
+    waiting: WaitingForRedrive = False,
     limit: Limit = 50,
 ) -> None:
     """List executions, the newest first.
@@ -136,11 +140,11 @@ def list_executions(
       flowserver executions list --flow order --prefix customer-17 -o json
     """
     now = datetime.now(UTC)
-    wanted = {**_filter(status, since, until, prefix, parked), "qualifier": qualifier}
+    wanted = {**_filter(status, since, until, prefix, parked, waiting), "qualifier": qualifier}
     found = list(islice(session.executions(flow, **wanted), limit + 1))
     columns = {
         "EXECUTION": lambda one: one.path,
-        "STATUS": lambda one: one.status if one.parked_error is None else "Parked",
+        "STATUS": lambda one: "Parked" if one.parked_error else "Waiting" if one.waiting_steps else one.status,
         "VERSION": lambda one: "" if one.version is None else str(one.version),
         "STARTED": lambda one: shown_instant(one.started_time, now),
         "TOOK": lambda one: shown_span(one.started_time, one.stopped_time, now),
@@ -155,14 +159,14 @@ def list_executions(
 @executions.command("describe")
 @remote
 def describe_executions(session: Session, executions: ExecutionPaths) -> None:
-    """Show executions: status, input, output, error.
+    """Show executions: status, steps, input, output, error.
 
     \b
     Examples:
       flowserver executions describe order/8f0c2a
       flowserver executions describe order/8f0c2a -o json
     """
-    found = [session.client.get_execution(*session.execution(each)) for each in executions]
+    found = [session.client.get_execution(*session.execution(each), current_steps=True) for each in executions]
     if session.output in ("json", "yaml"):
         documents = [each.document for each in found]
         show_document(session.output, documents[0] if len(documents) == 1 else documents)
@@ -263,10 +267,12 @@ def redrive_executions(
     input: NewInput = None,
     dry_run: DryRun = False,
     yes: Yes = False,
+    waiting: WaitingForRedrive = False,
 ) -> None:
     """Redrive executions: they go on where they failed.
 
-    What succeeded is kept. Either those that are named, or all that match and have failed (or as --status says).
+    What succeeded is kept. Either those that are named, or all that match and have failed, or as --status says, or
+    that wait for it (--waiting-redrive).
 
     \b
     Examples:
@@ -275,7 +281,13 @@ def redrive_executions(
       flowserver executions redrive --flow order --error FC.Unknown --since 1d
     """
     wanted: dict[str, Any] = {"from_step": from_step, "definition": definition, "input": input_of(input)}
-    chosen = _chosen(session, executions, flow, _filter(status or "failed", since, until, prefix, False), error)
+    chosen = _chosen(
+        session,
+        executions,
+        flow,
+        _filter(None if waiting else status or "failed", since, until, prefix, False, waiting),
+        error,
+    )
     if from_step is not None and definition == "same":
         for each in chosen[:1]:
             _check_step(session, *each, from_step)
@@ -373,7 +385,7 @@ def _show_followed(session: Session, event: Event) -> None:
 
 
 def _filter(
-    status: str | None, since: str | None, until: str | None, prefix: str | None, parked: bool
+    status: str | None, since: str | None, until: str | None, prefix: str | None, parked: bool, waiting: bool = False
 ) -> dict[str, Any]:
     now = datetime.now(UTC)
     return {
@@ -382,6 +394,7 @@ def _filter(
         "started_to": None if until is None else instant_of(until, "--until", now),
         "name_prefix": prefix,
         "parked": parked or None,
+        "waiting_for_redrive": waiting or None,
     }
 
 

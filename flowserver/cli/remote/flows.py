@@ -3,7 +3,7 @@
 import sys
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -24,13 +24,21 @@ File = Annotated[
     str | None, typer.Argument(metavar="FILE", help="The definition; FLOW.yaml if not given, - is standard input.")
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="How many at most.")]
+OnRetriesExhausted = Annotated[
+    Literal["fail", "wait-for-redrive"] | None,
+    typer.Option("--on-retries-exhausted", help="What executions do if a step fails for good and nothing catches it."),
+]
+RetentionDays = Annotated[
+    int | None, typer.Option("--retention-days", min=0, help="How long ended executions are kept; 0 for ever.")
+]
+Description = Annotated[str | None, typer.Option("--description", help="What the flow is for.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 @flows.callback()
 @takes_choices
 def _flows() -> None:
-    """List, show, compare and delete flows."""
+    """List, show, compare, set and delete flows."""
 
 
 @flows.command("list")
@@ -88,6 +96,35 @@ def diff_flow(session: Session, flow: FlowName, file: File = None) -> None:
     name = file or f"{flow}.yaml"
     lines = diff_of(found.definition, read_text(name), f"{flow} at {session.url}", name)
     end_with_diff(session, {"flow": flow}, lines)
+
+
+@flows.command("set")
+@remote
+def set_flow(
+    session: Session,
+    flow: FlowName,
+    on_retries_exhausted: OnRetriesExhausted = None,
+    retention_days: RetentionDays = None,
+    description: Description = None,
+) -> None:
+    """Change settings of a flow, which its definition does not have.
+
+    \b
+    Examples:
+      flowserver flows set order --on-retries-exhausted wait-for-redrive
+      flowserver flows set order --retention-days 365
+    """
+    if on_retries_exhausted is None and retention_days is None and description is None:
+        raise CommandFailed(
+            "say what to change: --on-retries-exhausted, --retention-days, --description", ExitCode.USAGE
+        )
+    changed = session.client.update_flow(
+        session.flow(flow),
+        description=description,
+        retention_days=retention_days,
+        on_retries_exhausted="waitForRedrive" if on_retries_exhausted == "wait-for-redrive" else on_retries_exhausted,
+    )
+    show_one(session, changed, changed.name, f"changed {changed.name}")
 
 
 @flows.command("delete")

@@ -110,6 +110,9 @@ class Progress:
                 step.errors = [*step.errors, str(event.detail.get("error") or event.type)][-ERRORS_MAX:]
                 step.attempts_max = _attempts_max(step.attempts, event.detail["retry"])
                 return True
+            case "StepWaitingForRedrive":
+                step.error = _error(event)
+                return True
             case "StepFailed":
                 step.error = _error(event)
             case "StepExited":

@@ -22,6 +22,10 @@ _COUNTS: Final = {
     "flowserver_nodes": ("nodes", ""),
     "flowserver_running_executions": ("runningExecutions", ""),
     "flowserver_parked_executions": ("parkedExecutions", "flowserver executions list --parked"),
+    "flowserver_executions_waiting_for_redrive": (
+        "executionsWaitingForRedrive",
+        "flowserver executions list --waiting-redrive",
+    ),
     "flowserver_parked_invocations": ("parkedInvocations", "flowserver invocations list"),
     "flowserver_stuck_executions": ("stuckExecutions", "flowserver doctor"),
     "flowserver_calls_waiting": ("callsWaiting", ""),
