@@ -92,3 +92,10 @@ def _notes(step: Step) -> str:
     if step.error:
         notes.append(one_line(step.error, ERROR_CHARACTERS_MAX))
     return ", ".join(notes)
+
+
+def shown_error(execution: Execution) -> str:
+    """The error of an execution in one line, as lists show it."""
+    if execution.parked_error is not None:
+        return one_line(execution.parked_error, 80)
+    return one_line(f"{execution.error}: {execution.cause}" if execution.cause else execution.error or "", 80)

@@ -14,10 +14,10 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import printable
 from flowserver.cli.remote.command import remote
-from flowserver.cli.remote.description import described
+from flowserver.cli.remote.description import described, shown_error
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.histories import event_line, is_of, shown_event, with_paths
-from flowserver.cli.remote.output import one_line, show_list, show_one
+from flowserver.cli.remote.output import show_list, show_one
 from flowserver.cli.remote.redriving import shown_plan
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
@@ -72,9 +72,7 @@ OfQualifier = Annotated[
     ),
 ]
 Parked = Annotated[bool, typer.Option("--parked", help="Only executions that the server has set aside.")]
-WaitingForRedrive = Annotated[
-    bool, typer.Option("--waiting-redrive", help="Only executions that run and wait for a redrive.")
-]
+WaitingForRedrive = Annotated[bool, typer.Option("--waiting-redrive", help="Only those that wait for a redrive.")]
 ErrorName = Annotated[str | None, typer.Option("--error", help="Name of the error that ends it.")]
 Cause = Annotated[str | None, typer.Option("--cause", help="What happened, in words.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until the execution has ended.")]
@@ -149,7 +147,7 @@ def list_executions(
         "STARTED": lambda one: shown_instant(one.started_time, now),
         "TOOK": lambda one: shown_span(one.started_time, one.stopped_time, now),
         "FAILED STEP": lambda one: one.failed_step or "",
-        "ERROR": _shown_error,
+        "ERROR": shown_error,
     }
     show_list(session, found[:limit], columns, lambda one: one.path, "No execution matches.")
     if len(found) > limit:
@@ -396,9 +394,3 @@ def _filter(
         "parked": parked or None,
         "waiting_for_redrive": waiting or None,
     }
-
-
-def _shown_error(execution: Execution) -> str:
-    if execution.parked_error is not None:
-        return one_line(execution.parked_error, 80)
-    return one_line(f"{execution.error}: {execution.cause}" if execution.cause else execution.error or "", 80)
