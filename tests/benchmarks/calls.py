@@ -48,7 +48,7 @@ Call = Callable[[int], Awaitable[None]]
 
 
 @dataclass
-class Spent:
+class Cost:
     """The cost of one client's calls."""
 
     calls: int = 0
@@ -64,7 +64,7 @@ class Spent:
         }
 
 
-async def spend(spent: Spent, call: Call, calls: int, in_flight: int) -> None:
+async def spend(spent: Cost, call: Call, calls: int, in_flight: int) -> None:
     """Make the calls, this many at a time."""
     numbers = iter(range(calls))
 
@@ -156,10 +156,10 @@ async def open_ways(stack: AsyncExitStack, url: str) -> dict[str, Call]:
 async def run(url: str, calls: int, in_flight: int) -> dict[str, dict[str, float]]:
     async with asyncio.timeout(SECONDS_MAX), AsyncExitStack() as stack:
         ways = await open_ways(stack, url)
-        spent = {name: Spent() for name in ways}
+        spent = {name: Cost() for name in ways}
         for number in range(ROUNDS + 1):
             for name, call in ways.items():
-                await spend(spent[name] if number else Spent(), call, calls // ROUNDS, in_flight)
+                await spend(spent[name] if number else Cost(), call, calls // ROUNDS, in_flight)
     return {name: one.figures() for name, one in spent.items()}
 
 

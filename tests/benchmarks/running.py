@@ -14,10 +14,10 @@ from tests.benchmarks.attacks import ATTACKS
 from tests.benchmarks.command_line import command_line
 from tests.benchmarks.executions_list import executions_list
 from tests.benchmarks.figures import Rows, medians
-from tests.benchmarks.growing import foreach, growth, loop
 from tests.benchmarks.intake import flood, intake
 from tests.benchmarks.machine import machine_figures
 from tests.benchmarks.neighbours import neighbour
+from tests.benchmarks.scaling import foreach, growth, loop
 from tests.benchmarks.schedules import schedules
 from tests.benchmarks.services import long_poll, queue, tasks
 from tests.benchmarks.stage import Shape, Stage, staged

@@ -52,10 +52,10 @@ HELD = (
 HELD_COLUMNS = ["workload", "what", "here", "best peer", "times better", "at equal speed", "goal", "allowed"]
 
 
-def markdown(surroundings: Mapping[str, str], rows: Rows, yardsticks: Sequence[Yardstick]) -> str:
+def markdown(conditions: Mapping[str, str], rows: Rows, yardsticks: Sequence[Yardstick]) -> str:
     """All figures, as a section of a document."""
     held = [stick for stick in yardsticks if stick.figure in rows.get(stick.row, {})]
-    parts = ["\n".join(f"- {title}: {text}" for title, text in surroundings.items())]
+    parts = ["\n".join(f"- {title}: {text}" for title, text in conditions.items())]
     main = {title: figures for title, figures in rows.items() if "count" in figures}
     if main:
         parts.append(_table(["workload", *COLUMNS.values()], [_line(*row, COLUMNS) for row in main.items()]))

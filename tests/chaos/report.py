@@ -29,7 +29,7 @@ def summary(database: str, outcome: Outcome) -> str:
         f"{sum(results(each.events) for each in found.values()):,} attempts of tasks settled",
         f"  calls        {len(journal.calls):,} under {len(attempts):,} keys; "
         f"{sum(call.cut_at is not None for call in journal.calls):,} cut off; "
-        f"at most {journal.calls_waiting_max:.0f} waited for a place at one node",
+        f"at most {journal.calls_waiting_max:.0f} waited for a slot at one node",
         f"  acknowledged {sum(start.acknowledged_at is not None for start in journal.starts):,} starts, "
         f"{len(journal.reports):,} reports, "
         f"{sum(start.stop_acknowledged_at is not None for start in journal.starts):,} stops; "
@@ -41,7 +41,7 @@ def summary(database: str, outcome: Outcome) -> str:
         f"               restart to first call: {percentiles(recovery.first_calls)}",
         f"  all ended    {outcome.end_seconds:.1f} s after the last fault",
         f"  invariant    read {journal.checks:,} times while faults were under way",
-        f"  violations     {len(outcome.violations)}",
+        f"  violations   {len(outcome.violations)}",
     ]
     return "\n".join(lines)
 

@@ -45,7 +45,7 @@ KINDS: dict[str, Callable[[int], str]] = {
 
 
 @dataclass(frozen=True)
-class Harm:
+class DamagedColumn:
     """One column to damage, in the row of an execution, function or call that is named after it."""
 
     table: Table
@@ -66,14 +66,16 @@ class Harm:
         assert connection.exec_driver_sql(sql).rowcount == 1, sql
 
 
-def harms(*tables: Table) -> list[Harm]:
-    return [Harm(table, column.name) for table in tables for column in table.c if isinstance(column.type, Text)]
+def damaged_columns(*tables: Table) -> list[DamagedColumn]:
+    return [
+        DamagedColumn(table, column.name) for table in tables for column in table.c if isinstance(column.type, Text)
+    ]
 
 
-OF_EXECUTIONS = harms(definitions, execution_documents, scopes, executions)
+OF_EXECUTIONS = damaged_columns(definitions, execution_documents, scopes, executions)
 HOOKS = ("initialize_url", "pre_stop_url")
-OF_FUNCTIONS = [harm for harm in harms(functions) if harm.column not in HOOKS]
-OF_CALLS = harms(invocations)
+OF_FUNCTIONS = [column for column in damaged_columns(functions) if column.column not in HOOKS]
+OF_CALLS = damaged_columns(invocations)
 
 
 WAYS = [*(("sqlite_url", kind, ()) for kind in KINDS), ("migrated_postgres_url", "no JSON", CHECKED)]
@@ -89,9 +91,9 @@ async def damaged(request: Any, clock: ManualClock, functions: Functions) -> Asy
         await prepare(node, functions.url("f"))
     with database.write() as connection:
         _check_constraints(connection, False)
-        for number, harm in enumerate([*OF_EXECUTIONS, *OF_FUNCTIONS, *OF_CALLS]):
-            if harm.name not in spared:
-                harm.inflict(connection, KINDS[kind](number))
+        for number, column in enumerate([*OF_EXECUTIONS, *OF_FUNCTIONS, *OF_CALLS]):
+            if column.name not in spared:
+                column.inflict(connection, KINDS[kind](number))
         _check_constraints(connection, True)
     async with running_node(database, clock, node_id="node-2") as node:
         yield node
@@ -106,15 +108,15 @@ def _check_constraints(connection: Connection, checked: bool) -> None:
 async def prepare(node: Node, url: str) -> None:
     """An execution, a function or a call for every column to damage, and intact ones among them."""
     await node.create_flow("good", WAIT)
-    for harm in OF_EXECUTIONS:
-        await node.create_flow(harm.name, WAIT)
-        await node.start(harm.name, harm.name)
-        await node.start("good", harm.name + "-not")
-    for harm in OF_FUNCTIONS:
-        await node.create_flow(harm.name, CALL % harm.name)
+    for column in OF_EXECUTIONS:
+        await node.create_flow(column.name, WAIT)
+        await node.start(column.name, column.name)
+        await node.start("good", column.name + "-not")
+    for column in OF_FUNCTIONS:
+        await node.create_flow(column.name, CALL % column.name)
     await node.create_flow("calling", CALL % "good")
-    targets = [*(harm.name for harm in OF_FUNCTIONS), "good"]
-    calls = [*(harm.name for harm in OF_CALLS), "good"]
+    targets = [*(column.name for column in OF_FUNCTIONS), "good"]
+    calls = [*(column.name for column in OF_CALLS), "good"]
     with node.database.write() as connection:
         for target in targets:
             put_function(connection, function_row("s", target, url=url))
@@ -125,8 +127,8 @@ async def prepare(node: Node, url: str) -> None:
 
 async def test_intact_executions_continue_and_damaged_ones_are_parked(damaged: Node, clock: ManualClock) -> None:
     damaged.advance(clock, seconds=60)
-    for harm in OF_EXECUTIONS:
-        assert (await damaged.end_of("good", harm.name + "-not")).status is Status.SUCCEEDED
+    for column in OF_EXECUTIONS:
+        assert (await damaged.end_of("good", column.name + "-not")).status is Status.SUCCEEDED
     await damaged.start("calling", "e")
     assert await damaged.output_of("calling", "e") == {"done": True}
     await damaged.engine.recovery.sweep()
@@ -138,10 +140,10 @@ async def test_intact_executions_continue_and_damaged_ones_are_parked(damaged: N
 
 
 async def test_calls_of_damaged_rows_are_made_or_parked(damaged: Node, functions: Functions) -> None:
-    for harm in OF_FUNCTIONS:
-        await damaged.start(harm.name, "e")
-    for harm in OF_FUNCTIONS:
-        assert (await damaged.end_of(harm.name, "e")).status is Status.FAILED
+    for column in OF_FUNCTIONS:
+        await damaged.start(column.name, "e")
+    for column in OF_FUNCTIONS:
+        assert (await damaged.end_of(column.name, "e")).status is Status.FAILED
     assert [row.function for row in (await damaged.operations.functions.list(next_token=None, limit=99)).items]
     await damaged.engine.recovery.sweep()
     async with asyncio.timeout(PATIENCE_SECONDS):
@@ -161,7 +163,7 @@ async def test_lists_show_damaged_and_intact_rows(damaged: Node, clock: ManualCl
     damaged.advance(clock, seconds=60)
     await damaged.end_of("good", "scopes-local-not")
     good = await damaged.operations.executions.list("good", ExecutionFilter(), next_token=None, limit=100)
-    assert {row.name for row in good.items} == {harm.name + "-not" for harm in OF_EXECUTIONS}
+    assert {row.name for row in good.items} == {column.name + "-not" for column in OF_EXECUTIONS}
     seen: set[str] = set()
     for flow in (await damaged.operations.flows.list(next_token=None, limit=1000)).items:
         flow_view(flow)
@@ -172,14 +174,14 @@ async def test_lists_show_damaged_and_intact_rows(damaged: Node, clock: ManualCl
             await damaged.operations.executions.history(flow.name, row.name, next_token=None, limit=100)
             seen.add(row.name)
     unnamed = {"executions-flow_id", "executions-name"}
-    assert {harm.name for harm in OF_EXECUTIONS} - seen <= unnamed
+    assert {column.name for column in OF_EXECUTIONS} - seen <= unnamed
     assert b"flowserver_database_up 1.0" in await damaged.operations.monitoring.metrics()
 
 
 async def test_a_deep_check_reports_all_the_damage(damaged: Node) -> None:
     found = damaged.database.run_read(lambda connection: {each.place for each in find_damage(connection)})
-    for harm in [Harm(execution_documents, "input"), Harm(scopes, "local")]:
-        row = await damaged.operations.executions.describe(harm.name, harm.name)
-        assert any(row.execution_id in place for place in found), harm.name
+    for column in [DamagedColumn(execution_documents, "input"), DamagedColumn(scopes, "local")]:
+        row = await damaged.operations.executions.describe(column.name, column.name)
+        assert any(row.execution_id in place for place in found), column.name
     assert {"function s/functions-headers", "invocation invocations-events"} <= found
     assert any(place.startswith("definition ") for place in found)

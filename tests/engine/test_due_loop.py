@@ -14,7 +14,7 @@ from tests.support.clock import ManualClock
 LATE_MS = 10**9
 
 
-class Company:
+class FixedMembership:
     """A membership of this node, alone or not, that records announcements."""
 
     def __init__(self, *, is_alone: bool) -> None:
@@ -30,7 +30,7 @@ class Source(DueLoop):
 
     name = "source"
 
-    def __init__(self, clock: ManualClock, company: Company) -> None:
+    def __init__(self, clock: ManualClock, company: FixedMembership) -> None:
         super().__init__(clock, cast(Any, company))
         self.answers: list[Callable[[], int | None]] = []
         self.looks = 0
@@ -59,7 +59,7 @@ def no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def source(clock: ManualClock) -> AsyncIterator[Source]:
-    source = Source(clock, Company(is_alone=True))
+    source = Source(clock, FixedMembership(is_alone=True))
     yield source
     await source.stop()
 
@@ -119,7 +119,7 @@ async def test_a_look_that_fails_is_repeated(
 
 
 def test_other_nodes_are_notified_of_commits_here_alone(clock: ManualClock) -> None:
-    company = Company(is_alone=False)
+    company = FixedMembership(is_alone=False)
     source = Source(clock, company)
     source.notice(5)
     assert company.announced == Notice()

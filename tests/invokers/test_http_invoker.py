@@ -339,14 +339,16 @@ def test_an_address_that_this_machine_cannot_call_is_no_lack_of_ports():
 
 
 async def test_a_name_that_cannot_be_resolved_for_lack_of_descriptors(limits, invocation, server, descriptors):
-    class Wanting(FixedResolver):
+    class ResolverWithoutDescriptors(FixedResolver):
         async def resolve(self, host, port=0, family=0):
             if not pauses:
                 raise OSError(socket.EAI_SYSTEM, "System error")
             return await super().resolve(host, port, family)
 
     pauses = []
-    invoker = HttpInvoker(limits, Wanting(["127.0.0.1"]), rest=resting(descriptors, pauses, give_back_after=1))
+    invoker = HttpInvoker(
+        limits, ResolverWithoutDescriptors(["127.0.0.1"]), rest=resting(descriptors, pauses, give_back_after=1)
+    )
     descriptors.take()
     url = f"http://name.example:{server.port}/"
     assert await invoker.invoke(invocation(), Endpoint(url, {}, 5)) == Replied({}, ANY)
@@ -359,11 +361,11 @@ async def test_step_without_time_left(invoker, invocation, endpoint):
 
 
 async def test_name_that_is_never_resolved(limits, invocation):
-    class Stuck(FixedResolver):
+    class HangingResolver(FixedResolver):
         async def resolve(self, host, port=0, family=0):
             await asyncio.Event().wait()
 
-    invoker = HttpInvoker(limits, Stuck())
+    invoker = HttpInvoker(limits, HangingResolver())
     result = await invoker.invoke(invocation(), Endpoint("http://slow.example/", {}, 0.05))
     await invoker.close()
     assert result == Failed("FC.ServerError", "shop/charge accepted no connection within 0.05 s.")

@@ -29,7 +29,7 @@ from flowserver.store.flows import definition_id_of
 from tests.simulation.case import Case
 from tests.simulation.fault_rates import FaultRates
 from tests.simulation.functions import Answer
-from tests.simulation.node import Node, Parcel
+from tests.simulation.node import InboxItem, Node
 from tests.simulation.reference import STARTED
 from tests.simulation.witness import Attempt, Run, Witness
 from tests.support.clock import ManualClock
@@ -39,7 +39,7 @@ from tests.support.clock import ManualClock
 class Request:
     """A request of a client. `make` is called at every try, and returns None once the request is pointless."""
 
-    make: Callable[[], Parcel | None]
+    make: Callable[[], InboxItem | None]
     is_start: bool = False
     is_redrive: bool = False
 
@@ -70,7 +70,7 @@ class Environment:
         """A client starts the case's execution, once."""
         tries = 0
 
-        def make() -> Parcel:
+        def make() -> InboxItem:
             nonlocal tries
             tries += 1
             execution_id = f"x{case.number}.{tries}"
@@ -79,13 +79,13 @@ class Environment:
             text = dump_json(case.input)
             name = case.execution_name
             new = NewExecution(execution_id, case.flow_name, name, text, case.input, name_is_unique=is_unique)
-            return Parcel(Envelope(execution_id, Start(), new=new))
+            return InboxItem(Envelope(execution_id, Start(), new=new))
 
         self.requests.append(Request(make, is_start=True))
 
     def stop(self, execution_id: str) -> None:
         """A client stops the execution."""
-        self.requests.append(Request(lambda: Parcel(Envelope(execution_id, Stop("Enough")))))
+        self.requests.append(Request(lambda: InboxItem(Envelope(execution_id, Stop("Enough")))))
 
     def redrive(self, run: Run) -> None:
         """A client redrives an execution that has ended, or waits for a redrive, once."""
@@ -94,8 +94,8 @@ class Environment:
         redrive = RedriveRequest(definition_id, len(run.events), f"{execution_id}.{number}", number - 1)
         envelope = Envelope(execution_id, Redrive(), redrive=redrive)
 
-        def make() -> Parcel | None:
-            return Parcel(envelope) if run.execution.redrive_count <= number else None
+        def make() -> InboxItem | None:
+            return InboxItem(envelope) if run.execution.redrive_count <= number else None
 
         self.requests.append(Request(make, is_redrive=True))
 
@@ -106,13 +106,13 @@ class Environment:
         message = TaskReported(claim.scope_id, claim.entered_event_id, claim.wait_id, result)
         self.requests.append(Request(lambda: self._report_parcel(key, message)))
 
-    def _report_parcel(self, key: TaskKey, message: TaskReported) -> Parcel | None:
+    def _report_parcel(self, key: TaskKey, message: TaskReported) -> InboxItem | None:
         """The report, judged again when a batch takes it, because a later attempt may have begun meanwhile."""
-        parcel = Parcel(Envelope(key[0], message))
+        parcel = InboxItem(Envelope(key[0], message))
         parcel.open = lambda: parcel.item if self._is_meant(parcel, key, message) else None
         return parcel if self._is_meant(parcel, key, message) else None
 
-    def _is_meant(self, parcel: Parcel, key: TaskKey, message: TaskReported) -> bool:
+    def _is_meant(self, parcel: InboxItem, key: TaskKey, message: TaskReported) -> bool:
         """Whether the report settles its own attempt, or can change nothing, which is recorded."""
         execution_id, scope_id, wait_id = key
         scope = self._witness.runs[execution_id].execution.scopes.get(scope_id)
@@ -131,31 +131,31 @@ class Environment:
         slots = CallSlots(self._limits, lambda: 1)
         return Dispatcher(context, unused, unused, _UncountedStarter(context), unused, unused, slots, unused)
 
-    def call(self, node: Node, caller: Caller, command: InvokeTask) -> Parcel:
+    def call(self, node: Node, caller: Caller, command: InvokeTask) -> InboxItem:
         """A call that the node makes, and its outcome."""
         key = (caller.execution_id, command.scope_id, command.wait_id)
         attempt = self._witness.attempts[key]
         if attempt.is_real_child:
             return self._call_child(node, caller, command, key)
         lease = node.lease.node_id
-        parcel = Parcel(None, call=key, order=node.calls[key])
-        parcel.open = lambda: self._reach(key, command, attempt, lease)
-        parcel.lost = lambda: self._perhaps(parcel.open)
+        parcel = InboxItem(None, call=key, order=node.calls[key])
+        parcel.open = lambda: self._call_function(key, command, attempt, lease)
+        parcel.lost = lambda: self._reach_by_chance(parcel.open)
         parcel.then = lambda answer: self._replied(node, parcel, answer)
         return parcel
 
-    def _perhaps(self, reach: Callable[[], Any] | None) -> None:
+    def _reach_by_chance(self, reach: Callable[[], Any] | None) -> None:
         if reach is not None and self._chance(self._fault_rates.reached):
             reach()
 
-    def _replied(self, node: Node, parcel: Parcel, answer: Any) -> None:
+    def _replied(self, node: Node, parcel: InboxItem, answer: Any) -> None:
         """The reply is accepted, or, if the database failed, tried again."""
         if isinstance(answer, Exception):
             node.inbox.append(parcel)
         else:
             node.ended(parcel)
 
-    def _reach(self, key: TaskKey, command: InvokeTask, attempt: Attempt, lease: str) -> Envelope | None:
+    def _call_function(self, key: TaskKey, command: InvokeTask, attempt: Attempt, lease: str) -> Envelope | None:
         """The function receives the call and answers, at once or by its token."""
         answer, is_first = attempt.answer, not attempt.is_reached
         attempt.is_reached = True
@@ -172,22 +172,22 @@ class Environment:
 
     # Sub-flows
 
-    def _call_child(self, node: Node, caller: Caller, command: InvokeTask, key: TaskKey) -> Parcel:
+    def _call_child(self, node: Node, caller: Caller, command: InvokeTask, key: TaskKey) -> InboxItem:
         """The dispatcher's own way of starting a sub-flow, run step by step from commit to commit."""
         call = node.dispatcher._call(key, (caller, command), cast(Any, _NoSlot()))
-        order = Parcel(None, call=key, order=node.calls[key])
+        order = InboxItem(None, call=key, order=node.calls[key])
         return self._next(node, order, call, call.send(None), command)
 
     def _next(
-        self, node: Node, order: Parcel, call: Coroutine[Any, Any, None], envelope: Envelope, command: InvokeTask
-    ) -> Parcel:
+        self, node: Node, order: InboxItem, call: Coroutine[Any, Any, None], envelope: Envelope, command: InvokeTask
+    ) -> InboxItem:
         """The next commit that the call waits for."""
         assert order.call is not None
         if envelope.new is not None:
             self._witness.cases[envelope.execution_id] = self._witness.runs[order.call[0]].case
         elif command.pattern is not Pattern.SYNC:
             envelope = _without_ids(envelope)
-        parcel = Parcel(envelope, call=order.call, order=order.order)
+        parcel = InboxItem(envelope, call=order.call, order=order.order)
 
         def then(answer: Any) -> None:
             if isinstance(answer, Exception):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tests.simulation.node import Node, Parcel
+from tests.simulation.node import InboxItem, Node
 from tests.simulation.witness import Run, Violation
 
 
@@ -20,7 +20,7 @@ class ExpectedLosses:
     def __bool__(self) -> bool:
         return bool(self._lost)
 
-    def suspect(self, parcels: Iterable[Parcel]) -> None:
+    def suspect(self, parcels: Iterable[InboxItem]) -> None:
         """The messages of these parcels may be lost."""
         self.needs_sweep = True
         for parcel in parcels:
@@ -31,7 +31,7 @@ class ExpectedLosses:
         self.needs_sweep = True
         self._lost |= {key[0] for key in node.calls}
 
-    def withheld(self, parcel: Parcel) -> None:
+    def withheld(self, parcel: InboxItem) -> None:
         """The parcel was withheld from its executions."""
         self._withheld |= parcel.execution_ids
 

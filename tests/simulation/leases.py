@@ -5,7 +5,7 @@ from collections.abc import Callable
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Share
 from flowserver.store.cluster.nodes import list_nodes, register_node, remove_node
-from tests.simulation.disk import Disk
+from tests.simulation.shared_database import SharedDatabase
 
 
 class NumberedLease(Lease):
@@ -23,24 +23,24 @@ class NumberedLease(Lease):
 class ClusterView:
     """The other nodes as one node sees them; the engine's `Membership`."""
 
-    def __init__(self, disk: Disk, lease: Lease) -> None:
-        self._disk = disk
+    def __init__(self, database: SharedDatabase, lease: Lease) -> None:
+        self._database = database
         self._lease = lease
         self.share = Share()
 
     def look(self) -> None:
         """Read which nodes are registered."""
-        with self._disk.read() as connection:
+        with self._database.read() as connection:
             self.share = Share.of(self._lease.node_id, list_nodes(connection))
 
 
-def join(disk: Disk, node_id: str, now_ms: int) -> None:
+def join(database: SharedDatabase, node_id: str, now_ms: int) -> None:
     """Register a node that has started."""
-    with disk.read() as connection:
-        register_node(connection, node_id, disk.session_name, now_ms)
+    with database.read() as connection:
+        register_node(connection, node_id, database.session_name, now_ms)
 
 
-def declare_dead(disk: Disk, node_id: str) -> None:
+def declare_dead(database: SharedDatabase, node_id: str) -> None:
     """Remove a node whose heartbeat is overdue, whether or not it is alive."""
-    with disk.read() as connection:
+    with database.read() as connection:
         remove_node(connection, node_id)

@@ -35,8 +35,8 @@ from flowserver.store.executions.saving import Changes, VersionConflict, clear_c
 from flowserver.store.keys import delete_expired_nonces
 from flowserver.store.schedules.turns import save_turns
 from tests.simulation.case import TOKEN_CHARACTERS
-from tests.simulation.disk import Disk
 from tests.simulation.leases import ClusterView
+from tests.simulation.shared_database import SharedDatabase
 from tests.support.clock import ManualClock
 
 Early = tuple[dict[str, StoredExecution], dict[str, str]]
@@ -44,7 +44,7 @@ Early = tuple[dict[str, StoredExecution], dict[str, str]]
 
 
 @dataclass(slots=True, eq=False)
-class Parcel:
+class InboxItem:
     """A message waiting in a node's inbox: an item, or a call whose item `open` makes when the batch takes it.
 
     `open` returns None if the function does not answer. `then` is called with the answer, which may be an exception.
@@ -108,8 +108,8 @@ class Writer(Committer):
     lost_leases = 0
 
     def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
-        disk = cast(Disk, self._database)
-        with disk.write() as connection:
+        database = cast(SharedDatabase, self._database)
+        with database.write() as connection:
             batch = Batch(connection, self._context, headers_only=headers_only)
             if self.early is not None:
                 batch = EarlyBatch(connection, self._context, headers_only=headers_only)
@@ -119,7 +119,7 @@ class Writer(Committer):
             except VersionConflict:
                 self.conflicts += 1
                 raise
-            disk.wrote(items, result)
+            database.wrote(items, result)
         batch.settle()
         return result
 
@@ -136,7 +136,7 @@ class Writer(Committer):
 class Surroundings(Protocol):
     """What a node needs of the world around it."""
 
-    disk: Disk
+    database: SharedDatabase
     clock: ManualClock
     compiled: dict[str, Flow]
     """By definition id."""
@@ -147,7 +147,7 @@ class Surroundings(Protocol):
     def dispatcher(self, lease: Lease) -> Dispatcher:
         """Starts the node's sub-flows."""
 
-    def call(self, node: "Node", caller: Caller, command: InvokeTask) -> Parcel:
+    def call(self, node: "Node", caller: Caller, command: InvokeTask) -> InboxItem:
         """A task's call that is to be made."""
 
     def is_cancelled(self) -> bool:
@@ -162,9 +162,9 @@ class Node:
         self.lease = lease
         self.batch_context = world.batch_context(lease, SharedDefinitions(world.compiled))
         self.dispatcher = world.dispatcher(lease)
-        database, me, unused = cast(Any, world.disk), cast(Any, self), cast(Any, None)
+        database, me, unused = cast(Any, world.database), cast(Any, self), cast(Any, None)
         self.writer = Writer(database, self.batch_context, me)
-        self._cluster = ClusterView(world.disk, lease)
+        self._cluster = ClusterView(world.database, lease)
         context = EngineContext(
             database,
             self.writer,
@@ -179,7 +179,7 @@ class Node:
         self._lost: LostCalls[ScopeRef] = LostCalls()
         self._schedules = ScheduleLoop(context, unused)
         self._timers = StepTimers(context, lambda _: None)
-        self.inbox: list[Parcel] = []
+        self.inbox: list[InboxItem] = []
         self.calls: dict[TaskKey, object] = {}
         """Calls under way, each with its order."""
 
@@ -189,7 +189,7 @@ class Node:
         """Whether the attempt's call is under way here."""
         return key in self.calls
 
-    def ended(self, parcel: Parcel) -> None:
+    def ended(self, parcel: InboxItem) -> None:
         """Remove a call that has ended, unless the same attempt has been ordered again meanwhile."""
         if parcel.call is not None and self.calls.get(parcel.call) is parcel.order:
             del self.calls[parcel.call]
@@ -258,11 +258,11 @@ class Node:
 
     def send(self, envelope: Envelope) -> None:
         """Put a message into the inbox."""
-        self.inbox.append(Parcel(envelope))
+        self.inbox.append(InboxItem(envelope))
 
     def write(self, change: Callable[[Any], Any], then: Callable[[Any], None] | None = None) -> None:
         """Put a write into the inbox."""
-        self.inbox.append(Parcel(Write(change), then=then))
+        self.inbox.append(InboxItem(Write(change), then=then))
 
     def sweep(self, *, only_own_share: bool) -> list[str]:
         """Look once for lost work and resume it. Returns the executions concerned, for the world to judge."""

@@ -139,7 +139,7 @@ class Reference:
             local, jump = self._choice(step, given)
             default = local
         elif kind == "parallel":
-            local = self._together([(branch["steps"], given) for branch in step["branches"]])
+            local = self._concurrent_lists([(branch["steps"], given) for branch in step["branches"]])
         elif kind == "foreach":
             local = self._foreach(step, given)
         output = self._mapped(step.get("outputMappings"), given, local, context, default)
@@ -161,9 +161,9 @@ class Reference:
         inputs = [given | {mapping["item"]: item} for item in collection]
         if "index" in mapping:
             inputs = [each | {mapping["index"]: index} for index, each in enumerate(inputs)]
-        return self._together([(step["steps"], each) for each in inputs])
+        return self._concurrent_lists([(step["steps"], each) for each in inputs])
 
-    def _together(self, lists: list[tuple[list[JsonObject], JsonObject]]) -> list[JsonObject]:
+    def _concurrent_lists(self, lists: list[tuple[list[JsonObject], JsonObject]]) -> list[JsonObject]:
         locals: list[JsonObject] = []
         problems: set[Problem] = set()
         for steps, given in lists:

@@ -17,8 +17,8 @@ from flowserver.engine.commit.items import ReceiptKind
 from flowserver.machine import events
 from flowserver.machine.messages import RetryLostCall
 from tests.simulation.case import CASES_PER_WORLD, make_plan
-from tests.simulation.disk import Disk
 from tests.simulation.fault_rates import FaultRates, fault_rates_of
+from tests.simulation.shared_database import SharedDatabase
 from tests.simulation.witness import Run, Violation
 from tests.simulation.world import World
 from tests.support.world import trace
@@ -83,11 +83,11 @@ def run_worlds(
     events.LARGE_ELEMENTS = 3  # type: ignore[misc] # simulated documents are small
     for number in numbers:
         plan = make_plan(seed, number, limits)
-        world = World(plan, _disk(), fault_rates or fault_rates_of(number), compares=limits is None, share=share)
+        world = World(plan, _database(), fault_rates or fault_rates_of(number), compares=limits is None, share=share)
         try:
             world.run()
         except (Exception, Violation) as error:
-            _disk.cache_clear()  # its transaction may be open
+            _database.cache_clear()  # its transaction may be open
             summary.failure = _story(world, error, case_number)
             return summary
         summary.add(_summary_of(world))
@@ -127,8 +127,8 @@ def _prepare_process() -> None:
 
 
 @lru_cache(maxsize=1)
-def _disk() -> Disk:
-    return Disk()
+def _database() -> SharedDatabase:
+    return SharedDatabase()
 
 
 def _summary_of(world: World) -> Summary:

@@ -8,7 +8,7 @@ from flowserver.machine.schedules.names import execution_name
 from flowserver.machine.schedules.state import Overlap, Schedule
 from flowserver.store.schedules.rows import find_schedule, insert_schedule
 from tests.simulation.case import CASES_PER_WORLD, DEFINITIONS_PER_WORLD, NOW_MS, Plan, make_tick_case
-from tests.simulation.disk import Disk
+from tests.simulation.shared_database import SharedDatabase
 from tests.simulation.witness import Witness
 
 SCHEDULES = 6
@@ -19,8 +19,8 @@ YEAR_SECONDS = 31_536_000
 class Schedules:
     """Schedules with a few ticks each, whose starts are never too late."""
 
-    def __init__(self, plan: Plan, disk: Disk, witness: Witness, random: Random) -> None:
-        self._disk = disk
+    def __init__(self, plan: Plan, database: SharedDatabase, witness: Witness, random: Random) -> None:
+        self._database = database
         self._witness = witness
         self._expected: set[str] = set()
         self._keys: list[tuple[str, str]] = []
@@ -37,7 +37,7 @@ class Schedules:
         others.
         """
         for flow_name, name in self._keys:
-            with self._disk.read() as connection:
+            with self._database.read() as connection:
                 schedule = find_schedule(connection, flow_name, name)
             assert schedule is not None
             memory = schedule.memory
@@ -53,7 +53,7 @@ class Schedules:
             next_at=NOW_MS + minutes * 60_000, wake_at=NOW_MS + minutes * 60_000, created_at=NOW_MS,
             modified_at=NOW_MS,
         )  # fmt: skip
-        with self._disk.read() as connection:
+        with self._database.read() as connection:
             assert insert_schedule(connection, schedule)
         self._keys.append((flow_name, name))
         for tick in range(1, TICKS + 1):

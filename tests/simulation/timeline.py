@@ -7,8 +7,8 @@ from flowserver.engine.commit.items import Envelope
 from flowserver.machine.messages import TimerFired
 from flowserver.store.executions.due import next_due
 from flowserver.store.schedules.turns import next_turn_at
-from tests.simulation.disk import Disk
 from tests.simulation.node import Node
+from tests.simulation.shared_database import SharedDatabase
 from tests.simulation.witness import Witness
 from tests.support.clock import ManualClock
 
@@ -19,8 +19,8 @@ FAR_MS = 50_000_000
 class Timeline:
     """Moves the clock and has the nodes look for what is due by the rows."""
 
-    def __init__(self, disk: Disk, clock: ManualClock, witness: Witness, random: Random) -> None:
-        self._disk = disk
+    def __init__(self, database: SharedDatabase, clock: ManualClock, witness: Witness, random: Random) -> None:
+        self._database = database
         self._clock = clock
         self._witness = witness
         self._random = random
@@ -52,7 +52,7 @@ class Timeline:
 
     def _next_due(self) -> int:
         now = self._clock.now_ms()
-        with self._disk.read() as connection:
+        with self._database.read() as connection:
             instants = [next_due(connection, now), next_turn_at(connection, now)]
         return min((at for at in instants if at is not None), default=now + 10 * FAR_MS)
 

@@ -24,10 +24,10 @@ from flowserver.store.executions.saving import Changes
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import executions, finished_items, histories, kept_items, kept_scopes, scopes
 from tests.simulation.case import Case
-from tests.simulation.disk import Disk
 from tests.simulation.functions import SUB, Answer, event_text
 from tests.simulation.history_check import check_header, check_history
 from tests.simulation.reference import Call, Expected
+from tests.simulation.shared_database import SharedDatabase
 from tests.support.invariants import History, check_counters, check_document_bytes, check_end, check_wait
 from tests.support.world import callee_of, whole
 
@@ -93,8 +93,8 @@ class Run:
 class Witness:
     """Follows all executions of a world."""
 
-    def __init__(self, disk: Disk, random: Random, deep_check: float) -> None:
-        self._disk = disk
+    def __init__(self, database: SharedDatabase, random: Random, deep_check: float) -> None:
+        self._database = database
         self._random = random
         self._deep_check = deep_check
         self.runs: dict[str, Run] = {}
@@ -269,7 +269,7 @@ class Witness:
             if isinstance(item, Envelope) and item.settles is not None and answer.kind is not ReceiptKind.NOT_NOW
         }
         if told:
-            with self._disk.read() as connection:
+            with self._database.read() as connection:
                 due = {each.execution_id for each in due_callbacks(connection, EVENTS_MAX)}
             for execution_id, run in told.items():
                 if execution_id in due:
@@ -280,7 +280,7 @@ class Witness:
     def check_rows(self, run: Run) -> None:
         """The rows equal the state in memory, and follow from the stored history."""
         execution = run.execution
-        with self._disk.read() as connection:
+        with self._database.read() as connection:
             found, broken = load_executions(connection, [execution.execution_id])
             events = list_events(connection, execution.execution_id, from_event_id=1, limit=EVENTS_MAX)
         assert not broken
@@ -299,7 +299,7 @@ class Witness:
 
     def check_none_stuck(self) -> None:
         """Invariant 3, checked for all rows at once. Simulated sub-flows have no execution."""
-        with self._disk.read() as connection:
+        with self._database.read() as connection:
             found = connection.execute(select(violations)).all()
         for row in found:
             run = self.runs[row.execution_id]
@@ -330,7 +330,7 @@ class Witness:
     def _read_all(self) -> tuple[dict[str, Any], dict[str, list[Event]]]:
         """All headers by id, and all histories."""
         told: dict[str, list[Event]] = {}
-        with self._disk.read() as connection:
+        with self._database.read() as connection:
             kept = {row.execution_id: row for row in connection.execute(select(executions))}
             in_order = select(histories).order_by(histories.c.execution_id, histories.c.last_event_id)
             for row in connection.execute(in_order):

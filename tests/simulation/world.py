@@ -27,13 +27,13 @@ from flowserver.store.executions.loading import load_executions
 from flowserver.store.flows import insert_flow
 from tests.simulation import leases
 from tests.simulation.case import NOW_MS, Plan, flow_row, make_cases
-from tests.simulation.disk import Disk
 from tests.simulation.environment import Environment, Request
 from tests.simulation.expected_losses import ExpectedLosses
 from tests.simulation.fault_rates import Crash, Fault, FaultRates
-from tests.simulation.node import Node, Parcel, Tokens
+from tests.simulation.node import InboxItem, Node, Tokens
 from tests.simulation.schedules import Schedules
-from tests.simulation.strays import Strays, is_old_report, is_redrive, may_come_twice, old_reports_apart
+from tests.simulation.shared_database import SharedDatabase
+from tests.simulation.stray_messages import StrayMessages, is_old_report, is_redrive, may_come_twice, old_reports_apart
 from tests.simulation.timeline import Timeline
 from tests.simulation.witness import REDRIVES_MAX, Run, Violation, Witness
 from tests.support.clock import ManualClock
@@ -66,13 +66,19 @@ class World:
     """One running world."""
 
     def __init__(
-        self, plan: Plan, disk: Disk, fault_rates: FaultRates, *, compares: bool = True, share: float = 1.0
+        self,
+        plan: Plan,
+        database: SharedDatabase,
+        fault_rates: FaultRates,
+        *,
+        compares: bool = True,
+        share: float = 1.0,
     ) -> None:
         """`compares`: whether outcomes are compared with the reference. A `share` below 1 makes a shorter, different
         world.
         """
         self.plan = plan
-        self.disk = disk
+        self.database = database
         self.clock = ManualClock(NOW_MS)
         self.compiled: dict[str, Flow] = {}
         self.counts: Counter[str] = Counter()
@@ -82,11 +88,11 @@ class World:
         self._compares = compares
         self._cases = list(make_cases(plan, fault_rates.interruption, share))
         self._tokens = Tokens(b"the simulation's key")
-        self.witness = Witness(disk, self._random, fault_rates.deep_check)
+        self.witness = Witness(database, self._random, fault_rates.deep_check)
         self.witness.compares = compares
         self._environment = Environment(self.witness, self.clock, plan.limits, self._tokens, self._random, fault_rates)
-        self._strays = Strays(self.witness, self.clock, self._random, fault_rates)
-        self._timeline = Timeline(disk, self.clock, self.witness, self._random)
+        self._strays = StrayMessages(self.witness, self.clock, self._random, fault_rates)
+        self._timeline = Timeline(database, self.clock, self.witness, self._random)
         self._losses = ExpectedLosses()
         self._names = count(1)
         self._dying: list[str] = []
@@ -106,20 +112,20 @@ class World:
         self._schedules.check()
 
     def _begin(self) -> None:
-        self.disk.wipe()
-        self.disk.next_fault = self._next_fault
-        self.disk.witness = self.witness.committed
-        with self.disk.read() as connection:
+        self.database.wipe()
+        self.database.next_fault = self._next_fault
+        self.database.witness = self.witness.committed
+        with self.database.read() as connection:
             for name, definition in self.plan.definitions.items():
                 assert insert_flow(connection, flow_row(name, dump_json(definition), self.plan.on_failure(name)))
-        self._schedules = Schedules(self.plan, self.disk, self.witness, self._random)
+        self._schedules = Schedules(self.plan, self.database, self.witness, self._random)
         self._nodes = [self._new_node(), self._new_node()]
         for case in self._cases:
             self._environment.start(case)
 
     def _new_node(self) -> Node:
         node = Node(self, leases.NumberedLease(lambda: f"n{next(self._names)}"))
-        leases.join(self.disk, node.lease.node_id, self.clock.now_ms())
+        leases.join(self.database, node.lease.node_id, self.clock.now_ms())
         return node
 
     # What nodes need
@@ -135,7 +141,7 @@ class World:
     def dispatcher(self, lease: Lease) -> Dispatcher:
         return self._environment.dispatcher(lease)
 
-    def call(self, node: Node, caller: Caller, command: InvokeTask) -> Parcel:
+    def call(self, node: Node, caller: Caller, command: InvokeTask) -> InboxItem:
         return self._environment.call(node, caller, command)
 
     def is_cancelled(self) -> bool:
@@ -181,7 +187,7 @@ class World:
                 self._expect_answer(request, parcel)
                 self._random.choice(self._nodes).inbox.append(parcel)
 
-    def _expect_answer(self, request: Request, parcel: Parcel) -> None:
+    def _expect_answer(self, request: Request, parcel: InboxItem) -> None:
         def again(answer: Any = None) -> None:
             kind = getattr(answer, "kind", None)
             assert kind is not ReceiptKind.REFUSED or "history" in answer.reason, answer.reason
@@ -223,7 +229,7 @@ class World:
         self.counts["left for another batch"] += len(left)
         node.inbox += left
 
-    def _answer(self, node: Node, parcel: Parcel, answer: Any) -> None:
+    def _answer(self, node: Node, parcel: InboxItem, answer: Any) -> None:
         item = parcel.item
         assert not isinstance(answer, IntegrityError), f"{item} must be refused for its timing only"
         is_foreign = isinstance(item, Envelope) and item.lease not in (None, node.lease.node_id)
@@ -236,10 +242,10 @@ class World:
         elif isinstance(answer, Exception):
             self._losses.suspect([parcel])
 
-    def _take(self, node: Node, at_most: int) -> list[Parcel]:
+    def _take(self, node: Node, at_most: int) -> list[InboxItem]:
         """The contents of the node's next batch, in random order, with some stray messages."""
-        inbox: list[Parcel] = node.inbox
-        taken: list[Parcel] = []
+        inbox: list[InboxItem] = node.inbox
+        taken: list[InboxItem] = []
         for _ in range(min(self._random.choice(TAKEN), at_most, len(inbox))):
             place = self._random.randrange(len(inbox))
             inbox[place], inbox[-1] = inbox[-1], inbox[place]
@@ -251,7 +257,7 @@ class World:
             taken += self._strays.draw()
         return old_reports_apart(taken)
 
-    def _is_admitted(self, parcel: Parcel) -> bool:
+    def _is_admitted(self, parcel: InboxItem) -> bool:
         """Whether the parcel may reach its execution. A silenced execution gets only its deadline."""
         if not isinstance(parcel.item, Envelope) or isinstance(parcel.item.message, DeadlineReached):
             return True
@@ -263,12 +269,12 @@ class World:
     def _commit_in_between(self, node: Node, items: list[Any]) -> None:
         """Let the other node commit after this one has loaded. The other commit counts."""
         ids = [item.execution_id for item in items if isinstance(item, Envelope) and item.new is None]
-        with self.disk.read() as connection:
+        with self.database.read() as connection:
             early = load_executions(connection, ids)
         other = self._other(node)
         for item in items:
             if isinstance(item, Envelope) and may_come_twice(item) and self._chance(0.5):
-                other.inbox.append(Parcel(item))
+                other.inbox.append(InboxItem(item))
         if other.inbox:
             self._step(other)
         node.writer.early = early
@@ -287,7 +293,7 @@ class World:
                 return fault
         return Fault.NONE
 
-    def _crash(self, node: Node, taken: list[Parcel], crash: Crash) -> None:
+    def _crash(self, node: Node, taken: list[InboxItem], crash: Crash) -> None:
         """The node crashes and loses its memory; a new node replaces it."""
         self.faults.append(f"commit {self.witness.commits}: {node.lease.node_id}: {crash.args[0].value}")
         parcels = [*taken, *node.inbox]
@@ -304,14 +310,14 @@ class World:
         self.counts["taken for dead"] += 1
         self.faults.append(f"commit {self.witness.commits}: {node.lease.node_id} is taken for dead")
         self._losses.lose_calls(node)
-        leases.declare_dead(self.disk, node.lease.node_id)
+        leases.declare_dead(self.database, node.lease.node_id)
         if self._chance(0.5):
             self._judge(self._other(node).sweep(only_own_share=self._chance(0.5)))
 
     def _detect_crashes(self) -> None:
         """The crashed nodes are detected."""
         for node_id in self._dying:
-            leases.declare_dead(self.disk, node_id)
+            leases.declare_dead(self.database, node_id)
         self._dying.clear()
 
     def _sweep(self, *, only_own_share: bool = False) -> bool:

@@ -15,7 +15,7 @@ NEVER_ENDS = "- {type: wait, name: w, duration: 86400}"
 ENDS = "- {type: pass, name: p}"
 
 
-class Hand:
+class TurnTaker:
     """Takes turns of the schedules of a node, whose own loop is stopped."""
 
     def __init__(self, node: Node, clock: ManualClock) -> None:
@@ -45,6 +45,6 @@ class Hand:
 
 
 @pytest.fixture
-async def hand(node: Node, clock: ManualClock) -> AsyncIterator[Hand]:
+async def taker(node: Node, clock: ManualClock) -> AsyncIterator[TurnTaker]:
     await node.engine.schedules.stop()
-    yield Hand(node, clock)
+    yield TurnTaker(node, clock)

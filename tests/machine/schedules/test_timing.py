@@ -103,7 +103,7 @@ def test_counting_is_bounded() -> None:
     assert count_instants(timing, 60_000, 10**12, 10) == 10
 
 
-class Last:
+class SingleInstant:
     """A timing without further instants after its only one."""
 
     def next_after(self, instant_ms: int) -> int | None:
@@ -111,8 +111,8 @@ class Last:
 
 
 def test_a_timing_may_end() -> None:
-    assert next_instants(Last(), 0, 3) == [5]
-    assert count_instants(Last(), 0, 10, 3) == 1
+    assert next_instants(SingleInstant(), 0, 3) == [5]
+    assert count_instants(SingleInstant(), 0, 10, 3) == 1
 
 
 def test_cron_gives_up_after_fifty_years() -> None:

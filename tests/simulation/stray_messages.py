@@ -6,14 +6,14 @@ from typing import Any
 from flowserver.engine.commit.items import Envelope
 from flowserver.machine.messages import Continue, DeadlineReached, RetryLostCall, TaskReported, TimerFired
 from tests.simulation.fault_rates import FaultRates
-from tests.simulation.node import Parcel
+from tests.simulation.node import InboxItem
 from tests.simulation.witness import Witness
 from tests.support.clock import ManualClock
 
 SPENT_MAX = 200
 
 
-class Strays:
+class StrayMessages:
     """Remembers delivered messages, and makes stray messages out of them for other batches."""
 
     def __init__(self, witness: Witness, clock: ManualClock, random: Random, fault_rates: FaultRates) -> None:
@@ -28,13 +28,13 @@ class Strays:
         if envelope.new is None or not envelope.new.name_is_unique:
             self._spent.append(envelope)
 
-    def draw(self) -> list[Parcel]:
+    def draw(self) -> list[InboxItem]:
         """Stray messages for a batch; usually none."""
         duplicate = self._duplicate() if self._random.random() < self._fault_rates.duplicate else None
         premature = self._premature() if self._random.random() < self._fault_rates.premature else None
         return [parcel for parcel in (duplicate, premature) if parcel is not None]
 
-    def _duplicate(self) -> Parcel | None:
+    def _duplicate(self) -> InboxItem | None:
         """An earlier message again. A report is repeated only where it cannot settle a later attempt."""
         if not self._spent:
             return None
@@ -42,9 +42,9 @@ class Strays:
         envelope = self._random.choice(self._spent)
         if isinstance(envelope.message, TaskReported):
             return None  # simulated clients repeat these themselves
-        return Parcel(envelope, is_harmless=not isinstance(envelope.message, Continue))
+        return InboxItem(envelope, is_harmless=not isinstance(envelope.message, Continue))
 
-    def _premature(self) -> Parcel | None:
+    def _premature(self) -> InboxItem | None:
         """A timer, deadline or loss that is not due."""
         if not self._witness.runs:
             return None
@@ -57,7 +57,7 @@ class Strays:
                 messages.append(TimerFired(scope.scope_id, scope.wait_id))
         if not messages:
             return None
-        return Parcel(Envelope(execution.execution_id, self._random.choice(messages)), is_harmless=True)
+        return InboxItem(Envelope(execution.execution_id, self._random.choice(messages)), is_harmless=True)
 
 
 def may_come_twice(envelope: Envelope) -> bool:
@@ -65,7 +65,7 @@ def may_come_twice(envelope: Envelope) -> bool:
     return envelope.new is None and envelope.settles is None and not isinstance(envelope.message, TaskReported)
 
 
-def old_reports_apart(parcels: list[Parcel]) -> list[Parcel]:
+def old_reports_apart(parcels: list[InboxItem]) -> list[InboxItem]:
     """Leave out copies of a report that could settle a later attempt, if that attempt begins in this batch."""
     told = [parcel for parcel in parcels if not is_old_report(parcel)]
     ids = {parcel.item.execution_id for parcel in told if isinstance(parcel.item, Envelope)}
@@ -75,11 +75,11 @@ def old_reports_apart(parcels: list[Parcel]) -> list[Parcel]:
     return told
 
 
-def is_redrive(parcel: Parcel) -> bool:
+def is_redrive(parcel: InboxItem) -> bool:
     """Whether it redrives an execution. The rows that the execution has kept are read in the same transaction."""
     return isinstance(parcel.item, Envelope) and parcel.item.redrive is not None
 
 
-def is_old_report(parcel: Parcel) -> bool:
+def is_old_report(parcel: InboxItem) -> bool:
     """Whether it repeats a settled report. If another attempt begins first, the report would settle that one."""
     return parcel.is_harmless and isinstance(parcel.item, Envelope) and isinstance(parcel.item.message, TaskReported)

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def surroundings(postgres_version: str | None, runs: int, folder: Path) -> dict[str, str]:
+def conditions(postgres_version: str | None, runs: int, folder: Path) -> dict[str, str]:
     """The conditions of the figures, by title; without a PostgreSQL version the database was SQLite."""
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",

@@ -39,7 +39,7 @@ TABLES = (
 Witness = Callable[[Sequence[Item], BatchResult], None]
 
 
-class Disk:
+class SharedDatabase:
     """One SQLite database in memory, with the two methods of `Database` that the engine uses."""
 
     def __init__(self) -> None:
