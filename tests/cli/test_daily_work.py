@@ -100,7 +100,7 @@ def test_start_and_wait(flowserver, tmp_path):
     assert flowserver("watch", "greet/mine").exit_code == 0
     again = flowserver("start", "greet", "--name", "mine")
     assert again.exit_code == 5
-    assert again.stderr.endswith("; it has ended: flowserver watch greet/mine\n")
+    assert again.stderr.endswith("; how it ended: flowserver watch greet/mine\n")
 
 
 @pytest.mark.usefixtures("folder")

@@ -40,7 +40,9 @@ def test_created_changed_triggered_and_deleted(flowserver):
     shown = json.loads(flowserver("schedules", "get", "etl/nightly", "-o", "json").stdout)
     assert (shown["timeZone"], shown["catchUpSeconds"], shown["payload"]) == ("Europe/Berlin", 3600, {"a": 1})
     assert flowserver("schedules", "create", "etl/nightly", "--every", "5m").exit_code == 5
-    assert flowserver("schedules", "update", "etl/nightly", "--every", "90m").exit_code == 0
+    assert flowserver("schedules", "update", "etl/nightly", "--every", "90m", "--qualifier", "prod").exit_code == 0
+    assert json.loads(flowserver("schedules", "get", "etl/nightly", "-o", "json").stdout)["qualifier"] == "prod"
+    flowserver("schedules", "update", "etl/nightly", "--qualifier", "")
     assert flowserver("schedules", "pause", "etl/nightly", "--note", "moving").stdout == "paused etl/nightly\n"
     listed = flowserver("schedules", "list").stdout.splitlines()
     assert "@every 90m" in listed[1]
@@ -71,7 +73,7 @@ def test_schedules_are_applied(flowserver, tmp_path):
 def test_a_range_without_a_zone_is_in_the_schedules_zone(flowserver):
     flowserver("schedules", "create", "etl/kept", "--cron", "0 30 2 * * ?", "--timezone", "Asia/Tokyo")
     run = flowserver("schedules", "backfill", "etl/kept", "--from", "2026-01-02T02:30", "--to", "2026-01-03")
-    assert run.stdout == "1 ticks of etl/kept run\n"
+    assert run.stdout == "1 tick of etl/kept run\n"
     said = "In the schedule's zone, Asia/Tokyo: from 2026-01-01T17:30:00.000Z to 2026-01-02T15:00:00.000Z.\n"
     assert run.stderr == said
     given = ("--from", "2026-01-04T02:30+09:00", "--to", "1d")

@@ -91,6 +91,7 @@ def test_status(flowserver, server, asked):
     asked()
     shown = flowserver("status")
     assert server.url in shown.stdout
+    assert flowserver("status", "-o", "name").stdout == f"{server.url}\n"
     assert "Look: flowserver tasks list\n" in shown.stderr
     document = json.loads(flowserver("status", "-o", "json").stdout)
     assert (document["ready"], document["nodes"]) == (True, 1)

@@ -55,6 +55,12 @@ CatchUp = Annotated[
 Payload = Annotated[
     str | None, typer.Option("--payload", metavar="JSON|@FILE|-", help="`$input.payload` of the executions.")
 ]
+Qualifier = Annotated[
+    str | None,
+    typer.Option(
+        "--qualifier", metavar="VERSION|ALIAS", help="What executions run: a version, or what the alias chooses."
+    ),
+]
 Description = Annotated[str | None, typer.Option("--description", help="What it is for.")]
 PauseOnFailure = Annotated[
     bool | None, typer.Option("--pause-on-failure/--no-pause-on-failure", help="Pause when an execution fails.")
@@ -120,6 +126,7 @@ def _fields(
     overlap: Overlap = None,
     catch_up: CatchUp = None,
     payload: Payload = None,
+    qualifier: Qualifier = None,
     description: Description = None,
     pause_on_failure: PauseOnFailure = None,
 ) -> dict[str, Any]:
@@ -132,6 +139,7 @@ def _fields(
         "overlap": overlap,
         "catchUpSeconds": None if catch_up is None else int(seconds_of(catch_up, "--catch-up")),
         "payload": input_of(payload, "--payload"),
+        "qualifier": qualifier,
         "description": description,
         "pauseOnFailure": pause_on_failure,
     }
@@ -267,7 +275,7 @@ def backfill_schedule(session: Session, schedule: Path, start: From, end: To = "
     if session.output in ("json", "yaml"):
         show_document(session.output, done)
     else:
-        typer.echo(f"{done['ticks']} ticks of {schedule} run")
+        typer.echo(f"{done['ticks']} tick{'' if done['ticks'] == 1 else 's'} of {schedule} run")
 
 
 @schedules.command("delete")

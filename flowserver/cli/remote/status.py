@@ -8,6 +8,7 @@ import typer
 
 from flowserver.cli.documents import show_document
 from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.output import show_names
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import instant_of
 from flowserver.cli.tables import aligned
@@ -54,6 +55,9 @@ def status(session: Session) -> None:
     tasks = sum(1 for _ in islice(client.tasks(), TASKS_COUNTED_MAX))
     further = {"waitingTasks": tasks, "failedInOneDay": failed}
     document = {"server": session.url, "ready": ready, **counts, **further}
+    if session.output == "name":
+        show_names([session.url])
+        return
     if session.output != "table":
         show_document(session.output, document)
         return

@@ -22,7 +22,7 @@ def suggestion(session: Session, error: ClientError) -> str:
     if not isinstance(error, Refused):
         return ""
     if error.code == "ExecutionAlreadyExists":
-        return f"; it has ended: flowserver watch {session.asked_flow}/{session.asked_name}"
+        return f"; how it ended: flowserver watch {session.asked_flow}/{session.asked_name}"
     if error.code not in _NAMES:
         return ""
     wanted, names = _NAMES[error.code](session)
