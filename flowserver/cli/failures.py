@@ -27,7 +27,7 @@ class CommandFailed(Exception):
 _CLICK: Final = (typer.Exit, typer.Abort, TyperException)
 """What typer itself makes of an end."""
 
-_OF_SERVER: Final = "flowserver.cli.server_failures:failure_of"
+_OF_LOCAL: Final = "flowserver.cli.local_failures:failure_of"
 """Loaded when an error is not one of this module: commands that talk to a server do without its modules."""
 
 
@@ -42,7 +42,7 @@ def ending_well() -> Iterator[None]:
     except CommandFailed as error:
         failed = error
     except Exception as error:
-        found = _of_file(error) or load(_OF_SERVER)(error)
+        found = _of_file(error) or load(_OF_LOCAL)(error)
         if found is None:
             traceback.print_exc()
             raise typer.Exit(ExitCode.CRASHED) from None

@@ -29,7 +29,7 @@ from flowserver.front.front import ACT, Front
 from flowserver.front.keys import handlers_of_keys
 from flowserver.front.link import Handler, Link
 from flowserver.front.relaying import Relayed
-from flowserver.operations.keys import EngineKeys
+from flowserver.operations.key_sources import EngineKeys
 from flowserver.server import Application
 
 log = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from flowserver.front.link import Handler, Link
-from flowserver.operations.keys import KeyKind, Keys
+from flowserver.operations.key_sources import KeyKind, Keys
 from flowserver.store.keys import AccessKey, Admission
 
 

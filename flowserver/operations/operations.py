@@ -14,7 +14,7 @@ from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
 from flowserver.operations.invocations import InvocationOperations
-from flowserver.operations.keys import EngineKeys
+from flowserver.operations.key_sources import EngineKeys
 from flowserver.operations.monitoring import MonitoringOperations
 from flowserver.operations.queues import QueueOperations
 from flowserver.operations.redrives import RedriveOperations

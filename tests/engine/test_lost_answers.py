@@ -24,7 +24,7 @@ from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import Route
 from flowserver.operations.flows import FlowChange
-from flowserver.operations.keys import EngineKeys
+from flowserver.operations.key_sources import EngineKeys
 from flowserver.operations.preconditions import Precondition, etag_of, etag_of_alias
 from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.redrive_plans import RedriveWish

@@ -1,4 +1,4 @@
-"""Access keys and used nonces, for the checks of requests."""
+"""Where the checks of requests find access keys, and remember nonces. `cli/keys.py` makes and disables keys."""
 
 from typing import Literal, Protocol
 

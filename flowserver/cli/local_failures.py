@@ -1,4 +1,4 @@
-"""Errors of the server's own modules that a user can cause, for the commands that run those."""
+"""Errors of commands that work by themselves, on a database, as a server or as a host, instead of asking a server."""
 
 from typing import Final
 
