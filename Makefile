@@ -29,9 +29,9 @@ CLEAN := env -u HTTP_PROXY -u HTTPS_PROXY -u ALL_PROXY -u http_proxy -u https_pr
 # These packages must be fully covered, so their tests run under coverage; the other tests run faster without it.
 FULLY_COVERED := tests/language tests/expressions tests/machine
 
-# Three processes keep two cores busy: a test spends a third of its time waiting for a server, a database or a timer.
+# Four processes keep two cores busy: a test spends much of its time waiting for a server, a database or a timer.
 # They take modules in the order of collection, which starts with the slow ones.
-WORKERS ?= 3
+WORKERS ?= 4
 PYTEST := $(CLEAN) $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 help: ## List the tasks

@@ -14,6 +14,8 @@ import pytest
 from tests.support.function_server import Call, FunctionServer
 from tests.support.server import ServerProcess
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_SECONDS = 60
 TWO_CALLS = """
 version: v1

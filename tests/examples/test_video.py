@@ -13,6 +13,8 @@ import pytest
 from tests.examples.conftest import EXAMPLES, Run, functions_served
 from tests.support.server import PATIENCE_SECONDS, ServerProcess, clean_environment
 
+pytestmark = pytest.mark.slow
+
 FOLDER = EXAMPLES / "video"
 TASKS = "/2016-08-15/services/media/functions/transcode"
 RAN = ["Enqueued", "Dequeued", "Running"]

@@ -25,6 +25,9 @@ from tests.simulation.fault_rates import CALM, EAGER, FaultRates
 from tests.simulation.report import run_worlds
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
     """Silence the log: batches that fail and are split are expected here."""

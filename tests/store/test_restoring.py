@@ -23,6 +23,9 @@ from tests.store.spoiling import keep_one_of_each
 from tests.store.sql.test_sqlite_files import crash
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def crashed(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with a log that a crash has left; the newest rows are only in the log. Tests take copies of it."""

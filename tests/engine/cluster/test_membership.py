@@ -22,6 +22,8 @@ from tests.engine.delivering import deliver
 from tests.engine.nodes import PATIENCE_SECONDS, FragileDatabase, Node, running_node, take_for_dead
 from tests.support.clock import ManualClock
 
+pytestmark = pytest.mark.slow
+
 PAY = "- {type: task, name: pay, resourceArn: 'acs:fc:::services/shop/functions/pay'}"
 WAIT = "- {type: wait, name: w, duration: 60}"
 
