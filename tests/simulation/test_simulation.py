@@ -24,7 +24,6 @@ from tests.simulation.case import CASES_PER_WORLD
 from tests.simulation.fault_rates import CALM, EAGER, FaultRates
 from tests.simulation.report import run_worlds
 
-
 pytestmark = pytest.mark.slow
 
 

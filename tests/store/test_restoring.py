@@ -22,7 +22,6 @@ from flowserver.store.sql.sqlite_files import LogOfAnotherFile, log_of
 from tests.store.spoiling import keep_one_of_each
 from tests.store.sql.test_sqlite_files import crash
 
-
 pytestmark = pytest.mark.slow
 
 
