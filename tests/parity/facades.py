@@ -118,7 +118,7 @@ class Actions:
         place = {"Limit": limit, "NextToken": next_token}
         page = self._ask("GetExecutionHistory", FlowName=flow, ExecutionName=name, **place)
         names = ("EventId", "ScheduleEventId", "StepName", "Type")
-        events = [Event(*(row[name] for name in names), json.loads(row["EventDetail"])) for row in page["Events"]]
+        events = [_event(row, names, json.loads(row["EventDetail"])) for row in page["Events"]]
         return events, page.get("NextToken") or None
 
     def succeed(self, token: str, output: Any) -> int:
@@ -126,6 +126,12 @@ class Actions:
 
     def fail(self, token: str, error: str, cause: str) -> int:
         return self._ask("ReportTaskFailed", TaskToken=token, Error=error, Cause=cause)["EventId"]
+
+
+def _event(row: Mapping[str, Any], names: tuple[str, ...], detail: dict[str, Any]) -> Event:
+    """The event; of a call's request id only that there is one, since it follows from the execution's id."""
+    compared = {key: bool(value) if key == "requestId" else value for key, value in detail.items()}
+    return Event(*(row[name] for name in names), compared)
 
 
 def _flow(answer: Mapping[str, Any]) -> Flow:
@@ -184,8 +190,8 @@ class Rest:
 
     def history(self, flow: str, name: str, limit: int, next_token: str | None) -> Page:
         page = self._ask("GET", f"/flows/{flow}/executions/{name}/events", limit=limit, nextToken=next_token)
-        names = ("eventId", "scheduleEventId", "stepName", "type", "detail")
-        return [Event(*(row[name] for name in names)) for row in page["events"]], page["nextToken"]
+        names = ("eventId", "scheduleEventId", "stepName", "type")
+        return [_event(row, names, row["detail"]) for row in page["events"]], page["nextToken"]
 
     def succeed(self, token: str, output: Any) -> int:
         return self._ask("POST", "/tasks/succeed", {"taskToken": token, "output": output})["eventId"]
