@@ -127,7 +127,7 @@ def waiting_token(facade: Facade, name: str) -> str:
 
 
 def told(facade: Facade, name: str) -> list[Event]:
-    """The whole history, read in pages, without its token."""
+    """The whole history, read in pages, without what is another in each execution: its token and request ids."""
     events: list[Event] = []
     token = None
     while True:
@@ -135,12 +135,12 @@ def told(facade: Facade, name: str) -> list[Event]:
         events += page
         if token is None:
             break
-    return [replace(event, detail=_without_token(event.detail)) for event in events]
+    return [replace(event, detail=_without_own(event.detail)) for event in events]
 
 
-def _without_token(detail: Any) -> Any:
+def _without_own(detail: Any) -> Any:
     if isinstance(detail, dict):
-        return {key: "..." if key == "token" else _without_token(value) for key, value in detail.items()}
+        return {key: "..." if key in ("token", "requestId") else _without_own(value) for key, value in detail.items()}
     return detail
 
 
