@@ -8,7 +8,9 @@ from flowserver.store.schema.metadata import metadata
 PARTIAL = [
     index
     for table in metadata.sorted_tables
-    for index in table.indexes
+    for index in sorted(
+        table.indexes, key=lambda index: str(index.name)
+    )  # a set, and each test process must list alike
     if index.dialect_options["sqlite"]["where"] is not None
 ]
 
