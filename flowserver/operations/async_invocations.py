@@ -18,7 +18,6 @@ from flowserver.engine.invocations.service import NewInvocation
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.function_names import WITHOUT_SERVICE, check_function, service_key
 from flowserver.operations.paging import Page
-from flowserver.store.invocations.changes import InvocationDamaged, InvocationRow, find_invocation
 from flowserver.store.invocations.listing import (
     InvocationFilter,
     Position,
@@ -26,6 +25,7 @@ from flowserver.store.invocations.listing import (
     list_invocations,
 )
 from flowserver.store.invocations.parked import InvocationHeader, find_header, list_parked_invocations
+from flowserver.store.invocations.rows import InvocationDamaged, InvocationRow, find_invocation
 from flowserver.store.invocations.settings import LATEST
 
 LIMIT_DEFAULT: Final = 50

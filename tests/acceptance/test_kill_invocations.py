@@ -9,7 +9,7 @@ import httpx
 from sqlalchemy import select
 
 from flowserver.machine.invocations.states import ENDED, LEGAL
-from flowserver.store.invocations.changes import InvocationRow, read_invocation
+from flowserver.store.invocations.rows import InvocationRow, read_invocation
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.sql.database import Database
 from tests.support.function_server import Call, FunctionError, FunctionServer

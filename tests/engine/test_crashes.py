@@ -17,7 +17,7 @@ from flowserver.machine.invocations.lifecycle import AttemptBegan, Dequeued
 from flowserver.machine.invocations.states import InvocationSettings
 from flowserver.machine.state import Status
 from flowserver.store.executions.listing import ExecutionFilter
-from flowserver.store.invocations.changes import find_invocations, insert_invocations
+from flowserver.store.invocations.rows import find_invocations, insert_invocations
 from flowserver.store.schema.tables import executions, scopes
 from tests.engine.called_functions import Functions
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead

@@ -19,7 +19,7 @@ from flowserver.store.cluster.nodes import PARKED_HOLDER
 from flowserver.store.executions.listing import ExecutionFilter
 from flowserver.store.functions import put_function
 from flowserver.store.integrity.deep_checks import find_damage
-from flowserver.store.invocations.changes import insert_invocations
+from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.tables import definitions, execution_documents, executions, functions, scopes
 from tests.engine.called_functions import Functions

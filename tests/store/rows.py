@@ -12,7 +12,7 @@ from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.saving import Changes, save_changes
 from flowserver.store.flows import FlowRow, definition_id_of, insert_flow
 from flowserver.store.functions import FunctionRow
-from flowserver.store.invocations.changes import InvocationRow
+from flowserver.store.invocations.rows import InvocationRow
 from flowserver.store.keys import AccessKey
 
 NODE = "node-1"

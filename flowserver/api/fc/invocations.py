@@ -13,7 +13,7 @@ from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.async_invocations import Wanted
 from flowserver.operations.operations import Operations
 from flowserver.operations.paging import Page
-from flowserver.store.invocations.changes import InvocationRow
+from flowserver.store.invocations.rows import InvocationRow
 
 
 async def get_invocation(operations: Operations, _: FcRequest, names: dict[str, str]) -> Answer:

@@ -25,7 +25,7 @@ from flowserver.engine.deliveries.outbound import NotSent, Senders
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
 from flowserver.machine.deliveries.destinations import Destination, read_destination
 from flowserver.machine.deliveries.retry_strategies import next_attempt_at
-from flowserver.store.invocations.changes import set_destination_status
+from flowserver.store.invocations.rows import set_destination_status
 from flowserver.store.queues.deliveries import (
     Delivery,
     NewDelivery,

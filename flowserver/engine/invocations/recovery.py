@@ -10,7 +10,6 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.invocations.service import Invocations
 from flowserver.engine.recovery import HELD_PER_SWEEP, Found, Resumed, SweepScope
 from flowserver.store.invocations.callbacks import invocations_with_callback_due
-from flowserver.store.invocations.changes import InvocationRow, find_invocations
 from flowserver.store.invocations.leases import (
     HeldInvocation,
     invocations_of_node,
@@ -18,7 +17,8 @@ from flowserver.store.invocations.leases import (
     release_invocations,
     take_over_invocations,
 )
-from flowserver.store.invocations.stopping import stopping_of_node, unwanted_invocations
+from flowserver.store.invocations.rows import InvocationRow, find_invocations
+from flowserver.store.invocations.unwanted import stopping_of_node, unwanted_invocations
 from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.unreadable import is_damage
 

@@ -18,8 +18,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX
 from flowserver.engine.functions.call_slots import CallSlot
 from flowserver.engine.functions.registry import FunctionRegistry, Lookup
-from flowserver.engine.invocations.transitions import call_of, change_by, outcome_of_reply
-from flowserver.engine.invocations.writes import save_in
+from flowserver.engine.invocations.attempts import call_of, outcome_of_reply
 from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import (
@@ -34,13 +33,15 @@ from flowserver.machine.invocations.lifecycle import (
 )
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.machine.messages import Failure
-from flowserver.store.invocations.changes import (
+from flowserver.store.invocations.parked import park_invocation
+from flowserver.store.invocations.row_changes import change_by
+from flowserver.store.invocations.rows import (
     InvocationChanged,
     InvocationDamaged,
     InvocationRow,
     find_invocations,
 )
-from flowserver.store.invocations.parked import park_invocation
+from flowserver.store.invocations.writes import save_in
 from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.unreadable import storable
 

@@ -31,8 +31,6 @@ from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.registry import FunctionKey, FunctionRegistry, Lookup, look_up
 from flowserver.engine.invocations.runs import Runs
 from flowserver.engine.invocations.settings import AsyncSettings
-from flowserver.engine.invocations.stop_writes import stop_all, stop_named, stop_unreadable_named
-from flowserver.engine.invocations.writes import Check, Submission, insert_in
 from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Endpoint, Invoker
 from flowserver.machine.invocations.lifecycle import submitted
@@ -40,15 +38,17 @@ from flowserver.machine.invocations.results import result_of_invocation
 from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
 from flowserver.machine.messages import Failure
 from flowserver.store.cluster.nodes import NO_NODE
-from flowserver.store.invocations.changes import (
+from flowserver.store.invocations.leases import HeldInvocation
+from flowserver.store.invocations.parked import unpark_invocation
+from flowserver.store.invocations.rows import (
     InvocationDamaged,
     InvocationRow,
     find_invocations,
     stop_unreadable_invocation,
 )
-from flowserver.store.invocations.leases import HeldInvocation
-from flowserver.store.invocations.parked import unpark_invocation
 from flowserver.store.invocations.settings import find_async_settings
+from flowserver.store.invocations.stops import stop_all, stop_named, stop_unreadable_named
+from flowserver.store.invocations.writes import Check, Submission, insert_in
 from flowserver.store.sql.unreadable import is_damage
 
 log = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from flowserver.store.executions.history import events_of
 from flowserver.store.executions.history_values import PartReader
 from flowserver.store.executions.loading import stored_status
 from flowserver.store.executions.retention import HIDDEN
-from flowserver.store.invocations.changes import read_invocation
+from flowserver.store.invocations.rows import read_invocation
 from flowserver.store.schedules.rows import check_schedule
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.queue_tables import deliveries, queue_messages, queues, subscriptions, topics

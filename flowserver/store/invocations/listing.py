@@ -12,7 +12,7 @@ from sqlalchemy import Connection, LargeBinary, Row, Select, and_, func, literal
 
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.store.cluster.nodes import PARKED_HOLDER
-from flowserver.store.invocations.changes import InvocationDamaged, InvocationRow, read_invocation
+from flowserver.store.invocations.rows import InvocationDamaged, InvocationRow, read_invocation
 from flowserver.store.schema.invocation_tables import HAS_NODE, invocations
 
 log = logging.getLogger(__name__)

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from flowserver.store.invocations.changes import insert_invocations
 from flowserver.store.invocations.parked import park_invocation
+from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.sql.database import Database
 from tests.api.rest.conftest import assert_problem
 from tests.store.rows import invocation_row

@@ -14,7 +14,7 @@ from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import register_node
 from flowserver.store.executions.due import tasks_of_node
-from flowserver.store.invocations.changes import insert_invocations
+from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.schema.tables import execution_documents, executions, scopes
 from flowserver.store.sql.database import Database
 from tests.engine.called_functions import Functions

@@ -17,8 +17,8 @@ from flowserver.store.executions.history import list_events
 from flowserver.store.executions.loading import StoredExecution, load_executions
 from flowserver.store.executions.reading import find_execution
 from flowserver.store.executions.saving import Changes, VersionConflict, park_execution, save_changes
-from flowserver.store.invocations.changes import insert_invocations
-from flowserver.store.invocations.stopping import unwanted_invocations
+from flowserver.store.invocations.rows import insert_invocations
+from flowserver.store.invocations.unwanted import unwanted_invocations
 from flowserver.store.schema.tables import execution_documents, executions, scopes
 from flowserver.store.sql.database import Database
 from tests.store.rows import NODE, end, event, invocation_row, keep_flow, new_execution, save_new, scope

@@ -14,7 +14,7 @@ from flowserver.store.executions.saving import Changes, save_changes
 from flowserver.store.functions import put_function
 from flowserver.store.integrity import deep_checks
 from flowserver.store.integrity.deep_checks import find_damage
-from flowserver.store.invocations.changes import insert_invocations
+from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.queues.deliveries import insert_deliveries
 from flowserver.store.queues.topics import insert_subscription, insert_topic
 from flowserver.store.schedules.rows import insert_schedule

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Table, insert
 
 from flowserver.store.integrity.space import used_bytes
-from flowserver.store.invocations.changes import insert_invocations
+from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.queues.deliveries import insert_deliveries
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.metadata import metadata

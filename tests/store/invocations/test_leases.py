@@ -8,12 +8,6 @@ from sqlalchemy import select, update
 from flowserver.machine.invocations.lifecycle import AttemptBegan, AttemptFailed, AttemptSucceeded, Dequeued, StopAsked
 from flowserver.store.cluster.nodes import register_node
 from flowserver.store.invocations.callbacks import clear_invocation_callbacks, invocations_with_callback_due
-from flowserver.store.invocations.changes import (
-    InvocationRow,
-    find_invocations,
-    insert_invocations,
-    set_destination_status,
-)
 from flowserver.store.invocations.leases import (
     invocations_of_node,
     next_pause_end,
@@ -25,7 +19,13 @@ from flowserver.store.invocations.leases import (
 )
 from flowserver.store.invocations.listing import count_waiting
 from flowserver.store.invocations.retention import delete_ended_invocations
-from flowserver.store.invocations.stopping import (
+from flowserver.store.invocations.rows import (
+    InvocationRow,
+    find_invocations,
+    insert_invocations,
+    set_destination_status,
+)
+from flowserver.store.invocations.unwanted import (
     mark_unwanted,
     mark_unwanted_of,
     stopping_of_node,

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import update
 
 from flowserver.store.invocations import listing
-from flowserver.store.invocations.changes import InvocationRow, insert_invocations
 from flowserver.store.invocations.listing import InvocationFilter, Position, list_functions_invoked, list_invocations
+from flowserver.store.invocations.rows import InvocationRow, insert_invocations
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.sql.database import Database
 from tests.store.rows import invocation_row

@@ -8,8 +8,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from flowserver.base.errors import InvocationExists
-from flowserver.store.invocations.changes import InvocationRow, insert_invocations, save_invocations
-from flowserver.store.queues.deliveries import NewDelivery, insert_deliveries
+from flowserver.store.invocations.row_changes import RowChange
+from flowserver.store.invocations.rows import InvocationRow, insert_invocations, save_invocations
+from flowserver.store.queues.deliveries import insert_deliveries
 
 Check = Callable[[Connection], object]
 """Checks in the transaction whether an invocation may be submitted, and raises an error if not."""
@@ -20,14 +21,6 @@ class Submission(msgspec.Struct, frozen=True):
 
     row: InvocationRow
     check: Check | None = None
-
-
-class Change(msgspec.Struct, frozen=True):
-    """An invocation before and after; its end may add a delivery."""
-
-    before: InvocationRow
-    after: InvocationRow
-    delivery: NewDelivery | None = None
 
 
 def insert_in(connection: Connection, submissions: Sequence[Submission]) -> list[InvocationRow | Exception]:
@@ -56,7 +49,7 @@ def _exists(row: InvocationRow) -> InvocationExists:
     return InvocationExists(f"function '{row.function}' has an invocation '{row.invocation_id}' already")
 
 
-def save_in(connection: Connection, changes: Sequence[Change]) -> list[InvocationRow]:
+def save_in(connection: Connection, changes: Sequence[RowChange]) -> list[InvocationRow]:
     """Save these changes in the transaction; raises InvocationChanged if one of the invocations has changed."""
     save_invocations(connection, [(change.before, change.after) for change in changes])
     for change in changes:

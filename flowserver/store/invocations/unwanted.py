@@ -1,4 +1,4 @@
-"""Invocations that are to be stopped: a mark in the row, which the node that holds the invocation acts on."""
+"""Invocations that are to be stopped: the mark `is_unwanted` in the row, which the node that holds it acts on."""
 
 from collections.abc import Sequence
 from typing import Any

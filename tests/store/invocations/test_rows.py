@@ -16,7 +16,7 @@ from flowserver.machine.invocations.lifecycle import (
     advance_invocation,
 )
 from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
-from flowserver.store.invocations.changes import (
+from flowserver.store.invocations.rows import (
     InvocationChanged,
     InvocationDamaged,
     InvocationRow,

@@ -1,4 +1,4 @@
-"""Asynchronous invocations: insert, find by key or id, and change state, for one or many at once.
+"""Rows of asynchronous invocations: inserted, found by key or id, and changed, one or many at once.
 
 A change names the state that it starts from, so it fails if another node has changed the invocation.
 """
