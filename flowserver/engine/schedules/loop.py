@@ -12,6 +12,7 @@ The ends of executions that a schedule waits for wake it: by memory on this node
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from msgspec.structs import replace
 from sqlalchemy import Connection
@@ -36,16 +37,17 @@ from flowserver.store.executions.reading import find_statuses
 from flowserver.store.schedules.turns import (
     DAMAGED_MS,
     ScheduleTurn,
-    due_schedules,
+    due_keys,
     next_turn_at,
     put_off_damaged,
+    read_schedules,
     save_turns,
 )
 
 log = logging.getLogger(__name__)
 
 TURNS_AT_ONCE = 500
-"""Schedules in one iteration."""
+"""Schedules in one iteration whose turns are due, and as many that wait for an end that has come."""
 
 AWAITED_MAX = 100_000
 """Executions whose ends are to wake schedules; others are found by the rows."""
@@ -86,7 +88,8 @@ class ScheduleLoop(DueLoop):
 
     async def handle_due(self) -> int | None:
         """Take the turns that are due now, each in the transaction of its start."""
-        ended, self._ended = self._ended, set()
+        ended = set(islice(self._ended, TURNS_AT_ONCE))
+        self._ended -= ended
         decided, damaged, next_at = await self._aside(lambda: self._look(ended))
         starting = [each for each in decided if each.turn.start is not None]
         quiet = [each for each in decided if each.turn.start is None]
@@ -96,7 +99,7 @@ class ScheduleLoop(DueLoop):
         await self._save(each.turn.schedule for each in quiet)
         taken = await all_of(self._start(each) for each in starting)
         await all_of(self._stop(execution_id) for each in decided for execution_id in each.turn.stops)
-        if quiet or any(taken):
+        if quiet or any(taken) or self._ended:
             return AT_ONCE
         if starting:  # the database reads but does not write
             self.notice(self.left_at)
@@ -107,13 +110,15 @@ class ScheduleLoop(DueLoop):
         now = self._clock.now_ms()
         share = self._membership.share
         with self._context.database.read() as connection:
-            due, damaged = due_schedules(connection, now, TURNS_AT_ONCE * share.nodes, ended)
+            due = due_keys(connection, now, TURNS_AT_ONCE * share.nodes)
             next_at = next_turn_at(connection, now)
-            mine = [each for each in due if each.schedule_id in ended or share.owns(each.schedule_id)]
+            mine = [schedule_id for schedule_id, _ in due if share.owns(schedule_id)]
             if len(mine) < len(due):
                 next_at = min(now + LEFT_MS, next_at or now + LEFT_MS)
-            left = [each for each in due if each.wake_at is not None and each.wake_at <= now - LEFT_MS]
-            return self._decide(connection, mine or left, now), damaged, next_at
+            left = [schedule_id for schedule_id, wake_at in due if wake_at <= now - LEFT_MS]
+            chosen = ended.union((mine or left)[:TURNS_AT_ONCE])
+            found, damaged = read_schedules(connection, sorted(chosen))
+            return self._decide(connection, found, now), damaged, next_at
 
     def _decide(self, connection: Connection, schedules: list[Schedule], now: int) -> list[Decided]:
         runs = [run.execution_id for each in schedules for run in each.memory.recent if not run.is_judged]

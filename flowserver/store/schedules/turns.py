@@ -33,21 +33,21 @@ class ScheduleTurn(msgspec.Struct, frozen=True):
     """Its row if the execution's name is taken, because the tick has run before."""
 
 
-def due_schedules(
-    connection: Connection, until_ms: int, limit: int, also: Collection[str] = ()
-) -> tuple[list[Schedule], list[str]]:
-    """Up to `limit` schedules whose turn is due by `until_ms`, earliest first, and those of the ids `also`.
+def due_keys(connection: Connection, until_ms: int, limit: int) -> list[tuple[str, int]]:
+    """The ids of up to `limit` schedules whose turn is due by `until_ms`, with its instant (ms), earliest first.
 
-    Also returns the ids of those that are damaged; each is logged.
+    No payload is read: it may have 64 KiB, and a node takes the turns of its own share only.
     """
-    is_due = WAKES & (schedules.c.wake_at <= until_ms)
-    query = select(schedules).where(is_due).order_by(schedules.c.wake_at).limit(limit)
-    rows = list(connection.execute(query))
-    seen = {row.schedule_id for row in rows}
-    if further := sorted(set(also) - seen):
-        rows += connection.execute(select(schedules).where(_LISTED), {"listed": texts(connection, further)})
+    query = select(schedules.c.schedule_id, schedules.c.wake_at).where(WAKES & (schedules.c.wake_at <= until_ms))
+    return [
+        (row.schedule_id, row.wake_at) for row in connection.execute(query.order_by(schedules.c.wake_at).limit(limit))
+    ]
+
+
+def read_schedules(connection: Connection, schedule_ids: Collection[str]) -> tuple[list[Schedule], list[str]]:
+    """Those of the schedules that exist, and the ids of those that are damaged; each of these is logged."""
     found, damaged_ids = [], []
-    for row in rows:
+    for row in connection.execute(select(schedules).where(_LISTED), {"listed": texts(connection, list(schedule_ids))}):
         try:
             found.append(schedule_of(row))
         except ScheduleDamaged as damaged:

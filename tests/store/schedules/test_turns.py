@@ -9,11 +9,12 @@ from sqlalchemy import Connection, insert, text, update
 from flowserver.machine.schedules.state import Action, Kind, Memory, Overlap, Schedule
 from flowserver.store.schedules.rows import ScheduleDamaged, find_schedule, insert_schedule, list_schedules, row_of
 from flowserver.store.schedules.turns import (
-    due_schedules,
+    due_keys,
     hold_versions,
     next_turn_at,
     overdue_schedules,
     put_off_damaged,
+    read_schedules,
     save_turns,
 )
 from flowserver.store.schema.schedule_tables import schedules
@@ -36,7 +37,7 @@ def keep(database: Database, *kept: Schedule) -> None:
 
 
 def look(connection: Connection) -> Any:
-    return due_schedules(connection, 500, 100), next_turn_at(connection, 500)
+    return due_keys(connection, 500, 100), next_turn_at(connection, 500)
 
 
 def test_ten_thousand_waiting_schedules_cost_nothing(database: Database) -> None:
@@ -48,17 +49,17 @@ def test_ten_thousand_waiting_schedules_cost_nothing(database: Database) -> None
     with database.write() as connection:
         connection.execute(text("ANALYZE"))
     with database.read() as connection:
-        assert look(connection) == (([], []), 1_000)
+        assert look(connection) == ([], 1_000)
         assert effort_of(connection, look) <= few * 1.5 + 5
 
 
 def test_due_schedules_come_first_and_paused_ones_never(database: Database) -> None:
     keep(database, schedule("late", 30), schedule("soon", 10), schedule("paused", None), schedule("future", 99))
     with database.read() as connection:
-        found, damaged = due_schedules(connection, 50, 10, ["f/paused", "f/soon"])
-        assert [each.name for each in found] == ["soon", "late", "paused"]
-        assert damaged == []
-        assert [each.name for each in due_schedules(connection, 50, 1)[0]] == ["soon"]
+        assert due_keys(connection, 50, 10) == [("f/soon", 10), ("f/late", 30)]
+        assert due_keys(connection, 50, 1) == [("f/soon", 10)]
+        found, damaged = read_schedules(connection, ["f/soon", "f/paused", "f/gone"])
+        assert ({each.name for each in found}, damaged) == ({"soon", "paused"}, [])
         assert next_turn_at(connection, 30) == 99
         assert next_turn_at(connection, 99) is None
 
@@ -95,10 +96,10 @@ def test_damaged_rows_are_reported_and_postponed(database: Database) -> None:
     keep(database, schedule("bad", 10), schedule("good", 20))
     with database.write() as connection:
         connection.execute(update(schedules).where(schedules.c.name == "bad").values(overlap="Sometimes"))
-        found, damaged = due_schedules(connection, 50, 10)
+        found, damaged = read_schedules(connection, ["f/bad", "f/good"])
         assert ([each.name for each in found], damaged) == (["good"], ["f/bad"])
         put_off_damaged(connection, damaged, 60_000)
-        assert due_schedules(connection, 50, 10)[1] == []
+        assert due_keys(connection, 50, 10) == [("f/good", 20)]
         with pytest.raises(ScheduleDamaged):
             find_schedule(connection, "f", "bad")
         listed, _ = list_schedules(connection, flow_name="f", begin=("", ""), limit=10, bytes_max=10_000)
