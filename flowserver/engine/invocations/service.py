@@ -202,7 +202,9 @@ class Invocations:
         """
         now, names = self._clock.now_ms(), (service, function, invocation_id)
         try:
-            found = await self._committer.write(lambda c: stop_named(c, *names, now), by_caller=True)
+            found = await self._committer.write_once(
+                lambda connection, earlier: stop_named(connection, *names, now, earlier), by_caller=True
+            )
         except (InvocationDamaged, DBAPIError) as error:
             empty_payload = isinstance(error, DBAPIError)
             if empty_payload and not is_damage(error):

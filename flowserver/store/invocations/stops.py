@@ -24,12 +24,21 @@ _STOPPED: tuple[InvocationMessage, ...] = (StopAsked(), CallEnded())
 """No node works on it, so there is no call to wait for."""
 
 
+Stopped = tuple[InvocationRow, InvocationRow]
+"""The row of an invocation before and after a stop."""
+
+
 def stop_named(
-    connection: Connection, service: str, function: str, invocation_id: str, now_ms: int
-) -> tuple[InvocationRow, InvocationRow] | None:
-    """Stop an invocation of the function by its id; returns its row before and after, None if there is none."""
+    connection: Connection, service: str, function: str, invocation_id: str, now_ms: int, earlier: Stopped | None
+) -> Stopped | None:
+    """Stop an invocation of the function by its id; returns its row before and after, None if there is none.
+
+    `earlier` is what an earlier try of the same stop returned, which counts if that try has ended the invocation.
+    """
     row = find_invocation(connection, service, function, invocation_id, lock=True)
-    return None if row is None else (row, _stop(connection, [row], now_ms)[0])
+    if row is None:
+        return None
+    return earlier if row.state.is_over and earlier is not None else (row, _stop(connection, [row], now_ms)[0])
 
 
 def stop_unreadable_named(

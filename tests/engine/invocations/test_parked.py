@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from flowserver.base.errors import InvocationNotExists, InvocationNotParked
+from flowserver.base.errors import InvalidArgument, InvocationNotExists, InvocationNotParked
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.store.cluster.nodes import PARKED_HOLDER
 from flowserver.store.invocations.parked import InvocationHeader
@@ -111,6 +111,21 @@ async def test_a_repeated_unpark_is_reported_once(node: Node, functions: Functio
             *(unpark("shop", "pay", "request-bad") for _ in range(2)),
         )
     assert (first.parked_error, type(second)) == (None, InvocationNotParked)
+
+
+async def test_a_repeated_stop_is_not_refused_because_it_has_ended_the_invocation(
+    node: Node, functions: Functions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("flowserver.engine.invocations.runs.outcome_of_reply", fail_by_a_bug)
+        await node.engine.invocations.submit(new("bad"))
+        (await functions.next_call("shop/pay")).reply({})
+        await parked(node, "bad")
+    stops = [node.engine.invocations.stop("shop", "pay", "request-bad") for _ in range(2)]
+    is_stopped = select(invocations).where(invocations.c.status == str(S.STOPPED))
+    first, second = await tried_twice(node, is_stopped, *stops)
+    assert first.state.status is S.STOPPED
+    assert isinstance(second, InvalidArgument)
 
 
 async def test_an_unreadable_invocation_waits_until_its_row_is_repaired(node: Node, functions: Functions) -> None:
