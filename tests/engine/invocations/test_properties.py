@@ -188,7 +188,7 @@ class InvocationMachine(RuleBasedStateMachine):
     def stop(self, key: str, fate: str) -> None:
         try:
             with self.database.write() as connection:
-                assert stop_named(connection, "s", "f", key, self.now) is not None
+                assert stop_named(connection, "s", "f", key, self.now, None) is not None
                 if fate == "crash":
                     raise Crash
         except Crash:
