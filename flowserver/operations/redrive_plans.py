@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 from flowserver.base.json_values import JsonObject, json_bytes, load_stored_json
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.items import RedriveRequest
-from flowserver.engine.commit.redriving import why_not, why_not_kept, why_not_waiting
 from flowserver.language.diagnostics import DefinitionRejected
 from flowserver.language.graph import Flow, Pattern, TaskStep
 from flowserver.language.parser import parse_stored
@@ -27,6 +26,7 @@ from flowserver.machine.step_paths import open_steps
 from flowserver.store.executions.history import list_events, scan_history
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of
 from flowserver.store.executions.loading import StoredExecution, load_scopes, read_header
+from flowserver.store.executions.redrive_refusals import why_not, why_not_kept, why_not_waiting
 from flowserver.store.flows import FlowRow, load_definition
 from flowserver.store.versions.versions import find_version
 

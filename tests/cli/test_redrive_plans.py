@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flowserver.cli.remote.redriving import shown_plan
+from flowserver.cli.remote.redrive_plans import shown_plan
 
 
 def _plan(**changes: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from flowserver.cli.remote.description import described, shown_error
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.histories import event_line, is_of, shown_event, with_paths
 from flowserver.cli.remote.output import show_list, show_one
-from flowserver.cli.remote.redriving import shown_plan
+from flowserver.cli.remote.redrive_plans import shown_plan
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
 from flowserver.cli.remote.times import instant_of, shown_instant, shown_span

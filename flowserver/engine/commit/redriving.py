@@ -17,52 +17,15 @@ from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.items import Receipt, ReceiptKind, RedriveRequest
 from flowserver.machine.fitting import fit
 from flowserver.machine.messages import Message, Redrive
-from flowserver.machine.state import Execution, Status, WaitKind
+from flowserver.machine.state import Execution, WaitKind
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept, version_of
 from flowserver.store.executions.loading import StoredExecution, load_finished
-from flowserver.store.executions.retention import HIDDEN
+from flowserver.store.executions.redrive_refusals import why_not, why_not_kept, why_not_waiting
 from flowserver.store.executions.saving import Changes, VersionConflict
 from flowserver.store.sql.prepared import execute_plain
 from flowserver.store.versions.resolving import share_version
 
 log = logging.getLogger(__name__)
-
-EVENTS_PER_SCOPE = 10
-"""A redrive records at most so many events for a scope before it waits again, and must have room for them."""
-
-
-def why_not(stored: StoredExecution, limits: Limits) -> str | None:
-    """Why an execution that does not run cannot be redriven, by its header alone; None if it can."""
-    execution = stored.execution
-    if stored.unreadable is not None:
-        return stored.unreadable
-    if execution.status is Status.SUCCEEDED:
-        return "it has succeeded"
-    if stored.flow_id == HIDDEN:
-        return "it is being deleted"
-    if execution.callback_token is not None:
-        return "the step that it reports to has taken its end; redrive the execution of that step"
-    if execution.next_event_id + EVENTS_PER_SCOPE >= limits.events_max:
-        return f"its history has no room: {execution.next_event_id - 1} events of events_max, {limits.events_max}"
-    return None
-
-
-def why_not_kept(execution: Execution, limits: Limits) -> str | None:
-    """Why it cannot be redriven with the scopes that it has kept."""
-    if not execution.scopes and execution.next_scope_id > 1:
-        return "its state was not kept: it ended before this server could redrive, or its history was full"
-    needed = EVENTS_PER_SCOPE * len(execution.scopes)
-    if execution.next_event_id + needed >= limits.events_max:
-        return f"its history has no room for the {needed} events of {len(execution.scopes)} open step lists"
-    return None
-
-
-def why_not_waiting(execution: Execution, limits: Limits) -> str | None:
-    """Why a running execution cannot be redriven, some of whose steps wait for that; None if it can."""
-    needed = EVENTS_PER_SCOPE * ((execution.waiting_steps or 0) + 1)
-    if execution.next_event_id + needed >= limits.events_max:
-        return f"its history has no room: {execution.next_event_id - 1} events of events_max, {limits.events_max}"
-    return None
 
 
 class Redrives:

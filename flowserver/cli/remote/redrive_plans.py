@@ -1,4 +1,4 @@
-"""Redrives for people: what one would do."""
+"""Plans of redrives for people: what each would do."""
 
 from collections.abc import Iterator
 from typing import Any, Final
