@@ -20,7 +20,7 @@ from flowserver.api import monitoring
 from flowserver.api.fc.answers import fault_response
 from flowserver.api.middleware import LargeAnswers, RequestFrame
 from flowserver.api.mns.answers import fault_response as mns_fault_response
-from flowserver.api.rpc.action_handler import LocalActionHandler
+from flowserver.api.rpc.local_actions import LocalActions
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock, SystemClock
 from flowserver.base.lazy_import import load
@@ -194,7 +194,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         app.state.operations = Operations.of(engine, is_wide=app.state.is_wide, lenient=settings.lenient, place=place)
         stack.callback(app.state.operations.close)
         access = app.state.operations.access
-        app.state.rpc = RpcRoute(LocalActionHandler(app.state.operations), access, engine.clock, settings.allowed_hosts)
+        app.state.rpc = RpcRoute(LocalActions(app.state.operations), access, engine.clock, settings.allowed_hosts)
         async with engine.running(settings.drain_seconds):
             yield
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 import uuid_utils
 
 from flowserver.api.faults import as_fault
-from flowserver.api.rpc.action_handler import LocalActionHandler
+from flowserver.api.rpc.local_actions import LocalActions
 from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
@@ -89,7 +89,7 @@ async def _run_engine(app: Application, end: socket.socket, announce: Callable[[
     async with app.router.lifespan_context(app):
         handlers |= Relayed(app, link).handlers
         handlers |= handlers_of_keys(EngineKeys(app.state.engine))
-        handlers[ACT] = LocalActionHandler(app.state.operations)
+        handlers[ACT] = LocalActions(app.state.operations)
         await link.call("serve")
         announce()
         await told_to_stop.wait()

@@ -30,7 +30,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.deliveries.inbound import FunctionReceiver, QueueReceiver
 from flowserver.engine.deliveries.outbound import Senders
 from flowserver.engine.deliveries.publishing import Publisher
-from flowserver.engine.deliveries.worker import Deliveries
+from flowserver.engine.deliveries.worker import DeliveryWorker
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
 from flowserver.engine.executions.message_sender import MessageSender
@@ -113,7 +113,7 @@ class Engine:
         self.starter = Starter(context)
         self.invoker = invoker or DeferredInvoker(limits)
         self.outlets = Outlets(options.outlets)
-        self.deliveries = Deliveries(context, Senders(self.invoker, self.outlets))
+        self.deliveries = DeliveryWorker(context, Senders(self.invoker, self.outlets))
         self.callbacks = Callbacks(context)
         self.queues = Queues(context, self.outlets)
         self.topics = Publisher(context, self.deliveries)

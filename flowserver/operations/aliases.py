@@ -16,7 +16,7 @@ from flowserver.base.names import NAME_RULE
 from flowserver.engine.engine import Engine
 from flowserver.machine.versions.routing import LATEST, Route, Routing, is_alias_name, routing_of
 from flowserver.operations.flows import check_description, require_flow
-from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.preconditions import UNCONDITIONAL, Precondition
 from flowserver.operations.versions import no_version
 from flowserver.store.flows import FlowRow
@@ -31,7 +31,7 @@ from flowserver.store.versions.aliases import (
 )
 from flowserver.store.versions.versions import find_version
 
-Change = Callable[[AliasRow | None], AliasRow]
+NextAlias = Callable[[AliasRow | None], AliasRow]
 """What an alias becomes; it is None if it does not exist."""
 
 
@@ -147,7 +147,7 @@ class AliasOperations:
         now = self._engine.clock.now_ms()
         return AliasRow(name=name, description=description, routing=_routing(routes), created_at=now, modified_at=now)
 
-    async def _change(self, flow_name: str, name: str, make: Change) -> tuple[AliasRow, bool]:
+    async def _change(self, flow_name: str, name: str, make: NextAlias) -> tuple[AliasRow, bool]:
         """Write what `make` returns; also returns whether the alias is new."""
         most = self._engine.limits.flow_aliases_max
 

@@ -13,7 +13,7 @@ from flowserver.machine.deliveries.destinations import NoDestination, WebAddress
 from flowserver.machine.invocations.states import AGE_SECONDS_MAX, RETRIES_MAX
 from flowserver.machine.messages import Failure
 from flowserver.operations.function_names import check_function, not_found
-from flowserver.operations.paging import Page
+from flowserver.operations.pages import Page
 from flowserver.store.invocations.configs import (
     AsyncConfigRow,
     delete_async_config,

@@ -1,6 +1,5 @@
 """Asynchronous invocations (Serverless Tasks): submit, stop, and read until some days after their end."""
 
-import base64
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,16 +10,15 @@ from flowserver.base.errors import (
     InvocationNotExists,
     InvocationNotParked,
 )
-from flowserver.base.json_values import InvalidJson, dump_json_bytes, load_json
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
 from flowserver.engine.invocations.service import NewInvocation
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.function_names import WITHOUT_SERVICE, check_function, service_key
-from flowserver.operations.paging import Page
+from flowserver.operations.page_tokens import position_of, position_token_of
+from flowserver.operations.pages import Page
 from flowserver.store.invocations.listing import (
     InvocationFilter,
-    Position,
     list_functions_invoked,
     list_invocations,
 )
@@ -168,11 +166,11 @@ class AsyncInvocationOperations:
             created_to=wanted.started_to,
             oldest_first=wanted.oldest_first,
         )
-        after = _position(next_token) if next_token else None
+        after = position_of(next_token) if next_token else None
         rows, end = await self._engine.slow_reads.ask(
             lambda c: list_invocations(c, chosen, after=after, limit=size, with_payload=wanted.with_payload),
         )
-        return Page(rows, None if end is None else _token(end))
+        return Page(rows, None if end is None else position_token_of(end))
 
     async def list_functions(self, *, next_token: str | None, limit: int | None) -> Page[tuple[str, str]]:
         """Service and name of the functions that have invocations; the token is the last item of the previous page."""
@@ -189,17 +187,3 @@ def _checked_limit(limit: int | None, default: int) -> int:
     if not 1 <= size <= LIMIT_MAX:
         raise InvalidArgument(f"limit must be between 1 and {LIMIT_MAX}")
     return size
-
-
-def _token(position: Position) -> str:
-    return base64.urlsafe_b64encode(dump_json_bytes(position)).decode()
-
-
-def _position(token: str) -> Position:
-    try:
-        match load_json(base64.urlsafe_b64decode(token).decode()):
-            case [int(created_at), str(key)] if "\0" not in key and abs(created_at) < 2**63:
-                return created_at, key
-    except (ValueError, InvalidJson):
-        pass
-    raise InvalidArgument("this server did not give this nextToken")

@@ -29,10 +29,12 @@ from flowserver.machine.messages import Stop
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import LATEST
 from flowserver.operations.flows import require_flow
-from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.page_tokens import all_cursor_of, all_token_of, cursor_of, event_id_of, token_of
+from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
 from flowserver.store.executions.history import list_events, list_events_page
-from flowserver.store.executions.listing import ExecutionFilter, Listed, PageCursor, list_executions
+from flowserver.store.executions.listing import ExecutionFilter, Listed, list_executions
+from flowserver.store.executions.listing_all import AllListed, list_all_executions
 from flowserver.store.executions.reading import (
     ExecutionRow,
     find_execution,
@@ -210,6 +212,24 @@ class ExecutionOperations:
         page = await self._engine.slow_reads.ask(read)
         return Page(page.rows, None if page.following is None else token_of(page.following))
 
+    async def list_all(
+        self, wanted: ExecutionFilter, *, next_token: str | None, limit: int | None
+    ) -> Page[ExecutionRow]:
+        """Executions of all flows, newest first, without their documents. A page may be short before the last one.
+
+        The token is the start and the id of the execution before the page.
+        """
+        limits = self._engine.limits
+        size = check_limit(limit, limits.executions_page_max)
+        after = None if next_token is None else all_cursor_of(next_token)
+
+        def read(connection: Connection) -> AllListed:
+            return list_all_executions(connection, wanted, after=after, limit=size, bytes_max=limits.page_bytes_max)
+
+        page = await self._engine.slow_reads.ask(read)
+        following = page.following
+        return Page(page.rows, None if following is None else all_token_of(following))
+
     async def history(self, flow_name: str, name: str, *, next_token: str | None, limit: int | None) -> Page[Event]:
         """Events in order; the token is the id of the event the next page starts with."""
         limits = self._engine.limits
@@ -315,31 +335,6 @@ def _news(connection: Connection, *, execution_id: str, after_event_id: int) -> 
     over = not is_running(connection, execution_id)
     events = list_events(connection, execution_id, from_event_id=after_event_id + 1, limit=EVENTS_PER_READ)
     return over, events
-
-
-def cursor_of(token: str) -> PageCursor:
-    """Where a page begins: `NAME/START`, or `NAME` alone, as the cloud service's own tokens are."""
-    name, slash, start = token.rpartition("/")
-    return PageCursor(name, int(start)) if slash and is_small_number(start) else PageCursor(token)
-
-
-def token_of(place: PageCursor) -> str:
-    """The token from which `cursor_of` makes the cursor."""
-    return place.name if place.started_at is None else f"{place.name}/{place.started_at}"
-
-
-def event_id_of(token: str | None) -> int:
-    """The event that a page begins with; raises InvalidArgument."""
-    if token is None or token == "":
-        return 1
-    if not is_small_number(token):
-        raise InvalidArgument("NextToken must be the id of an event")
-    return int(token)
-
-
-def is_small_number(text: str) -> bool:
-    """Whether the text is a number from 0 that a 64-bit integer can hold."""
-    return text.isascii() and text.isdigit() and len(text) < 16
 
 
 def _require_same(row: ExecutionRow, input_text: str, qualifier: str | None) -> None:

@@ -15,7 +15,7 @@ from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
 from flowserver.language.parser import parse
 from flowserver.language.work import Work
 from flowserver.operations.missing_targets import find_missing_targets, has_targets
-from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.preconditions import UNCONDITIONAL, Precondition
 from flowserver.operations.texts import check_no_nul
 from flowserver.store.flows import (

@@ -11,7 +11,7 @@ from flowserver.engine.engine import Engine
 from flowserver.invokers.endpoints import check_endpoint, check_hooks
 from flowserver.operations.function_names import WITHOUT_SERVICE, is_qualifier, service_key
 from flowserver.operations.hidden_headers import with_stored_values
-from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.pages import Page, check_limit
 from flowserver.store.functions import (
     FunctionDamaged,
     FunctionRow,

@@ -9,10 +9,10 @@ from flowserver.operations.aliases import AliasOperations
 from flowserver.operations.async_configs import AsyncConfigOperations
 from flowserver.operations.async_invocations import AsyncInvocationOperations
 from flowserver.operations.current_steps import CurrentStepOperations
-from flowserver.operations.execution_searches import ExecutionSearches
 from flowserver.operations.executions import ExecutionOperations
 from flowserver.operations.flows import FlowOperations
 from flowserver.operations.functions import FunctionOperations
+from flowserver.operations.history_search import HistorySearch
 from flowserver.operations.invocations import InvocationOperations
 from flowserver.operations.key_sources import EngineKeys
 from flowserver.operations.monitoring import MonitoringOperations
@@ -43,7 +43,7 @@ class Operations:
     aliases: AliasOperations
     executions: ExecutionOperations
     redrives: RedriveOperations
-    execution_searches: ExecutionSearches
+    history_search: HistorySearch
     step_summaries: StepSummaryOperations
     current_steps: CurrentStepOperations
     schedules: ScheduleOperations
@@ -72,7 +72,7 @@ class Operations:
             AliasOperations(engine),
             ExecutionOperations(engine),
             RedriveOperations(engine),
-            ExecutionSearches(engine),
+            HistorySearch(engine),
             StepSummaryOperations(engine),
             CurrentStepOperations(engine),
             ScheduleOperations(engine),

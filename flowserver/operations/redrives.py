@@ -17,9 +17,10 @@ from flowserver.base.errors import (
 from flowserver.engine.commit.items import Envelope, Receipt, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.machine.state import Status
-from flowserver.operations.executions import cursor_of, require_execution, token_of
+from flowserver.operations.executions import require_execution
 from flowserver.operations.flows import require_flow
-from flowserver.operations.paging import check_limit
+from flowserver.operations.page_tokens import cursor_of, token_of
+from flowserver.operations.pages import check_limit
 from flowserver.operations.redrive_plans import RedrivePlan, RedriveWish, plan_redrive
 from flowserver.store.executions.listing import ExecutionFilter, Listed, PageCursor, list_executions
 from flowserver.store.executions.reading import ExecutionRow, find_id

@@ -17,7 +17,7 @@ from flowserver.machine.schedules.state import RECENT_MAX, Action, Backfill, Kin
 from flowserver.machine.schedules.timing import count_instants, next_instants
 from flowserver.machine.state import Status
 from flowserver.operations.flows import require_flow
-from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.schedule_fields import ScheduleChange, changed, check_fields, checked_timing
 from flowserver.store.executions.reading import find_statuses
 from flowserver.store.schedules.rows import (

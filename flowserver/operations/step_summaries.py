@@ -11,9 +11,10 @@ from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import text_bytes
 from flowserver.engine.engine import Engine
 from flowserver.machine.step_summary import StepSummaries, StepSummary
-from flowserver.operations.executions import is_small_number, require_id
+from flowserver.operations.executions import require_id
 from flowserver.operations.kept_folds import KeptFolds, read_on
-from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.page_tokens import is_small_number
+from flowserver.operations.pages import Page, check_limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from flowserver.machine.deliveries.destinations import (
     read_destination,
 )
 from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
-from flowserver.operations.paging import Page
+from flowserver.operations.pages import Page
 from flowserver.operations.texts import check_no_nul
 from flowserver.operations.topics import (
     check_tag,

@@ -8,13 +8,11 @@ from flowserver.engine.commit.items import Envelope, ReceiptKind
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.starting import parse_input
 from flowserver.machine.messages import Failure, Result, Success, TaskReported
-from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.page_tokens import scope_key_of, scope_token_of
+from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.texts import check_cause, check_error
-from flowserver.store.executions.waiting_tasks import ScopeKey, WaitingTask, list_waiting_tasks
+from flowserver.store.executions.waiting_tasks import WaitingTask, list_waiting_tasks
 from flowserver.store.flows import find_flow
-
-SCOPE_DIGITS_MAX = 9
-"""Numbers of scopes are 32-bit numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +38,13 @@ class TaskOperations:
         """
         engine = self._engine
         size = check_limit(limit, engine.limits.page_max)
-        after = _key_of(next_token)
+        after = scope_key_of(next_token)
         if flow is not None and await engine.reader.ask(partial(find_flow, name=flow)) is None:
             raise FlowNotExists(f"flow {flow} does not exist")
         before = engine.clock.now_ms() - 1000 * older_than_seconds if older_than_seconds else None
         page = await engine.slow_reads.ask(lambda c: list_waiting_tasks(c, flow, before, after, size))
         shown = [ShownTask(each, engine.tokens.make(*each.key, each.entered_event_id, None)) for each in page.tasks]
-        return Page(shown, None if page.last is None else f"{page.last.scope_id}:{page.last.execution_id}")
+        return Page(shown, None if page.last is None else scope_token_of(page.last))
 
     async def report_succeeded(self, token: str, output_text: str) -> int:
         """Settle a task with its output (JSON text of an object); returns the id of the event that records it.
@@ -81,13 +79,3 @@ class TaskOperations:
                 raise TaskInvalidState("the task's execution is parked and takes no report now; try again later")
             case _:
                 raise TaskAlreadyCompleted
-
-
-def _key_of(next_token: str | None) -> ScopeKey:
-    """Where a page begins; raises InvalidArgument if this server did not give the token."""
-    if next_token is None:
-        return ScopeKey("", 0)
-    number, colon, execution_id = next_token.partition(":")
-    if not (colon and number.isascii() and number.isdigit() and len(number) <= SCOPE_DIGITS_MAX):
-        raise InvalidArgument("this server did not give this nextToken")
-    return ScopeKey(execution_id, int(number))

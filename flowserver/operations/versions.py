@@ -9,7 +9,7 @@ from flowserver.base.errors import FlowVersionInUse, FlowVersionNotExists, Inval
 from flowserver.engine.engine import Engine
 from flowserver.machine.versions.routing import version_in
 from flowserver.operations.flows import check_description, require_flow
-from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.preconditions import UNCONDITIONAL, Precondition
 from flowserver.store.flows import FlowRow
 from flowserver.store.versions.versions import (

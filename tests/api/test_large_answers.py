@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from flowserver.api.fc import invocations
 from flowserver.api.middleware import PIECE_BYTES, LargeAnswers, RequestFrame
 from flowserver.api.rest import answers
-from flowserver.api.rpc import action_handler
+from flowserver.api.rpc import local_actions
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.limits import Limits
 from tests.engine.nodes import definition
@@ -170,7 +170,7 @@ def encoders(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of the threads that have made pages."""
     names: set[str] = set()
     for module, function in (
-        (action_handler, "page_in_pieces"),
+        (local_actions, "page_in_pieces"),
         (answers, "page_in_pieces"),
         (invocations, "_invocations"),
     ):

@@ -12,7 +12,7 @@ from flowserver.machine.invocations.results import LATEST, UNHANDLED, UNKNOWN
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.async_invocations import Wanted
 from flowserver.operations.operations import Operations
-from flowserver.operations.paging import Page
+from flowserver.operations.pages import Page
 from flowserver.store.invocations.rows import InvocationRow
 
 

@@ -11,7 +11,7 @@ from flowserver.api.pieces import page_in_pieces, send_pieces
 from flowserver.api.rest.models.base import Resource
 from flowserver.base.json_values import Json, dump_json_bytes
 from flowserver.operations.operations import Operations
-from flowserver.operations.paging import Page
+from flowserver.operations.pages import Page
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from flowserver.api.rest.routing import Ops, rest_router
 from flowserver.base.errors import AccessDenied, ExecutionNotExists, FlowNotExists
 from flowserver.base.json_values import dump_json
 from flowserver.machine.events import Event as HistoryEvent
-from flowserver.operations.execution_searches import EVENT_ID_MAX
+from flowserver.operations.history_search import EVENT_ID_MAX
 from flowserver.store.executions.history_search import EventFilter
 
 router = rest_router("/flows/{flow}/executions/{execution}/events", "executions")
@@ -71,7 +71,7 @@ async def list_events(
         is_backwards=query.order == "desc",
         after_event_id=query.after if query.next_token is None or query.order == "desc" else 0,
     )
-    page = await operations.execution_searches.search_history(
+    page = await operations.history_search.search(
         flow,
         execution,
         wanted,

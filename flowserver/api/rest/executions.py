@@ -111,7 +111,7 @@ async def list_all_executions(operations: Ops, query: Annotated[AllExecutionsQue
     """
     token, limit = query.next_token, query.limit
     if query.flow is None:
-        page = await operations.execution_searches.list_all(_filter(query), next_token=token, limit=limit)
+        page = await operations.executions.list_all(_filter(query), next_token=token, limit=limit)
     else:
         page = await operations.executions.list(
             query.flow, _filter(query), next_token=token, limit=limit, documents=False

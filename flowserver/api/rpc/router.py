@@ -6,7 +6,7 @@ JSON object with RequestId; every error has Code and a status of 400 or more; no
 A plain ASGI application: what a framework does around one route costs several times as much as the route.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
@@ -19,7 +19,6 @@ from flowserver.api.guard import check_change_by_get, check_open_request
 from flowserver.api.middleware import is_request_id
 from flowserver.api.permission import Check, WhileAllowed
 from flowserver.api.pieces import Header, send_pieces
-from flowserver.api.rpc.action_handler import ActionHandler
 from flowserver.api.rpc.actions import ACTIONS, NOT_CARRIED_OUT
 from flowserver.api.rpc.parameters import given
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify
@@ -47,6 +46,11 @@ VERSION = "2019-03-15"
 FORM = "application/x-www-form-urlencoded"
 FIELDS_MAX = 200
 """Parameters of one request; real ones have at most a few dozen."""
+
+ActionHandler = Callable[[str, Mapping[str, str], str], Awaitable[list[bytes]]]
+"""Carry out one of ACTIONS with these parameters, under a request id; returns the pieces of the answer's body.
+
+A request that fails is a FlowServerError."""
 
 RETRY_AFTER_MS = 1_000
 """When a throttled caller should come back; the newer SDKs read the header `x-acs-retry-after` as milliseconds."""

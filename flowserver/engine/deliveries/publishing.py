@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from flowserver.base.errors import FlowServerError, InvalidArgument, TopicNotExist
 from flowserver.concurrency.coalescer import GROUP_MAX, Coalescer
 from flowserver.engine.context import EngineContext
-from flowserver.engine.deliveries.worker import Deliveries
+from flowserver.engine.deliveries.worker import DeliveryWorker
 from flowserver.machine.deliveries.destinations import TopicAddress
 from flowserver.machine.deliveries.notifications import digest_of
 from flowserver.store.queues.deliveries import Delivery, NewDelivery
@@ -35,7 +35,7 @@ Publication = tuple[str, NewTopicMessage]
 class Publisher:
     """Publishes messages; `deliveries` brings them to the subscribers."""
 
-    def __init__(self, context: EngineContext, deliveries: Deliveries) -> None:
+    def __init__(self, context: EngineContext, deliveries: DeliveryWorker) -> None:
         self._deliveries = deliveries
         self._publications: Coalescer[Publication, str] = Coalescer(
             context.committer,

@@ -55,7 +55,7 @@ ARRIVED: Final = "Succeeded"
 GIVEN_UP: Final = "Failed"
 
 
-class Deliveries(DueLoop):
+class DeliveryWorker(DueLoop):
     """The source of due deliveries, and this node's attempts. Make and use it inside one event loop."""
 
     name = "deliveries"

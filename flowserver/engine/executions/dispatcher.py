@@ -43,7 +43,7 @@ from flowserver.store.executions.due import TaskKey
 log = logging.getLogger(__name__)
 
 
-class Outcome(NamedTuple):
+class TaskResult(NamedTuple):
     """What a call has come to, and the request id under which it is in the logs, "" if none was made."""
 
     result: Result
@@ -180,7 +180,7 @@ class Dispatcher:
     def _refuse(self, key: TaskKey, cause: str) -> None:
         """Fail a call because its function's limit of waiting calls is reached."""
         self._forget_waiting(key)
-        refused = Outcome(Failure("FC.ResourceExhausted", cause))
+        refused = TaskResult(Failure("FC.ResourceExhausted", cause))
         call = asyncio.create_task(self._report(key, refused, self._lease.node_id))
         self._calls[key] = call
         call.add_done_callback(lambda _: self._forget(key, call))
@@ -207,53 +207,53 @@ class Dispatcher:
             slot.release()
         await self._report(key, outcome, lease)
 
-    async def _report(self, key: TaskKey, outcome: Outcome, lease: str) -> None:
+    async def _report(self, key: TaskKey, outcome: TaskResult, lease: str) -> None:
         envelope = Envelope(key[0], TaskReplied(key[1], key[2], *outcome), lease=lease)
         await retry_until_available(
             lambda: self._committer.submit(envelope)
         )  # a second copy would be stale and do no harm
 
-    async def _perform_safely(self, caller: Caller, command: InvokeTask) -> Outcome:
+    async def _perform_safely(self, caller: Caller, command: InvokeTask) -> TaskResult:
         try:
             outcome = await self._perform(caller, command)
         except Exception as error:  # without a result the step would wait for ever
             known = call_request_id(command.idempotency_key, command.attempt)
             log.exception("the call %s failed inside the server; its request id is %s", command.idempotency_key, known)
             cause = f"the server failed to make the call: {type(error).__name__}"
-            return Outcome(Failure("FnF.RuntimeError", cause), known)
+            return TaskResult(Failure("FnF.RuntimeError", cause), known)
         if outcome.request_id and isinstance(outcome.result, Failure):
             _log_failure(caller, command, outcome.result, outcome.request_id)
         return outcome
 
-    async def _perform(self, caller: Caller, command: InvokeTask) -> Outcome:
+    async def _perform(self, caller: Caller, command: InvokeTask) -> TaskResult:
         match command.target:
             case FunctionTarget() as target if command.asynchronous:
-                return Outcome(await self._submitter.submit(caller, command, target), submission_request_id(command))
+                return TaskResult(await self._submitter.submit(caller, command, target), submission_request_id(command))
             case FunctionTarget(_, service, qualifier, function):
                 return await self._invoke(caller, command, service, qualifier, function, command.input)
             case FlowTarget(_, flow_name):
-                return Outcome(
+                return TaskResult(
                     await retry_until_available(lambda: self._start_child(caller, command, flow_name, "FnF"))
                 )
             case QueueTarget() | TopicTarget() as target:
-                return Outcome(await self._sender.send(target, command))
+                return TaskResult(await self._sender.send(target, command))
             case ActionTarget(_, "fnf", _):
                 name = str((command.params or {}).get("FlowName"))
-                return Outcome(await retry_until_available(lambda: self._start_child(caller, command, name, "fnf")))
+                return TaskResult(await retry_until_available(lambda: self._start_child(caller, command, name, "fnf")))
             case ActionTarget(_, service, api):
                 return await self._call_action(caller, command, service, api)
 
     async def _invoke(
         self, caller: Caller, command: InvokeTask, service: str, qualifier: str, function: str, event: JsonObject
-    ) -> Outcome:
+    ) -> TaskResult:
         endpoint = await self._endpoint(service, qualifier, function)
         if isinstance(endpoint, Failure):
-            return Outcome(endpoint)
+            return TaskResult(endpoint)
         request_id = call_request_id(command.idempotency_key, command.attempt)
         if not self._hooks.is_initialized(endpoint):
             failure = await self._hooks.initialize(endpoint, request_id)
             if failure is not None:
-                return Outcome(failure, request_id)
+                return TaskResult(failure, request_id)
         invocation_id = (command.params or {}).get(INVOCATION_ID)
         invocation = Invocation(
             service=service,
@@ -271,8 +271,8 @@ class Dispatcher:
         )
         reply = await self._invoker.invoke(invocation, endpoint)
         if isinstance(reply, Replied):
-            return Outcome(Success(reply.output), reply.request_id)
-        return Outcome(Failure(reply.error, reply.cause), reply.request_id or request_id)
+            return TaskResult(Success(reply.output), reply.request_id)
+        return TaskResult(Failure(reply.error, reply.cause), reply.request_id or request_id)
 
     async def _endpoint(self, service: str, qualifier: str, function: str) -> Lookup:
         known = self._registry.cached(service, qualifier, function)
@@ -280,13 +280,13 @@ class Dispatcher:
             return known
         return await retry_until_available(lambda: self._registry.find(service, qualifier, function))
 
-    async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> Outcome:
+    async def _call_action(self, caller: Caller, command: InvokeTask, service: str, api: str) -> TaskResult:
         """Call another product's API: the function that the operator has registered in its place."""
         outcome = await self._invoke(caller, command, service, "", api, command.params or {})
         result, request_id = outcome
         if isinstance(result, Success) or result.error.startswith(("FC.", "FnF.", f"{service}.")):
             return outcome
-        return Outcome(Failure(f"{service}.{result.error}", result.cause), request_id)
+        return TaskResult(Failure(f"{service}.{result.error}", result.cause), request_id)
 
     async def _start_child(self, caller: Caller, command: InvokeTask, flow_name: str, prefix: str) -> Result:
         """Start a sub-flow. Its id follows from the attempt, so ordering the attempt again finds the same child."""

@@ -31,7 +31,7 @@ from flowserver.machine.schedules.refusals import refused
 from flowserver.machine.schedules.rejection import ExpressionRejected
 from flowserver.machine.schedules.state import Refusal, Schedule
 from flowserver.machine.schedules.timing import Timing
-from flowserver.machine.schedules.turns import Start, Turn, take_turn
+from flowserver.machine.schedules.turns import Decision, Start, take_turn
 from flowserver.machine.state import Status
 from flowserver.store.executions.reading import find_statuses
 from flowserver.store.schedules.turns import (
@@ -63,7 +63,7 @@ class Decided:
 
     before: Schedule
     timing: Timing
-    turn: Turn
+    turn: Decision
 
 
 class ScheduleLoop(DueLoop):
@@ -131,7 +131,7 @@ class ScheduleLoop(DueLoop):
         except ExpressionRejected as error:
             log.error("schedule %s of flow %s waits to be changed: %s", schedule.name, schedule.flow_name, error)
             later = replace(schedule, wake_at=now + DAMAGED_MS)
-            return Decided(schedule, self._timings.never, Turn(later, later))
+            return Decided(schedule, self._timings.never, Decision(later, later))
         turn = take_turn(schedule, timing, statuses, now, self._context.limits.schedule_buffer_max)
         self._await_ends(turn.schedule)
         return Decided(schedule, timing, turn)

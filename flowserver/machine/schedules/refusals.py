@@ -18,7 +18,7 @@ TRIES_MAX: Final = 10
 
 
 def refused(schedule: Schedule, action: Action, timing: Timing, refusal: Refusal) -> Schedule:
-    """The schedule (`Turn.undecided`) after the start that the turn chose was refused."""
+    """The schedule (`Decision.undecided`) after the start that the turn chose was refused."""
     memory = replace(schedule.memory, refusal=refusal, refusals=schedule.memory.refusals + 1)
     is_tick = action not in memory.buffered and action.kind is Kind.TICK
     if not is_tick and memory.refusals >= TRIES_MAX:

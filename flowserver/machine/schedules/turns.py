@@ -47,7 +47,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Decision:
     """What a turn comes to: the changed schedule, a start, and executions to stop."""
 
     schedule: Schedule
@@ -57,7 +57,9 @@ class Turn:
     stops: tuple[str, ...] = ()
 
 
-def take_turn(schedule: Schedule, timing: Timing, statuses: Mapping[str, Status], now_ms: int, buffer_max: int) -> Turn:
+def take_turn(
+    schedule: Schedule, timing: Timing, statuses: Mapping[str, Status], now_ms: int, buffer_max: int
+) -> Decision:
     """Decide on what is due. `statuses` has those of recent runs, as far as the executions still exist."""
     schedule = _judge(schedule, statuses)
     schedule = _miss(schedule, timing, now_ms)
@@ -74,7 +76,7 @@ def take_turn(schedule: Schedule, timing: Timing, statuses: Mapping[str, Status]
         left = started
     wake_at = _wake_at(left, now_ms, is_cut_short=start is not None or deciding.is_cut_short)
     stops = tuple(run.execution_id for run in deciding.running) if _stops(left.memory) else ()
-    return Turn(replace(left, wake_at=wake_at), schedule, start, stops)
+    return Decision(replace(left, wake_at=wake_at), schedule, start, stops)
 
 
 def is_running(run: Run, statuses: Mapping[str, Status]) -> bool:

@@ -111,11 +111,11 @@ async def test_an_execution_whose_paths_take_too_much_is_refused(node: Node) -> 
     with pytest.raises(InvalidArgument, match="step_paths_bytes_max"):
         await operations.step_summaries.summarize("hostile", "e", next_token=None, limit=None)
     with pytest.raises(InvalidArgument, match="step_paths_bytes_max"):
-        await operations.execution_searches.search_history(
+        await operations.history_search.search(
             "hostile", "e", EventFilter(), step=f"{LONG}.s1", next_token=None, limit=None
         )
     assert len(await _steps(node)) == 1
-    assert not operations.execution_searches._paths.folds()
+    assert not operations.history_search._paths.folds()
 
 
 async def _steps(node: Node) -> list[StepSummary]:

@@ -18,7 +18,7 @@ from flowserver.base.json_values import DEPTH_MAX, JsonObject, load_json
 from flowserver.machine.event_paths import STEP_PATTERN
 from flowserver.machine.events import Event as HistoryEvent
 from flowserver.machine.events import EventType
-from flowserver.operations.execution_searches import EVENT_ID_MAX, PlacedEvent
+from flowserver.operations.history_search import EVENT_ID_MAX, PlacedEvent
 
 DETAIL_DEPTH_MAX = DEPTH_MAX + 1
 """A detail holds documents, each as deep as a document may be."""

@@ -1,4 +1,4 @@
-"""Searches: executions of all flows, and events of one execution."""
+"""Search in the history of an execution: events that match, in either order, with the paths of their steps."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -9,17 +9,14 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from flowserver.base.errors import InvalidArgument
 from flowserver.engine.engine import Engine
 from flowserver.machine.event_paths import EventPaths, is_path
 from flowserver.machine.events import Event
-from flowserver.operations.executions import event_id_of, is_small_number, require_id
+from flowserver.operations.executions import require_id
 from flowserver.operations.kept_folds import KeptFolds, read_on
-from flowserver.operations.paging import Page, check_limit
+from flowserver.operations.page_tokens import event_id_of
+from flowserver.operations.pages import Page, check_limit
 from flowserver.store.executions.history_search import EventFilter, search_events
-from flowserver.store.executions.listing import ExecutionFilter
-from flowserver.store.executions.listing_all import AllCursor, AllListed, list_all_executions
-from flowserver.store.executions.reading import ExecutionRow
 
 EVENT_ID_MAX: Final = 2_147_483_646
 """Event ids are 32-bit numbers, and one more must still be one."""
@@ -32,32 +29,14 @@ class PlacedEvent(NamedTuple):
     path: str | None = None
 
 
-class ExecutionSearches:
-    """Searches for executions and events."""
+class HistorySearch:
+    """Searches for events."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._paths: KeptFolds[EventPaths] = KeptFolds(EventPaths, engine.limits)
 
-    async def list_all(
-        self, wanted: ExecutionFilter, *, next_token: str | None, limit: int | None
-    ) -> Page[ExecutionRow]:
-        """Executions of all flows, newest first, without their documents. A page may be short before the last one.
-
-        The token is the start and the id of the execution before the page.
-        """
-        limits = self._engine.limits
-        size = check_limit(limit, limits.executions_page_max)
-        after = None if next_token is None else _all_cursor_of(next_token)
-
-        def read(connection: Connection) -> AllListed:
-            return list_all_executions(connection, wanted, after=after, limit=size, bytes_max=limits.page_bytes_max)
-
-        page = await self._engine.slow_reads.ask(read)
-        following = page.following
-        return Page(page.rows, None if following is None else f"{following.started_at}/{following.execution_id}")
-
-    async def search_history(
+    async def search(
         self,
         flow_name: str,
         name: str,
@@ -104,10 +83,3 @@ class ExecutionSearches:
                 placed = paths.paths_of(event.event_id for event in events)
         shown = zip(events, repeat(None) if placed is None else placed, strict=False)
         return Page([PlacedEvent(*each) for each in shown], None if following is None else str(following))
-
-
-def _all_cursor_of(token: str) -> AllCursor:
-    start, _, execution_id = token.partition("/")
-    if not (is_small_number(start) and execution_id):
-        raise InvalidArgument("NextToken must be that of a page before")
-    return AllCursor(int(start), execution_id)

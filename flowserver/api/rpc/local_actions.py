@@ -1,6 +1,6 @@
-"""Carries out the action of an RPC request; returns its answer as the bytes to send."""
+"""Carries out the actions of RPC requests in this process; the front has them carried out over its link instead."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from flowserver.api.faults import as_fault
@@ -11,14 +11,9 @@ from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import dump_json_bytes
 from flowserver.operations.operations import Operations
 
-ActionHandler = Callable[[str, Mapping[str, str], str], Awaitable[list[bytes]]]
-"""Carry out one of ACTIONS with these parameters, under a request id; returns the pieces of the answer's body.
 
-A request that fails is a FlowServerError."""
-
-
-class LocalActionHandler:
-    """An `ActionHandler` over the operations."""
+class LocalActions:
+    """An `ActionHandler` (see `router`) over the operations."""
 
     def __init__(self, operations: Operations) -> None:
         self._operations = operations
