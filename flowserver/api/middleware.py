@@ -10,7 +10,7 @@ import uuid_utils
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from flowserver.api.pieces import PIECE_BYTES
+from flowserver.api.large_bodies import PIECE_BYTES
 from flowserver.base.errors import (
     EntityTooLarge,
     FlowServerError,

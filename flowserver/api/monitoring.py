@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from flowserver.api.guard import check_open_request
+from flowserver.api.keyless_access import check_open_request
 from flowserver.base.errors import AccessDenied
 
 

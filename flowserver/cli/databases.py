@@ -13,7 +13,7 @@ from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import flag_of, read_settings, variable_of
 from flowserver.server import sole_use
 from flowserver.settings import Settings
-from flowserver.store.schema.foreign import require_own_file
+from flowserver.store.schema.foreign_databases import require_own_file
 from flowserver.store.schema.revision import is_up_to_date, revision_of
 from flowserver.store.sql.database import Database, parse_url
 from flowserver.store.sql.errors import reason_of

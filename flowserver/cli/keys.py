@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from flowserver.base.clock import SystemClock, format_instant
-from flowserver.cli.choices import formatted
 from flowserver.cli.databases import open_ready_database
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.options import DatabaseUrl
+from flowserver.cli.server_options import formatted
 from flowserver.cli.tables import aligned
 from flowserver.operations.access import NewAccessKey, make_access_key
 from flowserver.store.keys import (

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from flowserver.api.guard import check_bind, resolve
+from flowserver.api.keyless_access import check_bind, resolve
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 

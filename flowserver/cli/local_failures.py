@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlalchemy.exc import DBAPIError
 
-from flowserver.api.guard import UnsafeBind
+from flowserver.api.keyless_access import UnsafeBind
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.hosting.errors import (
@@ -16,7 +16,7 @@ from flowserver.hosting.errors import (
 )
 from flowserver.invokers.brokers import OutletInvalid
 from flowserver.server import DatabaseFolderMissing, DatabaseInUse
-from flowserver.store.schema.foreign import ForeignDatabase
+from flowserver.store.schema.foreign_databases import ForeignDatabase
 from flowserver.store.schema.revision import SchemaOutdated, SchemaTooNew
 from flowserver.store.sql.database import DatabaseUrlInvalid
 from flowserver.store.sql.errors import reason_of

@@ -14,9 +14,9 @@ from typer.exceptions import TyperException
 
 import flowserver
 from flowserver.base.lazy_import import load
-from flowserver.cli.choices import takes_choices
 from flowserver.cli.conversions import converted_if_needed, without_needless_conversions
-from flowserver.cli.variables import unknown_to_commands
+from flowserver.cli.environment_variables import unknown_to_commands
+from flowserver.cli.server_options import takes_choices
 
 COMMANDS: Final = {
     "start": "flowserver.cli.remote.start:start",
@@ -44,7 +44,7 @@ COMMANDS: Final = {
 """The place of each command's function, or of each group's `Typer`, in the order of the overview."""
 
 
-_MEANT_BY: Final = "flowserver.cli.words:meant_by"
+_MEANT_BY: Final = "flowserver.cli.command_suggestions:meant_by"
 """Loaded for a word that is no command."""
 
 

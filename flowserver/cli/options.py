@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from flowserver.base.yaml_files import read_yaml
+from flowserver.cli.environment_variables import OF_COMMANDS, PREFIX
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.variables import OF_COMMANDS, PREFIX
 from flowserver.settings import Settings, SettingsFileInvalid
 
 

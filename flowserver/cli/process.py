@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from flowserver.api.accepting import BoundedServer
 from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
-from flowserver.cli.joined_writes import JoiningProtocol
+from flowserver.cli.one_packet_answers import JoiningProtocol
 from flowserver.server import Application
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ import typer
 
 from flowserver import __version__
 from flowserver.api.accepting import raise_file_limit
-from flowserver.api.guard import is_loopback
+from flowserver.api.keyless_access import is_loopback
 from flowserver.base.urls import base_url
 from flowserver.cli.databases import bring_up_to_date, is_new, open_database, place_of, require_up_to_date
 from flowserver.cli.listening import listening

@@ -24,8 +24,8 @@ from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.process import QuietServer, end_once_lost, leave, server_config
-from flowserver.front.calls import DistantInvoker
 from flowserver.front.front import ACT, Front
+from flowserver.front.function_calls import DistantInvoker
 from flowserver.front.keys import handlers_of_keys
 from flowserver.front.link import Handler, Link
 from flowserver.front.relaying import Relayed

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from flowserver.api.rest.models.definitions import DefinitionReport
 from flowserver.base.limits import Limits
-from flowserver.cli.choices import formatted
-from flowserver.cli.definition_files import FUNCTIONS_FILE, SCHEDULES_FILE, files_in
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.options import LenientFlag, LimitsFlag, read_settings
+from flowserver.cli.resource_files import FUNCTIONS_FILE, SCHEDULES_FILE, files_in
+from flowserver.cli.server_options import formatted
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic, Severity, render
 from flowserver.language.parser import parse
 

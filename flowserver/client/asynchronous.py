@@ -14,11 +14,11 @@ from flowserver.client import schedules as schedule_calls
 from flowserver.client import versions as version_calls
 from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
 from flowserver.client.errors import ClientError
+from flowserver.client.event_streams import Feed
 from flowserver.client.exchanges import NO_CONTENT, Conversation, Pause, with_retries
-from flowserver.client.feeds import Feed
 from flowserver.client.listings import Listing, page_of
+from flowserver.client.method_signatures import as_method
 from flowserver.client.results import Event, Result
-from flowserver.client.signatures import as_method
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from flowserver.engine.callbacks import Callbacks
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership
 from flowserver.engine.commit.batch import BatchResult
+from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.items import Envelope
@@ -51,17 +51,17 @@ from flowserver.engine.queues.expiry import MessageExpiry
 from flowserver.engine.queues.service import Queues
 from flowserver.engine.recovery import Recovery
 from flowserver.engine.schedules.loop import ScheduleLoop
-from flowserver.invokers.deferred import DeferredInvoker
+from flowserver.invokers.broker_clients import Outlets
+from flowserver.invokers.deferred_http import DeferredInvoker
 from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Invoker
-from flowserver.invokers.outlets import Outlets
 from flowserver.machine.commands import CancelInvocation, Command, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.machine.messages import Continue
 from flowserver.machine.state import Execution
 from flowserver.metrics import Metrics
 from flowserver.store.cluster.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
-from flowserver.store.cluster.notice_texts import Notice
+from flowserver.store.cluster.notices import Notice
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import Changes
 from flowserver.store.invocations.leases import release_all_but

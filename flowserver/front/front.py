@@ -8,11 +8,11 @@ from flowserver.api.middleware import LargeAnswers, RequestFrame
 from flowserver.api.rpc.router import RpcRoute
 from flowserver.base.clock import Clock
 from flowserver.base.limits import Limits
-from flowserver.front.calls import Calling
+from flowserver.front.function_calls import Calling
 from flowserver.front.keys import DistantKeys
 from flowserver.front.link import Handler, Link
 from flowserver.front.relaying import Relay
-from flowserver.invokers.deferred import DeferredInvoker
+from flowserver.invokers.deferred_http import DeferredInvoker
 from flowserver.operations.access import AccessOperations
 from flowserver.server import is_rpc
 

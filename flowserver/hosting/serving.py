@@ -17,7 +17,7 @@ import uvicorn
 
 from flowserver.api.accepting import BoundedServer, raise_file_limit
 from flowserver.api.connections import BoundedProtocol
-from flowserver.api.guard import resolve
+from flowserver.api.keyless_access import resolve
 from flowserver.base.limits import Limits
 from flowserver.base.urls import base_url, host_of
 from flowserver.hosting.app import Admission, build_app

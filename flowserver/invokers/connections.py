@@ -24,7 +24,7 @@ from aiohttp.abc import AbstractResolver
 from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
-from flowserver.invokers.addresses import open_socket
+from flowserver.invokers.forbidden_addresses import open_socket
 from flowserver.invokers.http_connection import BoundedHandler, DeadlinePassed, HttpConnection
 from flowserver.invokers.invocation import Endpoint
 from flowserver.invokers.requests import lasting_head

@@ -1,4 +1,4 @@
-"""What may be registered as a function's address. Pure: what a name resolves to is checked per call (`addresses`)."""
+"""What may be registered as a function's address. Pure: what a name resolves to is checked per call (`forbidden_addresses`)."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from yarl import URL
 
 from flowserver.base.errors import InvalidArgument
-from flowserver.invokers.addresses import AddressRefused, is_address, is_refused
+from flowserver.invokers.forbidden_addresses import AddressRefused, is_address, is_refused
 
 TIMEOUT_SECONDS_MAX = 86_400
 

@@ -11,14 +11,14 @@ from aiohttp.http import HttpProcessingError
 
 from flowserver.base.limits import Limits
 from flowserver.base.names import is_name
-from flowserver.invokers.breakdowns import broken_off, call_seconds, explain, is_own_trouble, timed_out
 from flowserver.invokers.connections import IDLE_SECONDS, ROUTES_MAX, ConnectionPool, Route, Routes
+from flowserver.invokers.dns_resolver import OwnThreadsResolver
 from flowserver.invokers.error_names import ErrorName
 from flowserver.invokers.http_connection import DeadlinePassed, HttpConnection, ReplyTooLarge, TooManyInterimReplies
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation, Replied, Reply
 from flowserver.invokers.replies import body_too_large, failed, read_reply
 from flowserver.invokers.requests import request_id, write_request, write_web_request
-from flowserver.invokers.resolving import OwnThreadsResolver
+from flowserver.invokers.transport_failures import broken_off, call_seconds, explain, is_own_trouble, timed_out
 from flowserver.invokers.web_requests import REPLY_BYTES_MAX, WebRequest
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class HttpInvoker:
     """Posts events to functions over pooled keep-alive connections; make it inside a running event loop.
 
     Redirects are not followed, proxy settings of the environment and cookies are ignored, and addresses that
-    `addresses` refuses are not called. A call is sent once, with one exception: a server may close an idle pooled
+    `forbidden_addresses` refuses are not called. A call is sent once, with one exception: a server may close an idle pooled
     connection at the moment the next request is written to it. If a reused connection ends without a byte of reply
     within `stale_seconds`, the request is sent once more, on a new connection and with the same idempotency key.
     A connection for which the server itself has no descriptor or local port is tried again until there is one.

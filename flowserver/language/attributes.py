@@ -11,11 +11,11 @@ from flowserver.base.limits import Limits
 from flowserver.expressions.errors import ExpressionError
 from flowserver.expressions.paths import compile_path
 from flowserver.expressions.references import Root
+from flowserver.language.check_cost import UNIT_CHARACTERS, Work
 from flowserver.language.diagnostics import Report, shown
 from flowserver.language.fields import KINDS, Field, ObjectKind, Shape
 from flowserver.language.graph import Span
 from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
-from flowserver.language.work import UNIT_CHARACTERS, Work
 
 _N = TypeVar("_N", ScalarNode, ListNode, MapNode)
 _T = TypeVar("_T")

@@ -1,7 +1,7 @@
 """Text of a definition to its compiled graph: the package's entry point.
 
 Puts the stages together and decides what a whole definition must have; the stages themselves are `source`
-(YAML), `steps` (shape and expressions), `checks`, `reachability` and `discarding` (rules over whole lists).
+(YAML), `steps` (shape and expressions), `outline_checks`, `reachability` and `discarded_outputs` (rules over whole lists).
 """
 
 import sys
@@ -10,18 +10,18 @@ from typing import Final
 
 from flowserver.base.limits import Limits
 from flowserver.language.attributes import AttributeReader, Attributes
-from flowserver.language.checks import check_gotos, check_names
+from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import CheckingStopped, DefinitionRejected, Diagnostic, Report, shown
-from flowserver.language.discarding import check_discarded_outputs
+from flowserver.language.discarded_outputs import check_discarded_outputs
 from flowserver.language.fields import FLOW
 from flowserver.language.graph import Flow, Span
 from flowserver.language.mappings import read_mappings
 from flowserver.language.nodes import ListNode, MapNode, Node, ScalarNode
+from flowserver.language.outline_checks import check_gotos, check_names
 from flowserver.language.reachability import check_reachability
 from flowserver.language.source import read_source
 from flowserver.language.steps import StepsReader
-from flowserver.language.task_tokens import check_task_tokens
-from flowserver.language.work import Work
+from flowserver.language.task_token_warnings import check_task_tokens
 
 VERSIONS = ("v1", "v1beta1")
 """The versions of the language; they are synonyms."""

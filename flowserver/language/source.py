@@ -12,11 +12,11 @@ from typing import Any, Final
 import yaml
 
 from flowserver.base.limits import Limits
-from flowserver.language.building import NodeBuilder
+from flowserver.language.check_cost import Work
+from flowserver.language.composer import NodeBuilder
 from flowserver.language.diagnostics import LINE_BREAK, CheckingStopped, Report
 from flowserver.language.graph import Span
 from flowserver.language.nodes import Node
-from flowserver.language.work import Work
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is several times faster
 

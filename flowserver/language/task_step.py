@@ -15,8 +15,8 @@ from flowserver.language.graph import (
 )
 from flowserver.language.mappings import read_mappings
 from flowserver.language.nodes import ListNode, ScalarNode
-from flowserver.language.parameters import read_parameters
 from flowserver.language.resources import ResourceError, expand_ref, parse_action, parse_resource
+from flowserver.language.service_params import read_parameters
 from flowserver.language.step_context import StepBasics, StepContext
 from flowserver.language.targets import offered_patterns, title_of
 

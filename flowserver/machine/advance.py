@@ -45,7 +45,7 @@ from flowserver.machine.redrive import deadline_of, end_waits, resume, run_again
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.steps.choice import enter_choice, finish_option
 from flowserver.machine.steps.fanout import enter_foreach, enter_parallel, finish_branch, finish_iteration
-from flowserver.machine.steps.passing import enter_fail, enter_pass, enter_succeed
+from flowserver.machine.steps.pass_succeed_fail import enter_fail, enter_pass, enter_succeed
 from flowserver.machine.steps.task import (
     attempt_task,
     enter_task,
@@ -55,7 +55,7 @@ from flowserver.machine.steps.task import (
     take_report,
     time_out,
 )
-from flowserver.machine.steps.waiting import enter_wait, finish_wait
+from flowserver.machine.steps.wait import enter_wait, finish_wait
 from flowserver.machine.transitions import is_current
 from flowserver.machine.turn import ENDED, STALE, EventsExhausted, Turn
 

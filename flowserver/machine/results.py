@@ -1,8 +1,8 @@
 """The result of an ended execution for the task that waits for it."""
 
 from flowserver.base.json_values import JsonObject
-from flowserver.machine.failures import EXECUTION_STOPPED, FAILED, TASK_TIMEOUT
 from flowserver.machine.messages import Failure, Result, Success
+from flowserver.machine.retry_and_catch import EXECUTION_STOPPED, FAILED, TASK_TIMEOUT
 from flowserver.machine.state import Status
 
 

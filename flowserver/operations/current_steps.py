@@ -14,7 +14,7 @@ from flowserver.language.graph import Flow, Pattern, TaskStep
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.store.executions.open_scopes import definition_of, read_kept, read_live, time_of
-from flowserver.store.executions.reading import ExecutionRow
+from flowserver.store.executions.rows import ExecutionRow
 
 SHOWN_MAX: Final = 100
 """Steps that are named; all are counted."""

@@ -31,11 +31,11 @@ from flowserver.machine.versions.routing import LATEST
 from flowserver.operations.flows import require_flow
 from flowserver.operations.page_tokens import all_cursor_of, all_token_of, cursor_of, event_id_of, token_of
 from flowserver.operations.pages import Page, check_limit
-from flowserver.operations.texts import check_cause, check_error
+from flowserver.operations.text_rules import check_cause, check_error
 from flowserver.store.executions.history import list_events, list_events_page
 from flowserver.store.executions.listing import ExecutionFilter, Listed, list_executions
 from flowserver.store.executions.listing_all import AllListed, list_all_executions
-from flowserver.store.executions.reading import (
+from flowserver.store.executions.rows import (
     ExecutionRow,
     find_execution,
     find_id,

@@ -11,13 +11,13 @@ from flowserver.base.errors import FlowAlreadyExists, FlowNotExists, InvalidArgu
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.concurrency.background_throttle import yield_to_writer
 from flowserver.engine.engine import Engine
+from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import DefinitionRejected, Diagnostic
 from flowserver.language.parser import parse
-from flowserver.language.work import Work
 from flowserver.operations.missing_targets import find_missing_targets, has_targets
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.preconditions import UNCONDITIONAL, Precondition
-from flowserver.operations.texts import check_no_nul
+from flowserver.operations.text_rules import check_no_nul
 from flowserver.store.flows import (
     FlowRow,
     OnRetriesExhausted,

@@ -13,7 +13,7 @@ from flowserver.engine.engine import Engine
 from flowserver.machine.event_paths import EventPaths, is_path
 from flowserver.machine.events import Event
 from flowserver.operations.executions import require_id
-from flowserver.operations.kept_folds import KeptFolds, read_on
+from flowserver.operations.fold_cache import KeptFolds, read_on
 from flowserver.operations.page_tokens import event_id_of
 from flowserver.operations.pages import Page, check_limit
 from flowserver.store.executions.history_search import EventFilter, search_events

@@ -23,7 +23,7 @@ from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.engine import Engine
 from flowserver.engine.queues.service import new_receipt
 from flowserver.operations.pages import Page
-from flowserver.operations.texts import check_no_nul
+from flowserver.operations.text_rules import check_no_nul
 from flowserver.store.queues.messages import (
     Counts,
     QueueMessage,

@@ -18,9 +18,9 @@ from flowserver.language.diagnostics import DefinitionRejected
 from flowserver.language.graph import Flow, Pattern, TaskStep
 from flowserver.language.parser import parse_stored
 from flowserver.machine.events import EventType
-from flowserver.machine.fitting import fit
 from flowserver.machine.messages import Redrive, Rewind
 from flowserver.machine.redrive import calls_again
+from flowserver.machine.redrive_fit import fit
 from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.store.executions.history import list_events, scan_history

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.limits import Limits
 from flowserver.engine.executions.starting import parse_input
-from flowserver.engine.schedules.timings import timing_of, zone_of
-from flowserver.machine.schedules.rejection import ExpressionRejected
+from flowserver.engine.schedules.timing_cache import timing_of, zone_of
+from flowserver.machine.schedules.expression_error import ExpressionRejected
 from flowserver.machine.schedules.state import Overlap, Schedule
 from flowserver.machine.schedules.timing import Timing
 from flowserver.machine.schedules.turns import paused
 from flowserver.machine.versions.routing import is_qualifier
-from flowserver.operations.texts import check_no_nul
+from flowserver.operations.text_rules import check_no_nul
 
 DESCRIPTION_CHARACTERS_MAX = 4_096
 NOTE_CHARACTERS_MAX = 1_024

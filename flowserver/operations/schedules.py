@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from flowserver.base.errors import InvalidArgument, ResourceThrottled, ScheduleAlreadyExists, ScheduleNotExists
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
-from flowserver.engine.schedules.timings import timing_of
+from flowserver.engine.schedules.timing_cache import timing_of
 from flowserver.machine.schedules.names import execution_name
 from flowserver.machine.schedules.state import RECENT_MAX, Action, Backfill, Kind, Memory, Overlap, Schedule
 from flowserver.machine.schedules.timing import count_instants, next_instants
@@ -19,7 +19,7 @@ from flowserver.machine.state import Status
 from flowserver.operations.flows import require_flow
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.schedule_fields import ScheduleChange, changed, check_fields, checked_timing
-from flowserver.store.executions.reading import find_statuses
+from flowserver.store.executions.rows import find_statuses
 from flowserver.store.schedules.rows import (
     count_schedules,
     delete_schedule,

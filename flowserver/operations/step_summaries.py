@@ -12,7 +12,7 @@ from flowserver.base.json_values import text_bytes
 from flowserver.engine.engine import Engine
 from flowserver.machine.step_summary import StepSummaries, StepSummary
 from flowserver.operations.executions import require_id
-from flowserver.operations.kept_folds import KeptFolds, read_on
+from flowserver.operations.fold_cache import KeptFolds, read_on
 from flowserver.operations.page_tokens import is_small_number
 from flowserver.operations.pages import Page, check_limit
 

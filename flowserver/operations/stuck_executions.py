@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.store.executions.due import due_deadlines, due_timers, orphaned_tasks
-from flowserver.store.integrity.stuck import (
+from flowserver.store.integrity.stuck_executions import (
     parked_among,
     pausing_scopes,
     ready_versions,

@@ -25,7 +25,7 @@ from flowserver.machine.deliveries.destinations import (
 )
 from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
 from flowserver.operations.pages import Page
-from flowserver.operations.texts import check_no_nul
+from flowserver.operations.text_rules import check_no_nul
 from flowserver.operations.topics import (
     check_tag,
     check_topic_name,

@@ -10,7 +10,7 @@ from flowserver.engine.executions.starting import parse_input
 from flowserver.machine.messages import Failure, Result, Success, TaskReported
 from flowserver.operations.page_tokens import scope_key_of, scope_token_of
 from flowserver.operations.pages import Page, check_limit
-from flowserver.operations.texts import check_cause, check_error
+from flowserver.operations.text_rules import check_cause, check_error
 from flowserver.store.executions.waiting_tasks import WaitingTask, list_waiting_tasks
 from flowserver.store.flows import find_flow
 

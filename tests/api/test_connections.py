@@ -16,7 +16,7 @@ from uvicorn import Config
 from flowserver.api import connections
 from flowserver.api.accepting import BoundedServer
 from flowserver.base.limits import Limits
-from flowserver.cli.joined_writes import JoiningProtocol
+from flowserver.cli.one_packet_answers import JoiningProtocol
 
 PATIENCE_SECONDS = 30
 SOON: Any = 0.3

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from flowserver.api.guard import UnsafeBind
+from flowserver.api.keyless_access import UnsafeBind
 from flowserver.cli import listening as module
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.listening import listening

@@ -8,10 +8,10 @@ from typing import Any
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from flowserver.cli import choices
+from flowserver.cli import server_options
 from flowserver.cli.main import app
 
-COMMON = {each.name for each in choices._OPTIONS}
+COMMON = {each.name for each in server_options._OPTIONS}
 
 
 def commands() -> str:

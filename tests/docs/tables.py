@@ -23,10 +23,10 @@ from flowserver.cli.options import flag_of, variable_of
 from flowserver.expressions.condition_parser import CONDITION_CHARACTERS_MAX, NESTING_MAX
 from flowserver.expressions.conditions import CONDITION_VALUES_MAX
 from flowserver.expressions.paths import PATH_CHARACTERS_MAX
-from flowserver.invokers.addresses import REFUSED_NETWORKS
 from flowserver.invokers.connections import CONNECT_SECONDS
 from flowserver.invokers.endpoints import TIMEOUT_SECONDS_MAX
 from flowserver.invokers.error_names import ErrorName
+from flowserver.invokers.forbidden_addresses import REFUSED_NETWORKS
 from flowserver.language.diagnostics import DIAGNOSTICS, LENIENT
 from flowserver.language.fields import KINDS, STEPS, Field, ObjectKind
 from flowserver.language.scalars import NUMBER_CHARACTERS_MAX

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
-from flowserver.store.cluster.notice_texts import Notice
+from flowserver.store.cluster.notices import Notice
 from tests.engine.nodes import PATIENCE_SECONDS
 from tests.support.clock import ManualClock
 

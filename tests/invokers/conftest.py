@@ -6,7 +6,7 @@ import pytest
 
 from flowserver.api.faults import as_fault
 from flowserver.base.limits import Limits
-from flowserver.front.calls import Calling, DistantInvoker
+from flowserver.front.function_calls import Calling, DistantInvoker
 from flowserver.front.link import Link
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.invocation import Endpoint, Invocation, Invoker

@@ -7,8 +7,8 @@ import pytest
 
 from flowserver.base.errors import QueueNotExist
 from flowserver.invokers import nats as client
+from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.brokers import BrokerMessage, BrokerRefused, BrokerUnavailable, read_outlets
-from flowserver.invokers.outlets import Outlets
 from tests.support.nats_server import NatsServer
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flowserver.invokers.addresses import is_refused
+from flowserver.invokers.forbidden_addresses import is_refused
 from flowserver.invokers.http import HttpInvoker
 from flowserver.invokers.invocation import Endpoint, Replied
 from tests.invokers.wire_server import FixedResolver

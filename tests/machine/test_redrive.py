@@ -11,9 +11,9 @@ from flowserver.base.limits import Limits
 from flowserver.language.graph import Flow
 from flowserver.language.parser import parse
 from flowserver.machine.events import EventType
-from flowserver.machine.fitting import fit
 from flowserver.machine.messages import Failure, Redrive, Rewind, Stop, Success
 from flowserver.machine.redrive import calls_again
+from flowserver.machine.redrive_fit import fit
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.machine.turn import OutcomeKind

@@ -4,9 +4,9 @@ import pytest
 
 from flowserver.language.graph import RetryPolicy
 from flowserver.machine.events import EventType
-from flowserver.machine.failures import choose_retry, pause_ms
 from flowserver.machine.mappings import MissingSource
 from flowserver.machine.messages import Failure, Success
+from flowserver.machine.retry_and_catch import choose_retry, pause_ms
 from flowserver.machine.state import Status
 from tests.conformance.cases import Reply
 from tests.support.flows import flow

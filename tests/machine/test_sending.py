@@ -8,7 +8,7 @@ from flowserver.language.graph import QueueTarget, TopicTarget
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Failure, Success
-from flowserver.machine.parameters import message_body
+from flowserver.machine.service_params import message_body
 from flowserver.machine.state import Status, WaitKind
 from tests.support.flows import flow
 from tests.support.world import World

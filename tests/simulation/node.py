@@ -15,8 +15,8 @@ from flowserver.base.json_values import load_json_object
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult
+from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.items import Envelope, Item, NewExecution, Write
 from flowserver.engine.context import EngineContext

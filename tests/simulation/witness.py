@@ -18,7 +18,7 @@ from flowserver.machine.state import Execution, Status, WaitKind
 from flowserver.machine.turn import submission_key
 from flowserver.store.executions.due import due_callbacks
 from flowserver.store.executions.history import events_of, list_events
-from flowserver.store.executions.history_values import PartReader
+from flowserver.store.executions.history_parts import PartReader
 from flowserver.store.executions.loading import load_executions
 from flowserver.store.executions.saving import Changes
 from flowserver.store.integrity.invariant import violations

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from flowserver.base.json_values import dump_json
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.context import MADE_BYTES, BatchContext
+from flowserver.engine.commit.batch_context import MADE_BYTES, BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.fair_queue import BATCH_MAX

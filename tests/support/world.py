@@ -17,7 +17,6 @@ from flowserver.language.graph import ActionTarget, Flow, FlowTarget, FunctionTa
 from flowserver.machine.advance import advance
 from flowserver.machine.commands import Command, InvokeTask, StopInvocation
 from flowserver.machine.events import Event, EventType
-from flowserver.machine.failures import INVALID_LOCAL
 from flowserver.machine.mappings import Environment, MissingSource
 from flowserver.machine.messages import (
     Continue,
@@ -33,6 +32,7 @@ from flowserver.machine.messages import (
     TaskReported,
     TimerFired,
 )
+from flowserver.machine.retry_and_catch import INVALID_LOCAL
 from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.machine.turn import OutcomeKind, Turn
 from tests.conformance.cases import Reply

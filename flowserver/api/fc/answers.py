@@ -6,7 +6,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
-from flowserver.api.pieces import send_pieces
+from flowserver.api.large_bodies import send_pieces
 from flowserver.base.errors import FlowServerError, MissingParameter, ResourceThrottled
 from flowserver.base.json_values import JsonObject, dump_json
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from flowserver.api.fc.answers import Answer, document
 from flowserver.api.fc.requests import FcRequest
-from flowserver.api.pieces import page_in_pieces
+from flowserver.api.large_bodies import page_in_pieces
 from flowserver.base.errors import InvalidArgument
 from flowserver.base.json_values import Json, JsonObject, dump_json
 from flowserver.machine.invocations.results import LATEST, UNHANDLED, UNKNOWN

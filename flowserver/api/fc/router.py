@@ -23,7 +23,7 @@ from flowserver.api.fc.invocations import get_invocation, list_functions, list_i
 from flowserver.api.fc.invoke import invoke
 from flowserver.api.fc.requests import FcRequest
 from flowserver.api.fc.signature import read_claim, verify
-from flowserver.api.guard import check_open_request
+from flowserver.api.keyless_access import check_open_request
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest
 from flowserver.api.rpc.signature import read_claim as read_rpc_claim
 from flowserver.api.rpc.signature import verify as verify_rpc

@@ -2,7 +2,7 @@
 
 from flowserver.api.mns.answers import Answer, answered
 from flowserver.api.mns.calls import Call
-from flowserver.api.mns.documents import fields_of, read_document
+from flowserver.api.mns.xml_documents import fields_of, read_document
 from flowserver.base.errors import InvalidArgument
 from flowserver.operations.operations import Operations
 

@@ -16,8 +16,8 @@ from flowserver.api.mns.calls import (
     paging,
     refuse_unsupported,
 )
-from flowserver.api.mns.documents import children, fields_of, local_name, read_document
 from flowserver.api.mns.faults import MissingReceiptHandle, MissingVisibilityTimeout, spelled
+from flowserver.api.mns.xml_documents import children, fields_of, local_name, read_document
 from flowserver.operations.operations import Operations
 from flowserver.operations.queues import OutgoingMessage, QueueAttributes, make_handle
 from flowserver.store.queues.messages import Counts, QueueMessage

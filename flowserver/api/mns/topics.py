@@ -14,7 +14,7 @@ from flowserver.api.mns.calls import (
     paging,
     refuse_unsupported,
 )
-from flowserver.api.mns.documents import fields_of, read_document
+from flowserver.api.mns.xml_documents import fields_of, read_document
 from flowserver.base.errors import InvalidArgument
 from flowserver.machine.deliveries.notifications import OWNER
 from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy

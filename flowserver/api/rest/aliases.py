@@ -18,7 +18,7 @@ from flowserver.api.rest.models.versions import (
 from flowserver.api.rest.parameters import AliasName, FlowName
 from flowserver.api.rest.preconditions import IfMatch, IfNoneMatch, read_precondition
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import (
     FlowAliasAlreadyExists,
     FlowAliasNotExists,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from flowserver.api.pieces import page_in_pieces, send_pieces
+from flowserver.api.large_bodies import page_in_pieces, send_pieces
 from flowserver.api.rest.models.base import Resource
 from flowserver.base.json_values import Json, dump_json_bytes
 from flowserver.operations.operations import Operations

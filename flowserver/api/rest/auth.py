@@ -7,7 +7,7 @@ from fastapi import Depends
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import Request
 
-from flowserver.api.guard import check_open_request
+from flowserver.api.keyless_access import check_open_request
 from flowserver.base.errors import AccessDenied
 
 bearer = HTTPBearer(

@@ -14,7 +14,7 @@ from flowserver.api.rest.answers import page_answer
 from flowserver.api.rest.models.events import Event, EventPage, EventQuery, StreamQuery
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import AccessDenied, ExecutionNotExists, FlowNotExists
 from flowserver.base.json_values import dump_json
 from flowserver.machine.events import Event as HistoryEvent

@@ -20,7 +20,7 @@ from flowserver.api.rest.models.executions import (
 )
 from flowserver.api.rest.parameters import ExecutionName, FlowName, instant_of
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Allowed, Ops, rest_router
+from flowserver.api.rest.route import Allowed, Ops, rest_router
 from flowserver.base.errors import (
     ExecutionAlreadyCompleted,
     ExecutionAlreadyExists,

@@ -25,7 +25,7 @@ from flowserver.api.rest.models.flows import (
 from flowserver.api.rest.parameters import FlowName
 from flowserver.api.rest.preconditions import IfMatch, IfNoneMatch, matches_any, read_precondition
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import (
     FlowAlreadyExists,
     FlowNotExists,

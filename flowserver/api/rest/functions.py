@@ -11,7 +11,7 @@ from flowserver.api.rest.models.base import PageQuery
 from flowserver.api.rest.models.functions import Function, FunctionPage, PutFunction, PutFunctionQuery
 from flowserver.api.rest.parameters import FunctionName, ServiceName
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import FunctionNotExists, MissingParameter, UnsupportedMediaType
 
 router = rest_router("/functions", "functions")

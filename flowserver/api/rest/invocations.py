@@ -9,7 +9,7 @@ from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.models.invocations import Invocation, InvocationPage, ParkedQuery
 from flowserver.api.rest.parameters import FunctionName, InvocationId, ServiceName
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import InvocationNotExists, InvocationNotParked
 
 router = rest_router("", "invocations")

@@ -25,7 +25,7 @@ from flowserver.api.rest.models.queues import (
 )
 from flowserver.api.rest.parameters import QueueName, TopicName
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import (
     MessageNotExist,
     MissingParameter,

@@ -11,7 +11,7 @@ from flowserver.api.rest.models.executions import Execution
 from flowserver.api.rest.models.redrives import ManyRedriven, RedriveExecution, RedriveMany, RedrivePreview, wished
 from flowserver.api.rest.parameters import ExecutionName, FlowName, instant_of
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import (
     ExecutionNotExists,
     ExecutionNotRedrivable,

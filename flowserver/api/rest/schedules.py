@@ -23,7 +23,7 @@ from flowserver.api.rest.models.schedules import (
 )
 from flowserver.api.rest.parameters import FlowName, ScheduleName, instant_of
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import (
     FlowNotExists,
     InvalidArgument,

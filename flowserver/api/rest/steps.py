@@ -10,7 +10,7 @@ from flowserver.api.rest.models.base import PageQuery
 from flowserver.api.rest.models.steps import Step, StepPage
 from flowserver.api.rest.parameters import ExecutionName, FlowName
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import ExecutionNotExists, FlowNotExists
 
 router = rest_router("/flows/{flow}/executions/{execution}/steps", "executions")

@@ -9,7 +9,7 @@ from flowserver.api.rest.answers import answer, page_answer
 from flowserver.api.rest.bodies import json_body, json_request
 from flowserver.api.rest.models.tasks import TaskFailure, TaskPage, TaskQuery, TaskReceipt, TaskSuccess, WaitingTask
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import (
     FlowNotExists,
     MissingParameter,

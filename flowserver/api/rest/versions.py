@@ -12,7 +12,7 @@ from flowserver.api.rest.models.versions import FlowVersion, FlowVersionPage, Fl
 from flowserver.api.rest.parameters import FlowName, VersionNumber
 from flowserver.api.rest.preconditions import IfMatch, read_precondition
 from flowserver.api.rest.problems import problems
-from flowserver.api.rest.routing import Ops, rest_router
+from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import (
     FlowNotExists,
     FlowVersionInUse,

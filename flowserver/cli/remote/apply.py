@@ -7,8 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from flowserver.cli.definition_files import SCHEDULES_FILE, files_in
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import printable
 from flowserver.cli.remote.command import remote
@@ -17,6 +16,7 @@ from flowserver.cli.remote.flows import Yes, confirm
 from flowserver.cli.remote.output import show_names
 from flowserver.cli.remote.resources import FlowFile, Resource, resources_in
 from flowserver.cli.remote.session import Session
+from flowserver.cli.resource_files import SCHEDULES_FILE, files_in
 from flowserver.client.errors import ClientError, Invalid
 from flowserver.client.results import Json
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from flowserver.base.lazy_import import load
-from flowserver.cli.choices import with_choices
+from flowserver.cli.environment_variables import TOKEN_VARIABLE
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.session import Session
-from flowserver.cli.variables import TOKEN_VARIABLE
+from flowserver.cli.server_options import with_choices
 from flowserver.client.errors import (
     AddressInvalid,
     ClientError,

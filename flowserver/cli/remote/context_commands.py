@@ -8,16 +8,16 @@ from typing import Annotated, Final
 import typer
 
 from flowserver.base.urls import host_of
-from flowserver.cli.choices import takes_choices
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
+from flowserver.cli.environment_variables import URL_VARIABLE
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.contexts import Contexts, Place, read_contexts, require_context, write_contexts
 from flowserver.cli.remote.output import show_change, show_names
 from flowserver.cli.remote.session import Session
+from flowserver.cli.server_options import takes_choices
 from flowserver.cli.tables import aligned
-from flowserver.cli.variables import URL_VARIABLE
 
 contexts = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import typer
 
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.printable import printable
 from flowserver.cli.remote.session import Session

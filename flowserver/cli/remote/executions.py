@@ -8,20 +8,20 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from flowserver.base.lazy_import import load
-from flowserver.cli.choices import takes_choices
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import printable
 from flowserver.cli.remote.command import remote
-from flowserver.cli.remote.description import described, shown_error
+from flowserver.cli.remote.event_lines import event_line, is_of, shown_event, with_paths
+from flowserver.cli.remote.execution_description import described, shown_error
 from flowserver.cli.remote.flows import Limit, Yes, confirm
-from flowserver.cli.remote.histories import event_line, is_of, shown_event, with_paths
 from flowserver.cli.remote.output import show_list, show_one
 from flowserver.cli.remote.redrive_plans import shown_plan
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
 from flowserver.cli.remote.times import instant_of, shown_instant, shown_span
+from flowserver.cli.server_options import takes_choices
 from flowserver.client.errors import Refused
 from flowserver.client.results import Event, Execution
 from flowserver.machine.events import EventType

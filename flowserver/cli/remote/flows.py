@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from flowserver.cli.choices import takes_choices
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
@@ -15,6 +14,7 @@ from flowserver.cli.remote.diffs import diff_of, end_with_diff
 from flowserver.cli.remote.output import one_line, show_change, show_list, show_one
 from flowserver.cli.remote.session import Session, read_text
 from flowserver.cli.remote.times import shown_instant
+from flowserver.cli.server_options import takes_choices
 
 flows = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -17,7 +17,7 @@ from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, step_line
 from flowserver.client.errors import WaitedTooLong
 from flowserver.client.results import Execution
 
-_DRAWN: Final = "flowserver.cli.remote.drawing:drawn"
+_DRAWN: Final = "flowserver.cli.remote.live_steps:drawn"
 """Loaded where there is a terminal to draw on."""
 
 

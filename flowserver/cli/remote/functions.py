@@ -9,7 +9,6 @@ import typer
 
 from flowserver.base.json_values import dump_json
 from flowserver.base.lazy_import import load
-from flowserver.cli.choices import takes_choices
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
@@ -17,6 +16,7 @@ from flowserver.cli.remote.flows import Limit
 from flowserver.cli.remote.output import show_change, show_list, show_one
 from flowserver.cli.remote.resources import SECRET_HEADERS
 from flowserver.cli.remote.session import Session, secret_of_file
+from flowserver.cli.server_options import takes_choices
 from flowserver.client.results import WITHOUT_SERVICE, Json
 
 _HOSTING: Final = [f"flowserver.hosting.serving:{name}" for name in ("run", "Choices", "server_in")]

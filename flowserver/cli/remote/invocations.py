@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from flowserver.cli.choices import takes_choices
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.flows import Limit
 from flowserver.cli.remote.output import one_line, show_change, show_list
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import shown_instant
+from flowserver.cli.server_options import takes_choices
 from flowserver.client.results import Invocation
 
 invocations = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

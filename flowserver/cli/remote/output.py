@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import typer
 
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
 from flowserver.cli.printable import printable
 from flowserver.cli.remote.session import Session
 from flowserver.cli.tables import aligned

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from flowserver.client.feeds import LAST
+from flowserver.client.event_streams import LAST
 from flowserver.client.results import Event
 from flowserver.machine.step_summary import Entry, Iterations, StepStatus, StepSummaries
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from flowserver.cli.choices import takes_choices
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.output import one_line, show_list, show_names, show_one
 from flowserver.cli.remote.session import Session, read_text
 from flowserver.cli.remote.times import seconds_of, shown_instant
+from flowserver.cli.server_options import takes_choices
 from flowserver.cli.tables import aligned
 
 queues = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

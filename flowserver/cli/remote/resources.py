@@ -8,10 +8,10 @@ from typing import Any, Final, Protocol
 
 from flowserver.base.lazy_import import load
 from flowserver.base.names import HIDDEN
-from flowserver.cli.definition_files import FUNCTIONS_FILE, SCHEDULES_FILE, files_in
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.session import read_text
+from flowserver.cli.resource_files import FUNCTIONS_FILE, SCHEDULES_FILE, files_in
 from flowserver.client import Client
 from flowserver.client.errors import NotFound
 from flowserver.client.results import Json

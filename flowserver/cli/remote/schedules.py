@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from flowserver.cli.choices import takes_choices
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
@@ -21,6 +20,7 @@ from flowserver.cli.remote.output import one_line, show_change, show_list, show_
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.start import input_of
 from flowserver.cli.remote.times import instant_of, names_zone, seconds_of, shown_instant
+from flowserver.cli.server_options import takes_choices
 from flowserver.cli.tables import aligned
 from flowserver.client.errors import NotFound
 from flowserver.client.results import Schedule

@@ -10,11 +10,11 @@ from typing import Any, Final
 import typer
 
 from flowserver.base.urls import SERVER_DEFAULT
+from flowserver.cli.environment_variables import CA_FILE_VARIABLE, CONTEXT_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import printable
 from flowserver.cli.remote.contexts import Place, chosen_place
-from flowserver.cli.variables import CA_FILE_VARIABLE, CONTEXT_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
 from flowserver.client import Client
 from flowserver.client.results import Execution
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from flowserver.base.json_values import InvalidJson, load_json_object
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import json_text

@@ -6,7 +6,7 @@ from typing import Final
 
 import typer
 
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.output import show_names
 from flowserver.cli.remote.session import Session

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flowserver.cli.choices import takes_choices
-from flowserver.cli.documents import show_document
+from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
@@ -16,6 +15,7 @@ from flowserver.cli.remote.output import show_list
 from flowserver.cli.remote.session import Session, read_text
 from flowserver.cli.remote.start import input_of
 from flowserver.cli.remote.times import seconds_of, shown_instant
+from flowserver.cli.server_options import takes_choices
 from flowserver.client.results import Nothing
 
 tasks = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from flowserver.cli.choices import takes_choices
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.flows import Limit
 from flowserver.cli.remote.output import show_list, show_one
 from flowserver.cli.remote.queues import Base64, Body, Prefix, body_of
 from flowserver.cli.remote.session import Session
+from flowserver.cli.server_options import takes_choices
 
 topics = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -26,9 +26,9 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from flowserver.base.clock import Clock
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.cluster.lease import Lease
+from flowserver.store.cluster.listen_notify import NoticesLost, listen, notify, receive
 from flowserver.store.cluster.nodes import NodeRow, beat, declare_dead, list_nodes
-from flowserver.store.cluster.notice_texts import Notice, read_notice
-from flowserver.store.cluster.notices import NoticesLost, listen, notify, receive
+from flowserver.store.cluster.notices import Notice, read_notice
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import LOCK_NOT_AVAILABLE, reason_of, sqlstate_of
 

@@ -21,9 +21,8 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from flowserver.engine.commit.context import SHARED_BYTES, BatchContext
+from flowserver.engine.commit.batch_context import SHARED_BYTES, BatchContext
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
-from flowserver.engine.commit.item_loading import load_lists
 from flowserver.engine.commit.items import (
     ENDING,
     Envelope,
@@ -33,6 +32,7 @@ from flowserver.engine.commit.items import (
     Write,
 )
 from flowserver.engine.commit.redriving import Redrives
+from flowserver.engine.commit.scope_loading import load_lists
 from flowserver.engine.commit.starts import Starts
 from flowserver.engine.commit.turns import history_bytes, make_turns
 from flowserver.language.graph import Flow

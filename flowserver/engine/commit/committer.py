@@ -22,11 +22,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, SQLAlchemyError
 
 from flowserver.base.errors import ResourceThrottled
-from flowserver.base.memory import give_back_memory
+from flowserver.base.malloc_trim import give_back_memory
 from flowserver.concurrency.background_throttle import BACKGROUND
 from flowserver.concurrency.futures import resolve
 from flowserver.engine.commit.batch import Batch, BatchResult
-from flowserver.engine.commit.context import BatchContext
+from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import NotMarked, TooMuchAtOnce
 from flowserver.engine.commit.fair_queue import FairQueue, Pending
 from flowserver.engine.commit.items import ENDING, Envelope, Item, Receipt, ReceiptKind, Tried, Write

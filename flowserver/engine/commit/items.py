@@ -13,7 +13,7 @@ from flowserver.machine.events import Event
 from flowserver.machine.messages import DeadlineReached, Message, Stop
 from flowserver.machine.state import Execution, Status
 from flowserver.store.executions.loading import StoredExecution
-from flowserver.store.executions.reading import ExecutionRow
+from flowserver.store.executions.rows import ExecutionRow
 from flowserver.store.flows import FlowRow
 from flowserver.store.schedules.turns import ScheduleTurn
 from flowserver.store.versions.resolving import Resolved

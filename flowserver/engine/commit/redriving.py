@@ -11,12 +11,12 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.limits import Limits
-from flowserver.engine.commit.context import BatchContext
+from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.items import Receipt, ReceiptKind, RedriveRequest
-from flowserver.machine.fitting import fit
 from flowserver.machine.messages import Message, Redrive
+from flowserver.machine.redrive_fit import fit
 from flowserver.machine.state import Execution, WaitKind
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept, version_of
 from flowserver.store.executions.loading import StoredExecution, load_finished

@@ -10,7 +10,7 @@ from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, Rece
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.state import Status
 from flowserver.store.executions.loading import StoredExecution
-from flowserver.store.executions.reading import find_names, find_statuses, row_of_new
+from flowserver.store.executions.rows import find_names, find_statuses, row_of_new
 from flowserver.store.executions.saving import VersionConflict
 from flowserver.store.flows import FlowRow, find_flows
 from flowserver.store.schedules.turns import hold_versions, save_turns

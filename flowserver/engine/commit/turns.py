@@ -9,7 +9,7 @@ from flowserver.machine.advance import advance
 from flowserver.machine.mappings import Environment
 from flowserver.machine.messages import Continue, Message
 from flowserver.machine.turn import Turn
-from flowserver.store.executions.history_values import KnownParts
+from flowserver.store.executions.history_parts import KnownParts
 from flowserver.store.executions.loading import StoredExecution, load_finished, lock_versions
 from flowserver.store.executions.saving import VersionConflict
 

@@ -5,9 +5,9 @@ from typing import Protocol
 
 from flowserver.base.errors import FlowServerError
 from flowserver.engine.deliveries.inbound import arrived_id, written
+from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.brokers import BrokerMessage
 from flowserver.invokers.invocation import Failed, Reply
-from flowserver.invokers.outlets import Outlets
 from flowserver.invokers.web_requests import WebRequest
 from flowserver.machine.deliveries.destinations import Destination, QueueAddress, WebAddress
 from flowserver.machine.deliveries.notifications import headers_of

@@ -15,12 +15,12 @@ from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.deliveries.publishing import NewTopicMessage, Publisher
 from flowserver.engine.executions.starting import as_failure
 from flowserver.engine.queues.service import Queues, new_receipt
-from flowserver.invokers.outlets import Outlets
+from flowserver.invokers.broker_clients import Outlets
 from flowserver.language.graph import QueueTarget, TopicTarget
 from flowserver.language.targets import DELAY_SECONDS, MESSAGE_TAG, PRIORITY
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Result, Success
-from flowserver.machine.parameters import message_body
+from flowserver.machine.service_params import message_body
 from flowserver.store.queues.writes import PRIORITY_DEFAULT, NewQueueMessage
 
 _OWNER = "MNS"

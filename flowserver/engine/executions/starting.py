@@ -26,7 +26,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.machine.messages import Failure, Start
 from flowserver.machine.state import Status
 from flowserver.machine.versions.routing import is_qualifier, is_version
-from flowserver.store.executions.reading import ExecutionRow, count_running, find_statuses
+from flowserver.store.executions.rows import ExecutionRow, count_running, find_statuses
 from flowserver.store.flows import FlowRow
 
 COUNT_SECONDS = 5.0

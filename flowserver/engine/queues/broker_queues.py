@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from flowserver.base.errors import InvalidArgument
+from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.brokers import BrokerMessage
-from flowserver.invokers.outlets import Outlets
 from flowserver.store.queues.messages import QueueMessage
 from flowserver.store.queues.writes import NewQueueMessage, md5_of
 

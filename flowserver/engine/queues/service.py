@@ -23,7 +23,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.queues.broker_queues import publish
 from flowserver.engine.queues.long_polls import LongPoll, LongPolls
 from flowserver.engine.queues.shared_scan import SharedScan
-from flowserver.invokers.outlets import Outlets
+from flowserver.invokers.broker_clients import Outlets
 from flowserver.store.queues.messages import QueueMessage, Receipt, ScanResult
 from flowserver.store.queues.writes import (
     Delete,

@@ -4,7 +4,7 @@ Every node sees every schedule that is due. It decides on its own share at once,
 its share has nothing due. Two nodes may decide on the same tick: the transaction of the start changes the schedule's
 row, so that one of the two commits and the other finds its turn taken. A turn without a start changes the row alone.
 
-A start that is refused changes nothing but its own schedule, which tries again later (`machine/schedules/refusals.py`).
+A start that is refused changes nothing but its own schedule, which tries again later (`refused_starts`).
 The ends of executions that a schedule waits for wake it: by memory on this node, by notices on others, and after
 `LOOK_AGAIN_MS` by the row, should both be lost.
 """
@@ -25,15 +25,15 @@ from flowserver.engine.commit.items import Envelope, NewExecution
 from flowserver.engine.context import EngineContext
 from flowserver.engine.due_loop import AT_ONCE, LEFT_MS, DueLoop
 from flowserver.engine.executions.starting import Starter, TurnTaken
-from flowserver.engine.schedules.timings import TimingCache
+from flowserver.engine.schedules.timing_cache import TimingCache
 from flowserver.machine.messages import Stop
-from flowserver.machine.schedules.refusals import refused
-from flowserver.machine.schedules.rejection import ExpressionRejected
+from flowserver.machine.schedules.expression_error import ExpressionRejected
+from flowserver.machine.schedules.refused_starts import refused
 from flowserver.machine.schedules.state import Refusal, Schedule
 from flowserver.machine.schedules.timing import Timing
 from flowserver.machine.schedules.turns import Decision, Start, take_turn
 from flowserver.machine.state import Status
-from flowserver.store.executions.reading import find_statuses
+from flowserver.store.executions.rows import find_statuses
 from flowserver.store.schedules.turns import (
     DAMAGED_MS,
     ScheduleTurn,

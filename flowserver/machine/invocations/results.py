@@ -6,9 +6,9 @@ Pure.
 from typing import Final
 
 from flowserver.base.json_values import InvalidJson, Json, JsonObject, dump_json, json_bytes, load_json
-from flowserver.machine.failures import INVALID_LOCAL
 from flowserver.machine.invocations.states import InvocationState, InvocationStatus
 from flowserver.machine.messages import Failure, Result, Success
+from flowserver.machine.retry_and_catch import INVALID_LOCAL
 
 UNHANDLED: Final = "UnhandledInvocationError"
 UNKNOWN: Final = "FC.Unknown"

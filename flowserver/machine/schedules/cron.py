@@ -11,7 +11,7 @@ from typing import Final
 
 from cronsim import CronSim, CronSimError
 
-from flowserver.machine.schedules.rejection import ExpressionRejected
+from flowserver.machine.schedules.expression_error import ExpressionRejected
 
 DAY_NAMES: Final = {name: n for n, name in enumerate(("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"), 1)}
 MONTH_NAMES: Final = {

@@ -15,7 +15,7 @@ from cronsim import CronSim
 
 from flowserver.base.clock import EPOCH
 from flowserver.machine.schedules.cron import Cron, read_cron
-from flowserver.machine.schedules.rejection import ExpressionRejected
+from flowserver.machine.schedules.expression_error import ExpressionRejected
 
 EVERY: Final = "@every"
 EVERY_PATTERN = re.compile(r"@every\s+([0-9]{1,7})m\Z")

@@ -11,10 +11,8 @@ from flowserver.expressions.fuel import Fuel
 from flowserver.language.graph import ActionTarget, FlowTarget, FunctionTarget, Pattern, TaskStep
 from flowserver.machine.commands import CancelInvocation, InvokeTask
 from flowserver.machine.events import EventType
-from flowserver.machine.failures import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
 from flowserver.machine.mappings import RUNTIME_ERROR, TokenMaker, evaluate_params, fuel_for
 from flowserver.machine.messages import Failure, Result, RetryLostCall, Success, TaskReplied, TaskReported, TimerFired
-from flowserver.machine.parameters import is_asynchronous, refusal
 from flowserver.machine.progress import (
     check_size,
     check_sizes,
@@ -23,6 +21,8 @@ from flowserver.machine.progress import (
     leave_step,
     step_context,
 )
+from flowserver.machine.retry_and_catch import INVALID_LOCAL, TASK_TIMEOUT, choose_catch, choose_retry, pause_ms
+from flowserver.machine.service_params import is_asynchronous, refusal
 from flowserver.machine.sizes import fits
 from flowserver.machine.state import Scope, WaitKind
 from flowserver.machine.turn import NOT_NOW, Outcome, OutcomeKind, Turn, idempotency_key, submission_key

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, insert, literal_colum
 from flowserver.base.json_values import dump_json, load_stored_json, text_bytes
 from flowserver.concurrency.background_throttle import yield_to_writer
 from flowserver.machine.events import Event, EventType
-from flowserver.store.executions.history_values import INSERT_PART, KnownParts, PartId, PartReader, part_row
+from flowserver.store.executions.history_parts import INSERT_PART, KnownParts, PartId, PartReader, part_row
 from flowserver.store.schema.tables import histories
 from flowserver.store.sql.prepared import execute_many, fetch_rows
 from flowserver.store.sql.unreadable import checks_of, damage_in, legible

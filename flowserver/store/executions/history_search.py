@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Select, bindparam, func, select
 from flowserver.base.json_values import text_bytes
 from flowserver.machine.events import Event, EventType
 from flowserver.store.executions.history import ROWS_AT_ONCE, UnreadableHistory, events_of, rows_holding
-from flowserver.store.executions.history_values import PartReader
+from flowserver.store.executions.history_parts import PartReader
 from flowserver.store.schema.tables import histories
 
 SCANNED_MAX: Final = 5_000

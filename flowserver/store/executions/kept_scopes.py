@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, case, delete, insert, select
 
 from flowserver.base.json_values import dump_json, text_bytes
-from flowserver.machine.keeping import Kept
+from flowserver.machine.kept_scopes import Kept
 from flowserver.machine.state import Execution, Scope, WaitKind
 from flowserver.store.executions.loading import StoredExecution, stored_document
 from flowserver.store.schema.tables import (

@@ -10,7 +10,7 @@ from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, loa
 from flowserver.machine.events import cut
 from flowserver.machine.state import Execution, Finished, Scope, Status, WaitKind
 from flowserver.store.executions.history import find_parts
-from flowserver.store.executions.history_values import KnownParts
+from flowserver.store.executions.history_parts import KnownParts
 from flowserver.store.schema.tables import TASK, execution_documents, executions, finished_items, scopes
 from flowserver.store.sql.in_list import among, texts
 from flowserver.store.sql.prepared import fetch_all, fetch_rows

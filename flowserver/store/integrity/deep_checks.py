@@ -19,7 +19,7 @@ from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strate
 from flowserver.machine.schedules.timing import read_timing
 from flowserver.machine.state import WaitKind
 from flowserver.store.executions.history import events_of
-from flowserver.store.executions.history_values import PartReader
+from flowserver.store.executions.history_parts import PartReader
 from flowserver.store.executions.loading import stored_status
 from flowserver.store.executions.retention import HIDDEN
 from flowserver.store.invocations.rows import read_invocation

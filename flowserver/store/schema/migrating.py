@@ -6,7 +6,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import text
 
-from flowserver.store.schema.foreign import require_room
+from flowserver.store.schema.foreign_databases import require_room
 from flowserver.store.schema.revision import REVISIONS, revision_of
 from flowserver.store.sql.database import Database
 

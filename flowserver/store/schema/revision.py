@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, column, inspect, select, table
 
-from flowserver.store.schema.foreign import VERSION_TABLE, require_own_revisions
+from flowserver.store.schema.foreign_databases import VERSION_TABLE, require_own_revisions
 from flowserver.store.sql.database import Database
 
 REVISIONS: Final = (

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from flowserver.api.mns.answers import write_document, write_list
-from flowserver.api.mns.documents import ELEMENTS_MAX
+from flowserver.api.mns.xml_documents import ELEMENTS_MAX
 from tests.api.mns.conftest import Mns, document
 
 SEND = ("POST", "/queues/q/messages")

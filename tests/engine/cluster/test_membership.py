@@ -13,9 +13,9 @@ from flowserver.engine.engine import Engine
 from flowserver.engine.executions.watchers import Watch
 from flowserver.engine.invocations.service import NewInvocation
 from flowserver.machine.state import Status
+from flowserver.store.cluster.listen_notify import NOTICE_BYTES_MAX
 from flowserver.store.cluster.nodes import NodeRow, list_nodes
-from flowserver.store.cluster.notice_texts import DROPPED_PER_NOTICE, IDS_PER_NOTICE, Notice, read_notice
-from flowserver.store.cluster.notices import NOTICE_BYTES_MAX
+from flowserver.store.cluster.notices import DROPPED_PER_NOTICE, IDS_PER_NOTICE, Notice, read_notice
 from flowserver.store.schema.tables import executions, scopes
 from tests.engine.called_functions import Functions
 from tests.engine.delivering import deliver

@@ -16,8 +16,8 @@ from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit import committer as module
 from flowserver.engine.commit.batch import BatchResult
+from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.committer import Committer, WriterCrashed
-from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.fair_queue import FairQueue
@@ -26,8 +26,8 @@ from flowserver.machine.messages import Continue, Start, Stop
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import register_node
 from flowserver.store.executions.history import save_events
-from flowserver.store.executions.history_values import KnownParts
-from flowserver.store.executions.reading import count_running, find_names
+from flowserver.store.executions.history_parts import KnownParts
+from flowserver.store.executions.rows import count_running, find_names
 from flowserver.store.schema.tables import execution_documents, executions, secrets
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import is_away

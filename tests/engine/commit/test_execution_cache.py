@@ -10,7 +10,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit import execution_cache
 from flowserver.engine.commit.batch import Batch
-from flowserver.engine.commit.context import BatchContext
+from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.items import Envelope, NewExecution
@@ -18,7 +18,7 @@ from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Message, Start, Success, TaskReplied
 from flowserver.machine.state import WaitKind
 from flowserver.store.cluster.nodes import register_node
-from flowserver.store.executions.history_values import REMEMBERED_BYTES_MAX
+from flowserver.store.executions.history_parts import REMEMBERED_BYTES_MAX
 from flowserver.store.executions.loading import COSTLY_BYTES, SCOPE_BYTES, StoredExecution
 from flowserver.store.flows import insert_flow
 from flowserver.store.schema.tables import executions

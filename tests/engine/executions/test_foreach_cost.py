@@ -11,7 +11,7 @@ from flowserver.base.json_values import Json, dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult
-from flowserver.engine.commit.context import BatchContext
+from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.items import Envelope, NewExecution

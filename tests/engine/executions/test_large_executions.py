@@ -11,13 +11,13 @@ from sqlalchemy.exc import OperationalError
 
 from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
-from flowserver.base.memory import give_back_memory
+from flowserver.base.malloc_trim import give_back_memory
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit import committer, item_loading
+from flowserver.engine.commit import committer, scope_loading
 from flowserver.engine.commit import crash_loop_guard as marking
 from flowserver.engine.commit.batch import BatchResult
+from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.committer import Committer, all_of
-from flowserver.engine.commit.context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import UNCLEAN_ENDS_MAX
 from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
@@ -226,7 +226,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The executions of each read."""
     seen: list[list[str]] = []
-    load_scopes = item_loading.load_scopes
+    load_scopes = scope_loading.load_scopes
 
     def load(connection: Connection, batch: Sequence[StoredExecution], broken: dict[str, str]) -> None:
         names = [stored.execution.execution_id for stored in batch]
@@ -236,7 +236,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             raise ProcessEnds
         load_scopes(connection, batch, broken)
 
-    monkeypatch.setattr(item_loading, "load_scopes", load)
+    monkeypatch.setattr(scope_loading, "load_scopes", load)
     return seen
 
 
@@ -305,7 +305,7 @@ def test_a_successful_turn_resets_the_count(
     assert dies(process, tell(TaskReplied(2, 2, Success({})), "bad"))
     second = Process(process.database, clock, 2)
     with monkeypatch.context() as patch:
-        patch.setattr(item_loading, "load_scopes", lambda connection, batch, broken: None)
+        patch.setattr(scope_loading, "load_scopes", lambda connection, batch, broken: None)
         second.commit(tell(TimerFired(99, 99), "bad"))  # stale, but it was read and the process survived
     assert marks(process.database) == []
 

@@ -17,8 +17,8 @@ from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.listing import ExecutionFilter
-from flowserver.store.executions.reading import ExecutionRow
 from flowserver.store.executions.retention import delete_ended
+from flowserver.store.executions.rows import ExecutionRow
 from flowserver.store.executions.saving import VersionConflict
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import finished_items, kept_items, kept_scopes, scopes

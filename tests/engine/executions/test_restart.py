@@ -11,7 +11,7 @@ from flowserver.base.names import child_execution_id
 from flowserver.machine import advance
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
-from flowserver.store.executions.reading import ExecutionRow
+from flowserver.store.executions.rows import ExecutionRow
 from flowserver.store.executions.saving import park_execution
 from flowserver.store.schema.tables import definitions, executions, scopes
 from tests.engine.called_functions import Functions

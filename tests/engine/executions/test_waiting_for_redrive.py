@@ -14,7 +14,7 @@ from flowserver.machine.state import Status
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.listing import ExecutionFilter
-from flowserver.store.executions.reading import ExecutionRow
+from flowserver.store.executions.rows import ExecutionRow
 from flowserver.store.integrity.invariant import violations
 from flowserver.store.schema.tables import executions, kept_scopes, scopes
 from tests.engine.called_functions import Functions

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from flowserver.engine.executions.watchers import End, Watchers
 from flowserver.machine.state import Execution, Status
-from flowserver.store.executions.reading import ExecutionRow, find_execution
+from flowserver.store.executions.rows import ExecutionRow, find_execution
 from tests.engine.nodes import Node
 from tests.support.clock import ManualClock
 

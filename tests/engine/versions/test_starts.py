@@ -10,7 +10,7 @@ from flowserver.engine.commit.items import NewExecution
 from flowserver.machine.versions.routing import Route
 from flowserver.operations.flows import FlowChange
 from flowserver.store.executions.listing import ExecutionFilter
-from flowserver.store.executions.reading import ExecutionRow
+from flowserver.store.executions.rows import ExecutionRow
 from tests.engine.nodes import FragileDatabase, Node, definition, running_node
 from tests.support.clock import ManualClock
 

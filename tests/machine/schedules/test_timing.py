@@ -7,7 +7,7 @@ import pytest
 
 from flowserver.base.clock import format_instant, parse_instant
 from flowserver.machine.schedules.cron import read_cron
-from flowserver.machine.schedules.rejection import ExpressionRejected
+from flowserver.machine.schedules.expression_error import ExpressionRejected
 from flowserver.machine.schedules.timing import count_instants, next_instants, read_timing
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -7,7 +7,7 @@ from sqlalchemy import delete, func, select, update
 
 from flowserver.machine.events import Event, Part
 from flowserver.store.executions.history import ROW_CHARACTERS, list_events, read_history, save_events, scan_history
-from flowserver.store.executions.history_values import REMEMBERED_BYTES_MAX, REMEMBERED_MAX, KnownParts, PartId
+from flowserver.store.executions.history_parts import REMEMBERED_BYTES_MAX, REMEMBERED_MAX, KnownParts, PartId
 from flowserver.store.schema.tables import histories, history_parts
 from flowserver.store.sql.database import Database
 from tests.store.rows import event

@@ -8,8 +8,8 @@ from sqlalchemy import update
 from flowserver.machine.events import Event, EventType
 from flowserver.store.executions import history_search
 from flowserver.store.executions.history import save_events
+from flowserver.store.executions.history_parts import KnownParts
 from flowserver.store.executions.history_search import EventFilter, search_events
-from flowserver.store.executions.history_values import KnownParts
 from flowserver.store.schema.tables import histories
 from flowserver.store.sql.database import Database
 from tests.store.effort import effort_of

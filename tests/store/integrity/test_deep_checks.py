@@ -9,7 +9,7 @@ from sqlalchemy import delete, text, update
 
 from flowserver.machine.state import WaitKind
 from flowserver.store.executions.history import save_events
-from flowserver.store.executions.history_values import KnownParts
+from flowserver.store.executions.history_parts import KnownParts
 from flowserver.store.executions.saving import Changes, save_changes
 from flowserver.store.functions import put_function
 from flowserver.store.integrity import deep_checks

@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import Connection, bindparam, insert, select
 
 from flowserver.store.executions.loading import load_executions, lock_versions
-from flowserver.store.executions.reading import find_names, find_statuses
+from flowserver.store.executions.rows import find_names, find_statuses
 from flowserver.store.flows import find_flows
 from flowserver.store.functions import put_function
-from flowserver.store.integrity.stuck import parked_among, pausing_scopes
+from flowserver.store.integrity.stuck_executions import parked_among, pausing_scopes
 from flowserver.store.schema.tables import functions, secrets
 from flowserver.store.sql.database import Database
 from flowserver.store.sql.in_list import among, among_pairs, pairs, texts

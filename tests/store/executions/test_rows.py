@@ -6,8 +6,8 @@ import pytest
 
 from flowserver.machine.state import Status
 from flowserver.store.executions.history import list_events_page, save_events
-from flowserver.store.executions.history_values import KnownParts
-from flowserver.store.executions.reading import (
+from flowserver.store.executions.history_parts import KnownParts
+from flowserver.store.executions.rows import (
     count_running,
     find_execution,
     find_names,

@@ -11,11 +11,11 @@ from typing import Any
 import yaml
 
 from flowserver.base.limits import Limits
+from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import CheckingStopped, Report, shown
 from flowserver.language.graph import Span
 from flowserver.language.nodes import Entry, ListNode, MapNode, Node, ScalarNode
 from flowserver.language.scalars import plain_value
-from flowserver.language.work import Work
 
 _REF_TAG = "!Ref"
 _HALF_PAIR = re.compile("[\ud800-\udfff]")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flowserver.api.guard import UnsafeBind, check_bind, check_open_request
+from flowserver.api.keyless_access import UnsafeBind, check_bind, check_open_request
 from flowserver.base.errors import AccessDenied
 
 LOCAL = "127.0.0.1:8080"

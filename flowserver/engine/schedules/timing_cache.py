@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from cachetools import LRUCache
 
-from flowserver.machine.schedules.rejection import ExpressionRejected
+from flowserver.machine.schedules.expression_error import ExpressionRejected
 from flowserver.machine.schedules.state import Schedule
 from flowserver.machine.schedules.timing import Timing, read_timing
 

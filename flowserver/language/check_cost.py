@@ -1,7 +1,7 @@
 """The cost of the check of one definition, counted while it runs.
 
 Three rules keep the check of any text cheap. YAML is charged before it is built, with aliases followed, by values and
-by characters (`building`). All later work is linear in both: an expression is compiled once for all its aliases, and
+by characters (`composer`). All later work is linear in both: an expression is compiled once for all its aliases, and
 similar words are looked up for the first few mistakes only. A check that finds DIAGNOSTICS_MAX errors stops
 (`diagnostics.Report`).
 """

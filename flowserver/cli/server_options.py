@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from flowserver.base.urls import SERVER_DEFAULT
-from flowserver.cli.variables import CA_FILE_VARIABLE, CONTEXT_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
+from flowserver.cli.environment_variables import CA_FILE_VARIABLE, CONTEXT_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
 
 OutputName = Literal["table", "json", "yaml", "name"]
 

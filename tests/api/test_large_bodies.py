@@ -5,7 +5,7 @@ import json
 import pytest
 from starlette.types import Message
 
-from flowserver.api.pieces import PIECE_BYTES, page_in_pieces, send_pieces
+from flowserver.api.large_bodies import PIECE_BYTES, page_in_pieces, send_pieces
 from flowserver.base.json_values import Json, JsonObject
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowserver.base.limits import Limits
+from flowserver.language.check_cost import HINTS_MAX, PAUSE_UNITS, Work
 from flowserver.language.diagnostics import DIAGNOSTICS_MAX, DefinitionRejected, Diagnostic, Severity
 from flowserver.language.parser import parse, parse_stored
 from flowserver.language.source import TAG_DIRECTIVES_MAX
-from flowserver.language.work import HINTS_MAX, PAUSE_UNITS, Work
 from tests.language.definitions import HEADER, LIMITS, diagnostics_of, ids_of
 from tests.language.test_properties import UNTIMED
 

@@ -19,8 +19,8 @@ from aiohttp import (
 )
 
 from flowserver.base.limits import Limits
-from flowserver.invokers.addresses import AddressRefused
 from flowserver.invokers.error_names import ErrorName
+from flowserver.invokers.forbidden_addresses import AddressRefused
 from flowserver.invokers.invocation import Endpoint, Failed, Invocation
 from flowserver.invokers.replies import failed
 

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from flowserver.cli.joined_writes import WRITTEN_AT_ONCE_BYTES, JoinedWrites, JoiningProtocol
+from flowserver.cli.one_packet_answers import WRITTEN_AT_ONCE_BYTES, JoinedWrites, JoiningProtocol
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n"
 CHUNK = b"x" * 262_144

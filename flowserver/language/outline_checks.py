@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Sequence
 
+from flowserver.language.check_cost import Work
 from flowserver.language.diagnostics import Report, shown
 from flowserver.language.outline import ListOutline, Located
-from flowserver.language.work import Work
 
 
 def check_names(outlines: Sequence[ListOutline], report: Report) -> None:
