@@ -1,7 +1,7 @@
 """Queues that a broker keeps: how the settings name them, what is sent there, and the port that a client fills.
 
-A broker's client is loaded with the first message (`broker_clients`), so nothing here imports one. Another broker needs a
-client like `nats`, and its scheme in `CLIENTS`.
+A broker's client is loaded with the first message (`broker_clients`), so nothing here imports one. Another broker
+needs a client like `nats`, and its scheme in `CLIENTS`.
 """
 
 import re

@@ -59,11 +59,11 @@ class TimeLeft:
 class HttpInvoker:
     """Posts events to functions over pooled keep-alive connections; make it inside a running event loop.
 
-    Redirects are not followed, proxy settings of the environment and cookies are ignored, and addresses that
-    `forbidden_addresses` refuses are not called. A call is sent once, with one exception: a server may close an idle pooled
+    Redirects are not followed, proxy settings of the environment and cookies are ignored, and
+    `forbidden_addresses` are not called. A call is sent once, with one exception: a server may close an idle pooled
     connection at the moment the next request is written to it. If a reused connection ends without a byte of reply
-    within `stale_seconds`, the request is sent once more, on a new connection and with the same idempotency key.
-    A connection for which the server itself has no descriptor or local port is tried again until there is one.
+    within `stale_seconds`, the request is sent once more, on a new connection and with the same idempotency key. A
+    connection for which the server itself has no descriptor or local port is tried again until there is one.
     """
 
     def __init__(

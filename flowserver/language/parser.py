@@ -1,7 +1,7 @@
 """Text of a definition to its compiled graph: the package's entry point.
 
 Puts the stages together and decides what a whole definition must have; the stages themselves are `source`
-(YAML), `steps` (shape and expressions), `outline_checks`, `reachability` and `discarded_outputs` (rules over whole lists).
+(YAML), `steps` (shape and expressions), `outline_checks`, `reachability` and `discarded_outputs` (rules over lists).
 """
 
 import sys
