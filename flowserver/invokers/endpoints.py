@@ -1,4 +1,4 @@
-"""What may be registered as a function's address. Pure: `forbidden_addresses` checks per call what a name resolves to."""
+"""What may be registered as a function's address. Pure: `forbidden_addresses` is for what a name resolves to."""
 
 import re
 from collections.abc import Mapping
