@@ -66,7 +66,7 @@ class BackgroundLoop(ABC):
 class PeriodicLoop(BackgroundLoop):
     """A loop that runs `run_once` every `interval_seconds`, first after the first interval.
 
-    To add one, write a subclass and name it in `Engine._loops`; every node runs it. `queues/expiry.py` is the shortest.
+    To add one, write a subclass and name it in `Parts.loops`; every node runs it. `queues/expiry.py` is the shortest.
     """
 
     interval_seconds: ClassVar[float]

@@ -1,4 +1,4 @@
-"""The engine of one node: wires its parts together, starts and stops them in order, and acts on commits."""
+"""The engine of one node: starts and stops its parts in order, and acts on commits and notices."""
 
 import asyncio
 import contextlib
@@ -9,146 +9,39 @@ from typing import Any, assert_never
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from flowserver.base.clock import Clock
-from flowserver.base.limits import Limits
-from flowserver.base.task_tokens import TaskTokens
-from flowserver.concurrency.shutdown import InterruptibleWork, drain
-from flowserver.concurrency.threads import Threads, run_aside
-from flowserver.engine.background_loop import BackgroundLoop
-from flowserver.engine.callbacks import Callbacks
-from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.cluster.membership import Membership
+from flowserver.concurrency.shutdown import drain
+from flowserver.concurrency.threads import run_aside
 from flowserver.engine.commit.batch import BatchResult
-from flowserver.engine.commit.batch_context import BatchContext
-from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.definition_cache import DefinitionCache
-from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.items import Envelope
-from flowserver.engine.commit.reader import Reader
-from flowserver.engine.commit.slow_reads import SlowReads
-from flowserver.engine.context import EngineContext
-from flowserver.engine.deliveries.inbound import FunctionReceiver, QueueReceiver
-from flowserver.engine.deliveries.outbound import Senders
-from flowserver.engine.deliveries.publishing import Publisher
-from flowserver.engine.deliveries.worker import DeliveryWorker
-from flowserver.engine.executions.dispatcher import Dispatcher
-from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
-from flowserver.engine.executions.message_sender import MessageSender
-from flowserver.engine.executions.recovery import TaskRecovery
-from flowserver.engine.executions.retention import ExecutionRetention
-from flowserver.engine.executions.starting import Starter
-from flowserver.engine.executions.timers import StepTimers
-from flowserver.engine.executions.watchers import Watchers
-from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.engine.functions.caller import Caller
-from flowserver.engine.functions.registry import FunctionRegistry
-from flowserver.engine.invocations.recovery import InvocationRecovery
-from flowserver.engine.invocations.retention import InvocationRetention
-from flowserver.engine.invocations.retry_timer import RetryTimer
-from flowserver.engine.invocations.service import Invocations
-from flowserver.engine.options import DEFAULTS, EngineOptions
-from flowserver.engine.queues.expiry import MessageExpiry
-from flowserver.engine.queues.service import Queues
-from flowserver.engine.recovery import Recovery
-from flowserver.engine.schedules.loop import ScheduleLoop
-from flowserver.invokers.broker_clients import Outlets
-from flowserver.invokers.deferred_http import DeferredInvoker
-from flowserver.invokers.hooks import Hooks
-from flowserver.invokers.invocation import Invoker
+from flowserver.engine.parts import Parts
 from flowserver.machine.commands import CancelInvocation, Command, InvokeTask, ReportCallback, StopInvocation
-from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.machine.messages import Continue
 from flowserver.machine.state import Execution
-from flowserver.metrics import Metrics
 from flowserver.store.cluster.nodes import mark_leaving, register_node, remove_node, remove_other_nodes
 from flowserver.store.cluster.notices import Notice
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import Changes
 from flowserver.store.invocations.leases import release_all_but
-from flowserver.store.sql.database import Database
 from flowserver.store.sql.errors import reason_of
 
 log = logging.getLogger(__name__)
 
-CHECK_THREADS = 1
-"""Definitions that are checked at once. Checking keeps Python busy: a second thread would slow everything else."""
 
-
-class Engine:
+class Engine(Parts):
     """Everything that runs in one server process. Make and use it inside one event loop."""
 
     on_crash: Callable[[], object] | None = None
     """Called once the writer has crashed: nothing is committed any more, and the process must end."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        clock: Clock,
-        limits: Limits,
-        tokens: TaskTokens,
-        node_id: str,
-        options: EngineOptions = DEFAULTS,
-        invoker: Invoker | None = None,
-    ) -> None:
-        self.database = database
-        self.clock = clock
-        self.limits = limits
-        self.tokens = tokens
-        self.lease = Lease(node_id)
-        self.interruptible = InterruptibleWork()
-        cache = ExecutionCache(limits.cached_executions_bytes_max)
-        batches = BatchContext(clock, limits, options.missing_source, tokens, self.lease, DefinitionCache(), cache)
-        self.committer = Committer(database, batches, self)
-        self.reader = Reader(database, limits)
-        self.membership = Membership(database, self.lease, clock, self)
-        self.context = context = EngineContext(
-            database, self.committer, self.reader, self.lease, self.membership, tokens, clock, limits
-        )
-        self.metrics = Metrics()
-        self.watchers = Watchers()
-        self.slow_reads = SlowReads(database, limits)
-        self.checks = Threads("checks", CHECK_THREADS, waiting_max=limits.pending_messages_max)
-        self.registry = registry = FunctionRegistry(self.reader)
-        self.starter = Starter(context)
-        self.invoker = invoker or DeferredInvoker(limits)
-        self.outlets = Outlets(options.outlets)
-        self.deliveries = DeliveryWorker(context, Senders(self.invoker, self.outlets))
-        self.callbacks = Callbacks(context)
-        self.queues = Queues(context, self.outlets)
-        self.topics = Publisher(context, self.deliveries)
-        self.hooks = hooks = Hooks(self.invoker)
-        self.slots = slots = CallSlots(limits, lambda: self.membership.share.nodes)
-        self.invocations = Invocations(context, registry, self.invoker, hooks, slots, self.callbacks, self)
-        submitter = InvocationSubmitter(self.invocations, limits)
-        sender = MessageSender(self.queues, self.topics, self.outlets, options.queue_bodies)
-        self.dispatcher = Dispatcher(context, self.invoker, registry, self.starter, sender, submitter, slots, hooks)
-        self.deliveries.open(TopicAddress, self.topics.take_in)
-        is_encoding = options.queue_bodies == "base64"
-        self.deliveries.open(QueueAddress, QueueReceiver(self.queues, clock, is_encoding=is_encoding))
-        self.deliveries.open(FunctionAddress, FunctionReceiver(self.invocations))
-        self.timers = StepTimers(context, self.metrics.woke)
-        self.retries = RetryTimer(context, self.invocations.take_over)
-        self.schedules = ScheduleLoop(context, self.starter)
-        self.due_loops = {loop.name: loop for loop in (self.timers, self.schedules, self.retries, self.deliveries)}
-        self.task_recovery = TaskRecovery(context, self.dispatcher, self.callbacks)
-        self.recovery = Recovery(context, (self.task_recovery, InvocationRecovery(context, self.invocations)))
-        self.retention = ExecutionRetention(context, options.rules, self.metrics.deleted)
-        self.expiry = MessageExpiry(context)
-        self.invocation_retention = InvocationRetention(context)
-        deleting = self.retention, self.expiry, self.invocation_retention
-        self._loops: tuple[BackgroundLoop, ...] = (self.recovery, *self.due_loops.values(), *deleting)
-        self._following: set[asyncio.Task[object]] = set()
-
     @contextlib.asynccontextmanager
     async def running(self, drain_seconds: float) -> AsyncIterator[None]:
         """Run the engine. On leaving, calls under way have `drain_seconds` to end; other nodes make the rest again."""
         async with contextlib.AsyncExitStack() as leaving:
-            for threads in (self.slow_reads, self.checks, self.starter, self.membership):
+            for threads in self.threads:
                 leaving.callback(threads.close)
-            leaving.push_async_callback(self.reader.close)
-            leaving.push_async_callback(self.invoker.close)
-            leaving.push_async_callback(self.outlets.close)
+            for connections in self.connections:
+                leaving.push_async_callback(connections.close)
             # Messages that came too late to be committed: recovery finds their reasons.
             leaving.push_async_callback(drain, self._following, 0)
             await run_aside(self._register)
@@ -161,7 +54,7 @@ class Engine:
             self.membership.start()
             leaving.push_async_callback(self.membership.stop)
             leaving.push_async_callback(self._drain, drain_seconds)
-            for loop in self._loops:
+            for loop in self.loops:
                 loop.start()
             leaving.push_async_callback(self.leave)
             yield
@@ -173,7 +66,7 @@ class Engine:
         self.lease.is_leaving = True
         self.dispatcher.begin_no_more()  # first: calls committed from now on have no node, and other nodes make them
         self.invocations.begin_no_more()
-        for loop in self._loops:
+        for loop in self.loops:
             await loop.stop()
         try:
             await self.committer.write(self._hand_over)
@@ -188,9 +81,7 @@ class Engine:
         release_all_but(connection, node_id, self.invocations.under_way)
 
     async def _drain(self, seconds: float) -> None:
-        await asyncio.gather(
-            self.dispatcher.drain(seconds), self.invocations.drain(seconds), self.deliveries.drain(seconds)
-        )
+        await asyncio.gather(*(part.drain(seconds) for part in self.drained))
 
     def _register(self) -> None:
         with self.database.write() as connection:

@@ -87,7 +87,7 @@ class NewInvocation(msgspec.Struct, frozen=True, kw_only=True):
         return self.service, self.qualifier, self.function
 
 
-class Listener(Protocol):
+class InvocationListener(Protocol):
     """The part of the engine that acts on changes of invocations. Called in the event loop, after the commit."""
 
     def left_to_others(self) -> None:
@@ -114,7 +114,7 @@ class Invocations:
         hooks: Hooks,
         slots: CallSlots,
         callbacks: Callbacks,
-        listener: Listener,
+        listener: InvocationListener,
     ) -> None:
         self._committer = context.committer
         self._reader = context.reader

@@ -1,0 +1,139 @@
+"""The parts of one node's engine: which there are, what each is made from, and which of them run, drain and close.
+
+To add a part, make it in `Parts` below all that it needs, and name it in the tuples at the end that say what it is:
+`Engine` does the rest. The listener of the committer, the membership and the invocations is the engine itself.
+"""
+
+import asyncio
+
+from flowserver.base.clock import Clock
+from flowserver.base.limits import Limits
+from flowserver.base.task_tokens import TaskTokens
+from flowserver.concurrency.shutdown import InterruptibleWork
+from flowserver.concurrency.threads import Threads
+from flowserver.engine.background_loop import BackgroundLoop
+from flowserver.engine.callbacks import Callbacks
+from flowserver.engine.cluster.lease import Lease
+from flowserver.engine.cluster.membership import Membership, MembershipListener
+from flowserver.engine.commit.batch_context import BatchContext
+from flowserver.engine.commit.committer import CommitListener, Committer
+from flowserver.engine.commit.definition_cache import DefinitionCache
+from flowserver.engine.commit.execution_cache import ExecutionCache
+from flowserver.engine.commit.reader import Reader
+from flowserver.engine.commit.slow_reads import SlowReads
+from flowserver.engine.context import EngineContext
+from flowserver.engine.deliveries.inbound import FunctionReceiver, QueueReceiver
+from flowserver.engine.deliveries.outbound import Senders
+from flowserver.engine.deliveries.publishing import Publisher
+from flowserver.engine.deliveries.worker import DeliveryWorker
+from flowserver.engine.executions.dispatcher import Dispatcher
+from flowserver.engine.executions.invocation_submitter import InvocationSubmitter
+from flowserver.engine.executions.message_sender import MessageSender
+from flowserver.engine.executions.recovery import TaskRecovery
+from flowserver.engine.executions.retention import ExecutionRetention
+from flowserver.engine.executions.starting import Starter
+from flowserver.engine.executions.timers import StepTimers
+from flowserver.engine.executions.watchers import Watchers
+from flowserver.engine.functions.call_slots import CallSlots
+from flowserver.engine.functions.registry import FunctionRegistry
+from flowserver.engine.invocations.recovery import InvocationRecovery
+from flowserver.engine.invocations.retention import InvocationRetention
+from flowserver.engine.invocations.retry_timer import RetryTimer
+from flowserver.engine.invocations.service import InvocationListener, Invocations
+from flowserver.engine.options import DEFAULTS, EngineOptions
+from flowserver.engine.queues.expiry import MessageExpiry
+from flowserver.engine.queues.service import Queues
+from flowserver.engine.recovery import Recovery
+from flowserver.engine.schedules.loop import ScheduleLoop
+from flowserver.invokers.broker_clients import Outlets
+from flowserver.invokers.deferred_http import DeferredInvoker
+from flowserver.invokers.hooks import Hooks
+from flowserver.invokers.invocation import Invoker
+from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
+from flowserver.metrics import Metrics
+from flowserver.store.sql.database import Database
+
+CHECK_THREADS = 1
+"""Definitions that are checked at once. Checking keeps Python busy: a second thread would slow everything else."""
+
+
+class Parts(CommitListener, MembershipListener, InvocationListener):
+    """The parts of an engine. `Engine` is these, their lifecycle, and what they tell their listener."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Clock,
+        limits: Limits,
+        tokens: TaskTokens,
+        node_id: str,
+        options: EngineOptions = DEFAULTS,
+        invoker: Invoker | None = None,
+    ) -> None:
+        self.database = database
+        self.clock = clock
+        self.limits = limits
+        self.tokens = tokens
+        self.metrics = Metrics()
+        self.interruptible = InterruptibleWork()
+        self._following: set[asyncio.Task[object]] = set()  # the work of `Engine.follow`
+
+        # The writer, the readers, and what most parts are made from.
+        self.lease = Lease(node_id)
+        cache = ExecutionCache(limits.cached_executions_bytes_max)
+        batches = BatchContext(clock, limits, options.missing_source, tokens, self.lease, DefinitionCache(), cache)
+        self.committer = Committer(database, batches, self)
+        self.reader = Reader(database, limits)
+        self.slow_reads = SlowReads(database, limits)
+        self.checks = Threads("checks", CHECK_THREADS, waiting_max=limits.pending_messages_max)
+        self.membership = Membership(database, self.lease, clock, self)
+        self.context = context = EngineContext(
+            database, self.committer, self.reader, self.lease, self.membership, tokens, clock, limits
+        )
+        self._make_rooms(context, options, invoker or DeferredInvoker(limits))
+
+        # What runs, what is drained when the engine leaves, and what is closed last, in this order.
+        due = self.timers, self.schedules, self.retries, self.deliveries
+        self.due_loops = {loop.name: loop for loop in due}
+        recoverable = self.task_recovery, InvocationRecovery(context, self.invocations)
+        self.recovery = Recovery(context, recoverable)
+        periodic = self.retention, self.expiry, self.invocation_retention
+        self.loops: tuple[BackgroundLoop, ...] = (self.recovery, *due, *periodic)
+        self.drained = self.dispatcher, self.invocations, self.deliveries
+        self.connections = self.reader, self.invoker, self.outlets
+        self.threads = self.slow_reads, self.checks, self.starter, self.membership
+
+    def _make_rooms(self, context: EngineContext, options: EngineOptions, invoker: Invoker) -> None:
+        limits, clock = context.limits, context.clock
+        # Functions: how calls leave this node.
+        self.invoker = invoker
+        self.outlets = Outlets(options.outlets)
+        self.registry = FunctionRegistry(self.reader)
+        self.hooks = Hooks(invoker)
+        self.slots = CallSlots(limits, lambda: self.membership.share.nodes)
+        self.callbacks = Callbacks(context)
+        # Invocations, queues and deliveries.
+        self.invocations = Invocations(context, self.registry, invoker, self.hooks, self.slots, self.callbacks, self)
+        self.retries = RetryTimer(context, self.invocations.take_over)
+        self.invocation_retention = InvocationRetention(context)
+        self.queues = Queues(context, self.outlets)
+        self.expiry = MessageExpiry(context)
+        self.deliveries = DeliveryWorker(context, Senders(invoker, self.outlets))
+        self.topics = Publisher(context, self.deliveries)
+        is_encoding = options.queue_bodies == "base64"
+        self.deliveries.open(TopicAddress, self.topics.take_in)
+        self.deliveries.open(QueueAddress, QueueReceiver(self.queues, clock, is_encoding=is_encoding))
+        self.deliveries.open(FunctionAddress, FunctionReceiver(self.invocations))
+        # Executions and schedules.
+        self.watchers = Watchers()
+        self.starter = Starter(context)
+        submitter = InvocationSubmitter(self.invocations, limits)
+        sender = MessageSender(self.queues, self.topics, self.outlets, options.queue_bodies)
+        self.dispatcher = Dispatcher(
+            context, invoker, self.registry, self.starter, sender, submitter, self.slots, self.hooks
+        )
+        self.timers = StepTimers(context, self.metrics.woke)
+        self.task_recovery = TaskRecovery(context, self.dispatcher, self.callbacks)
+        self.retention = ExecutionRetention(context, options.rules, self.metrics.deleted)
+        self.schedules = ScheduleLoop(context, self.starter)
