@@ -111,8 +111,8 @@ async def test_checked_address_is_the_one_connected_to(limits, invocation, serve
     names = FixedResolver(["127.0.0.1"], ["169.254.169.254"])
     invoker = HttpInvoker(limits, names)
     rebinding = Endpoint(f"http://rebinding.example:{server.port}/", {}, 5)
-    assert await invoker.invoke(invocation(), rebinding) == Replied({})
-    assert await invoker.invoke(invocation(), rebinding) == Replied({})
+    replies = [await invoker.invoke(invocation(), rebinding) for _ in range(2)]
+    assert [isinstance(reply, Replied) and reply.output for reply in replies] == [{}, {}]
     await invoker.close()
     assert names.asked == 1
 
@@ -121,4 +121,5 @@ async def test_allowed_address_of_a_name_is_used(limits, invocation, server):
     invoker = HttpInvoker(limits, FixedResolver(["169.254.169.254", "127.0.0.1"]))
     result = await invoker.invoke(invocation(), Endpoint(f"http://mixed.example:{server.port}/", {}, 5))
     await invoker.close()
-    assert result == Replied({})
+    assert isinstance(result, Replied)
+    assert result.output == {}
