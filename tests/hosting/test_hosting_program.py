@@ -317,7 +317,8 @@ async def test_token_that_is_not_valid_in_a_header(host):
 async def test_it_reports_that_it_waits_for_the_server(host, monkeypatch, caplog):
     monkeypatch.setattr("flowserver.hosting.registration.PAUSE_SECONDS", 0)
     monkeypatch.setattr(plain, "handlers", [caplog.handler])
-    plain.setLevel("INFO")
+    monkeypatch.setattr(plain, "propagate", False)
+    caplog.set_level("INFO", plain.name)
     hosted = host({"index.py": ECHO}, {"s/f": "index.py:handler"})
     with pytest.raises(HostingUnreachable):
         await register(hosted, "http://127.0.0.1:9100", "http://127.0.0.1:1", connect_retries=3)

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from contextlib import ExitStack
-from unittest.mock import Mock
+from unittest.mock import ANY, Mock
 
 import pytest
 
@@ -31,7 +31,7 @@ def in_turn(*replies):
 
 async def test_connection_is_kept_and_reused(invoker, invocation, endpoint, server):
     for _ in range(3):
-        assert await invoker.invoke(invocation(), endpoint) == Replied({})
+        assert await invoker.invoke(invocation(), endpoint) == Replied({}, ANY)
     assert (server.connections, len(server.requests)) == (1, 3)
 
 
@@ -43,16 +43,16 @@ async def test_connection_closed_between_calls(invoker, invocation, endpoint, se
         writer.close()
 
     server.answer = answer_and_close
-    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({}, ANY)
     await server.disconnected.wait()
-    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({}, ANY)
     assert len(server.requests) == 2
 
 
 async def test_every_way_to_end_a_reply_leaves_the_connection_usable(invoker, invocation, endpoint, server):
     server.answer = in_turn(*[LENGTH, CHUNKS, ANNOUNCED, head(204)] * 3)
     outcomes = [await invoker.invoke(invocation(), endpoint) for _ in range(12)]
-    assert outcomes[:3] == [Replied({"a": 1})] * 3
+    assert outcomes[:3] == [Replied({"a": 1}, ANY)] * 3
     assert outcomes[3].error == "FnF.InvalidLocal"
     assert outcomes == outcomes[:4] * 3
     assert server.connections == 1
@@ -71,7 +71,7 @@ async def test_endless_interim_replies(invoker, invocation, endpoint, server):
     assert "more than 10 interim replies (1xx), the limit interim_replies_max" in outcome.cause
     await server.disconnected.wait()
     server.answer = in_turn(INTERIM * 10 + LENGTH, INTERIM * 11 + LENGTH)
-    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 1})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 1}, ANY)
     assert isinstance(await invoker.invoke(invocation(), endpoint), Failed)
 
 
@@ -85,7 +85,7 @@ async def test_interim_replies_between_calls_end_the_connection(invoker, invocat
             await writer.drain()
 
     server.answer = answer_and_flood
-    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({}, ANY)
     await server.disconnected.wait()
 
 
@@ -118,16 +118,16 @@ async def test_a_large_body_is_parsed_whole():
 )
 async def test_connection_that_the_server_wants_closed(invoker, invocation, endpoint, server, last):
     server.answer = in_turn(last, LENGTH)
-    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({}, ANY)
     await server.disconnected.wait()
-    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 1})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 1}, ANY)
     assert (server.connections, len(server.requests)) == (2, 2)
 
 
 async def test_two_replies_to_one_request(invoker, invocation, endpoint, server):
     server.answer = in_turn(LENGTH + reply_of('{"a": 2}'), reply_of('{"a": 3}'))
-    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 1})
-    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 3})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 1}, ANY)
+    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 3}, ANY)
     assert server.connections == 2
 
 
@@ -138,7 +138,7 @@ async def test_reply_without_a_request(invoker, invocation, endpoint, server):
     writer.write(reply_of('{"a": 2}'))
     await writer.drain()
     await one_other_call(invoker, invocation)  # the event loop has read everything by then
-    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 3})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 3}, ANY)
     assert server.connections == 2
 
 
@@ -149,7 +149,7 @@ def reply_of(body):
 async def one_other_call(invoker, invocation):
     other = WireServer()
     await other.start()
-    assert await invoker.invoke(invocation(), Endpoint(other.url, {}, 10)) == Replied({})
+    assert await invoker.invoke(invocation(), Endpoint(other.url, {}, 10)) == Replied({}, ANY)
     await other.stop()
 
 
@@ -204,7 +204,7 @@ async def test_concurrent_calls_have_a_connection_each(invoker, invocation, endp
         await polite(request, reader, writer)
 
     server.answer = answer
-    assert await asyncio.gather(*(invoker.invoke(invocation(), endpoint) for _ in range(20))) == [Replied({})] * 20
+    assert await asyncio.gather(*(invoker.invoke(invocation(), endpoint) for _ in range(20))) == [Replied({}, ANY)] * 20
     assert server.connections == 20
     await asyncio.gather(*(invoker.invoke(invocation(), endpoint) for _ in range(20)))
     assert server.connections == 20
@@ -212,9 +212,9 @@ async def test_concurrent_calls_have_a_connection_each(invoker, invocation, endp
 
 async def test_idle_connection_is_closed(limits, invocation, endpoint, server):
     invoker = HttpInvoker(limits, idle_seconds=0.01)
-    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({}, ANY)
     await server.disconnected.wait()
-    assert await invoker.invoke(invocation(), endpoint) == Replied({})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({}, ANY)
     assert server.connections == 2
     await invoker.close()
 
@@ -244,14 +244,14 @@ async def test_body_without_a_length_ends_with_the_connection(invoker, invocatio
         writer.close()
 
     server.answer = answer
-    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 1})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": 1}, ANY)
 
 
 async def test_large_body_is_received_whole(limits, invocation, endpoint, server):
     invoker = HttpInvoker(type(limits)())
     text = "x" * 3_000_000
     server.answer = reply_with(b'{"a": "' + text.encode() + b'"}')
-    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": text})
+    assert await invoker.invoke(invocation(), endpoint) == Replied({"a": text}, ANY)
     await invoker.close()
 
 

@@ -48,7 +48,6 @@ def test_lists_without_documents(client_of, name: str, unique: str) -> None:
     ("action", "parameters"),
     [
         ("ListExecutions", {"MapRunName": "m"}),
-        ("ListExecutions", {"Qualifier": "production"}),
     ],
 )
 def test_unsupported_parameters(client_of, name: str, action: str, parameters: dict, unique: str) -> None:
