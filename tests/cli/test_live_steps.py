@@ -74,7 +74,7 @@ def test_attempts_and_errors_are_drawn(terminal):
     screen = terminal("start", "call", "--wait", "--name", "c1")
     assert screen.read_to_the_end() == 1
     last = screen.text[screen.text.rindex("call/c1  Failed") :]
-    assert re.search(r"✘ charge +\d+\.\d s +attempt 2 of 2 \(FC.ServiceNotFound\)", last)
+    assert re.search(r"✘ charge +\d+\.\d s +attempt 2 of 2, after FC.ServiceNotFound", last)
     assert "call/c1 ended as Failed: FC.ServiceNotFound: service 'no' does not exist" in last
 
 

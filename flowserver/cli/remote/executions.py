@@ -102,7 +102,7 @@ Definition = Annotated[
 ]
 NewInput = Annotated[
     str | None,
-    typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="Input of the step that runs again, if it is one."),
+    typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="New input of the step that failed, if only one did."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would run again, and change nothing.")]
 Reverse = Annotated[bool, typer.Option("--reverse", help="The newest events first.")]

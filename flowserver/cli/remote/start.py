@@ -93,6 +93,5 @@ def show_ended(session: Session, execution: Execution) -> None:
     elif execution.succeeded:
         typer.echo(json_text(execution.output, indent=2))
     if not execution.succeeded:
-        error = execution.error or "no error is named"
-        reason = f"{error}: {execution.cause}" if execution.cause else error
-        raise CommandFailed(f"{execution.path} ended as {execution.status}: {reason}")
+        parts = [f"{execution.path} ended as {execution.status}", execution.error, execution.cause]
+        raise CommandFailed(": ".join(each for each in parts if each))

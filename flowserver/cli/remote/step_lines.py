@@ -40,7 +40,7 @@ def shown_notes(step: StepProgress) -> str:
     notes = []
     if step.errors:
         most = f" of {step.attempts_max}" if step.attempts_max else ""
-        notes.append(printable(f"attempt {step.attempts}{most} ({', '.join(step.errors)})"))
+        notes.append(printable(f"attempt {step.attempts}{most}, after {', '.join(step.errors)}"))
     if step.iterations is not None:
         notes += counted(step.iterations)
     if step.error:

@@ -56,7 +56,10 @@ class RedriveExecution(RequestBody):
     from_: Annotated[FromStep, Field(alias="from")] = None
     definition: DefinitionChoice = "same"
     input: Annotated[
-        Document | None, Field(description="The input of the step that runs again; only if exactly one does.")
+        Document | None,
+        Field(
+            description="New input of the step that failed, or that was aborted if none failed. Only if it is one step."
+        ),
     ] = None
     client_token: Annotated[
         str | None,
