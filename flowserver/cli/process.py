@@ -18,7 +18,7 @@ from functools import partial
 import uvicorn
 from starlette.types import ASGIApp
 
-from flowserver.api.accepting import BoundedServer
+from flowserver.api.bounded_server import BoundedServer
 from flowserver.base.limits import Limits
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.one_packet_answers import JoiningProtocol

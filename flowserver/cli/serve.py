@@ -7,7 +7,7 @@ from typing import Final
 import typer
 
 from flowserver import __version__
-from flowserver.api.accepting import raise_file_limit
+from flowserver.api.bounded_server import raise_file_limit
 from flowserver.api.keyless_access import is_loopback
 from flowserver.base.urls import base_url
 from flowserver.cli.databases import bring_up_to_date, is_new, open_database, place_of, require_up_to_date

@@ -36,13 +36,13 @@ from flowserver.engine.executions.timers import StepTimers
 from flowserver.engine.executions.watchers import Watchers
 from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.engine.functions.registry import FunctionRegistry
+from flowserver.engine.invocations.invocations import InvocationListener, Invocations
 from flowserver.engine.invocations.recovery import InvocationRecovery
 from flowserver.engine.invocations.retention import InvocationRetention
 from flowserver.engine.invocations.retry_timer import RetryTimer
-from flowserver.engine.invocations.service import InvocationListener, Invocations
 from flowserver.engine.options import DEFAULTS, EngineOptions
 from flowserver.engine.queues.expiry import MessageExpiry
-from flowserver.engine.queues.service import Queues
+from flowserver.engine.queues.queues import Queues
 from flowserver.engine.recovery import Recovery
 from flowserver.engine.schedules.loop import ScheduleLoop
 from flowserver.invokers.broker_clients import Outlets

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from flowserver.api.accepting import BoundedServer, raise_file_limit
+from flowserver.api.bounded_server import BoundedServer, raise_file_limit
 from flowserver.api.connections import BoundedProtocol
 from flowserver.api.keyless_access import resolve
 from flowserver.base.limits import Limits

@@ -12,7 +12,7 @@ from flowserver.base.errors import (
 )
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
-from flowserver.engine.invocations.service import NewInvocation
+from flowserver.engine.invocations.invocations import NewInvocation
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.function_names import WITHOUT_SERVICE, check_function, service_key
 from flowserver.operations.page_tokens import position_of, position_token_of

@@ -21,7 +21,7 @@ from flowserver.base.errors import (
 from flowserver.base.limits import Limits
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.engine import Engine
-from flowserver.engine.queues.service import new_receipt
+from flowserver.engine.queues.queues import new_receipt
 from flowserver.operations.pages import Page
 from flowserver.operations.text_rules import check_no_nul
 from flowserver.store.queues.messages import (

@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 from uvicorn import Config
 
 from flowserver.api import connections
-from flowserver.api.accepting import BoundedServer
+from flowserver.api.bounded_server import BoundedServer
 from flowserver.base.limits import Limits
 from flowserver.cli.one_packet_answers import JoiningProtocol
 

@@ -17,10 +17,10 @@ from flowserver.concurrency.shutdown import drain
 from flowserver.engine.commit.items import Envelope, NewExecution
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
+from flowserver.engine.executions.call_reloading import OrderedCall, WaitingCalls
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter, submission_request_id
 from flowserver.engine.executions.message_sender import MessageSender
 from flowserver.engine.executions.starting import Started, Starter, as_failure, check_execution_name
-from flowserver.engine.executions.waiting_calls import OrderedCall, WaitingCalls
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX, CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.caller import Caller

@@ -15,7 +15,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.executions.starting import as_failure
 from flowserver.engine.functions.caller import Caller
-from flowserver.engine.invocations.service import Invocations, NewInvocation
+from flowserver.engine.invocations.invocations import Invocations, NewInvocation
 from flowserver.language.graph import FunctionTarget, Pattern
 from flowserver.language.targets import INVOCATION_ID
 from flowserver.machine.commands import InvokeTask

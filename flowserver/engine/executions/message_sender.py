@@ -14,7 +14,7 @@ from flowserver.base.xml_characters import NOT_IN_XML
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.deliveries.publishing import NewTopicMessage, Publisher
 from flowserver.engine.executions.starting import as_failure
-from flowserver.engine.queues.service import Queues, new_receipt
+from flowserver.engine.queues.queues import Queues, new_receipt
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.language.graph import QueueTarget, TopicTarget
 from flowserver.language.targets import DELAY_SECONDS, MESSAGE_TAG, PRIORITY

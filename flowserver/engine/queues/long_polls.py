@@ -1,4 +1,4 @@
-"""The long polls that wait for messages, in memory: in order of arrival for each queue. `service` serves them."""
+"""The long polls that wait for messages, in memory: in order of arrival for each queue. `queues` serves them."""
 
 import asyncio
 from collections import OrderedDict

@@ -11,7 +11,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.cluster.membership import SILENT_LOOKS, Share, Silence
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.watchers import Watch
-from flowserver.engine.invocations.service import NewInvocation
+from flowserver.engine.invocations.invocations import NewInvocation
 from flowserver.machine.state import Status
 from flowserver.store.cluster.listen_notify import NOTICE_BYTES_MAX
 from flowserver.store.cluster.nodes import NodeRow, list_nodes

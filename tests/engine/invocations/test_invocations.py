@@ -23,7 +23,7 @@ from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.deletion_pace import ROW_BYTES, ROWS_MAX
 from flowserver.engine.functions.call_queues import QueueKey
-from flowserver.engine.invocations.service import NewInvocation
+from flowserver.engine.invocations.invocations import NewInvocation
 from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
 from flowserver.store.functions import put_function
 from flowserver.store.invocations.rows import InvocationRow, find_invocations, insert_invocations
@@ -480,7 +480,7 @@ async def test_very_many_are_stopped_a_few_at_a_time(
         together.append(len(keys))
         return stop_all(connection, keys, now_ms)
 
-    monkeypatch.setattr("flowserver.engine.invocations.service.stop_all", counting)
+    monkeypatch.setattr("flowserver.engine.invocations.invocations.stop_all", counting)
     bound(node, functions, concurrency_max=1)
     keys = [str(number) for number in range(450)]
     await asyncio.gather(*(node.engine.invocations.submit(new(key)) for key in keys))

@@ -90,7 +90,7 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(writes))
         return apply_writes(connection, writes, now_ms)
 
-    monkeypatch.setattr("flowserver.engine.queues.service.apply_writes", counted)
+    monkeypatch.setattr("flowserver.engine.queues.queues.apply_writes", counted)
     return sizes
 
 
