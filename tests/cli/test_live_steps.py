@@ -113,5 +113,5 @@ def test_lines_without_a_terminal(run, server):
     lines = [re.sub(r"  \d+\.\d s", "", line) for line in failed.stderr.splitlines()]
     assert lines[1:3] == [
         "▸ charge  attempt 1 of 2 (FC.ServiceNotFound)",
-        "✘ charge  attempt 2 of 2 (FC.ServiceNotFound)  FC.ServiceNotFound: service 'no' does not exist",
+        "✘ charge  attempt 2 of 2, after FC.ServiceNotFound  FC.ServiceNotFound: service 'no' does not exist",
     ]

@@ -40,7 +40,9 @@ def shown_notes(step: StepProgress) -> str:
     notes = []
     if step.errors:
         most = f" of {step.attempts_max}" if step.attempts_max else ""
-        notes.append(printable(f"attempt {step.attempts}{most}, after {', '.join(step.errors)}"))
+        errors = ", ".join(step.errors)
+        said = f", after {errors}" if step.attempts > len(step.errors) else f" ({errors})"
+        notes.append(printable(f"attempt {step.attempts}{most}{said}"))
     if step.iterations is not None:
         notes += counted(step.iterations)
     if step.error:
