@@ -14,6 +14,7 @@ class ExitCode(IntEnum):
     CONFLICT = 5
     CRASHED = 70
     DETACHED = 130
+    UNREAD = 141
 
     @property
     def meaning(self) -> str:
@@ -34,4 +35,6 @@ _MEANINGS = {
     "a name that is taken, parked executions.",
     ExitCode.CRASHED: "A bug: the command, or the writer of a server, ended with a traceback.",
     ExitCode.DETACHED: "Ctrl-c: the command no longer waits; the execution that it watched continues.",
+    ExitCode.UNREAD: "The program that reads the output has ended, such as `head -1`. `apply` goes on nevertheless, "
+    "and ends with the code of what it did.",
 }

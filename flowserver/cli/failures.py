@@ -12,6 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from flowserver.base.lazy_import import load
+from flowserver.cli.closed_pipes import drop_unread, unread_is_dropped
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.printable import printable
 
@@ -33,7 +34,10 @@ _OF_LOCAL: Final = "flowserver.cli.local_failures:failure_of"
 
 @contextmanager
 def ending_well() -> Iterator[None]:
-    """End with one line and an exit code when what is done inside fails; for a bug, with its traceback."""
+    """End with one line and an exit code when what is done inside fails; for a bug, with its traceback.
+
+    Where the output has no reader any more, it ends without a word.
+    """
     try:
         yield
         return
@@ -42,12 +46,15 @@ def ending_well() -> Iterator[None]:
     except CommandFailed as error:
         failed = error
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and drop_unread():
+            raise typer.Exit(ExitCode.UNREAD) from None
         found = _of_file(error) or load(_OF_LOCAL)(error)
         if found is None:
             traceback.print_exc()
             raise typer.Exit(ExitCode.CRASHED) from None
         failed = found
-    typer.echo(printable(f"flowserver: {failed}"), err=True)
+    with unread_is_dropped():
+        typer.echo(printable(f"flowserver: {failed}"), err=True)
     raise typer.Exit(failed.code)
 
 

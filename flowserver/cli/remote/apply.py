@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.document_output import show_document
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import printable
@@ -71,7 +72,8 @@ def apply(
     Also `functions.yaml` and `schedules.yaml`. The name of a file without its suffix is the flow's. If several
     definitions are to be written, all are checked before anything is applied. What has changed is shown as a diff.
 
-    With --strict the server refuses a definition for its warnings, too.
+    With --strict the server refuses a definition for its warnings, too. If the output is not read to its end
+    (`| head -1`), everything is applied nevertheless.
 
     \b
     Examples:
@@ -93,12 +95,13 @@ def apply(
     for each in planned if dry_run else _carry_out(session, planned, strict):
         if session.output == "table":
             _show(session, each)
-    if session.output == "name":
-        show_names(f"{each.kind}/{each.name}" for each in planned)
-    elif session.output != "table":
-        show_document(session.output, [each.document for each in planned])
-    if dry_run:
-        session.note("That was a dry run: nothing has changed.")
+    with unread_is_dropped():
+        if session.output == "name":
+            show_names(f"{each.kind}/{each.name}" for each in planned)
+        elif session.output != "table":
+            show_document(session.output, [each.document for each in planned])
+        if dry_run:
+            session.note("That was a dry run: nothing has changed.")
 
 
 def _check(session: Session, files: Sequence[FlowFile], strict: bool) -> None:
@@ -138,7 +141,8 @@ def _show_findings(file: FlowFile, findings: Iterable[Json]) -> None:
         hint = f" ({finding['hint']})" if finding.get("hint") else ""
         place = f"{file.file}:{finding['line']}:{finding['column']}"
         said = f"{place}: {finding['severity']}[{finding['id']}]: {finding['message']}{hint}"
-        typer.echo(printable(said), err=True)
+        with unread_is_dropped():
+            typer.echo(printable(said), err=True)
 
 
 def _carry_out(session: Session, planned: Sequence[Planned], strict: bool) -> Iterator[Planned]:
@@ -184,5 +188,6 @@ def _write(session: Session, planned: Planned, strict: bool) -> None:
 
 
 def _show(session: Session, planned: Planned) -> None:
-    typer.echo(f"{planned.kind}/{planned.name} {planned.change}")
-    show_diff(session, planned.diff)
+    with unread_is_dropped():
+        typer.echo(f"{planned.kind}/{planned.name} {planned.change}")
+        show_diff(session, planned.diff)
