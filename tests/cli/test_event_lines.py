@@ -71,6 +71,29 @@ def test_without_matches(history, step, said):
     assert history("--step", step, "-o", "json").stdout == "[]\n"
 
 
+def test_all_events_are_shown_and_a_limit_says_so(run, server, client):
+    """A history of more than 1,000 events: all pages, and the last event above all."""
+    client.start("loop", {"items": [1] * 200}, name="l3")
+    client.wait("loop", "l3")
+    history = ("executions", "history", "loop/l3", "--server", server.url)
+    shown = run(*history)
+    lines = shown.stdout.splitlines()
+    assert len(lines) > 1_000
+    assert "ExecutionSucceeded" in lines[-1]
+    assert shown.stderr == ""
+    assert [each["eventId"] for each in json.loads(run(*history, "-o", "json").stdout)] == [
+        int(line.split()[0]) for line in lines
+    ]
+    assert run(*history, "-o", "name").stdout.split() == [line.split()[0] for line in lines]
+    for form in ("table", "json"):
+        limited = run(*history, "--limit", "2", "-o", form)
+        assert limited.stdout.count("ExecutionStarted") == 1
+        assert limited.stderr == "There are more than 2: use --limit, or narrow the search.\n"
+    exactly = run(*history, "--limit", len(lines))
+    assert (exactly.stdout, exactly.stderr) == (shown.stdout, "")
+    assert run(*history, "--follow", "--limit", "2").stdout.splitlines() == lines[:2]
+
+
 def test_watching_and_describing_count_alike(client, run, server):
     """Also after a failure: both use the same fold."""
     progress = Progress()

@@ -1,15 +1,18 @@
 """Events as lines."""
 
 import json
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
+import typer
 from msgspec.structs import replace
 
+from flowserver.cli.document_output import show_document
 from flowserver.cli.printable import json_text
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.progress import FoldedEvent
+from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.times import shown_instant
 from flowserver.client.results import Event
 from flowserver.machine.event_paths import EventPaths, is_path, matches_path
@@ -24,6 +27,19 @@ def shown_event(event: Event, now: datetime) -> str:
     """One line: number, time, type, path of the step, and the beginning of what it says."""
     where = f"  {event.step_path or event.step_name}" if event.step_name else ""
     return f"{event.event_id:>4}  {shown_instant(event.time, now)}  {event.type:<18}{where}{_detail(event.detail)}"
+
+
+def show_events(session: Session, events: Iterable[Event]) -> int:
+    """Print events, line by line as they come, or as one list for programs; returns how many they were."""
+    if session.output in ("json", "yaml"):
+        documents = [each.document for each in events]
+        show_document(session.output, documents)
+        return len(documents)
+    shown, now = 0, datetime.now(UTC)
+    for event in events:
+        typer.echo(event.event_id if session.output == "name" else shown_event(event, now))
+        shown += 1
+    return shown
 
 
 def event_line(event: Event) -> str:

@@ -13,7 +13,7 @@ from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import printable
 from flowserver.cli.remote.command import remote
-from flowserver.cli.remote.event_lines import event_line, is_of, shown_event, with_paths
+from flowserver.cli.remote.event_lines import event_line, is_of, show_events, shown_event, with_paths
 from flowserver.cli.remote.execution_description import described, shown_error
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.output import show_list, show_one
@@ -106,6 +106,7 @@ NewInput = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would run again, and change nothing.")]
 Reverse = Annotated[bool, typer.Option("--reverse", help="The newest events first.")]
+EventLimit = Annotated[int | None, typer.Option("--limit", min=1, help="How many events at most; all if absent.")]
 
 
 @executions.callback()
@@ -184,9 +185,11 @@ def show_history(
     step: OfStep = None,
     type: OfTypes = None,
     reverse: Reverse = False,
-    limit: Limit = 1_000,
+    limit: EventLimit = None,
 ) -> None:
     """Show the events of an execution.
+
+    All of them, unless --limit says otherwise; then a note says that there are more.
 
     Steps are shown with the numbers of their branches and iterations, from 0: `pack[17].label`. `pack[].label` is that
     step in all iterations. With `--follow -o json` every line of the output is one event.
@@ -202,22 +205,18 @@ def show_history(
     if follow:
         if reverse:
             raise CommandFailed("--follow and --reverse exclude each other", ExitCode.USAGE)
-        for event in with_paths(session.client.events(flow, name)):
-            if is_of(event, step, type or ()):
-                _show_followed(session, event)
+        followed = with_paths(session.client.events(flow, name))
+        for event in islice((each for each in followed if is_of(each, step, type or ())), limit):
+            _show_followed(session, event)
         return
     events = session.client.history(
         flow, name, step=step, types=[str(each) for each in type or ()], newest_first=reverse, paths=True
     )
-    found = list(islice(events, limit))
-    now = datetime.now(UTC)
-    if step is not None and not found:
+    count = show_events(session, islice(events, limit))
+    if step is not None and not count:
         session.note(f"No event of a step {step}{load(_EVENTS_SUGGESTION)(session, flow, name, step)}")
-    if session.output == "table":
-        for event in found:
-            typer.echo(shown_event(event, now))
-    else:
-        show_list(session, found, {}, lambda event: str(event.event_id), "")
+    if next(events, None) is not None:
+        session.note(f"There are more than {limit}: use --limit, or narrow the search.")
 
 
 @executions.command("stop")
