@@ -48,6 +48,8 @@ class Execution(Result, frozen=True):
     failed_step: str | None = None
     waiting_steps: int = 0
     """How many of its steps have failed and wait for a redrive."""
+    redrive_count: int = 0
+    last_redrive_time: str | None = None
     current_steps: list[CurrentStep] | None = None
     """None unless they were asked for."""
     current_step_count: int | None = None

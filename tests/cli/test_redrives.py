@@ -1,6 +1,7 @@
 """`flowserver executions redrive`: named executions, executions that match a filter, and dry runs."""
 
 import json
+import re
 
 import pytest
 
@@ -99,10 +100,16 @@ def test_executions_that_wait_for_a_redrive(flowserver, tmp_path):
     path = flowserver("start", "waiter", "--name", "w").stdout.strip()
     assert flowserver("executions", "list", "--waiting-redrive", "-o", "name").stdout == f"{path}\n"
     listed = flowserver("executions", "list", "--waiting-redrive").stdout
-    assert "Waiting" in listed
+    assert "Running; 1 step waits for a redrive" in listed
+    refused = flowserver("executions", "list", "--status", "waiting")
+    assert refused.exit_code == 2
+    assert "--waiting-redrive" in refused.stderr
     described = flowserver("executions", "describe", path).stdout
     assert "Running; 1 step waits for a redrive" in described
     assert "load  waiting for redrive" in described
     assert f"Go on: flowserver executions redrive {path}" in described
     done = flowserver("executions", "redrive", "--flow", "waiter", "--waiting-redrive", "--yes")
     assert (done.exit_code, done.stdout) == (0, f"redriven {path}\n")
+    assert "redrives:" not in described
+    assert re.search(r"redrives: +1, last ", flowserver("executions", "describe", path).stdout)
+    assert "  redriveCount=1" in flowserver("executions", "history", path, "--type", "ExecutionRedriven").stdout

@@ -19,14 +19,24 @@ from flowserver.machine.event_paths import EventPaths, is_path, matches_path
 
 DETAIL_CHARACTERS_MAX: Final = 100
 
-_SHOWN: Final = ("error", "cause", "output", "input")
+_SHOWN: Final = ("redriveCount", "from", "definition", "error", "cause", "output", "input")
 """What of a detail is shown first, if it is there."""
 
 
 def shown_event(event: Event, now: datetime) -> str:
     """One line: number, time, type, path of the step, and the beginning of what it says."""
     where = f"  {event.step_path or event.step_name}" if event.step_name else ""
-    return f"{event.event_id:>4}  {shown_instant(event.time, now)}  {event.type:<18}{where}{_detail(event.detail)}"
+    child = sub_execution_of(event)
+    detail = _detail(event.detail) if child is None else f"  started {child}"
+    return f"{event.event_id:>4}  {shown_instant(event.time, now)}  {event.type:<18}{where}{detail}"
+
+
+def sub_execution_of(event: Event) -> str | None:
+    """FLOW/NAME of the execution that a sub-flow's step has started with this event; None for another event."""
+    output = event.detail.get("output") if event.type == "TaskSubmitted" else None
+    if not isinstance(output, dict) or not (output.get("FlowName") and output.get("Name")):
+        return None
+    return f"{output['FlowName']}/{output['Name']}"
 
 
 def show_events(session: Session, events: Iterable[Event]) -> int:

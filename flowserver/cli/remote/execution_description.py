@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from flowserver.cli.printable import json_text
+from flowserver.cli.remote.execution_states import state_of
 from flowserver.cli.remote.output import one_line
 from flowserver.cli.remote.step_lines import counted
 from flowserver.cli.remote.times import seconds_between, shown_instant, shown_seconds, shown_span
@@ -20,10 +21,11 @@ def described(execution: Execution, steps: Sequence[Step], now: datetime) -> str
     """Its state, times, error, steps and documents."""
     rows = [
         ["execution:", execution.path],
-        ["status:", _status(execution)],
+        ["status:", state_of(execution)],
         ["started:", shown_instant(execution.started_time, now)],
         ["stopped:", shown_instant(execution.stopped_time, now)],
         ["took:", shown_span(execution.started_time, execution.stopped_time, now)],
+        ["redrives:", _redrives(execution, now)],
         ["version:", _version(execution)],
         ["failed step:", execution.failed_step or ""],
         ["error:", execution.error or ""],
@@ -41,11 +43,9 @@ def described(execution: Execution, steps: Sequence[Step], now: datetime) -> str
     return "\n".join(blocks)
 
 
-def _status(execution: Execution) -> str:
-    waiting = execution.waiting_steps
-    if not waiting:
-        return execution.status
-    return f"{execution.status}; {waiting} {'step waits' if waiting == 1 else 'steps wait'} for a redrive"
+def _redrives(execution: Execution, now: datetime) -> str:
+    count = execution.redrive_count
+    return f"{count}, last {shown_instant(execution.last_redrive_time, now)}" if count else ""
 
 
 def _at(execution: Execution, steps: Sequence[CurrentStep], now: datetime) -> str:
@@ -90,7 +90,8 @@ def _notes(step: Step) -> str:
     if step.iterations is not None:
         notes += counted(step.iterations)
     if step.error:
-        notes.append(one_line(step.error, ERROR_CHARACTERS_MAX))
+        error = one_line(step.error, ERROR_CHARACTERS_MAX)
+        notes.append(f"after {error}" if step.status == "Succeeded" else error)
     return ", ".join(notes)
 
 

@@ -15,6 +15,7 @@ from flowserver.cli.printable import printable
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.event_lines import event_line, is_of, show_events, shown_event, with_paths
 from flowserver.cli.remote.execution_description import described, shown_error
+from flowserver.cli.remote.execution_states import STATUSES, OfStatus, state_of
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.output import show_list, show_one
 from flowserver.cli.remote.redrive_plans import shown_plan
@@ -27,15 +28,6 @@ from flowserver.client.results import Event, Execution
 from flowserver.machine.events import EventType
 
 executions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-
-StatusName = Literal["running", "succeeded", "failed", "stopped", "timedout"]
-STATUSES: Final = {
-    "running": "Running",
-    "succeeded": "Succeeded",
-    "failed": "Failed",
-    "stopped": "Stopped",
-    "timedout": "TimedOut",
-}
 
 _EVENTS_SUGGESTION: Final = "flowserver.cli.remote.suggestions:events_suggestion"
 _STEP_SUGGESTION: Final = "flowserver.cli.remote.suggestions:step_suggestion"
@@ -50,9 +42,6 @@ AnyExecutionPaths = Annotated[
     list[str] | None, typer.Argument(metavar="EXECUTION", help="Executions, each written FLOW/NAME.")
 ]
 OfFlow = Annotated[str | None, typer.Option("--flow", metavar="FLOW", help="Only executions of this flow.")]
-OfStatus = Annotated[
-    StatusName | None, typer.Option("--status", case_sensitive=False, help="Only executions in this state.")
-]
 Since = Annotated[
     str | None,
     typer.Option(
@@ -143,7 +132,7 @@ def list_executions(
     found = list(islice(session.executions(flow, **wanted), limit + 1))
     columns = {
         "EXECUTION": lambda one: one.path,
-        "STATUS": lambda one: "Parked" if one.parked_error else "Waiting" if one.waiting_steps else one.status,
+        "STATUS": lambda one: "Parked" if one.parked_error else state_of(one),
         "VERSION": lambda one: "" if one.version is None else str(one.version),
         "STARTED": lambda one: shown_instant(one.started_time, now),
         "TOOK": lambda one: shown_span(one.started_time, one.stopped_time, now),

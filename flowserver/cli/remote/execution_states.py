@@ -1,0 +1,42 @@
+"""The states of executions: what people ask for, and what they see."""
+
+from typing import Annotated, Final
+
+import typer
+
+from flowserver.client.results import Execution
+
+STATUSES: Final = {
+    "running": "Running",
+    "succeeded": "Succeeded",
+    "failed": "Failed",
+    "stopped": "Stopped",
+    "timedout": "TimedOut",
+}
+
+
+def _status(text: str | None) -> str | None:
+    """The key of `STATUSES` that is meant; raises typer.BadParameter."""
+    if text is None or text.lower() in STATUSES:
+        return None if text is None else text.lower()
+    if text.lower().startswith("wait"):
+        raise typer.BadParameter("executions that wait for a redrive are running; list them with --waiting-redrive")
+    if text.lower() == "parked":
+        raise typer.BadParameter("parked executions are running; list them with --parked")
+    raise typer.BadParameter(f"{text!r} is not one of {', '.join(STATUSES)}")
+
+
+OfStatus = Annotated[
+    str | None,
+    typer.Option(
+        "--status", metavar=f"[{'|'.join(STATUSES)}]", callback=_status, help="Only executions in this state."
+    ),
+]
+
+
+def state_of(execution: Execution) -> str:
+    """Its status, and how many of its steps wait for a redrive: in lists and descriptions alike."""
+    waiting = execution.waiting_steps
+    if not waiting:
+        return execution.status
+    return f"{execution.status}; {waiting} {'step waits' if waiting == 1 else 'steps wait'} for a redrive"
