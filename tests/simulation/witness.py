@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from flowserver.base.json_values import load_json_object
 from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.items import Envelope, Item, ReceiptKind
 from flowserver.language.graph import FunctionTarget
@@ -199,7 +200,8 @@ class Witness:
                 break
             entered = run.history.open[event.event_id]
             if event.type is EventType.STEP_WAITING_FOR_REDRIVE and entered is not None:
-                run.waits.pop(f"{run.execution.execution_id}-{entered.entered.event_id}", None)
+                first = load_json_object(entered.entered.detail).get("resumes", entered.entered.event_id)
+                run.waits.pop(f"{run.execution.execution_id}-{first}", None)  # a repeated entry keeps the first key
 
     def _check_wait_for_redrive(self, run: Run) -> None:
         """While steps wait for a redrive, the execution shows the failure that would have ended it."""
