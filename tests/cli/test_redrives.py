@@ -4,6 +4,11 @@ import json
 import re
 
 import pytest
+from rich.console import Console
+
+from flowserver.cli.remote.live_steps import Drawing
+from flowserver.cli.remote.progress import Progress
+from flowserver.client.results import Event, Execution
 
 BROKEN = """\
 version: v1
@@ -12,6 +17,7 @@ steps:
   - {type: pass, name: reserve}
   - {type: fail, name: load, error: LoadError, cause: no column}
 """
+INSTANT = "2026-01-02T03:04:05Z"
 WHOLE = BROKEN.replace("{type: fail, name: load, error: LoadError, cause: no column}", "{type: pass, name: load}")
 
 
@@ -113,3 +119,54 @@ def test_executions_that_wait_for_a_redrive(flowserver, tmp_path):
     assert "redrives:" not in described
     assert re.search(r"redrives: +1, last ", flowserver("executions", "describe", path).stdout)
     assert "  redriveCount=1" in flowserver("executions", "history", path, "--type", "ExecutionRedriven").stdout
+
+
+def test_watching_says_that_a_step_waits_for_a_redrive(flowserver, tmp_path, monkeypatch):
+    """Once, though steps in iterations wait one after the other; again after a redrive that did not help."""
+    (tmp_path / "hint.yaml").write_text("""\
+version: v1
+type: flow
+steps:
+  - type: foreach
+    name: each
+    inputMappings: [{target: items, source: $input.items}]
+    iterationMapping: {collection: $.items, item: item}
+    steps: [{type: wait, name: load, duration: $.none}]
+""")
+    flowserver("apply", "hint.yaml")
+    flowserver("flows", "set", "hint", "--on-retries-exhausted", "wait-for-redrive")
+    take, seen = Progress.add, []
+
+    def add(progress, event):
+        """Redrive when all steps wait, then stop: while the command watches."""
+        yield from take(progress, event)
+        seen.append(event.type)
+        if event.type == "StepWaitingForRedrive" and seen.count(event.type) == 3:
+            flowserver("executions", "redrive", "hint/h")
+        elif event.type == "StepWaitingForRedrive" and seen.count(event.type) == 6:
+            flowserver("executions", "stop", "hint/h")
+
+    monkeypatch.setattr(Progress, "add", add)
+    watched = flowserver("start", "hint", "--name", "h", "--input", '{"items": [1, 2, 3]}', "--wait")
+    assert watched.exit_code == 1
+    lines = watched.stderr.splitlines()
+    assert sum("1 step waits for a redrive: each[" in line for line in lines) == 2
+    assert lines.count("Go on: flowserver executions redrive hint/h") == 2
+    assert lines.count("This command waits on. Come back: flowserver watch hint/h") == 2
+    assert lines.count("It was redriven.") == 1
+
+
+def test_what_waits_for_a_redrive_is_drawn():
+    progress = Progress()
+    types = ["ExecutionStarted", "StepEntered", "StepWaitingForRedrive", "ExecutionRedriven"]
+    drawing = Drawing(Execution("o", "x", "Running", INSTANT), progress, [], Console(width=100))
+    shown = []
+    for number, type in enumerate(types, 1):
+        name = "ship" if type.startswith("Step") else ""
+        detail = {"error": "FC.Unknown"} if type == "StepWaitingForRedrive" else {}
+        list(progress.add(Event(number, type, INSTANT, number - 1, name, None, detail)))
+        with drawing.console.capture() as text:
+            drawing.console.print(drawing.draw())
+        shown.append(text.get())
+    hint = "  1 step waits for a redrive: ship: FC.Unknown\n  Go on: flowserver executions redrive o/x\n"
+    assert [hint in each for each in shown] == [False, False, True, False]

@@ -13,7 +13,7 @@ from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.remote.progress import Progress
 from flowserver.cli.remote.session import Session
-from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, step_line
+from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, step_line, waiting_lines
 from flowserver.client.errors import WaitedTooLong
 from flowserver.client.results import Execution
 
@@ -24,6 +24,7 @@ _DRAWN: Final = "flowserver.cli.remote.live_steps:drawn"
 def follow(session: Session, execution: Execution, timeout_seconds: float | None) -> Execution:
     """Show the steps until the execution has ended; returns it then.
 
+    While steps wait for a redrive it waits too: it says so once, with the command to go on.
     Raises WaitedTooLong after `timeout_seconds`. Ctrl-c detaches: it says how to come back, and raises typer.Exit.
     """
     with _detaching(execution), _limited(execution, timeout_seconds):
@@ -41,9 +42,20 @@ def _show_steps(session: Session, execution: Execution) -> None:
         drawing = load(_DRAWN)(execution, progress, session.is_colourful)
     with drawing:
         for event in session.client.events(execution.flow_name, execution.name):
+            waited = progress.waiting
             for step in progress.add(event):
                 if not draws:
                     session.note(step_line(step, datetime.now(UTC), marks))
+            if not draws and bool(waited) is not bool(progress.waiting):
+                _note_waiting(session, execution, progress)
+
+
+def _note_waiting(session: Session, execution: Execution, progress: Progress) -> None:
+    """Say that steps wait for a redrive, once until one comes."""
+    if lines := waiting_lines(execution.path, progress):
+        session.note("\n".join([*lines, f"This command waits on. Come back: {_way_back(execution)}"]))
+    elif progress.status == "Running":
+        session.note("It was redriven.")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flowserver.cli.remote.progress import Progress, State, StepProgress
-from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, shown_notes, shown_time
+from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, shown_notes, shown_time, waiting_lines
 from flowserver.cli.remote.times import shown_span
 from flowserver.cli.yaml_text import step_names
 from flowserver.client.results import Execution
@@ -65,15 +65,17 @@ class Drawing:
         if not ended:
             entered = {step.name for step in steps}
             steps += [StepProgress(name) for name in self.names if name not in entered]
-        shown = self._visible(steps)
+        hints = waiting_lines(self.execution.path, self.progress)
+        shown = self._visible(steps, len(hints))
         last = max((step.stopped for step in steps if step.stopped), default=None) if ended else None
         took = shown_span(self.execution.started_time, last, now)
         heading = Text(f"{self.execution.path}  ")
         heading.append(self.progress.status, _OF_STATUS.get(self.progress.status, "red")).append(f"  {took}")
-        return Group(heading, self._lines(shown, now))
+        below = [Text(f"  {hint}", "yellow", no_wrap=True, overflow="ellipsis") for hint in hints]
+        return Group(heading, self._lines(shown, now), *below)
 
-    def _visible(self, steps: list[StepProgress]) -> list[StepProgress]:
-        room = max(1, self.console.height - KEPT_LINES)
+    def _visible(self, steps: list[StepProgress], lines_below: int) -> list[StepProgress]:
+        room = max(1, self.console.height - KEPT_LINES - lines_below)
         if len(steps) <= room:
             return steps
         current = next((n for n, step in enumerate(steps) if step.state in (State.RUNNING, State.WAITING)), len(steps))

@@ -72,6 +72,10 @@ class Progress:
 
     def __init__(self) -> None:
         self.status = "Running"
+        self.waiting = 0
+        """Steps that wait for a redrive, in iterations too."""
+        self.first_waiting = ""
+        """The first of them: its path, and its error if it has one."""
         self._fold = StepSummaries()
         self._steps: dict[int, StepProgress] = {}
         """Those that are shown, by the events with which they were entered."""
@@ -82,7 +86,9 @@ class Progress:
 
     def add(self, event: Event) -> Iterator[StepProgress]:
         """Take an event in; yields the step that it has begun, ended or set back, if that step is shown."""
-        entry = self._fold.add(FoldedEvent.of(event)).entry
+        seen = self._fold.add(FoldedEvent.of(event))
+        entry = seen.entry
+        self._count_waiting(seen.path, event)
         if event.type in LAST:
             self.status = event.type.removeprefix("Execution")
             for step in self._steps.values():
@@ -100,6 +106,14 @@ class Progress:
         step.iterations = entry.iterations
         if self._change(step, entry, event):
             yield step
+
+    def _count_waiting(self, path: str, event: Event) -> None:
+        if event.type == "StepWaitingForRedrive":
+            if not self.waiting:
+                self.first_waiting = ": ".join(part for part in (path, _error(event)) if part)
+            self.waiting += 1
+        elif event.type == "ExecutionRedriven" or event.type in LAST:
+            self.waiting = 0
 
     def _change(self, step: StepProgress, entry: Entry, event: Event) -> bool:
         """Change the step; returns whether people should see that at once."""

@@ -51,8 +51,9 @@ def start(
 ) -> None:
     """Start an execution of a flow.
 
-    With --wait the steps are shown while they run, and then the output is printed. Exit code 0: it succeeded.
-    1: it failed, was stopped or timed out. Ctrl-c detaches; the execution runs on.
+    With --wait the steps are shown while they run, and then the output is printed. It says so if steps wait for a
+    redrive, and waits on. Exit code 0: it succeeded. 1: it failed, was stopped or timed out. Ctrl-c detaches; the
+    execution runs on.
 
     \b
     Examples:

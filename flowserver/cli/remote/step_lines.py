@@ -5,7 +5,7 @@ from typing import Final
 
 from flowserver.cli.printable import printable
 from flowserver.cli.remote.output import one_line
-from flowserver.cli.remote.progress import State, StepProgress
+from flowserver.cli.remote.progress import Progress, State, StepProgress
 from flowserver.cli.remote.times import seconds_between, shown_seconds
 from flowserver.client.results import Iterations as ToldIterations
 from flowserver.machine.step_summary import Iterations
@@ -55,3 +55,12 @@ def counted(iterations: Iterations | ToldIterations) -> list[str]:
     notes = [f"{iterations.done} of {iterations.total}"]
     notes += [f"{iterations.failed} failed"] if iterations.failed else []
     return notes + ([f"{iterations.aborted} aborted"] if iterations.aborted else [])
+
+
+def waiting_lines(path: str, progress: Progress) -> list[str]:
+    """How many steps of the execution at that path wait for a redrive, and how it goes on; nothing if none waits."""
+    if not progress.waiting:
+        return []
+    first = one_line(progress.first_waiting, 2 * ERROR_CHARACTERS_MAX)
+    waits = "1 step waits" if progress.waiting == 1 else f"{progress.waiting} steps wait"
+    return [f"{waits} for a redrive: {first}", f"Go on: flowserver executions redrive {path}"]

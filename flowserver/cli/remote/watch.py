@@ -12,7 +12,7 @@ from flowserver.cli.remote.times import seconds_of
 def watch(session: Session, execution: ExecutionPath, timeout: Timeout = None) -> None:
     """Attach to an execution and show its steps.
 
-    They are shown live; then its output is printed.
+    They are shown live; then its output is printed. It says so if steps wait for a redrive, and waits on.
 
     Exit code 0: it succeeded. 1: it failed, was stopped or timed out. Ctrl-c detaches; the execution continues.
 
