@@ -67,4 +67,39 @@ def test_a_flow_that_stays_missing_is_refused(apply):
     refused = apply({"lonely": PARENT.replace("strict-child", "no-such-flow"), "strict-other": PASS}, "--strict")
     assert refused.exit_code == 1
     assert "warning[unknown-flow]" in refused.stderr
-    assert "the definition of lonely is refused" in refused.stderr
+    assert "1 of 2 definitions are refused; nothing is applied" in refused.stderr
+
+
+def test_what_has_not_changed_is_refused_too(apply):
+    assert apply({"kept-call": CALL.replace("charge", "chrage")}).exit_code == 0
+    refused = apply({}, "--strict")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "kept-call.yaml:4:5: warning[unknown-function]" in refused.stderr
+    assert apply({}).stderr == ""
+
+
+def test_a_dry_run_finds_what_the_real_run_finds(apply, run, server):
+    files = {"dry-call": CALL.replace("charge", "shiping"), "dry-parent": PARENT.replace("strict-child", "dry-child")}
+    tried = apply(files | {"dry-child": PASS}, "--dry-run")
+    assert tried.exit_code == 0
+    assert tried.stderr.count("warning[") == 1  # the missing flow is one of the files
+    assert "dry-call.yaml:4:5: warning[unknown-function]" in tried.stderr
+    tried, refused = (apply({}, "--strict", *options) for options in (["--dry-run"], []))
+    assert (tried.exit_code, tried.stdout, tried.stderr) == (refused.exit_code, refused.stdout, refused.stderr)
+    assert refused.exit_code == 1
+    assert run("flows", "get", "dry-child", "--server", server.url).exit_code == 3
+
+
+def test_a_qualified_function_of_the_same_folder_is_not_missing(apply):
+    functions = "functions:\n  qualified.prod/charge: {url: 'http://127.0.0.1:9/'}\n"
+    call = CALL.replace("services/strict/", "services/qualified.prod/")
+    assert apply({"qualified-call": call, "functions": functions}, "--strict", "--dry-run").stderr.count("warning") == 0
+    assert apply({}, "--strict").exit_code == 0
+
+
+def test_flows_that_call_one_another_are_no_warning(apply):
+    names = ("mutual-a", "mutual-b")
+    files = {name: PARENT.replace("strict-child", other) for name, other in zip(names, reversed(names), strict=True)}
+    schedules = "schedules: {mutual-a/often: {cronExpression: '@every 5m'}}"
+    applied = apply(files | {"schedules": schedules}, "--strict")
+    assert (applied.exit_code, applied.stdout.count("created")) == (0, 3)

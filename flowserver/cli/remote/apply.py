@@ -1,16 +1,16 @@
 """The command `flowserver apply`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
 from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.document_output import show_document
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.printable import printable
+from flowserver.cli.remote.checks import UNKNOWN_FLOW, check, lacking, quoted_names, show_findings
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, show_diff
 from flowserver.cli.remote.flows import Yes, confirm
@@ -19,20 +19,15 @@ from flowserver.cli.remote.resources import FlowFile, Resource, resources_in
 from flowserver.cli.remote.session import Session
 from flowserver.cli.resource_files import SCHEDULES_FILE, files_in
 from flowserver.client.errors import ClientError, Invalid
-from flowserver.client.results import Json
-
-PREVENTED: Final = "nothing is applied"
-
-UNKNOWN_FLOW: Final = "unknown-flow"
-TARGETS: Final = frozenset((UNKNOWN_FLOW, "unknown-function"))
-"""Warnings that are judged when a definition is written: applying the other files may create what is missing."""
 
 Paths = Annotated[
     list[Path],
     typer.Argument(metavar="PATH", help="Files, each a definition named as its flow (order.yaml), or folders."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Let the server refuse definitions that it warns of.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check, show what would change, and change nothing.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse what the server warns of, also in what has not changed.")
+]
 Prune = Annotated[
     bool,
     typer.Option(
@@ -53,6 +48,11 @@ class Planned:
     resource: Resource | None = None
 
     @property
+    def is_written(self) -> bool:
+        """Whether it is created or changed."""
+        return self.change in ("created", "changed")
+
+    @property
     def document(self) -> dict[str, Any]:
         """For programs."""
         return {"kind": self.kind, "name": self.name, "change": self.change, "diff": "\n".join(self.diff)}
@@ -69,10 +69,11 @@ def apply(
 ) -> None:
     """Apply files and folders of flows.
 
-    Also `functions.yaml` and `schedules.yaml`. The name of a file without its suffix is the flow's. If several
-    definitions are to be written, all are checked before anything is applied. What has changed is shown as a diff.
+    Also `functions.yaml` and `schedules.yaml`. The name of a file without its suffix is the flow's.
+    Everything is checked before anything is applied. What has changed is shown as a diff.
 
-    With --strict the server refuses a definition for its warnings, too. If the output is not read to its end
+    With --strict warnings refuse, too, also those of what has not changed. --dry-run finds what the real run would
+    find, with the same exit code. If the output is not read to its end
     (`| head -1`), everything is applied nevertheless.
 
     \b
@@ -83,9 +84,7 @@ def apply(
     """
     wanted = resources_in(paths)
     planned = [_plan(session, each) for each in wanted]
-    written = [each.resource for each in planned if isinstance(each.resource, FlowFile)]
-    if dry_run or len(written) > 1:
-        _check(session, written, strict)
+    _check(session, planned, strict, dry_run)
     if prune:
         gone = _left_out(session, paths, wanted)
         if gone and not dry_run:
@@ -104,22 +103,22 @@ def apply(
             session.note("That was a dry run: nothing has changed.")
 
 
-def _check(session: Session, files: Sequence[FlowFile], strict: bool) -> None:
-    """Raises CommandFailed, after all findings, if a definition is invalid or, if strict, has a warning."""
-    refused = 0
-    for each in files:
-        found = session.client.validate(each.text).document
-        findings = [finding for finding in found["diagnostics"] if finding["id"] not in TARGETS]
-        _show_findings(each, findings)
-        refused += not found["valid"] or (strict and bool(findings))
-    if refused:
-        raise CommandFailed(f"{refused} of {len(files)} definitions are refused; {PREVENTED}")
+def _check(session: Session, planned: Sequence[Planned], strict: bool, dry_run: bool) -> None:
+    """Check what is to be written and, if strict, all flows and schedules; raises CommandFailed.
+
+    A single definition is checked by the request that writes it.
+    """
+    resources = [each.resource for each in planned if each.resource is not None]
+    checked = [each for each in planned if each.is_written or (strict and each.kind != "function")]
+    is_single = len(checked) == 1 and checked[0].is_written and checked[0].kind == "flow"
+    if dry_run or not is_single:
+        check(session, [each.resource for each in checked if each.resource is not None], resources, strict, dry_run)
 
 
 def _plan(session: Session, resource: Resource) -> Planned:
     current = resource.current(session.client)
     if current == resource.text:
-        return Planned(resource.kind, resource.name, "unchanged")
+        return Planned(resource.kind, resource.name, "unchanged", resource=resource)
     if current is None:
         return Planned(resource.kind, resource.name, "created", resource=resource)
     diff = diff_of(current, resource.text, "server", "file")
@@ -136,20 +135,21 @@ def _left_out(session: Session, paths: Sequence[Path], wanted: Sequence[Resource
     return gone + [Planned("schedule", each.path, "deleted") for each in left_out if each.flow_name in kept["flow"]]
 
 
-def _show_findings(file: FlowFile, findings: Iterable[Json]) -> None:
-    for finding in findings:
-        hint = f" ({finding['hint']})" if finding.get("hint") else ""
-        place = f"{file.file}:{finding['line']}:{finding['column']}"
-        said = f"{place}: {finding['severity']}[{finding['id']}]: {finding['message']}{hint}"
-        with unread_is_dropped():
-            typer.echo(printable(said), err=True)
-
-
 def _carry_out(session: Session, planned: Sequence[Planned], strict: bool) -> Iterator[Planned]:
-    """Carry out what is planned, and yield each when it is done.
+    """Carry out what is planned, and yield each when it is done; schedules and deletions come last.
 
-    A flow that the server refuses only because it names flows that do not exist is written after the others. Raises
-    CommandFailed, after the findings, for a definition that is refused.
+    Raises CommandFailed, after the findings, for a definition that is refused.
+    """
+    last = [each for each in planned if each.kind == "schedule" or each.change == "deleted"]
+    yield from _write_callers_later(session, [each for each in planned if each not in last], strict)
+    for each in last:
+        _write(session, each, strict)
+        yield each
+
+
+def _write_callers_later(session: Session, planned: Sequence[Planned], strict: bool) -> Iterator[Planned]:
+    """Write functions and flows. A flow that the server refuses only because it names flows that do not exist is
+    written after the others; if they name one another, they are written without being strict.
     """
     left = list(planned)
     while left:
@@ -164,14 +164,18 @@ def _carry_out(session: Session, planned: Sequence[Planned], strict: bool) -> It
             else:
                 yield each
         if len(put_off) == len(left):
-            raise _refused(*put_off[0])
+            wanted = [each.resource for each in planned if each.resource is not None]
+            for each, refusal in put_off:
+                if not strict or lacking(refusal.diagnostics, quoted_names(wanted)):
+                    raise _refused(each, refusal)
+            strict = False
         left = [each for each, _ in put_off]
 
 
 def _refused(planned: Planned, error: Invalid) -> ClientError | CommandFailed:
     if not error.diagnostics or not isinstance(planned.resource, FlowFile):
         return error
-    _show_findings(planned.resource, error.diagnostics)
+    show_findings(planned.resource, error.diagnostics)
     return CommandFailed(f"the definition of {planned.name} is refused")
 
 
@@ -181,10 +185,8 @@ def _write(session: Session, planned: Planned, strict: bool) -> None:
         session.client.delete_schedule(flow, name)
     elif planned.change == "deleted":
         session.client.delete_flow(planned.name)
-    elif planned.resource is not None:
-        warnings = planned.resource.apply(session.client, strict=strict)
-        if isinstance(planned.resource, FlowFile):
-            _show_findings(planned.resource, warnings)
+    elif planned.is_written and planned.resource is not None:
+        show_findings(planned.resource, planned.resource.apply(session.client, strict=strict))
 
 
 def _show(session: Session, planned: Planned) -> None:

@@ -49,6 +49,9 @@ class Resource(Protocol):
     def current(self, client: Client) -> str | None:
         """What it is at the server, as such a text; None if the server has none of this name."""
 
+    def check(self, client: Client) -> Sequence[Json]:
+        """What the server finds in it, errors and warnings, before anything is written; or raises Invalid."""
+
     def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:
         """Make it so, and return what the server warns of; with `strict` it refuses that, which raises Invalid.
 
@@ -74,6 +77,11 @@ class FlowFile:
             return None
         self._seen = found.etag
         return found.definition
+
+    def check(self, client: Client) -> Sequence[Json]:
+        """The findings in the definition."""
+        findings: Sequence[Json] = client.validate(self.text).document["diagnostics"]
+        return findings
 
     def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:
         """Create the flow or give it this definition."""
@@ -112,6 +120,11 @@ class FunctionEntry:
         is_same = wanted["lastModifiedTime"] == found["lastModifiedTime"]
         return text if is_same else _registration_text(kept, OTHER_VALUE)
 
+    def check(self, client: Client) -> Sequence[Json]:
+        """Nothing; an invalid registration raises Invalid."""
+        client.put_function(self.name, dict(self.registration), dry_run=True)
+        return ()
+
     def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings
         """Register the function."""
         client.put_function(self.name, dict(self.registration))
@@ -138,6 +151,10 @@ class ScheduleEntry:
         except NotFound:
             return None
         return _as_yaml({name: found.get(name) for name in sorted(self.fields)})
+
+    def check(self, client: Client) -> Sequence[Json]:  # noqa: ARG002 - the server checks what it writes
+        """Nothing."""
+        return ()
 
     def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings
         """Create the schedule or change these fields."""

@@ -1,0 +1,85 @@
+"""What `apply` looks at before it writes anything: what is wrong or doubtful about what the files describe."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import typer
+
+from flowserver.base.lazy_import import load
+from flowserver.cli.closed_pipes import unread_is_dropped
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.printable import printable
+from flowserver.cli.remote.resources import FlowFile, Resource
+from flowserver.cli.remote.session import Session
+from flowserver.client.errors import Invalid
+from flowserver.client.results import Json
+
+PREVENTED: Final = "nothing is applied"
+
+UNKNOWN_FLOW: Final = "unknown-flow"
+UNKNOWN_FUNCTION: Final = "unknown-function"
+
+_SHOWN: Final = "flowserver.language.diagnostics:shown"
+"""Loaded when there is something to check."""
+
+
+def check(session: Session, checked: Sequence[Resource], wanted: Sequence[Resource], strict: bool, aloud: bool) -> None:
+    """Raises CommandFailed, after all findings, if one of `checked` is invalid or, if strict, has a warning.
+
+    That a flow or function is missing which is among all that is `wanted` is no finding. Warnings that refuse nothing
+    are shown if `aloud`; writing shows them too.
+    """
+    names = quoted_names(wanted)
+    refused = []
+    for each in checked:
+        findings = lacking(_found(session, each), names)
+        is_refused = any(found["severity"] == "error" for found in findings) or (strict and bool(findings))
+        if is_refused or aloud:
+            show_findings(each, findings)
+        if is_refused:
+            refused.append(each)
+    if refused:
+        what = "definitions" if all(isinstance(each, FlowFile) for each in checked) else "resources"
+        raise CommandFailed(f"{len(refused)} of {len(checked)} {what} are refused; {PREVENTED}")
+
+
+def lacking(findings: Iterable[Json], names: Mapping[str, set[str]]) -> list[Json]:
+    """The findings but those that only say that something is missing which has one of these names."""
+    return [found for found in findings if _quoted_in(found) not in names.get(found["id"], ())]
+
+
+def quoted_names(wanted: Iterable[Resource]) -> dict[str, set[str]]:
+    """The names of flows and functions as messages quote them, by the id of the finding that one is missing."""
+    names: dict[str, set[str]] = {UNKNOWN_FLOW: set(), UNKNOWN_FUNCTION: set()}
+    for each in wanted:
+        service, _, function = each.name.rpartition("/")
+        service = service.partition(".")[0].strip("-")  # messages name no qualifier
+        quoted = load(_SHOWN)(f"{service}/{function}" if service else function).strip("`")
+        if each.kind in ("flow", "function"):
+            names[UNKNOWN_FLOW if each.kind == "flow" else UNKNOWN_FUNCTION].add(quoted)
+    return names
+
+
+def show_findings(resource: Resource, findings: Iterable[Json]) -> None:
+    """Print findings, each with its place."""
+    for finding in findings:
+        hint = f" ({finding['hint']})" if finding.get("hint") else ""
+        if isinstance(resource, FlowFile):
+            place = f"{resource.file}:{finding['line']}:{finding['column']}"
+        else:
+            place = f"{resource.kind}/{resource.name}"
+        said = f"{place}: {finding['severity']}[{finding['id']}]: {finding['message']}{hint}"
+        with unread_is_dropped():
+            typer.echo(printable(said), err=True)
+
+
+def _found(session: Session, resource: Resource) -> Sequence[Json]:
+    try:
+        return resource.check(session.client)
+    except Invalid as error:
+        return [{"severity": "error", "id": error.code, "message": error.detail}]
+
+
+def _quoted_in(finding: Json) -> str:
+    """The name that the message quotes first."""
+    return str(finding["message"]).partition("`")[2].partition("`")[0]
