@@ -30,6 +30,8 @@ class CurrentStep(msgspec.Struct, frozen=True):
     since: str | None = None
     until: str | None = None
     attempts: int = 0
+    child: str | None = None
+    """FLOW/NAME of the execution of a sub-flow that it waits for."""
 
 
 class Execution(Result, frozen=True):

@@ -13,6 +13,7 @@ from flowserver.engine.engine import Engine
 from flowserver.language.graph import Flow, Pattern, TaskStep
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
+from flowserver.operations.sub_flows import child_of
 from flowserver.store.executions.open_scopes import definition_of, read_kept, read_live, time_of
 from flowserver.store.executions.rows import ExecutionRow
 
@@ -54,6 +55,8 @@ class CurrentStep:
     """The end of its wait or pause, or of its attempt's time; None if it has none, or the execution has ended."""
     attempts: int
     """Calls of a task that were made so far."""
+    child: str | None = None
+    """FLOW/NAME of the execution of a sub-flow that it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ def _current(connection: Connection, flow: Flow, row: ExecutionRow, scope: Scope
         time_of(connection, row.execution_id, began) if began else row.started_at,
         scope.wake_at,
         scope.attempt,
+        child_of(connection, row.execution_id, scope.last_event_id) if scope.wait is WaitKind.CHILD else None,
     )
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from flowserver.base.json_values import JsonObject, json_bytes, load_stored_json
 from flowserver.base.limits import Limits
+from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.commit.items import RedriveRequest
 from flowserver.language.diagnostics import DefinitionRejected
 from flowserver.language.graph import Flow, Pattern, TaskStep
@@ -21,8 +22,9 @@ from flowserver.machine.events import EventType
 from flowserver.machine.messages import Redrive, Rewind
 from flowserver.machine.redrive import calls_again
 from flowserver.machine.redrive_fit import fit
-from flowserver.machine.state import Execution, Scope, WaitKind
+from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
+from flowserver.operations.sub_flows import caller_of, waiting_children
 from flowserver.store.executions.history import list_events, scan_history
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of
 from flowserver.store.executions.loading import StoredExecution, load_scopes, read_header
@@ -86,7 +88,14 @@ class RedrivePlan:
 
 
 def plan_redrive(
-    connection: Connection, execution_id: str, flow: FlowRow, wish: RedriveWish, limits: Limits, *, counts_kept: bool
+    connection: Connection,
+    execution_id: str,
+    flow: FlowRow,
+    wish: RedriveWish,
+    limits: Limits,
+    tokens: TaskTokens,
+    *,
+    counts_kept: bool,
 ) -> RedrivePlan | None:
     """The plan, with the counts of what is kept only if asked for; None if the execution is gone."""
     stored = read_header(connection, execution_id)
@@ -97,7 +106,7 @@ def plan_redrive(
     plan = RedrivePlan(execution_id, Redrive(), request, is_repeated=token is not None and token == wish.client_token)
     if not request.definition_id:
         plan.reasons.append(f"version {wish.definition} of flow {flow.name} does not exist")
-    reason = _load(connection, stored, limits)
+    reason = _load(connection, stored, limits, tokens)
     if reason is not None:
         plan.reasons.append(reason)
     if plan.reasons:
@@ -106,18 +115,33 @@ def plan_redrive(
     return plan
 
 
-def _load(connection: Connection, stored: StoredExecution, limits: Limits) -> str | None:
+def _load(connection: Connection, stored: StoredExecution, limits: Limits, tokens: TaskTokens) -> str | None:
     """Add the scopes that a redrive goes on with to the execution; or the reason why it cannot be redriven."""
     execution = stored.execution
     if not execution.is_running:
-        return why_not(stored, limits) or load_kept(connection, stored) or why_not_kept(execution, limits)
+        return (
+            _why_ended(connection, stored, tokens)
+            or why_not(stored, limits)
+            or load_kept(connection, stored)
+            or why_not_kept(execution, limits)
+        )
     if stored.parked_error is not None:
         return "it is parked"
-    if not execution.waiting_steps:
-        return "it is running"
     broken = {} if stored.unreadable is None else {execution.execution_id: stored.unreadable}
     load_scopes(connection, [stored], broken)
+    if not execution.waiting_steps:
+        children = waiting_children(connection, execution)
+        return f"it is running; redrive {', '.join(children)}, which it waits for" if children else "it is running"
     return broken.get(execution.execution_id) or why_not_waiting(execution, limits)
+
+
+def _why_ended(connection: Connection, stored: StoredExecution, tokens: TaskTokens) -> str | None:
+    """Why the end of an execution that has reported it stays; None if it has not, or if there is another reason."""
+    execution = stored.execution
+    if execution.callback_token is None or execution.status is Status.SUCCEEDED or stored.unreadable is not None:
+        return None
+    caller = caller_of(connection, execution.callback_token, tokens)
+    return None if caller is None else f"it has reported its end to {caller}; redrive that"
 
 
 def _request(connection: Connection, stored: StoredExecution, flow: FlowRow, wish: RedriveWish) -> RedriveRequest:

@@ -111,8 +111,10 @@ class RedriveOperations:
         def read(connection: Connection) -> RedrivePlan:
             flow = require_flow(connection, flow_name)
             execution_id = find_id(connection, flow.flow_id, name)
-            limits = self._engine.limits
-            plan = execution_id and plan_redrive(connection, execution_id, flow, wish, limits, counts_kept=counts_kept)
+            limits, tokens = self._engine.limits, self._engine.tokens
+            plan = execution_id and plan_redrive(
+                connection, execution_id, flow, wish, limits, tokens, counts_kept=counts_kept
+            )
             if not plan:
                 raise ExecutionNotExists(f"execution {name} of flow {flow_name} does not exist")
             return plan

@@ -111,3 +111,21 @@ async def test_refused_redrives_do_not_prevent_others(client: httpx.AsyncClient)
     assert (done["redriven"], done["executions"]) == (0, [])
     assert [each["name"] for each in done["refused"]] == ["run"]
     assert "step broken is not in the definition" in done["refused"][0]["reason"]
+
+
+async def test_a_refusal_names_the_execution_to_redrive_instead(client: httpx.AsyncClient) -> None:
+    broken = f"{PASS}  - {{type: wait, name: rest, duration: $.none}}\n"
+    await client.put("/v1/flows/pay", json={"definition": broken, "onRetriesExhausted": "waitForRedrive"})
+    sub = "{type: task, name: sub, resourceArn: 'acs:fnf:::flow/pay', pattern: sync}"
+    await client.put("/v1/flows/shop", json={"definition": f"version: v1\ntype: flow\nsteps: [{sub}]\n"})
+    await client.post("/v1/flows/shop/executions", json={"name": "s"})
+    while not (found := (await client.get("/v1/executions?waitingForRedrive=true")).json()["executions"]):
+        await client.get("/v1/flows/shop/executions/s?wait=1")
+    child = f"pay/{found[0]['name']}"
+    (step,) = (await client.get("/v1/flows/shop/executions/s?currentSteps=true")).json()["currentSteps"]
+    assert (step["status"], step["child"]) == ("WaitingForSubFlow", child)
+    running = await client.post("/v1/flows/shop/executions/s/redrive")
+    assert f"it is running; redrive {child}, which it waits for" in running.text
+    await client.post(f"/v1/flows/pay/executions/{found[0]['name']}/stop")
+    ended = await client.post(f"/v1/flows/pay/executions/{found[0]['name']}/redrive")
+    assert "it has reported its end to shop/s; redrive that" in ended.text

@@ -77,6 +77,7 @@ _CURRENT: JsonObject = {
     "since": "2026-01-02T03:04:05.678Z",
     "until": "2026-01-02T03:05:05.678Z",
     "attempts": 2,
+    "child": None,
 }
 
 
@@ -163,6 +164,9 @@ class CurrentStep(Resource):
         Field(description="The end of its wait, of its pause before the next attempt, or of the attempt's time."),
     ]
     attempts: Annotated[int, Field(description="Calls that were made so far; 0 if it is no task.")]
+    child: Annotated[
+        str | None, Field(description="Of a step that waits for a sub-flow: that execution, written `flow/name`.")
+    ]
 
     @classmethod
     def of(cls, step: Current) -> Self:
@@ -173,6 +177,7 @@ class CurrentStep(Resource):
             since=None if step.since is None else format_instant(step.since),
             until=None if step.until is None else format_instant(step.until),
             attempts=step.attempts,
+            child=step.child,
         )
 
 
