@@ -46,7 +46,7 @@ def _waiting_children(connection: Connection, execution: Execution) -> Iterator[
 
 
 def caller_of(connection: Connection, callback_token: str, tokens: TaskTokens) -> str | None:
-    """The execution whose task is told how another one ends; None if it is gone."""
+    """The execution whose task gets the result of another one by this token; None if it is gone."""
     claim = tokens.read(callback_token)
     caller = None if claim is None else read_header(connection, claim.execution_id)
     return None if caller is None else f"{caller.execution.flow_name}/{caller.execution.name}"
