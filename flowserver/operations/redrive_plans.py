@@ -25,6 +25,7 @@ from flowserver.machine.redrive_fit import fit
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.operations.sub_flows import caller_of, waiting_children
+from flowserver.operations.unfit_steps import shown_reasons
 from flowserver.store.executions.history import list_events, scan_history
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of
 from flowserver.store.executions.loading import StoredExecution, load_scopes, read_header
@@ -190,7 +191,7 @@ class _Planning:
         elif self._wish.from_step is not None:
             rewind, until = self._rewind(new, self._wish.from_step)
         elif old is not new:
-            self._plan.reasons += fit(old, new, self._execution)
+            self._plan.reasons += shown_reasons(fit(old, new, self._execution), new)
         if counts_kept:
             self._count_kept(until)
         if not self._plan.reasons:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from flowserver.base.folded_paths import folded
 from flowserver.cli.printable import json_text
 from flowserver.cli.remote.execution_states import state_of
 from flowserver.cli.remote.output import one_line
@@ -50,20 +51,28 @@ def _redrives(execution: Execution, now: datetime) -> str:
 
 def _at(execution: Execution, steps: Sequence[CurrentStep], now: datetime) -> str:
     """The steps that it is at, and how to answer those that wait for a report or a redrive."""
+    aborted = folded(each.path for each in steps if each.status == "Aborted")
+    others = [each for each in steps if each.status != "Aborted"]
     rows = [
-        [f"  {each.path}", _words(each.status), shown_instant(each.since, now), shown_instant(each.until, now)]
-        for each in steps[:AT_MAX]
+        [f"  {each.path}", _doing(each), shown_instant(each.since, now), shown_instant(each.until, now)]
+        for each in others[:AT_MAX]
     ]
+    rows += [[f"  {path}", "aborted"] for path in aborted[: AT_MAX - len(rows)]]
     lines = [aligned([["  AT", "STATUS", "SINCE", "UNTIL"], *rows])]
     count = execution.current_step_count or len(steps)
-    if count > AT_MAX:
-        lines.append(f"  and {count - AT_MAX} more")
+    rest = count - len(steps) + len(others) + len(aborted) - len(rows)
+    if rest > 0:
+        lines.append(f"  and {rest} more")
     kinds = {each.status for each in steps}
     if "WaitingForToken" in kinds:
         lines.append(f"  Report with a token: flowserver tasks list --flow {execution.flow_name}")
     if "WaitingForRedrive" in kinds:
         lines.append(f"  Go on: flowserver executions redrive {execution.path}")
     return "\n".join(lines)
+
+
+def _doing(step: CurrentStep) -> str:
+    return f"{_words(step.status)} {step.child}" if step.child else _words(step.status)
 
 
 def _words(status: str) -> str:

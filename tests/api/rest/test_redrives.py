@@ -129,3 +129,29 @@ async def test_a_refusal_names_the_execution_to_redrive_instead(client: httpx.As
     await client.post(f"/v1/flows/pay/executions/{found[0]['name']}/stop")
     ended = await client.post(f"/v1/flows/pay/executions/{found[0]['name']}/redrive")
     assert "it has reported its end to shop/s; redrive that" in ended.text
+
+
+async def test_iterations_that_do_not_fit_are_one_reason(client: httpx.AsyncClient) -> None:
+    each = """\
+version: v1
+type: flow
+steps:
+  - type: foreach
+    name: priceEach
+    inputMappings: [{target: items, source: $input.items}]
+    iterationMapping: {collection: $.items, item: item}
+    steps: [{type: wait, name: price, duration: 3600}]
+"""
+    await client.put("/v1/flows/many", json={"definition": each})
+    await client.post("/v1/flows/many/executions", json={"name": "m", "input": {"items": [1, 2, 3]}})
+    await client.post("/v1/flows/many/executions/m/stop")
+    await client.put("/v1/flows/many", json={"definition": each.replace("price,", "prize,")})
+    body = {"definition": "current", "dryRun": True}
+    planned = (await client.post("/v1/flows/many/executions/m/redrive", json=body)).json()
+    assert planned["reasons"] == [
+        "step priceEach[].price (3 iterations) is not in the definition, which has prize; "
+        "to run priceEach again as a whole, go back to it with `from`"
+    ]
+    body["from"] = "priceEach"
+    planned = (await client.post("/v1/flows/many/executions/m/redrive", json=body)).json()
+    assert planned["redrivable"], planned["reasons"]

@@ -354,7 +354,7 @@ async def test_the_execution_of_a_sub_flow_is_redriven_with_its_parent(node: Nod
     await node.start("g", "e")
     assert (await node.end_of("g", "e")).status is Status.FAILED
     (child,) = (await node.operations.executions.list("f", ExecutionFilter(), next_token=None, limit=None)).items
-    assert "redrive the execution of that step" in await refusal(node, child.name)
+    assert "it has reported its end to g/e; redrive that" in await refusal(node, child.name)
     shop.broken.clear()
     await node.operations.redrives.redrive("g", "e", RedriveWish())
     assert await node.output_of("g", "e") == {"pay": 1}

@@ -1,0 +1,42 @@
+"""The text of `executions describe`."""
+
+from datetime import UTC, datetime
+
+from flowserver.cli.remote.execution_description import described
+from flowserver.client.results import CurrentStep, Execution, Step
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+EARLIER = "2026-01-01T00:00:00.000Z"
+
+
+def _described(*current: CurrentStep, count: int, steps: tuple[Step, ...] = ()) -> str:
+    execution = Execution(
+        flow_name="order",
+        name="e",
+        status="Failed",
+        started_time=EARLIER,
+        current_steps=list(current),
+        current_step_count=count,
+    )
+    return described(execution, steps, NOW)
+
+
+def test_aborted_iterations_are_one_line() -> None:
+    failed = CurrentStep("pack[0].label", "Failed")
+    aborted = [CurrentStep(f"pack[{number}].label", "Aborted") for number in range(1, 100)]
+    lines = _described(failed, *aborted, count=130).splitlines()
+    at = [line.split("  ") for line in lines if "pack" in line]
+    assert [[part.strip() for part in line if part.strip()] for line in at] == [
+        ["pack[0].label", "failed"],
+        ["pack[].label (99 iterations)", "aborted"],
+    ]
+    assert "  and 30 more" in lines
+
+
+def test_the_execution_of_a_sub_flow_is_named() -> None:
+    assert "waiting for sub flow pay/p" in _described(CurrentStep("ship", "WaitingForSubFlow", child="pay/p"), count=1)
+
+
+def test_the_error_of_a_step_that_has_succeeded_is_an_earlier_one() -> None:
+    step = Step(path="ship", status="Succeeded", first=EARLIER, last=EARLIER, error="Busy")
+    assert "after Busy" in _described(count=0, steps=(step,))
