@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -51,10 +51,18 @@ def get(kind: type[R], path: str, **query: str | int | bool | None) -> Conversat
 
 
 def send(
-    kind: type[R], method: str, path: str, body: object = None, *, repeatable: bool = False, wait: int = 0
+    kind: type[R],
+    method: str,
+    path: str,
+    body: object = None,
+    *,
+    query: Mapping[str, Any] | None = None,
+    repeatable: bool = False,
+    wait: int = 0,
 ) -> Conversation[R]:
     """Send a body; returns the object that answers it."""
-    answer = yield _request(method, path, body, repeatable=repeatable, wait=wait)
+    request = _request(method, path, body, repeatable=repeatable, wait=wait)
+    answer = yield request if query is None else replace(request, query=query)
     return typed(kind, answer.document)
 
 

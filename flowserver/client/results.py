@@ -149,6 +149,8 @@ class Schedule(Result, frozen=True):
     """The next ten ticks; lists show none."""
     recent: list[Json] = []
     """The last ten executions, the newest first; lists show none."""
+    warnings: list[Json] = []
+    """What is doubtful about it, such as a qualifier that does not exist: findings with `id` and `message`."""
 
     @property
     def path(self) -> str:

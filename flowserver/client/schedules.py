@@ -24,9 +24,16 @@ def create_schedule(flow: str, name: str, fields: dict[str, Any]) -> Conversatio
     return send(Schedule, "POST", path_of("flows", flow, "schedules"), {"name": name, **fields})
 
 
-def put_schedule(flow: str, name: str, fields: dict[str, Any]) -> Conversation[Schedule]:
-    """Give a schedule these fields, whether it exists or not; what is absent stays as it is."""
-    return send(Schedule, "PUT", _path(flow, name), fields, repeatable=True)
+def put_schedule(
+    flow: str, name: str, fields: dict[str, Any], *, dry_run: bool = False, strict: bool = False
+) -> Conversation[Schedule]:
+    """Give a schedule these fields, whether it exists or not; what is absent stays as it is.
+
+    `strict` refuses a qualifier that does not exist. With `dry_run` nothing changes, and the flow need not exist yet.
+    """
+    given = {"dryRun": dry_run, "strict": strict}
+    query = {option: True for option, is_given in given.items() if is_given}
+    return send(Schedule, "PUT", _path(flow, name), fields, query=query, repeatable=True)
 
 
 def update_schedule(flow: str, name: str, fields: dict[str, Any]) -> Conversation[Schedule]:

@@ -1,7 +1,8 @@
 """Schedules: creating, changing, pausing, triggering and backfilling them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from functools import partial
 from uuid import uuid4
 
@@ -19,7 +20,9 @@ from flowserver.machine.state import Status
 from flowserver.operations.flows import require_flow
 from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.schedule_fields import ScheduleChange, changed, check_fields, checked_timing
+from flowserver.operations.schedule_warnings import ScheduleWarning, unknown_flow, unknown_qualifier
 from flowserver.store.executions.rows import find_statuses
+from flowserver.store.flows import find_flow
 from flowserver.store.schedules.rows import (
     count_schedules,
     delete_schedule,
@@ -41,11 +44,15 @@ CLOCKS_DIFFER_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class ShownSchedule:
-    """A schedule with its next instants (ms), and the statuses of its recent executions that still exist, by id."""
+    """A schedule with its next instants (ms), and the statuses of its recent executions that still exist, by id.
+
+    `warnings` are what is doubtful about it.
+    """
 
     schedule: Schedule
     next_instants: list[int]
     statuses: Mapping[str, Status]
+    warnings: Sequence[ScheduleWarning] = ()
 
 
 class ScheduleOperations:
@@ -70,9 +77,8 @@ class ScheduleOperations:
             found = find_schedule(connection, flow_name, name)
             if found is not None and found.schedule_id == schedule_id:
                 return found  # by a first try that was committed although its answer was lost
-            most = self._engine.limits.schedules_per_flow_max
-            if found is None and count_schedules(connection, flow_name) >= most:
-                raise ResourceThrottled(f"flow {flow_name} has {most} schedules already; delete some first")
+            if found is None:
+                self._check_count(connection, flow_name)
             blank = _blank(schedule_id, flow.flow_id, flow_name, name, now)
             schedule = changed(blank, fields, now)
             if found is not None or not insert_schedule(connection, schedule):
@@ -90,11 +96,16 @@ class ScheduleOperations:
         now = self._engine.clock.now_ms()
         return await self._change(flow_name, name, lambda schedule: changed(schedule, change, now))
 
-    async def put(self, flow_name: str, name: str, fields: ScheduleChange) -> tuple[Schedule, bool]:
+    async def put(
+        self, flow_name: str, name: str, fields: ScheduleChange, *, strict: bool = False
+    ) -> tuple[Schedule, bool]:
         """Give a schedule these fields, creating it if need be; returns it and whether it is new.
 
-        What `fields` leaves out of an existing schedule stays as it is. Raises as `create`.
+        What `fields` leaves out of an existing schedule stays as it is. With `strict`, warnings refuse it. Raises as
+        `create`.
         """
+        if strict:
+            await self.check(flow_name, name, fields, strict=True)
         try:
             return await self.update(flow_name, name, fields), False
         except ScheduleNotExists:
@@ -103,6 +114,31 @@ class ScheduleOperations:
             return await self.create(flow_name, name, fields), True
         except ScheduleAlreadyExists:  # a concurrent request created it first
             return await self.update(flow_name, name, fields), False
+
+    async def check(self, flow_name: str, name: str, fields: ScheduleChange, *, strict: bool = False) -> ShownSchedule:
+        """What `put` would make of the schedule; nothing is changed. That the flow is missing is a warning.
+
+        Raises InvalidArgument, with `strict` also for an unknown qualifier, and ResourceThrottled.
+        """
+        if not is_name(name):
+            raise InvalidArgument(f"ScheduleName {NAME_RULE}")
+        check_fields(fields, self._engine.limits)
+        now = self._engine.clock.now_ms()
+
+        def read(connection: Connection) -> ShownSchedule:
+            flow = find_flow(connection, flow_name)
+            found = find_schedule(connection, flow_name, name)
+            if flow is not None and found is None:
+                self._check_count(connection, flow_name)
+            blank = _blank("", "" if flow is None else flow.flow_id, flow_name, name, now)
+            seen = self._shown(connection, changed(found or blank, fields, now))
+            if flow is None:
+                return replace_fields(seen, warnings=(unknown_flow(flow_name), *seen.warnings))
+            if strict and seen.warnings:
+                raise InvalidArgument(seen.warnings[0].message)
+            return seen
+
+        return await self._engine.slow_reads.ask(read)
 
     async def pause(self, flow_name: str, name: str, note: str) -> Schedule:
         """Start nothing at further ticks. Raises InvalidArgument (note), FlowNotExists, ScheduleNotExists."""
@@ -224,6 +260,11 @@ class ScheduleOperations:
 
         return self._noted(await self._engine.committer.write(write, by_caller=True))
 
+    def _check_count(self, connection: Connection, flow_name: str) -> None:
+        most = self._engine.limits.schedules_per_flow_max
+        if count_schedules(connection, flow_name) >= most:
+            raise ResourceThrottled(f"flow {flow_name} has {most} schedules already; delete some first")
+
     def _noted(self, schedule: Schedule) -> Schedule:
         if schedule.wake_at is not None:
             self._engine.schedules.note_due(schedule.wake_at)
@@ -240,11 +281,13 @@ class ScheduleOperations:
 
     def _shown(self, connection: Connection, schedule: Schedule) -> ShownSchedule:
         statuses = find_statuses(connection, [run.execution_id for run in schedule.memory.recent])
+        doubtful = unknown_qualifier(connection, schedule)
+        warnings = () if doubtful is None else (doubtful,)
         if schedule.next_at is None:
-            return ShownSchedule(schedule, [], statuses)
+            return ShownSchedule(schedule, [], statuses, warnings)
         instants = next_instants(timing_of(schedule), schedule.next_at - 1, RECENT_MAX)
         left = schedule.actions_left
-        return ShownSchedule(schedule, instants if left is None else instants[:left], statuses)
+        return ShownSchedule(schedule, instants if left is None else instants[:left], statuses, warnings)
 
 
 def _blank(schedule_id: str, flow_id: str, flow_name: str, name: str, now_ms: int) -> Schedule:

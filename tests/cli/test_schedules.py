@@ -70,6 +70,60 @@ def test_schedules_are_applied(flowserver, tmp_path):
     assert "-cronExpression: '@every 5m'\n+cronExpression: '@every 9m'\n" in changed
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ("cronExpression: '0 0 25 * * ?'", "schedule/new/nightly: error[InvalidArgument]: CronExpression: "),
+        ("cronExpression: '@every 5m', timeZone: Europe/Berlim", "schedule/new/nightly: error[InvalidArgument]: "),
+        ("cronExpression: '@every 5m', overlap: Never", "schedule/new/nightly: error[InvalidArgument]: "),
+    ],
+)
+def test_a_wrong_schedule_prevents_all(flowserver, tmp_path, fields, words):
+    place = tmp_path / "flows"
+    place.mkdir()
+    (place / "new.yaml").write_text(PASS)
+    (place / "functions.yaml").write_text("functions: {new/f: {url: 'http://127.0.0.1:9/'}}")
+    (place / "schedules.yaml").write_text(f"schedules: {{new/nightly: {{{fields}}}}}")
+    tried, refused = flowserver("apply", place, "--dry-run"), flowserver("apply", place)
+    assert (tried.exit_code, tried.stdout, tried.stderr) == (1, "", refused.stderr)
+    assert refused.exit_code == 1
+    assert words in refused.stderr
+    assert "1 of 3 resources are refused; nothing is applied" in refused.stderr
+    assert flowserver("flows", "get", "new").exit_code == 3
+    assert flowserver("functions", "get", "new/f").exit_code == 3
+
+
+def test_a_schedule_of_a_flow_that_is_missing_prevents_all(flowserver, tmp_path):
+    place = tmp_path / "flows"
+    place.mkdir()
+    (place / "present.yaml").write_text(PASS)
+    (place / "schedules.yaml").write_text("schedules: {absent/nightly: {cronExpression: '@every 5m'}}")
+    refused = flowserver("apply", place)
+    assert refused.exit_code == 1
+    assert "schedule/absent/nightly: error[unknown-flow]: there is no flow `absent` yet" in refused.stderr
+    assert flowserver("flows", "get", "present").exit_code == 3
+
+
+def test_a_qualifier_that_does_not_exist_is_a_warning_which_strict_refuses(flowserver, tmp_path):
+    place = tmp_path / "flows"
+    place.mkdir()
+    (place / "aliased.yaml").write_text(PASS)
+    (place / "schedules.yaml").write_text("schedules: {aliased/s: {cronExpression: '@every 5m', qualifier: nope}}")
+    warning = "schedule/aliased/s: warning[unknown-qualifier]: flow aliased has no alias nope yet: starts are refused\n"
+    assert flowserver("apply", place, "--dry-run").stderr.startswith(warning)
+    for _ in range(2):  # before and after the schedule exists
+        refused = flowserver("apply", place, "--strict")
+        assert refused.exit_code == 1
+        assert refused.stderr.startswith(warning)
+        assert flowserver("apply", place).exit_code == 0
+    created = flowserver("schedules", "create", "aliased/t", "--every", "5m", "--qualifier", "7")
+    assert created.exit_code == 0
+    assert created.stderr == "warning[unknown-qualifier]: flow aliased has no version 7 yet: starts are refused\n"
+    assert flowserver("versions", "publish", "aliased").exit_code == 0
+    assert flowserver("aliases", "create", "aliased", "nope", "--route", "1").exit_code == 0
+    assert flowserver("apply", place, "--strict").exit_code == 0
+
+
 def test_a_range_without_a_zone_is_in_the_schedules_zone(flowserver):
     flowserver("schedules", "create", "etl/kept", "--cron", "0 30 2 * * ?", "--timezone", "Asia/Tokyo")
     run = flowserver("schedules", "backfill", "etl/kept", "--from", "2026-01-02T02:30", "--to", "2026-01-03")

@@ -12,6 +12,7 @@ from flowserver.api.rest.models.schedules import (
     BackfillSchedule,
     CreateSchedule,
     PutSchedule,
+    PutScheduleQuery,
     Schedule,
     ScheduleBackfill,
     ScheduleNote,
@@ -106,12 +107,16 @@ async def put_schedule(
     schedule: ScheduleName,
     operations: Ops,
     wanted: Annotated[PutSchedule, Depends(json_body(PutSchedule))],
+    query: Annotated[PutScheduleQuery, Query()],
 ) -> Response:
     """Give a schedule these fields, whether it exists or not: for deployments, since it can be repeated.
 
     The same expression again does not move the next tick, nor the phase of `@every`.
     """
-    _, is_new = await operations.schedules.put(flow, schedule, wanted.change())
+    if query.dry_run:
+        checked = await operations.schedules.check(flow, schedule, wanted.change(), strict=query.strict)
+        return answer(Schedule.shown(checked))
+    _, is_new = await operations.schedules.put(flow, schedule, wanted.change(), strict=query.strict)
     return await _shown(operations, flow, schedule, 201 if is_new else 200)
 
 

@@ -10,12 +10,12 @@ import typer
 from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.document_output import show_document
 from flowserver.cli.failures import CommandFailed
-from flowserver.cli.remote.checks import UNKNOWN_FLOW, check, lacking, quoted_names, show_findings
+from flowserver.cli.remote.checks import check, lacking, quoted_names, show_findings
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.diffs import diff_of, show_diff
 from flowserver.cli.remote.flows import Yes, confirm
 from flowserver.cli.remote.output import show_names
-from flowserver.cli.remote.resources import FlowFile, Resource, resources_in
+from flowserver.cli.remote.resources import UNKNOWN_FLOW, FlowFile, Resource, resources_in
 from flowserver.cli.remote.session import Session
 from flowserver.cli.resource_files import SCHEDULES_FILE, files_in
 from flowserver.client.errors import ClientError, Invalid

@@ -9,14 +9,13 @@ from flowserver.base.lazy_import import load
 from flowserver.cli.closed_pipes import unread_is_dropped
 from flowserver.cli.failures import CommandFailed
 from flowserver.cli.printable import printable
-from flowserver.cli.remote.resources import FlowFile, Resource
+from flowserver.cli.remote.resources import UNKNOWN_FLOW, FlowFile, Resource
 from flowserver.cli.remote.session import Session
 from flowserver.client.errors import Invalid
 from flowserver.client.results import Json
 
 PREVENTED: Final = "nothing is applied"
 
-UNKNOWN_FLOW: Final = "unknown-flow"
 UNKNOWN_FUNCTION: Final = "unknown-function"
 
 _SHOWN: Final = "flowserver.language.diagnostics:shown"

@@ -25,6 +25,9 @@ OTHER_VALUE: Final = "(hidden, and another value)"
 SERVER_FIELDS: Final = ("service", "function", "createdTime", "lastModifiedTime")
 """Of a registration; they cannot be sent."""
 
+UNKNOWN_FLOW: Final = "unknown-flow"
+"""The id of the finding that a flow is missing."""
+
 HEADERS_FROM_ENV: Final = "headersFromEnv"
 
 _YAML_TEXT: Final = "flowserver.cli.yaml_text:yaml_text"
@@ -152,15 +155,14 @@ class ScheduleEntry:
             return None
         return _as_yaml({name: found.get(name) for name in sorted(self.fields)})
 
-    def check(self, client: Client) -> Sequence[Json]:  # noqa: ARG002 - the server checks what it writes
-        """Nothing."""
-        return ()
+    def check(self, client: Client) -> Sequence[Json]:
+        """What is doubtful, and that its flow is missing; wrong fields raise Invalid."""
+        found = client.put_schedule(*self._named, dict(self.fields), dry_run=True).warnings
+        return [{**each, "severity": "error"} if each["id"] == UNKNOWN_FLOW else each for each in found]
 
-    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:  # noqa: ARG002 - it has no warnings
+    def apply(self, client: Client, *, strict: bool = False) -> Sequence[Json]:
         """Create the schedule or change these fields."""
-        flow, name = self._named
-        client.put_schedule(flow, name, dict(self.fields))
-        return ()
+        return client.put_schedule(*self._named, dict(self.fields), strict=strict).warnings
 
     @property
     def _named(self) -> tuple[str, str]:

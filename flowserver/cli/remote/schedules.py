@@ -305,6 +305,8 @@ def every_expression(duration: str) -> str:
 
 
 def _show(session: Session, schedule: Schedule, verb: str | None = None) -> None:
+    for found in schedule.warnings:
+        session.note(f"warning[{found['id']}]: {found['message']}")
     if verb is not None:
         show_one(session, schedule, schedule.path, f"{verb} {schedule.path}")
         return

@@ -135,3 +135,23 @@ async def test_refused_backfills(client: httpx.AsyncClient, flow: None, begin: s
     await client.put(ONE, json={"cronExpression": "0 0 12 * * ?"})
     answer = await client.post(f"{ONE}/backfill", json={"startTime": begin, "endTime": end})
     assert message in assert_problem(answer, 400, "InvalidArgument")["detail"]
+
+
+async def test_a_dry_run_changes_nothing_and_needs_no_flow(client: httpx.AsyncClient) -> None:
+    fields = {"cronExpression": "0 30 2 * * ?", "qualifier": "prod"}
+    tried = await client.put(f"{ONE}?dryRun=true", json=fields)
+    assert tried.status_code == 200
+    assert [each["id"] for each in tried.json()["warnings"]] == ["unknown-flow", "unknown-qualifier"]
+    wrong = await client.put(f"{ONE}?dryRun=true", json={"cronExpression": "0 0 25 * * ?"})
+    assert_problem(wrong, 400, "InvalidArgument")
+    await client.put("/v1/flows/etl", json={"definition": DEFINITION})
+    tried = await client.put(f"{ONE}?dryRun=true", json=fields)
+    assert [each["id"] for each in tried.json()["warnings"]] == ["unknown-qualifier"]
+    assert_problem(await client.get(ONE), 404, "ScheduleNotExists")
+    for query in ("strict=true", "strict=true&dryRun=true"):
+        assert_problem(await client.put(f"{ONE}?{query}", json=fields), 400, "InvalidArgument")
+    assert_problem(await client.get(ONE), 404, "ScheduleNotExists")
+    kept = await client.put(ONE, json=fields)
+    assert kept.json()["warnings"] == tried.json()["warnings"]
+    await client.put(f"{ONE}?dryRun=true", json={"cronExpression": "@every 5m"})
+    assert (await client.get(ONE)).json() == kept.json()

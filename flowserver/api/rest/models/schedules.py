@@ -4,7 +4,15 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field
 
-from flowserver.api.rest.models.base import Instant, Name, NextToken, RequestBody, Resource, with_examples
+from flowserver.api.rest.models.base import (
+    Instant,
+    Name,
+    NextToken,
+    QueryParameters,
+    RequestBody,
+    Resource,
+    with_examples,
+)
 from flowserver.base.clock import format_instant
 from flowserver.base.json_values import JsonObject, dump_json, load_json_object
 from flowserver.machine.schedules import state
@@ -103,6 +111,11 @@ _REFUSAL = {
     "code": "ResourceThrottled",
     "message": "100000 executions are running; try again later",
 }
+_WARNING = {
+    "id": "unknown-qualifier",
+    "severity": "warning",
+    "message": "flow etl has no alias prod yet: starts are refused",
+}
 
 
 class ScheduleSummary(Resource):
@@ -161,16 +174,30 @@ class ScheduleRefusal(Resource):
     message: str
 
 
+class ScheduleFinding(Resource):
+    """What is doubtful about a schedule."""
+
+    model_config = with_examples(_WARNING)
+
+    id: Annotated[str, Field(description="`unknown-qualifier`; in a dry run also `unknown-flow`.")]
+    severity: Annotated[str, Field(description="`warning`.")]
+    message: str
+
+
 class Schedule(ScheduleSummary):
     """A schedule with its next and its last ten times."""
 
     model_config = with_examples(
-        {**_SUMMARY, "nextTimes": [_SUMMARY["nextTime"]], "recent": [_RUN], "lastRefusal": None}
+        {**_SUMMARY, "nextTimes": [_SUMMARY["nextTime"]], "recent": [_RUN], "lastRefusal": None, "warnings": []}
     )
 
     next_times: Annotated[list[Instant], Field(description="The next ten ticks.")]
     recent: Annotated[list[ScheduleRun], Field(description="The last ten executions, newest first.")]
     last_refusal: Annotated[ScheduleRefusal | None, Field(description="null if the last start succeeded.")]
+    warnings: Annotated[
+        list[ScheduleFinding],
+        Field(description="What is doubtful: that the qualifier does not exist, so that its starts are refused."),
+    ]
 
     @classmethod
     def shown(cls, shown: ShownSchedule) -> Self:
@@ -189,6 +216,7 @@ class Schedule(ScheduleSummary):
                 code=refusal.code,
                 message=refusal.message,
             ),
+            warnings=[ScheduleFinding(id=each.id, severity="warning", message=each.message) for each in shown.warnings],
         )
 
 
@@ -278,6 +306,19 @@ class PutSchedule(UpdateSchedule):
     model_config = with_examples({**_FIELDS})
 
     cron_expression: Expression
+
+
+class PutScheduleQuery(QueryParameters):
+    """How to check a schedule, and whether to keep it."""
+
+    dry_run: Annotated[
+        bool,
+        Field(
+            description="Change nothing. The reply shows what the schedule would be; that its flow does not exist yet "
+            "is a warning."
+        ),
+    ] = False
+    strict: Annotated[bool, Field(description="Whether a qualifier that does not exist is refused.")] = False
 
 
 class CreateSchedule(PutSchedule):

@@ -1,0 +1,41 @@
+"""What is doubtful about a schedule: flows, versions and aliases that do not exist, since they may come later."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from flowserver.engine.executions.starting import no_version
+from flowserver.language.diagnostics import shown
+from flowserver.machine.schedules.state import Schedule
+from flowserver.machine.versions.routing import is_version, version_in
+from flowserver.store.versions.aliases import find_alias
+from flowserver.store.versions.resolving import is_latest
+from flowserver.store.versions.versions import find_version
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleWarning:
+    """One finding: `unknown-flow` or `unknown-qualifier`, and what it says."""
+
+    id: str
+    message: str
+
+
+def unknown_flow(flow_name: str) -> ScheduleWarning:
+    """The flow does not exist yet."""
+    return ScheduleWarning("unknown-flow", f"there is no flow {shown(flow_name)} yet")
+
+
+def unknown_qualifier(connection: Connection, schedule: Schedule) -> ScheduleWarning | None:
+    """The schedule's version or alias does not exist, so that its starts are refused; None if it does."""
+    qualifier = schedule.qualifier
+    if not qualifier or is_latest(qualifier):
+        return None
+    if is_version(qualifier):
+        number = version_in(qualifier)
+        found = None if number is None else find_version(connection, schedule.flow_id, number)
+    else:
+        found = find_alias(connection, schedule.flow_id, qualifier)  # type: ignore[assignment]
+    if found is not None:
+        return None
+    return ScheduleWarning("unknown-qualifier", f"{no_version(schedule.flow_name, qualifier)} yet: starts are refused")
