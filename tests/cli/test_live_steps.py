@@ -104,14 +104,15 @@ def test_no_colours_on_request(terminal):
 @pytest.mark.usefixtures("flows")
 def test_lines_without_a_terminal(run, server):
     said = run("start", "pack", "--input", '{"items": [1, 2]}', "--wait", "--server", server.url).stderr.splitlines()
-    assert [re.sub(r"  \d+\.\d s", "", line) for line in said] == [
+    assert re.fullmatch(r"(pack/\w+) runs\. Come back: flowserver watch \1", said[0])
+    assert [re.sub(r"  \d+\.\d s", "", line) for line in said[1:]] == [
         "▸ reserve", "✔ reserve", "▸ pack", "✔ pack  2 of 2", "▸ both", "  ▸ left", "  ✔ left", "  ▸ right",
         "  ✔ right", "✔ both", "▸ rest", "✔ rest", "▸ ship", "✔ ship",
     ]  # fmt: skip
     failed = run("start", "call", "--wait", "--server", server.url)
     assert failed.exit_code == 1
     lines = [re.sub(r"  \d+\.\d s", "", line) for line in failed.stderr.splitlines()]
-    assert lines[1:3] == [
+    assert lines[2:4] == [
         "▸ charge  attempt 1 of 2 (FC.ServiceNotFound)",
         "✘ charge  attempt 2 of 2, after FC.ServiceNotFound  FC.ServiceNotFound: service 'no' does not exist",
     ]

@@ -12,6 +12,7 @@ import typer
 from flowserver.base.lazy_import import load
 from flowserver.cli.exit_codes import ExitCode
 from flowserver.cli.remote.progress import Progress
+from flowserver.cli.remote.reconnecting import LOST_SECONDS_MAX, Reconnecting
 from flowserver.cli.remote.session import Session
 from flowserver.cli.remote.step_lines import MARKS, PLAIN_MARKS, step_line, waiting_lines
 from flowserver.client.errors import WaitedTooLong
@@ -24,30 +25,39 @@ _DRAWN: Final = "flowserver.cli.remote.live_steps:drawn"
 def follow(session: Session, execution: Execution, timeout_seconds: float | None) -> Execution:
     """Show the steps until the execution has ended; returns it then.
 
-    While steps wait for a redrive it waits too: it says so once, with the command to go on.
+    While steps wait for a redrive it waits too: it says so once, with the command to go on. If the server is away it
+    asks again, until `timeout_seconds` or LOST_SECONDS_MAX have passed.
     Raises WaitedTooLong after `timeout_seconds`. Ctrl-c detaches: it says how to come back, and raises typer.Exit.
     """
+    progress = Progress()
+    draws = sys.stderr.isatty() and not session.quiet
+
+    def say(notice: str) -> None:
+        if notice != progress.notice and not draws:
+            session.note(notice or "The server is back.")
+        progress.notice = notice
+
+    lost_seconds_max = LOST_SECONDS_MAX if timeout_seconds is None else timeout_seconds
+    reading = Reconnecting(session.client, execution, say, lost_seconds_max)
     with _detaching(execution), _limited(execution, timeout_seconds):
         if not session.quiet:
-            _show_steps(session, execution)
-        return session.client.wait(execution.flow_name, execution.name)
+            _show_steps(session, reading, progress, draws)
+        return reading.wait()
 
 
-def _show_steps(session: Session, execution: Execution) -> None:
-    progress = Progress()
-    draws = sys.stderr.isatty()
+def _show_steps(session: Session, reading: Reconnecting, progress: Progress, draws: bool) -> None:
     marks = MARKS if (sys.stderr.encoding or "").lower().startswith("utf") else PLAIN_MARKS
     drawing: AbstractContextManager[Any] = nullcontext()
     if draws:
-        drawing = load(_DRAWN)(execution, progress, session.is_colourful)
+        drawing = load(_DRAWN)(reading.execution, progress, session.is_colourful)
     with drawing:
-        for event in session.client.events(execution.flow_name, execution.name):
+        for event in reading.events():
             waited = progress.waiting
             for step in progress.add(event):
                 if not draws:
                     session.note(step_line(step, datetime.now(UTC), marks))
             if not draws and bool(waited) is not bool(progress.waiting):
-                _note_waiting(session, execution, progress)
+                _note_waiting(session, reading.execution, progress)
 
 
 def _note_waiting(session: Session, execution: Execution, progress: Progress) -> None:

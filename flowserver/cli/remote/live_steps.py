@@ -66,6 +66,7 @@ class Drawing:
             entered = {step.name for step in steps}
             steps += [StepProgress(name) for name in self.names if name not in entered]
         hints = waiting_lines(self.execution.path, self.progress)
+        hints += [self.progress.notice] if self.progress.notice else []
         shown = self._visible(steps, len(hints))
         last = max((step.stopped for step in steps if step.stopped), default=None) if ended else None
         took = shown_span(self.execution.started_time, last, now)

@@ -76,6 +76,8 @@ class Progress:
         """Steps that wait for a redrive, in iterations too."""
         self.first_waiting = ""
         """The first of them: its path, and its error if it has one."""
+        self.notice = ""
+        """What there is to say of the connection, if anything."""
         self._fold = StepSummaries()
         self._steps: dict[int, StepProgress] = {}
         """Those that are shown, by the events with which they were entered."""

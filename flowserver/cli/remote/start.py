@@ -1,5 +1,6 @@
 """The command `flowserver start`."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -68,6 +69,8 @@ def start(
     session.asked_name, session.asked_alias = name, qualifier
     execution = session.client.start(session.flow(flow), input_of(input), name=name, qualifier=qualifier)
     if wait:
+        if not sys.stderr.isatty():  # a drawing has the name in its heading
+            session.note(f"{execution.path} runs. Come back: flowserver watch {execution.path}")
         show_ended(session, follow(session, execution, seconds))
         return
     show_one(session, execution, execution.path, execution.path)
