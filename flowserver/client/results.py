@@ -176,6 +176,8 @@ class Version(Result, frozen=True):
     description: str = ""
     created_time: str = ""
     definition: str = ""
+    is_new: bool = False
+    """Whether the request published it."""
 
 
 class Alias(Result, frozen=True):

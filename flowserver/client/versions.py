@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from flowserver.client.calls import get, path_of, send
-from flowserver.client.exchanges import Conversation
+from flowserver.client.exchanges import Conversation, Request, json_content
 from flowserver.client.listings import Listing
-from flowserver.client.results import Alias, Nothing, Version
+from flowserver.client.results import Alias, Nothing, Version, typed
 
 
 def versions(flow: str) -> Listing[Version]:
@@ -19,8 +19,14 @@ def get_version(flow: str, version: int) -> Conversation[Version]:
 
 
 def publish_version(flow: str, description: str = "") -> Conversation[Version]:
-    """Publish the flow's present definition under the next number. Not repeated when its answer is lost."""
-    return send(Version, "POST", path_of("flows", flow, "versions"), {"description": description})
+    """Publish the flow's present definition under the next number. Not repeated when its answer is lost.
+
+    The newest version is returned, and is not new, if it has this definition and description already.
+    """
+    body = json_content({"description": description})
+    headers = {"content-type": "application/json"}
+    answer = yield Request(method="POST", path=path_of("flows", flow, "versions"), content=body, headers=headers)
+    return typed(Version, answer.document, isNew=answer.status == 201)
 
 
 def delete_version(flow: str, version: int) -> Conversation[Nothing]:

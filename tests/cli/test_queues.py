@@ -53,3 +53,8 @@ def test_topics(flowserver):
 def test_mistakes(flowserver, arguments, words):
     result = flowserver(*arguments)
     assert (result.exit_code, words in one_line(result)) == (3, True)
+
+
+def test_an_empty_message_is_refused(flowserver):
+    result = flowserver("queues", "send", "work", "")
+    assert (result.exit_code, "the message is empty" in one_line(result)) == (2, True)

@@ -103,6 +103,7 @@ def test_executions_that_wait_for_a_redrive(flowserver, tmp_path):
     assert flowserver("flows", "set", "waiter").exit_code == 2
     changed = flowserver("flows", "set", "waiter", "--on-retries-exhausted", "wait-for-redrive")
     assert (changed.exit_code, changed.stdout) == (0, "changed waiter\n")
+    assert "wait-for-redrive" in flowserver("flows", "describe", "waiter").stdout
     path = flowserver("start", "waiter", "--name", "w").stdout.strip()
     assert flowserver("executions", "list", "--waiting-redrive", "-o", "name").stdout == f"{path}\n"
     listed = flowserver("executions", "list", "--waiting-redrive").stdout

@@ -23,6 +23,8 @@ def test_ten_percent_of_the_starts_then_all(flowserver, tmp_path):
         published = flowserver("versions", "publish", "order", "--description", "one more")
         assert published.exit_code == 0
     assert published.stdout == "published version 2 of order\n"
+    again = flowserver("versions", "publish", "order", "--description", "one more")
+    assert again.stdout == "unchanged: version 2 of order has this definition and description\n"
     assert flowserver("versions", "list", "order", "-o", "name").stdout.split() == ["2", "1"]
     assert flowserver("versions", "get", "order", "1").stdout == PASS
     differs = flowserver("versions", "diff", "order", "1", "2")

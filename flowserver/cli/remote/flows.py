@@ -15,6 +15,7 @@ from flowserver.cli.remote.output import one_line, show_change, show_list, show_
 from flowserver.cli.remote.session import Session, read_text
 from flowserver.cli.remote.times import shown_instant
 from flowserver.cli.server_options import takes_choices
+from flowserver.cli.tables import aligned
 
 flows = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -38,7 +39,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 @flows.callback()
 @takes_choices
 def _flows() -> None:
-    """List, show, compare, set and delete flows."""
+    """List, show, describe, compare, set and delete flows."""
 
 
 @flows.command("list")
@@ -78,6 +79,30 @@ def get_flow(session: Session, flow: FlowName) -> None:
         typer.echo(found.definition, nl=not found.definition.endswith("\n"))
     else:
         show_one(session, found, found.name, found.definition.removesuffix("\n"))
+
+
+@flows.command("describe")
+@remote
+def describe_flow(session: Session, flow: FlowName) -> None:
+    """Show a flow's settings and times.
+
+    `flows set` changes the settings, `flows get` shows the definition.
+
+    \b
+    Example:
+      flowserver flows describe order
+    """
+    found, now = session.client.get_flow(session.flow(flow)), datetime.now(UTC)
+    days = found.retention_days
+    rows = [
+        ["flow:", found.name],
+        ["description:", one_line(found.description, 80)],
+        ["created:", shown_instant(found.created_time, now)],
+        ["changed:", shown_instant(found.last_modified_time, now)],
+        ["retention days:", "" if days is None else str(days)],
+        ["on retries exhausted:", "fail" if found.on_retries_exhausted == "fail" else "wait-for-redrive"],
+    ]
+    show_one(session, found, found.name, aligned([row for row in rows if row[1]]))
 
 
 @flows.command("diff")

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from flowserver.cli.document_output import show_document
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
 from flowserver.cli.remote.command import remote
 from flowserver.cli.remote.flows import Limit, Yes, confirm
 from flowserver.cli.remote.output import one_line, show_list, show_names, show_one
@@ -127,6 +129,8 @@ def purge_queue(session: Session, queue: QueueName, yes: Yes = False) -> None:
 def body_of(text: str, is_base64: bool) -> str:
     """The text that is typed, of the file, or of standard input; as Base64 if it must be."""
     content = read_text(text.removeprefix("@")) if text == "-" or text.startswith("@") else text
+    if not content:
+        raise CommandFailed("the message is empty; it must have at least one character", ExitCode.USAGE)
     return base64.b64encode(content.encode()).decode() if is_base64 else content
 
 

@@ -53,7 +53,10 @@ CatchUp = Annotated[
     str | None, typer.Option("--catch-up", metavar="DURATION", help="How late a tick may start: 10m, 1h.")
 ]
 Payload = Annotated[
-    str | None, typer.Option("--payload", metavar="JSON|@FILE|-", help="`$input.payload` of the executions.")
+    str | None,
+    typer.Option(
+        "--payload", metavar="JSON|@FILE|-", help='`$input.payload` of the executions: their input is {"payload": …}.'
+    ),
 ]
 Qualifier = Annotated[
     str | None,

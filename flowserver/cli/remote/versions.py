@@ -95,12 +95,17 @@ def diff_versions(session: Session, flow: FlowName, version: Number, other: Othe
 def publish_version(session: Session, flow: FlowName, description: Description = "") -> None:
     """Publish the definition that a flow has now.
 
+    If the newest version has this definition and description already, nothing is published.
+
     \b
     Example:
       flowserver versions publish order --description 'asks for the postcode'
     """
     found = session.client.publish_version(session.flow(flow), description)
-    show_one(session, found, str(found.version), f"published version {found.version} of {flow}")
+    said = f"published version {found.version} of {flow}"
+    if not found.is_new:
+        said = f"unchanged: version {found.version} of {flow} has this definition and description"
+    show_one(session, found, str(found.version), said)
 
 
 @versions.command("delete")
