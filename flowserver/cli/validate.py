@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from flowserver.api.rest.models.definitions import DefinitionReport
+from flowserver.api.rest.models.definition_checks import DefinitionReport
 from flowserver.base.limits import Limits
 from flowserver.cli.document_output import show_document
 from flowserver.cli.exit_codes import ExitCode

@@ -22,9 +22,9 @@ from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.slow_reads import SlowReads
 from flowserver.engine.context import EngineContext
-from flowserver.engine.deliveries.inbound import FunctionReceiver, QueueReceiver
-from flowserver.engine.deliveries.outbound import Senders
+from flowserver.engine.deliveries.local_destinations import FunctionReceiver, QueueReceiver
 from flowserver.engine.deliveries.publishing import Publisher
+from flowserver.engine.deliveries.remote_destinations import Senders
 from flowserver.engine.deliveries.worker import DeliveryWorker
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter

@@ -5,7 +5,7 @@ import re
 import pytest
 from yarl import URL
 
-from flowserver.invokers.endpoints import CALL_HEADERS
+from flowserver.invokers.endpoint_checks import CALL_HEADERS
 from flowserver.invokers.invocation import Invocation
 from flowserver.invokers.requests import lasting_head, write_request
 from flowserver.machine.events import EventType

@@ -4,7 +4,7 @@ import pytest
 from yarl import URL
 
 from flowserver.base.errors import InvalidArgument
-from flowserver.invokers.endpoints import CALL_HEADERS, check_endpoint, check_hooks
+from flowserver.invokers.endpoint_checks import CALL_HEADERS, check_endpoint, check_hooks
 from flowserver.invokers.invocation import Endpoint
 from flowserver.invokers.requests import lasting_head, write_request
 

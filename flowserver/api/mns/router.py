@@ -18,8 +18,8 @@ from flowserver.api.mns.answers import Answer, fault_answer, send_answer
 from flowserver.api.mns.calls import Call, read_query
 from flowserver.api.mns.faults import InvalidRequestUrl
 from flowserver.api.mns.signature import SignedRequest, check_digest, read_claim, verify
+from flowserver.api.permission_recheck import Check, WhileAllowed
 from flowserver.api.receiving import disconnected, read_body
-from flowserver.api.revocation import Check, WhileAllowed
 from flowserver.base.errors import FlowServerError
 from flowserver.concurrency.waiting import ends_first
 from flowserver.engine.engine import Engine

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from flowserver.api.rest.answers import answer
 from flowserver.api.rest.bodies import definition_request, read_definition
-from flowserver.api.rest.models.definitions import DefinitionReport, ValidateDefinition, ValidationQuery
+from flowserver.api.rest.models.definition_checks import DefinitionReport, ValidateDefinition, ValidationQuery
 from flowserver.api.rest.problems import problems
 from flowserver.api.rest.route import Ops, rest_router
 from flowserver.base.errors import MissingParameter, UnsupportedMediaType

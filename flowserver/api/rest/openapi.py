@@ -8,7 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from flowserver import __version__
-from flowserver.api.rest.models.definitions import DefinitionReport, ValidateDefinition
+from flowserver.api.rest.models.definition_checks import DefinitionReport, ValidateDefinition
 from flowserver.api.rest.models.deployed_flow import DeployedFlow
 from flowserver.api.rest.models.events import EventPage
 from flowserver.api.rest.models.executions import Execution, ExecutionPage, StartExecution, StopExecution

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from flowserver.api.rest.answers import ExactJson
 from flowserver.api.rest.auth import Unauthenticated
-from flowserver.api.rest.models.definitions import Diagnostic
+from flowserver.api.rest.models.definition_checks import Diagnostic
 from flowserver.api.rest.models.problems import Problem
 from flowserver.base.errors import (
     AccessDenied,

@@ -10,11 +10,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from flowserver.api.faults import as_fault
+from flowserver.api.permission_recheck import WhileAllowed
 from flowserver.api.rest.answers import ExactJson
 from flowserver.api.rest.auth import authorise
 from flowserver.api.rest.problems import problem_response
 from flowserver.api.rest.validation import explained
-from flowserver.api.revocation import WhileAllowed
 from flowserver.base.errors import FlowServerError, InvalidArgument
 from flowserver.operations.operations import Operations
 

@@ -21,7 +21,7 @@ from flowserver.concurrency.shutdown import drain
 from flowserver.concurrency.target_limits import TargetLimits
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.context import EngineContext
-from flowserver.engine.deliveries.outbound import NotSent, Senders
+from flowserver.engine.deliveries.remote_destinations import NotSent, Senders
 from flowserver.engine.due_loop import AT_ONCE, DueLoop
 from flowserver.machine.deliveries.destinations import Destination, read_destination
 from flowserver.machine.deliveries.retry_strategies import next_attempt_at

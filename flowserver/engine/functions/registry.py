@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from flowserver.concurrency.single_flight import SingleFlight
 from flowserver.engine.commit.reader import Reader
-from flowserver.invokers.endpoints import HOOK_SECONDS_DEFAULT
+from flowserver.invokers.endpoint_checks import HOOK_SECONDS_DEFAULT
 from flowserver.invokers.invocation import Endpoint
 from flowserver.machine.messages import Failure
 from flowserver.store.functions import FunctionDamaged, FunctionRow, find_function, service_is_known

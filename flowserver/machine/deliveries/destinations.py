@@ -33,7 +33,7 @@ class NoDestination(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """An external HTTP endpoint; `invokers.endpoints` checks its URL."""
+    """An external HTTP endpoint; `invokers.endpoint_checks` checks its URL."""
 
     url: str
 

@@ -15,7 +15,7 @@ from flowserver.operations.topics import TopicAttributes
 from flowserver.store.schema.queue_tables import deliveries
 from tests.engine.called_functions import Functions
 from tests.engine.delivering import advance, attempted, left, settled
-from tests.engine.invocations.test_service import configure, ended, new, reached
+from tests.engine.invocations.test_invocations import configure, ended, new, reached
 from tests.engine.nodes import Node
 from tests.support.clock import ManualClock
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, select, update
 
 from flowserver.base.errors import FlowNotExists, FlowServerError
 from flowserver.base.limits import Limits
-from flowserver.engine.deliveries import outbound, worker
+from flowserver.engine.deliveries import remote_destinations, worker
 from flowserver.engine.deliveries.worker import CLAIM_MS
 from flowserver.invokers.invocation import Failed
 from flowserver.invokers.web_requests import WebRequest
@@ -105,7 +105,7 @@ async def test_a_successful_retry_is_the_last(node: Node, subscriber: Subscriber
 async def test_an_endpoint_that_does_not_answer_times_out(
     node: Node, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbound, "WEB_SECONDS", 0.05)
+    monkeypatch.setattr(remote_destinations, "WEB_SECONDS", 0.05)
     subscriber.status["hook"] = None
     await deliver(node, subscriber.url("hook"), "1")
     await (await subscriber.next()).gone.wait()
@@ -138,7 +138,7 @@ async def test_a_slow_endpoint_delays_no_other(node: Node, subscriber: Subscribe
 async def test_any_number_of_failing_endpoints_leaves_slots_to_others(
     node: Node, subscriber: Subscriber, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbound, "WEB_SECONDS", PATIENCE_SECONDS * 3.0)
+    monkeypatch.setattr(remote_destinations, "WEB_SECONDS", PATIENCE_SECONDS * 3.0)
     dead = [f"dead-{number:02}" for number in range(12)]
     subscriber.status.update(dict.fromkeys(dead, 500))
     for path in dead:

@@ -16,7 +16,7 @@ from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.migrating import migrate
 from tests.engine.called_functions import PATIENCE_SECONDS, Functions
 from tests.engine.executions.test_invocation_submitter import SYNC
-from tests.engine.invocations.test_service import ended, new, reached, row_of
+from tests.engine.invocations.test_invocations import ended, new, reached, row_of
 from tests.engine.nodes import FragileDatabase, Node, running_node, take_for_dead
 from tests.engine.test_lost_answers import tried_twice
 from tests.support.clock import ManualClock

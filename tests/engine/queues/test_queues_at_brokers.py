@@ -6,7 +6,7 @@ import json
 import pytest
 
 from flowserver.base.errors import InvalidArgument, QueueNotExist
-from flowserver.engine.deliveries import outbound
+from flowserver.engine.deliveries import remote_destinations
 from flowserver.engine.deliveries.worker import CLAIM_MS
 from flowserver.machine.deliveries.retry_strategies import ContentFormat
 from flowserver.machine.events import EventType
@@ -196,8 +196,8 @@ async def test_a_message_is_sent_once_though_its_sender_dies_before_the_confirma
 
 
 async def test_a_delivery_waits_for_a_broker_no_longer_than_its_claim(node, broker, monkeypatch):
-    assert outbound.BROKER_SECONDS * 1000 < CLAIM_MS
-    monkeypatch.setattr(outbound, "BROKER_SECONDS", 0.05)
+    assert remote_destinations.BROKER_SECONDS * 1000 < CLAIM_MS
+    monkeypatch.setattr(remote_destinations, "BROKER_SECONDS", 0.05)
     broker.kill()
     await asyncio.gather(attempted(node), deliver(node, "acs:mns:::queues/orders", "1"))
     assert await settled(node) == {"1": 1}

@@ -7,7 +7,7 @@ from pydantic import Field
 from flowserver.api.rest.models.base import Instant, NextToken, QueryParameters, RequestBody, Resource, with_examples
 from flowserver.base.clock import format_instant
 from flowserver.base.names import HIDDEN
-from flowserver.invokers.endpoints import HOOK_SECONDS_DEFAULT, HOOK_SECONDS_MAX, TIMEOUT_SECONDS_MAX
+from flowserver.invokers.endpoint_checks import HOOK_SECONDS_DEFAULT, HOOK_SECONDS_MAX, TIMEOUT_SECONDS_MAX
 from flowserver.operations.function_names import WITHOUT_SERVICE
 from flowserver.operations.functions import PLACES_MAX, TIMEOUT_SECONDS_DEFAULT
 from flowserver.operations.hidden_headers import hide_values

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from flowserver.api.rest.models.base import Resource, with_examples
-from flowserver.api.rest.models.definitions import Diagnostic
+from flowserver.api.rest.models.definition_checks import Diagnostic
 
 
 class Problem(Resource):

@@ -4,7 +4,7 @@ import asyncio
 from typing import Protocol
 
 from flowserver.base.errors import FlowServerError
-from flowserver.engine.deliveries.inbound import arrived_id, written
+from flowserver.engine.deliveries.local_destinations import arrived_id, written
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.invokers.brokers import BrokerMessage
 from flowserver.invokers.invocation import Failed, Reply

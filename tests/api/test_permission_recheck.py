@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from flowserver.api import revocation
+from flowserver.api import permission_recheck
 from flowserver.operations import access
 from flowserver.operations.access import NewAccessKey, make_access_key
 from flowserver.server import Application
@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 30
 @pytest.fixture
 async def live(app: Application, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[httpx.AsyncClient]:
     """A client over a socket of a server that checks keys all the time; flow `f` has an execution that waits."""
-    monkeypatch.setattr(revocation, "RECHECK_SECONDS", 0.05)
+    monkeypatch.setattr(permission_recheck, "RECHECK_SECONDS", 0.05)
     monkeypatch.setattr(access, "REMEMBER_SECONDS", 0.01)
     server = LiveServer(app)
     serving = asyncio.create_task(server.serve())
