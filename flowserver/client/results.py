@@ -145,6 +145,10 @@ class Schedule(Result, frozen=True):
     next_time: str | None = None
     started: int = 0
     missed: int = 0
+    skipped: int = 0
+    """Ticks that the overlap policy dropped, and those that had an execution already."""
+    waiting: int = 0
+    """Starts and backfills that wait."""
     next_times: list[str] = []
     """The next ten ticks; lists show none."""
     recent: list[Json] = []

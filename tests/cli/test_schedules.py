@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from flowserver.cli.remote import schedules
 from tests.cli.conftest import one_line
 
 PASS = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
@@ -13,6 +14,7 @@ PASS = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
 def flowserver(run, server, monkeypatch, tmp_path):
     monkeypatch.setenv("FLOWSERVER_URL", server.url)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(schedules, "START_SECONDS", 60.0)  # on a busy machine too
     (tmp_path / "etl.yaml").write_text(PASS)
     assert run("apply", "etl.yaml").exit_code == 0
     return run
@@ -30,6 +32,42 @@ def test_a_skipped_trigger_is_reported(flowserver, tmp_path):
     assert "skipped: an execution of long/nightly still runs" in second.stderr
     assert flowserver("executions", "list", "--flow", "long", "-o", "name").stdout == first.stdout
     flowserver("executions", "stop", first.stdout.strip())
+
+
+def test_what_is_queued_is_reported(flowserver, tmp_path):
+    (tmp_path / "slow.yaml").write_text(PASS.replace("type: pass, name: p", "type: wait, name: w, duration: 3600"))
+    assert flowserver("apply", "slow.yaml").exit_code == 0
+    shown = flowserver("schedules", "create", "slow/nightly", "--cron", "0 30 2 * * ?", "--overlap", "BufferAll")
+    assert "waiting:" not in shown.stdout
+    first = flowserver("schedules", "trigger", "slow/nightly")
+    path = first.stdout.strip()
+    assert first.stderr == f"Started. Watch it: flowserver watch {path}\n"
+    second = flowserver("schedules", "trigger", "slow/nightly")
+    then = f"flowserver watch {second.stdout.strip()}"
+    assert second.stderr == f"Queued behind {path}; not started yet. Watch it then: {then}\n"
+    given = ("slow/nightly", "--from", "2026-01-02T00:00", "--to", "2026-01-05T00:00")
+    for _ in range(2):  # the same backfill once more is the same
+        assert (
+            flowserver("schedules", "backfill", *given).stdout == f"3 ticks of slow/nightly: 3 queued behind {path}\n"
+        )
+    counts = json.loads(flowserver("schedules", "backfill", *given, "-o", "json").stdout)
+    assert counts == {"ticks": 3, "started": 0, "skipped": 0, "queued": 3}
+    assert (
+        f"waiting:   2 (starts and backfills) queued behind {path}\n"
+        in flowserver("schedules", "get", "slow/nightly").stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("create", "A new schedule has AllowAll if this is absent."),
+        ("trigger", "The schedule's own if this is absent."),
+        ("backfill", "BufferAll if this is absent: one after the other."),
+    ],
+)
+def test_each_command_names_its_own_default_of_overlap(run, command, said):
+    assert said in " ".join(run("schedules", command, "--help").stdout.split())
 
 
 def test_created_changed_triggered_and_deleted(flowserver):
@@ -51,7 +89,7 @@ def test_created_changed_triggered_and_deleted(flowserver):
     assert flowserver("schedules", "resume", "etl/nightly").exit_code == 0
     path = flowserver("schedules", "trigger", "etl/nightly").stdout.strip()
     assert path.startswith("etl/nightly-")
-    assert flowserver("schedules", "backfill", "etl/nightly", "--from", "3h").stdout.endswith("of etl/nightly run\n")
+    assert flowserver("schedules", "backfill", "etl/nightly", "--from", "3h").exit_code == 0
     assert flowserver("schedules", "list", "--flow", "etl", "-o", "name").stdout == "etl/nightly\n"
     assert flowserver("schedules", "delete", "etl/nightly").exit_code == 2
     assert flowserver("schedules", "delete", "etl/nightly", "--yes").stdout == "deleted etl/nightly\n"
@@ -127,7 +165,10 @@ def test_a_qualifier_that_does_not_exist_is_a_warning_which_strict_refuses(flows
 def test_a_range_without_a_zone_is_in_the_schedules_zone(flowserver):
     flowserver("schedules", "create", "etl/kept", "--cron", "0 30 2 * * ?", "--timezone", "Asia/Tokyo")
     run = flowserver("schedules", "backfill", "etl/kept", "--from", "2026-01-02T02:30", "--to", "2026-01-03")
-    assert run.stdout == "1 tick of etl/kept run\n"
+    assert run.stdout == "1 tick of etl/kept: 1 started\n"
+    assert flowserver("watch", "etl/kept-20260101T173000Z").exit_code == 0
+    again = flowserver("schedules", "backfill", "etl/kept", "--from", "2026-01-02T02:30", "--to", "2026-01-03")
+    assert again.stdout == "1 tick of etl/kept: 1 skipped\n"
     said = "In the schedule's zone, Asia/Tokyo: from 2026-01-01T17:30:00.000Z to 2026-01-02T15:00:00.000Z.\n"
     assert run.stderr == said
     given = ("--from", "2026-01-04T02:30+09:00", "--to", "1d")

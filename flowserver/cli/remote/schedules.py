@@ -28,7 +28,9 @@ from flowserver.client.results import Schedule
 schedules = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 START_SECONDS: Final = 5.0
-"""How long `trigger` waits to see whether the execution starts."""
+"""How long `trigger` and `backfill` wait to see what starts."""
+
+POLL_SECONDS: Final = 0.1
 
 OverlapName = Literal["Skip", "BufferOne", "BufferAll", "CancelOther", "TerminateOther", "AllowAll"]
 
@@ -39,16 +41,22 @@ Cron = Annotated[
 ]
 Every = Annotated[str | None, typer.Option("--every", metavar="DURATION", help="Whole minutes, such as 30m or 6h.")]
 Timezone = Annotated[str | None, typer.Option("--timezone", metavar="ZONE", help="Zone of --cron: Europe/Berlin.")]
-Overlap = Annotated[
-    OverlapName | None,
-    typer.Option(
+
+
+def _overlap(absent: str) -> Any:
+    """The option --overlap; `absent` says what applies without it."""
+    policies = "Skip, BufferOne, BufferAll, CancelOther, TerminateOther or AllowAll"
+    return typer.Option(
         "--overlap",
         metavar="POLICY",
         case_sensitive=False,
-        help="What a tick does while an execution runs: Skip, BufferOne, BufferAll, CancelOther, TerminateOther, or "
-        "AllowAll, which new schedules have.",
-    ),
-]
+        help=f"What a tick does while an execution runs: {policies}. {absent}",
+    )
+
+
+Overlap = Annotated[OverlapName | None, _overlap("A new schedule has AllowAll if this is absent.")]
+TriggerOverlap = Annotated[OverlapName | None, _overlap("The schedule's own if this is absent.")]
+BackfillOverlap = Annotated[OverlapName | None, _overlap("BufferAll if this is absent: one after the other.")]
 CatchUp = Annotated[
     str | None, typer.Option("--catch-up", metavar="DURATION", help="How late a tick may start: 10m, 1h.")
 ]
@@ -217,49 +225,80 @@ def resume_schedule(session: Session, schedule: Path, note: Note = "") -> None:
 
 @schedules.command("trigger")
 @remote
-def trigger_schedule(session: Session, schedule: Path, overlap: Overlap = None) -> None:
+def trigger_schedule(session: Session, schedule: Path, overlap: TriggerOverlap = None) -> None:
     """Start an execution of a schedule now, paused or not.
+
+    Its name is printed, and a note says whether it has started or is queued.
 
     \b
     Example:
       flowserver schedules trigger etl/nightly
     """
     flow, name = _named(session, schedule)
-    skipped = session.client.get_schedule(flow, name).document["skipped"]
-    started = session.client.trigger_schedule(flow, name, overlap).document
-    path = f"{started['flowName']}/{started['executionName']}"
-    is_started = _await_start(session, flow, name, started["executionName"], skipped)
+    before = session.client.get_schedule(flow, name)
+    triggered = session.client.trigger_schedule(flow, name, overlap).document
+    path = f"{triggered['flowName']}/{triggered['executionName']}"
+    queued = _queued_trigger(session, before, triggered["executionName"], overlap)
     if session.output in ("json", "yaml"):
-        show_document(session.output, started)
+        show_document(session.output, {**triggered, "started": queued is None})
     else:
         typer.echo(path)
-        wait = "" if is_started else "It starts when an execution before it has ended. "
-        session.note(f"{wait}Watch it: flowserver watch {path}")
+        said = "Started." if queued is None else f"{queued[0].upper()}{queued[1:]}; not started yet."
+        session.note(f"{said} Watch it{'' if queued is None else ' then'}: flowserver watch {path}")
 
 
-def _await_start(session: Session, flow: str, name: str, execution: str, skipped: int) -> bool:
-    """Whether a triggered execution has started within START_SECONDS; raises CommandFailed if it was skipped."""
+def _queued_trigger(session: Session, before: Schedule, execution: str, overlap: str | None) -> str | None:
+    """Behind what a triggered execution is queued, None if it has started; raises CommandFailed if it was skipped."""
     end = time.monotonic() + START_SECONDS
     while True:
         try:
-            session.client.get_execution(flow, execution)
+            session.client.get_execution(before.flow_name, execution)
         except NotFound:
             pass
         else:
-            return True
-        if session.client.get_schedule(flow, name).document["skipped"] > skipped:
-            raise CommandFailed(f"skipped: an execution of {flow}/{name} still runs; see --overlap", ExitCode.CONFLICT)
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.1)
+            return None
+        now = session.client.get_schedule(before.flow_name, before.name)
+        if now.skipped > before.skipped:
+            raise CommandFailed(f"skipped: an execution of {now.path} still runs; see --overlap", ExitCode.CONFLICT)
+        if _is_queued(now, overlap or before.overlap) or time.monotonic() > end:
+            return _queued(now)
+        time.sleep(POLL_SECONDS)
+
+
+def _decided(session: Session, flow: str, name: str, overlap: str) -> Schedule:
+    """The schedule when none of its starts waits, or they wait for an execution; as it is after START_SECONDS."""
+    end = time.monotonic() + START_SECONDS
+    while True:
+        now = session.client.get_schedule(flow, name)
+        if not now.waiting or _is_queued(now, overlap) or time.monotonic() > end:
+            return now
+        time.sleep(POLL_SECONDS)
+
+
+def _is_queued(schedule: Schedule, overlap: str) -> bool:
+    """Whether a start certainly waits for an execution that runs; under other policies that is decided later."""
+    return overlap == "BufferAll" and bool(schedule.waiting and _running(schedule))
+
+
+def _running(schedule: Schedule) -> list[str]:
+    """Those of its recent executions that run, the oldest first."""
+    names = [run["executionName"] for run in schedule.recent if run["status"] == "Running"]
+    return [f"{schedule.flow_name}/{name}" for name in reversed(names)]
+
+
+def _queued(schedule: Schedule) -> str:
+    first, *others = _running(schedule) or [""]
+    return f"queued behind {first}{f' and {len(others)} more' if others else ''}" if first else "queued"
 
 
 @schedules.command("backfill")
 @remote
-def backfill_schedule(session: Session, schedule: Path, start: From, end: To = "0s", overlap: Overlap = None) -> None:
+def backfill_schedule(
+    session: Session, schedule: Path, start: From, end: To = "0s", overlap: BackfillOverlap = None
+) -> None:
     """Run the ticks of a range that has passed.
 
-    A tick that has an execution already is not run again.
+    A tick that has an execution already is skipped. It prints how many ticks have started and how many are queued.
 
     \b
     Examples:
@@ -268,17 +307,25 @@ def backfill_schedule(session: Session, schedule: Path, start: From, end: To = "
     """
     now = datetime.now(UTC)
     flow, name = _named(session, schedule)
-    zone = session.client.get_schedule(flow, name).time_zone
+    before = session.client.get_schedule(flow, name)
+    zone = before.time_zone
     begin, until = (
         instant_of(text, option, now, ZoneInfo(zone)) for text, option in ((start, "--from"), (end, "--to"))
     )
     if not (names_zone(start) and names_zone(end)):
         session.note(f"In the schedule's zone, {zone}: from {begin} to {until}.")
-    done = session.client.backfill_schedule(flow, name, begin, until, overlap).document
+    ticks = session.client.backfill_schedule(flow, name, begin, until, overlap).document["ticks"]
+    now_is = _decided(session, flow, name, overlap or "BufferAll")
+    skipped = min(ticks, now_is.skipped - before.skipped)
+    started = min(ticks - skipped, now_is.started - before.started)
     if session.output in ("json", "yaml"):
-        show_document(session.output, done)
-    else:
-        typer.echo(f"{done['ticks']} tick{'' if done['ticks'] == 1 else 's'} of {schedule} run")
+        counts = {"started": started, "skipped": skipped, "queued": ticks - started - skipped}
+        show_document(session.output, {"ticks": ticks, **counts})
+        return
+    queued = ticks - started - skipped
+    counted = {"started": started, "skipped": skipped, _queued(now_is): queued}
+    said = ", ".join(f"{count} {what}" for what, count in counted.items() if count)
+    typer.echo(f"{ticks} tick{'' if ticks == 1 else 's'} of {schedule}: {said}")
 
 
 @schedules.command("delete")
@@ -307,6 +354,13 @@ def every_expression(duration: str) -> str:
     return f"@every {int(minutes)}m"
 
 
+def _waiting(schedule: Schedule) -> str:
+    """Starts and whole backfills that wait, and for what; nothing if none does."""
+    if not schedule.waiting:
+        return ""
+    return f"{schedule.waiting} (starts and backfills) {_queued(schedule)}"
+
+
 def _show(session: Session, schedule: Schedule, verb: str | None = None) -> None:
     for found in schedule.warnings:
         session.note(f"warning[{found['id']}]: {found['message']}")
@@ -320,7 +374,8 @@ def _show(session: Session, schedule: Schedule, verb: str | None = None) -> None
         ["state:", "enabled" if schedule.enabled else "paused"],
         ["note:", schedule.note],
         ["overlap:", schedule.overlap],
-        ["started:", f"{schedule.started}, {schedule.missed} missed"],
+        ["started:", f"{schedule.started}, {schedule.missed} missed, {schedule.skipped} skipped"],
+        ["waiting:", _waiting(schedule)],
     ]
     lines = [aligned([row for row in rows if row[1]])]
     lines += ["next:", *(f"  {shown_instant(each, now)}" for each in schedule.next_times)]
