@@ -108,6 +108,8 @@ def test_a_failure_is_exit_code_1(flowserver):
     failed = flowserver("start", "broken", "--wait", "-q")
     assert failed.exit_code == 1
     assert one_line(failed).endswith("ended as Failed: Broken: printer offline")
+    waited = flowserver("start", "waits", "--wait", "--timeout", "0s", "-o", "json")
+    assert json.loads(waited.stdout)["status"] == "Running"
     waited = flowserver("start", "waits", "--wait", "--timeout", "0s")
     assert waited.exit_code == 1
     assert "still runs" in waited.stderr

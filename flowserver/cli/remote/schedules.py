@@ -63,7 +63,9 @@ CatchUp = Annotated[
 Payload = Annotated[
     str | None,
     typer.Option(
-        "--payload", metavar="JSON|@FILE|-", help='`$input.payload` of the executions: their input is {"payload": …}.'
+        "--payload",
+        metavar="JSON|@FILE|-",
+        help="`$input.payload` of the executions, with triggerTime and triggerName beside it.",
     ),
 ]
 Qualifier = Annotated[

@@ -15,6 +15,7 @@ from flowserver.cli.remote.following import follow
 from flowserver.cli.remote.output import show_one
 from flowserver.cli.remote.session import Session, read_text
 from flowserver.cli.remote.times import seconds_of
+from flowserver.client.errors import WaitedTooLong
 from flowserver.client.results import Execution, Json
 
 FlowName = Annotated[str, typer.Argument(metavar="FLOW", help="The flow's name.")]
@@ -71,10 +72,24 @@ def start(
     if wait:
         if not sys.stderr.isatty():  # a drawing has the name in its heading
             session.note(f"{execution.path} runs. Come back: flowserver watch {execution.path}")
-        show_ended(session, follow(session, execution, seconds))
+        try:
+            ended = follow(session, execution, seconds)
+        except WaitedTooLong:
+            _show_as_it_is(session, execution)
+            raise
+        show_ended(session, ended)
         return
     show_one(session, execution, execution.path, execution.path)
     session.note(f"Watch it: flowserver watch {execution.path}")
+
+
+def _show_as_it_is(session: Session, execution: Execution) -> None:
+    """Print the execution for a program that has not seen its end."""
+    if session.output in ("json", "yaml"):
+        found = session.client.get_execution(execution.flow_name, execution.name)
+        show_document(session.output, found.document)
+    elif session.output == "name":
+        typer.echo(execution.path)
 
 
 def input_of(text: str | None, option: str = "--input") -> Json | None:
