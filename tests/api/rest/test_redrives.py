@@ -122,7 +122,9 @@ async def test_a_refusal_names_the_execution_to_redrive_instead(client: httpx.As
     while not (found := (await client.get("/v1/executions?waitingForRedrive=true")).json()["executions"]):
         await client.get("/v1/flows/shop/executions/s?wait=1")
     child = f"pay/{found[0]['name']}"
-    (step,) = (await client.get("/v1/flows/shop/executions/s?currentSteps=true")).json()["currentSteps"]
+    step = {"status": "Running"}
+    while step["status"] == "Running":  # until the reply to the start is recorded, too
+        (step,) = (await client.get("/v1/flows/shop/executions/s?currentSteps=true")).json()["currentSteps"]
     assert (step["status"], step["child"]) == ("WaitingForSubFlow", child)
     running = await client.post("/v1/flows/shop/executions/s/redrive")
     assert f"it is running; redrive {child}, which it waits for" in running.text
