@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 from flowserver.engine.commit.items import Envelope
-from flowserver.machine.messages import Continue, DeadlineReached, RetryLostCall, TaskReported, TimerFired
+from flowserver.machine.messages import Continue, DeadlineReached, RetryLostCall, Stop, TaskReported, TimerFired
 from tests.simulation.fault_rates import FaultRates
 from tests.simulation.node import InboxItem
 from tests.simulation.witness import Witness
@@ -42,7 +42,8 @@ class StrayMessages:
         envelope = self._random.choice(self._spent)
         if isinstance(envelope.message, TaskReported):
             return None  # simulated clients repeat these themselves
-        return InboxItem(envelope, is_harmless=not isinstance(envelope.message, Continue))
+        # A copy of a stop that comes after a redrive stops the execution again: stops have no identity.
+        return InboxItem(envelope, is_harmless=not isinstance(envelope.message, (Continue, Stop)))
 
     def _premature(self) -> InboxItem | None:
         """A timer, deadline or loss that is not due."""
