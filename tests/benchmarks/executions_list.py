@@ -78,7 +78,7 @@ def _kinds(count: int) -> dict[str, Callable[[random.Random], str]]:
         "running": lambda _: "status=Running",
         "a minute": minute,
         "one flow": lambda chance: f"flow={_name(chance.randrange(FLOWS))}",
-        "a prefix of none": lambda _: "namePrefix=nobody",
+        "a prefix of none": lambda _: "namePrefix=absent",
         "an alias of none": lambda _: "qualifier=prod",
     }
 

@@ -19,6 +19,7 @@ from flowserver.api.keyless_access import check_change_by_get, check_open_reques
 from flowserver.api.large_bodies import Header, send_pieces
 from flowserver.api.middleware import is_request_id
 from flowserver.api.permission_recheck import Check, WhileAllowed
+from flowserver.api.receiving import read_body
 from flowserver.api.rpc.actions import ACTIONS, NOT_CARRIED_OUT
 from flowserver.api.rpc.parameters import given
 from flowserver.api.rpc.signature import NONCE_KEPT_MS, SignedRequest, read_claim, verify
@@ -128,7 +129,7 @@ class RpcRoute:
 
 
 async def _receive(scope: Scope, headers: Mapping[str, str], receive: Receive) -> SignedRequest:
-    body = await _body(receive)
+    body = await read_body(receive)
     is_form = headers.get("content-type", "").partition(";")[0].strip().lower() in (FORM, "")
     return SignedRequest(
         method=scope["method"],
@@ -138,17 +139,6 @@ async def _receive(scope: Scope, headers: Mapping[str, str], receive: Receive) -
         headers=headers,
         body=body,
     )
-
-
-async def _body(receive: Receive) -> bytes:
-    parts: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        parts.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(parts)
 
 
 def _text(encoded: bytes) -> str:
