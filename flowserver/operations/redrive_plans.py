@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from flowserver.base.json_values import JsonObject, json_bytes, load_stored_json
+from flowserver.base.json_values import JsonObject, json_bytes, load_stored_json, text_bytes
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.commit.items import RedriveRequest
@@ -35,6 +35,9 @@ from flowserver.store.versions.versions import find_version
 
 SHOWN_MAX: Final = 100
 """Steps that a plan names in each of its lists; it counts them all."""
+
+EVENT_BYTES: Final = 64
+"""About how long an event is besides its detail."""
 
 Why = Literal["failed", "aborted", "asked"]
 
@@ -84,6 +87,8 @@ class RedrivePlan:
     """Those of them that failed; without `from` the others were aborted."""
     calls_again_count: int = 0
     """Calls of functions that are made again with the same input and idempotency key."""
+    read_bytes: int = 0
+    """How much of definitions, kept scopes and histories was read, without large values, to make the plan."""
     kept: Counter[str] = field(default_factory=Counter)
     """By name how often a step has succeeded that does not run again."""
 
@@ -108,6 +113,7 @@ def plan_redrive(
     if not request.definition_id:
         plan.reasons.append(f"version {wish.definition} of flow {flow.name} does not exist")
     reason = _load(connection, stored, limits, tokens)
+    plan.read_bytes += sum(scope.document_bytes for scope in stored.execution.scopes.values())
     if reason is not None:
         plan.reasons.append(reason)
     if plan.reasons:
@@ -201,6 +207,7 @@ class _Planning:
         text = load_definition(self._connection, definition_id)
         try:
             if text is not None:
+                self._plan.read_bytes += text_bytes(text)
                 return parse_stored(text)
             problem = "is gone"
         except DefinitionRejected as error:
@@ -227,6 +234,7 @@ class _Planning:
         depths, found = [0], 0
         with closing(scan_history(self._connection, self._execution.execution_id)) as events:
             for event in events:
+                self._plan.read_bytes += EVENT_BYTES + text_bytes(event.detail)
                 depth = depths[event.schedule_event_id] if event.schedule_event_id < len(depths) else 1
                 depths.extend([1] * (event.event_id - len(depths)))  # in place of damaged events
                 if event.type == EventType.EXECUTION_REDRIVEN:

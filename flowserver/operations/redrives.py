@@ -46,6 +46,13 @@ class BulkRedrive:
     next_token: str | None
 
 
+@dataclass(slots=True)
+class _Read:
+    """What the plans of one request have read."""
+
+    bytes: int = 0
+
+
 class RedriveOperations:
     """Operations that redrive executions."""
 
@@ -62,11 +69,8 @@ class RedriveOperations:
         With the client token of its last redrive nothing changes, and the execution is returned as it is. Raises
         FlowNotExists, ExecutionNotExists, ExecutionNotRedrivable, ResourceThrottled.
         """
-        for _ in range(TRIES):
-            plan = await self._plan(flow_name, name, wish)
-            if plan.is_repeated or await self._submit(flow_name, name, plan):
-                return await self._engine.reader.ask(partial(require_execution, flow_name=flow_name, name=name))
-        raise ResourceThrottled(f"execution {name} of flow {flow_name} keeps changing; try again shortly")
+        await self._redrive(flow_name, name, wish, _Read())
+        return await self._engine.reader.ask(partial(require_execution, flow_name=flow_name, name=name))
 
     async def redrive_many(
         self,
@@ -80,8 +84,9 @@ class RedriveOperations:
     ) -> BulkRedrive:
         """Redrive a page of the executions that a filter finds, one after the other; `error` is that which they have.
 
-        What was redriven runs and is found no more, so a request may be repeated. Raises FlowNotExists,
-        InvalidArgument; ResourceThrottled if not one more execution may run.
+        The page ends early, after one execution at least, once `bulk_redrive_bytes_max` bytes were read for it. What
+        was redriven runs and is found no more, so a request may be repeated. Raises FlowNotExists, InvalidArgument;
+        ResourceThrottled if not one more execution may run.
         """
         if wanted.status in (Status.RUNNING, Status.SUCCEEDED) and not wanted.waiting_for_redrive:
             raise InvalidArgument(f"executions with the status {wanted.status} cannot be redriven")
@@ -92,12 +97,15 @@ class RedriveOperations:
         )
         redriven: list[str] = []
         refused: list[RefusedRedrive] = []
+        read, most = _Read(), self._engine.limits.bulk_redrive_bytes_max
         for row in page.rows:
             is_redriven = row.waiting_steps if row.status is Status.RUNNING else row.status is not Status.SUCCEEDED
             if not is_redriven or (error is not None and row.error != error):
                 continue
+            if read.bytes >= most:
+                return BulkRedrive(redriven, refused, token_of(PageCursor(row.name, row.started_at)))
             try:
-                await self.redrive(flow_name, row.name, wish)
+                await self._redrive(flow_name, row.name, wish, read)
                 redriven.append(row.name)
             except ResourceThrottled:
                 if not redriven:
@@ -106,6 +114,14 @@ class RedriveOperations:
             except FlowServerError as problem:
                 refused.append(RefusedRedrive(row.name, problem.message))
         return BulkRedrive(redriven, refused, None if page.following is None else token_of(page.following))
+
+    async def _redrive(self, flow_name: str, name: str, wish: RedriveWish, read: "_Read") -> None:
+        for _ in range(TRIES):
+            plan = await self._plan(flow_name, name, wish)
+            read.bytes += plan.read_bytes
+            if plan.is_repeated or await self._submit(flow_name, name, plan):
+                return
+        raise ResourceThrottled(f"execution {name} of flow {flow_name} keeps changing; try again shortly")
 
     async def _plan(self, flow_name: str, name: str, wish: RedriveWish, *, counts_kept: bool = False) -> RedrivePlan:
         def read(connection: Connection) -> RedrivePlan:

@@ -63,7 +63,8 @@ async def redrive_execution(
 async def redrive_executions(
     flow: FlowName, operations: Ops, redrive: Annotated[RedriveMany, Depends(json_body(RedriveMany))]
 ) -> Response:
-    """Redrive executions that a filter finds, the newest first, a page with each request.
+    """Redrive executions that a filter finds, the newest first, a page with each request. A page ends early once
+    `bulk_redrive_bytes_max` bytes were read for it.
 
     Go on with `nextToken` until it is null, as fast as the functions can take it. What was redriven runs and is not
     found again, so a request that got no answer may be repeated.

@@ -67,6 +67,12 @@ class RequestLimits:
         reason="ListExecutions, and the executions that one request may redrive",
         error="400 InvalidArgument",
     )
+    bulk_redrive_bytes_max: int = limit(
+        16_777_216,
+        unit="bytes",
+        reason="definitions, kept step lists and, with `from`, histories that one request reads to redrive executions",
+        error="none: the page ends early, after one execution at least, and its token names the next",
+    )
     large_answers_max: int = limit(
         32,
         unit="answers",

@@ -493,6 +493,27 @@ async def test_a_filter_redrives_page_by_page(node: Node, shop: Shop) -> None:
         assert await node.output_of("f", name) == {"pay": 1}
 
 
+@pytest.mark.parametrize("limits", [Limits(bulk_redrive_bytes_max=50_000)])
+async def test_a_request_reads_no_more_histories_than_the_limit(node: Node, shop: Shop) -> None:
+    steps = "\n".join(f"- {{type: pass, name: p{number}}}" for number in range(10))
+    await node.create_flow("f", f"{steps}\n{PAY}")
+    names = [f"e{number}" for number in range(6)]
+    for name in names:
+        await node.start("f", name, {"text": "x" * 1_000})
+        await node.end_of("f", name)
+    shop.broken.clear()
+    redrives, wanted = node.operations.redrives, ExecutionFilter(status=Status.FAILED)
+    one = (await redrives.plan("f", "e0", RedriveWish(from_step="p9"))).read_bytes
+    assert one < 50_000 < 2 * one
+    token, pages = None, []
+    while not pages or token is not None:
+        page = await redrives.redrive_many("f", RedriveWish(from_step="p9"), wanted, next_token=token)
+        pages.append(page.redriven)
+        token = page.next_token
+    assert [len(page) for page in pages] == [2, 2, 2]
+    assert sorted(name for page in pages for name in page) == names
+
+
 # Kept rows
 
 
