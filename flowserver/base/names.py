@@ -4,6 +4,8 @@ import re
 from typing import Final
 from uuid import NAMESPACE_OID, uuid5
 
+from flowserver.base.errors import InvalidArgument
+
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z")
 """Flow, execution, schedule and step names: 1-128 of letters, digits, `_`, `-`, not starting with a digit or `-`."""
 
@@ -27,6 +29,12 @@ def is_name(text: str) -> bool:
 def is_execution_name(text: str) -> bool:
     """Whether `text` may name an execution: as above, or made by a server, so that sub-flows can be named after it."""
     return is_name(text) or GENERATED_NAME.match(text) is not None
+
+
+def check_execution_name(name: str) -> None:
+    """Raises InvalidArgument unless `name` may name an execution."""
+    if not is_execution_name(name):
+        raise InvalidArgument(f"ExecutionName {NAME_RULE}")
 
 
 def child_execution_id(execution_id: str, scope_id: int, wait_id: int) -> str:

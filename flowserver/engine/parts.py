@@ -17,7 +17,6 @@ from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.cluster.membership import Membership, MembershipListener
 from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.committer import CommitListener, Committer
-from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.reader import Reader
 from flowserver.engine.commit.slow_reads import SlowReads
@@ -51,6 +50,7 @@ from flowserver.invokers.hooks import Hooks
 from flowserver.invokers.invocation import Invoker
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress, TopicAddress
 from flowserver.metrics import Metrics
+from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.sql.database import Database
 
 CHECK_THREADS = 1

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import Json, JsonObject
 
 
@@ -16,6 +17,11 @@ class Failure(msgspec.Struct, frozen=True):
 
     error: str
     cause: str = ""
+
+    @staticmethod
+    def of(error: FlowServerError, prefix: str) -> "Failure":
+        """The failure of a step whose request was refused: `{prefix}.{code}` and the message."""
+        return Failure(f"{prefix}.{error.code}", error.message)
 
 
 Result = Success | Failure

@@ -12,7 +12,6 @@ from flowserver.base.errors import (
 )
 from flowserver.base.names import NAME_RULE, is_name
 from flowserver.engine.engine import Engine
-from flowserver.engine.invocations.invocations import NewInvocation
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.operations.function_names import WITHOUT_SERVICE, check_function, service_key
 from flowserver.operations.page_tokens import position_of, position_token_of
@@ -25,6 +24,7 @@ from flowserver.store.invocations.listing import (
 from flowserver.store.invocations.parked import InvocationHeader, find_header, list_parked_invocations
 from flowserver.store.invocations.rows import InvocationDamaged, InvocationRow, find_invocation
 from flowserver.store.invocations.settings import LATEST
+from flowserver.store.invocations.submissions import NewInvocation
 
 LIMIT_DEFAULT: Final = 50
 LIMIT_MAX: Final = 100

@@ -8,12 +8,12 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from flowserver.engine.commit.definition_cache import DefinitionCache, DefinitionUnusable
 from flowserver.engine.engine import Engine
 from flowserver.language.graph import Flow, Pattern, TaskStep
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
 from flowserver.operations.sub_flows import child_of
+from flowserver.store.definition_cache import DefinitionCache, DefinitionUnusable
 from flowserver.store.executions.open_scopes import definition_of, read_kept, read_live, time_of
 from flowserver.store.executions.rows import ExecutionRow
 

@@ -19,10 +19,10 @@ from flowserver.base.errors import (
     InvalidArgument,
 )
 from flowserver.base.json_values import load_json_object
+from flowserver.base.names import check_execution_name
 from flowserver.concurrency.waiting import is_set_within
 from flowserver.engine.commit.items import Envelope, NewExecution, ReceiptKind
 from flowserver.engine.engine import Engine
-from flowserver.engine.executions.starting import check_execution_name
 from flowserver.engine.executions.watchers import Watch
 from flowserver.machine.events import Event
 from flowserver.machine.messages import Stop

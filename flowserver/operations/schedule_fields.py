@@ -6,8 +6,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from flowserver.base.errors import InvalidArgument
+from flowserver.base.json_parameters import parse_input
 from flowserver.base.limits import Limits
-from flowserver.engine.executions.starting import parse_input
 from flowserver.engine.schedules.timing_cache import timing_of, zone_of
 from flowserver.machine.schedules.expression_error import ExpressionRejected
 from flowserver.machine.schedules.state import Overlap, Schedule

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from flowserver.engine.executions.starting import no_version
 from flowserver.language.diagnostics import shown
 from flowserver.machine.schedules.state import Schedule
-from flowserver.machine.versions.routing import is_version, version_in
+from flowserver.machine.versions.routing import is_version, no_version, version_in
 from flowserver.store.versions.aliases import find_alias
 from flowserver.store.versions.resolving import is_latest
 from flowserver.store.versions.versions import find_version

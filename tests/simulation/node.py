@@ -17,7 +17,6 @@ from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.committer import Committer
-from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.items import Envelope, Item, NewExecution, Write
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
@@ -29,6 +28,7 @@ from flowserver.engine.schedules.loop import ScheduleLoop, request_of
 from flowserver.language.graph import Flow
 from flowserver.machine.commands import CancelInvocation, InvokeTask, ReportCallback, StopInvocation
 from flowserver.machine.messages import Continue, Result, Start, TaskReported
+from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.due import ScopeRef, TaskKey
 from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.executions.saving import Changes, VersionConflict, clear_callback

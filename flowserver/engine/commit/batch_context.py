@@ -7,9 +7,9 @@ from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.crash_loop_guard import CrashLoopGuard
-from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.machine.mappings import Environment, MissingSource
+from flowserver.store.definition_cache import DefinitionCache
 
 SHARED_TURN_STEPS = 50
 """Steps of a `Continue` turn while messages of other executions wait."""

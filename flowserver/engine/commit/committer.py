@@ -35,16 +35,13 @@ from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node
 from flowserver.store.executions.crash_marks import clear_at_work_of
 from flowserver.store.executions.saving import VersionConflict, park_execution
 from flowserver.store.sql.database import Database
-from flowserver.store.sql.errors import is_away, lost_connection, reason_of, sqlstate_of
+from flowserver.store.sql.errors import is_away, is_conflict, lost_connection, reason_of
 from flowserver.store.sql.unreadable import is_damage
 
 log = logging.getLogger(__name__)
 
 CONFLICT_TRIES_MAX = 5
 """How often an item that conflicted with another node's commit is tried alone."""
-
-CONFLICT_CODES = ("40P01", "40001")
-"""PostgreSQL's codes for a deadlock that ended this transaction, and for a serialization failure."""
 
 GIVE_BACK_BYTES = 8_388_608
 """If a batch held more than this, the idle writer returns freed memory to the operating system, which the allocator
@@ -360,17 +357,16 @@ def _again(item: Item, answer: Any, last: Mapping[str, Sequence[Event]]) -> Item
     return replace(item, tried=Tried(answer, events[0]))
 
 
-def _is_conflict(error: Exception) -> bool:
-    """Whether another node's commit conflicted: another try sees the new state."""
-    return isinstance(error, (VersionConflict, IntegrityError)) or sqlstate_of(error) in CONFLICT_CODES
-
-
 def _is_worth_retrying(error: Exception, tries: int) -> bool:
     """Whether another try may succeed at once.
 
     It may after a conflict (each time), or after a lost session or apparent damage (the first time only).
     """
-    return _is_conflict(error) or (tries == 0 and (is_damage(error) or lost_connection(error)))
+    return (
+        isinstance(error, VersionConflict)
+        or is_conflict(error)
+        or (tries == 0 and (is_damage(error) or lost_connection(error)))
+    )
 
 
 def _is_at_fault(error: Exception) -> bool:

@@ -13,11 +13,11 @@ from sqlalchemy.exc import DBAPIError
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
-from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.items import Receipt, ReceiptKind, RedriveRequest
 from flowserver.machine.messages import Message, Redrive
 from flowserver.machine.redrive_fit import fit
 from flowserver.machine.state import Execution, WaitKind
+from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.kept_scopes import load_kept, redrive_token_of, take_kept, version_of
 from flowserver.store.executions.loading import StoredExecution, load_finished
 from flowserver.store.executions.redrive_refusals import why_not, why_not_kept, why_not_waiting

@@ -8,10 +8,11 @@ from uuid import UUID, uuid5
 from sqlalchemy import Connection
 
 from flowserver.base.clock import Clock
-from flowserver.engine.invocations.invocations import Invocations, NewInvocation
+from flowserver.engine.invocations.invocations import Invocations
 from flowserver.engine.queues.queues import Queues
 from flowserver.machine.deliveries.destinations import FunctionAddress, QueueAddress
 from flowserver.machine.deliveries.notifications import content_of
+from flowserver.store.invocations.submissions import NewInvocation
 from flowserver.store.queues.deliveries import Delivery, published_by
 from flowserver.store.queues.writes import NewQueueMessage
 

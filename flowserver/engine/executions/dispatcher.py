@@ -11,7 +11,7 @@ from typing import NamedTuple
 from flowserver.base.clock import format_instant
 from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import Json, JsonObject, dump_json
-from flowserver.base.names import child_execution_id
+from flowserver.base.names import check_execution_name, child_execution_id
 from flowserver.base.request_ids import call_request_id
 from flowserver.concurrency.shutdown import drain
 from flowserver.engine.commit.items import Envelope, NewExecution
@@ -20,7 +20,7 @@ from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.call_reloading import OrderedCall, WaitingCalls
 from flowserver.engine.executions.invocation_submitter import InvocationSubmitter, submission_request_id
 from flowserver.engine.executions.message_sender import MessageSender
-from flowserver.engine.executions.starting import Started, Starter, as_failure, check_execution_name
+from flowserver.engine.executions.starting import Started, Starter
 from flowserver.engine.functions.call_queues import KEPT_BYTES_MAX, KEPT_MAX, CallQueues, QueueKey
 from flowserver.engine.functions.call_slots import CallSlot, CallSlots
 from flowserver.engine.functions.caller import Caller
@@ -306,7 +306,7 @@ class Dispatcher:
                 check_execution_name(request.name)
             started = await self._starter.start(request, by_step=True)
         except FlowServerError as error:
-            return as_failure(error, prefix)
+            return Failure.of(error, prefix)
         if command.pattern is Pattern.SYNC and started.execution_id != child_id:
             cause = f"an execution named {request.name} already runs; a sync step needs one of its own"
             return Failure(f"{prefix}.ExecutionAlreadyExists", cause)

@@ -13,14 +13,14 @@ from flowserver.base.errors import FlowServerError
 from flowserver.base.json_values import dump_json_bytes
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.retry import retry_until_available
-from flowserver.engine.executions.starting import as_failure
 from flowserver.engine.functions.caller import Caller
-from flowserver.engine.invocations.invocations import Invocations, NewInvocation
+from flowserver.engine.invocations.invocations import Invocations
 from flowserver.language.graph import FunctionTarget, Pattern
 from flowserver.language.targets import INVOCATION_ID
 from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import Failure, Result, Success
 from flowserver.store.executions.due import waits_for_call
+from flowserver.store.invocations.submissions import NewInvocation
 
 
 def submission_request_id(command: InvokeTask) -> str:
@@ -75,7 +75,7 @@ class InvocationSubmitter:
         try:
             row = await retry_until_available(lambda: self._invocations.submit(new, check=check))
         except FlowServerError as error:
-            return as_failure(error, "FC")
+            return Failure.of(error, "FC")
         except NotAwaited:
             return Failure("FnF.RuntimeError", "the step no longer waits for its submission")
         if command.pattern is Pattern.REQUEST_RESPONSE:

@@ -13,13 +13,12 @@ from flowserver.base.json_values import JsonObject
 from flowserver.base.xml_characters import NOT_IN_XML
 from flowserver.engine.commit.retry import retry_until_available
 from flowserver.engine.deliveries.publishing import NewTopicMessage, Publisher
-from flowserver.engine.executions.starting import as_failure
 from flowserver.engine.queues.queues import Queues, new_receipt
 from flowserver.invokers.broker_clients import Outlets
 from flowserver.language.graph import QueueTarget, TopicTarget
 from flowserver.language.targets import DELAY_SECONDS, MESSAGE_TAG, PRIORITY
 from flowserver.machine.commands import InvokeTask
-from flowserver.machine.messages import Result, Success
+from flowserver.machine.messages import Failure, Result, Success
 from flowserver.machine.service_params import message_body
 from flowserver.store.queues.writes import PRIORITY_DEFAULT, NewQueueMessage
 
@@ -46,7 +45,7 @@ class MessageSender:
             else:
                 digest = await self._publish(target.topic, command)
         except FlowServerError as error:
-            return as_failure(error, _OWNER)
+            return Failure.of(error, _OWNER)
         return Success(_reply(command, digest))
 
     async def _send(self, queue: str, command: InvokeTask) -> str:

@@ -8,24 +8,19 @@ import msgspec
 
 from flowserver.base.errors import (
     ExecutionAlreadyExists,
-    FlowAliasNotExists,
     FlowNotExists,
-    FlowServerError,
-    FlowVersionNotExists,
     InternalServerError,
-    InvalidArgument,
     ResourceThrottled,
 )
-from flowserver.base.json_values import InvalidJson, JsonObject, json_bytes, load_json_object
-from flowserver.base.limits import Limits
-from flowserver.base.names import NAME_RULE, is_execution_name, is_name
+from flowserver.base.json_parameters import parse_input
+from flowserver.base.names import is_name
 from flowserver.concurrency.futures import shared
 from flowserver.concurrency.threads import Threads
 from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, ReceiptKind
 from flowserver.engine.context import EngineContext
-from flowserver.machine.messages import Failure, Start
+from flowserver.machine.messages import Start
 from flowserver.machine.state import Status
-from flowserver.machine.versions.routing import is_qualifier, is_version
+from flowserver.machine.versions.routing import is_qualifier, no_version
 from flowserver.store.executions.rows import ExecutionRow, count_running, find_statuses
 from flowserver.store.flows import FlowRow
 
@@ -34,9 +29,6 @@ COUNT_SECONDS = 5.0
 
 FULL_COUNT_SECONDS = 1.0
 """The same before a start is refused: other nodes may have ended executions that were started here."""
-
-QUALIFIER_CHARACTERS = 128
-"""How much of a qualifier that is wrong an error shows."""
 
 
 class TurnTaken(Exception):
@@ -144,37 +136,3 @@ class Starter:
             self._counted_at = asyncio.get_running_loop().time()
         finally:
             self._counting = None
-
-
-def no_version(flow_name: str, qualifier: str) -> FlowServerError:
-    """The refusal of a qualifier that names no version and no alias."""
-    if is_version(qualifier):
-        return FlowVersionNotExists(f"flow {flow_name} has no version {qualifier[:QUALIFIER_CHARACTERS]}")
-    return FlowAliasNotExists(f"flow {flow_name} has no alias {qualifier[:QUALIFIER_CHARACTERS]}")
-
-
-def check_execution_name(name: str) -> None:
-    """Raises InvalidArgument unless the name follows the rule for names, or was made by a server."""
-    if not is_execution_name(name):
-        raise InvalidArgument(f"ExecutionName {NAME_RULE}")
-
-
-def parse_input(text: str, limits: Limits, name: str = "Input") -> JsonObject:
-    """A JSON object from a request parameter, `""` being `{}`; raises InvalidArgument."""
-    if text == "":
-        return {}
-    try:
-        value = load_json_object(text)
-    except InvalidJson as error:
-        raise InvalidArgument(f"{name} must be the JSON text of an object: {error}") from None
-    size = json_bytes(value)
-    if size > limits.step_data_bytes_max:
-        raise InvalidArgument(
-            f"{name} holds {size} bytes; the limit step_data_bytes_max is {limits.step_data_bytes_max}"
-        )
-    return value
-
-
-def as_failure(error: FlowServerError, prefix: str) -> Failure:
-    """The failure of a step whose start was refused: `{prefix}.{code}` and the message."""
-    return Failure(f"{prefix}.{error.code}", error.message)

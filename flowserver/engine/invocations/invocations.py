@@ -10,7 +10,6 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-import msgspec
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
@@ -48,7 +47,7 @@ from flowserver.store.invocations.rows import (
 )
 from flowserver.store.invocations.settings import find_async_settings
 from flowserver.store.invocations.stops import stop_all, stop_named, stop_unreadable_named
-from flowserver.store.invocations.writes import Check, Submission, insert_in
+from flowserver.store.invocations.submissions import Check, NewInvocation, Submission, insert_in
 from flowserver.store.sql.unreadable import is_damage
 
 log = logging.getLogger(__name__)
@@ -60,31 +59,6 @@ Unparked = tuple[HeldInvocation | None, bool]
 """The invocation, if this try has unparked it; whether this try or an earlier one has."""
 
 _NOT_FOUND = {"FC.ServiceNotFound": ServiceNotFound, "FC.FunctionNotFound": FunctionNotFound}
-
-
-class NewInvocation(msgspec.Struct, frozen=True, kw_only=True):
-    """An invocation to submit. `service` is "" for a function without one; `qualifier` is "" for none."""
-
-    service: str
-    qualifier: str
-    function: str
-    payload: bytes
-    invocation_key: str
-    """Identifies the submission: submitting again with the same key returns the first invocation."""
-    request_id: str
-    invocation_id: str | None = None
-    """The caller's id for it; the request id by default."""
-    execution_id: str | None = None
-    flow_name: str = ""
-    execution_name: str = ""
-    step_name: str = ""
-    callback_token: str | None = None
-    """The token of the task that waits for the result."""
-
-    @property
-    def called(self) -> FunctionKey:
-        """The function's key in the registry."""
-        return self.service, self.qualifier, self.function
 
 
 class InvocationListener(Protocol):
@@ -151,7 +125,7 @@ class Invocations:
         self._coming[new.called] += 1
         try:
             settings = await self.settings.find(new.called)
-            row = await self._submissions.add(Submission(self._row(new, settings), check), by_caller=True)
+            row = await self._submissions.add(self._submission(new, settings, check), by_caller=True)
         finally:
             self._came(new.called)
         self.take_up([row])
@@ -177,8 +151,7 @@ class Invocations:
     def submit_in(self, connection: Connection, new: NewInvocation) -> InvocationRow:
         """Submit as part of another transaction, with no limit on waiting; `take_up` the result after its commit."""
         _found(look_up(connection, new.called))
-        row = self._row(new, find_async_settings(connection, *new.called))
-        [kept] = insert_in(connection, [Submission(row)])
+        [kept] = insert_in(connection, [self._submission(new, find_async_settings(connection, *new.called))])
         if isinstance(kept, Exception):
             raise kept
         return kept
@@ -327,23 +300,8 @@ class Invocations:
         self._runs.drop()
         self._held.clear()
 
-    def _row(self, new: NewInvocation, settings: InvocationSettings) -> InvocationRow:
-        return InvocationRow(
-            invocation_key=new.invocation_key,
-            service=new.service,
-            qualifier=new.qualifier,
-            function=new.function,
-            invocation_id=new.invocation_id or new.request_id,
-            request_id=new.request_id,
-            node_id=self._lease.holder,
-            state=submitted(settings, self._clock.now_ms()),
-            payload=new.payload,
-            execution_id=new.execution_id,
-            flow_name=new.flow_name,
-            execution_name=new.execution_name,
-            step_name=new.step_name,
-            callback_token=new.callback_token,
-        )
+    def _submission(self, new: NewInvocation, settings: InvocationSettings, check: Check | None = None) -> Submission:
+        return Submission(new.row(self._lease.holder, submitted(settings, self._clock.now_ms())), check)
 
     def _join(self, function: FunctionKey, key: str) -> None:
         self._held.add(key)

@@ -1,10 +1,8 @@
 """Recovery of asynchronous invocations: orphaned or lost ones, pending stops, and undelivered callbacks."""
 
-import logging
 from collections.abc import Callable, Collection
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
 from flowserver.engine.context import EngineContext
 from flowserver.engine.invocations.invocations import Invocations
@@ -17,12 +15,8 @@ from flowserver.store.invocations.leases import (
     release_invocations,
     take_over_invocations,
 )
-from flowserver.store.invocations.rows import InvocationRow, find_invocations
+from flowserver.store.invocations.rows import InvocationRow, find_readable
 from flowserver.store.invocations.unwanted import stopping_of_node, unwanted_invocations
-from flowserver.store.sql.errors import reason_of
-from flowserver.store.sql.unreadable import is_damage
-
-log = logging.getLogger(__name__)
 
 TAKEN_AT_ONCE = 500
 FOUND_PER_SWEEP = 200
@@ -61,7 +55,7 @@ class InvocationRecovery:
             orphans=orphans,
             dropped=stopping,
             unwanted=unwanted,
-            untold=self._read(untold),
+            untold=find_readable(self._database, untold),
         )
         self._page = "" if found.is_last_page else held[-1].invocation_key
         # Callbacks that a parked execution cannot take stay due, and must not hide later ones.
@@ -92,21 +86,6 @@ class InvocationRecovery:
         if keys:
             await self._committer.write(lambda connection: release_invocations(connection, self._lease.node_id, keys))
         return len(keys)
-
-    def _read(self, keys: list[str]) -> list[InvocationRow]:
-        """The readable ones of these: an unreadable row must not hide the others."""
-        if not keys:
-            return []
-        try:
-            with self._database.read() as connection:
-                return list(find_invocations(connection, keys).values())
-        except DBAPIError as error:
-            if not is_damage(error):
-                raise
-            if len(keys) == 1:
-                log.warning("cannot read the ended invocation %s: %s", keys[0], reason_of(error))
-                return []
-        return [row for key in keys for row in self._read([key])]
 
     def _take_over(self, connection: Connection) -> list[HeldInvocation]:
         if self._lease.is_leaving:

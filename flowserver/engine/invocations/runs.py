@@ -34,14 +34,13 @@ from flowserver.machine.invocations.lifecycle import (
 from flowserver.machine.invocations.states import InvocationStatus
 from flowserver.machine.messages import Failure
 from flowserver.store.invocations.parked import park_invocation
-from flowserver.store.invocations.row_changes import change_by
+from flowserver.store.invocations.row_changes import change_by, save_in
 from flowserver.store.invocations.rows import (
     InvocationChanged,
     InvocationDamaged,
     InvocationRow,
     find_invocations,
 )
-from flowserver.store.invocations.writes import save_in
 from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.unreadable import storable
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from flowserver.base.errors import FlowAliasNotExists, FlowServerError, FlowVersionNotExists
 from flowserver.base.names import is_name
 
 LATEST: Final = "LATEST"
@@ -15,6 +16,9 @@ LATEST: Final = "LATEST"
 
 WEIGHTS: Final = 100
 """What the weights of an alias come to: they are percentages."""
+
+QUALIFIER_CHARACTERS: Final = 128
+"""How much of a qualifier that is wrong an error shows."""
 
 _VERSION: Final = re.compile(r"[1-9][0-9]{0,8}\Z")
 _DIGITS: Final = re.compile(r"[0-9]+\Z")
@@ -82,3 +86,10 @@ def is_qualifier(text: str) -> bool:
 def is_alias_name(text: str) -> bool:
     """Whether the text may name an alias; it begins with a letter or `_`, so it cannot be a version."""
     return is_name(text) and text != LATEST
+
+
+def no_version(flow_name: str, qualifier: str) -> FlowServerError:
+    """The refusal of a qualifier that names no version and no alias."""
+    if is_version(qualifier):
+        return FlowVersionNotExists(f"flow {flow_name} has no version {qualifier[:QUALIFIER_CHARACTERS]}")
+    return FlowAliasNotExists(f"flow {flow_name} has no alias {qualifier[:QUALIFIER_CHARACTERS]}")

@@ -1,14 +1,15 @@
-"""How messages change an invocation's row: the row before and after, and the delivery that its end adds. Pure."""
+"""Changes of invocations' rows by messages: the row before and after, the delivery that its end adds, and saves."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
+from sqlalchemy import Connection
 
 from flowserver.machine.invocations.lifecycle import InvocationMessage, advance_invocation
 from flowserver.machine.invocations.results import LATEST, destination_document
-from flowserver.store.invocations.rows import InvocationRow
-from flowserver.store.queues.deliveries import NewDelivery
+from flowserver.store.invocations.rows import InvocationRow, save_invocations
+from flowserver.store.queues.deliveries import NewDelivery, insert_deliveries
 
 
 class RowChange(msgspec.Struct, frozen=True):
@@ -44,3 +45,12 @@ def _delivery(row: InvocationRow, target: str) -> NewDelivery:
     document = destination_document(qualified, row.request_id, row.payload, row.state)
     key = row.invocation_key
     return NewDelivery(delivery_id=key, target=target, message_id=key, body=document, invocation_key=key)
+
+
+def save_in(connection: Connection, changes: Sequence[RowChange]) -> list[InvocationRow]:
+    """Save these changes in the transaction; raises InvocationChanged if one of the invocations has changed."""
+    save_invocations(connection, [(change.before, change.after) for change in changes])
+    for change in changes:
+        if change.delivery is not None:
+            insert_deliveries(connection, [change.delivery], change.after.state.ended_at or 0)
+    return [change.after for change in changes]

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, bindparam, false, func, literal_column, select, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
 
 from flowserver.base.json_values import dump_json
 from flowserver.machine.invocations.states import (
@@ -21,9 +22,11 @@ from flowserver.machine.invocations.states import (
     InvocationStatus,
 )
 from flowserver.store.schema.invocation_tables import invocations
+from flowserver.store.sql.database import Database
+from flowserver.store.sql.errors import reason_of
 from flowserver.store.sql.in_list import among, texts
 from flowserver.store.sql.prepared import execute_many, fetch_rows
-from flowserver.store.sql.unreadable import checks_of, damage_in, legible, storable
+from flowserver.store.sql.unreadable import checks_of, damage_in, is_damage, legible, storable
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +96,22 @@ def find_invocations(connection: Connection, keys: Sequence[str], *, lock: bool 
         except InvocationDamaged as damaged:
             log.warning("%s", damaged)
     return found
+
+
+def find_readable(database: Database, keys: list[str]) -> list[InvocationRow]:
+    """The invocations that can be read; a row that the database cannot read is logged, and does not hide the others."""
+    if not keys:
+        return []
+    try:
+        with database.read() as connection:
+            return list(find_invocations(connection, keys).values())
+    except DBAPIError as error:
+        if not is_damage(error):
+            raise
+        if len(keys) == 1:
+            log.warning("cannot read the ended invocation %s: %s", keys[0], reason_of(error))
+            return []
+    return [row for key in keys for row in find_readable(database, [key])]
 
 
 def find_invocation(

@@ -11,14 +11,13 @@ from sqlalchemy import Connection
 from flowserver.machine.invocations.lifecycle import CallEnded, InvocationMessage, StopAsked
 from flowserver.store.cluster.nodes import PARKED_HOLDER
 from flowserver.store.invocations.parked import find_header
-from flowserver.store.invocations.row_changes import change_by
+from flowserver.store.invocations.row_changes import change_by, save_in
 from flowserver.store.invocations.rows import (
     InvocationRow,
     find_invocation,
     find_invocations,
     stop_unreadable_invocation,
 )
-from flowserver.store.invocations.writes import save_in
 
 _STOPPED: tuple[InvocationMessage, ...] = (StopAsked(), CallEnded())
 """No node works on it, so there is no call to wait for."""

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 LOCK_NOT_AVAILABLE = "55P03"
@@ -10,6 +10,9 @@ LOCK_NOT_AVAILABLE = "55P03"
 
 NUL_STATES = ("22021", "22P05")
 """PostgreSQL's codes for NUL as a byte and as a JSON escape; the driver rejects most such texts itself."""
+
+CONFLICT_STATES = ("40P01", "40001")
+"""PostgreSQL's codes for a deadlock that ended this transaction, and for a serialization failure."""
 
 READ_ONLY = "25006"
 """PostgreSQL's code for a write to a standby; after a failover a former primary may be one for a while."""
@@ -39,6 +42,11 @@ def lost_connection(error: object) -> bool:
 def holds_nul(error: BaseException) -> bool:
     """Whether a text was rejected because it contains NUL, which PostgreSQL cannot store."""
     return isinstance(error, DataError) and (sqlstate_of(error) in NUL_STATES or "NUL" in reason_of(error))
+
+
+def is_conflict(error: Exception) -> bool:
+    """Whether another transaction conflicted with this one: another try sees the new state."""
+    return isinstance(error, IntegrityError) or sqlstate_of(error) in CONFLICT_STATES
 
 
 def is_away(error: Exception) -> bool:

@@ -11,11 +11,11 @@ from flowserver.base.limits import Limits
 from flowserver.engine.cluster.membership import SILENT_LOOKS, Share, Silence
 from flowserver.engine.engine import Engine
 from flowserver.engine.executions.watchers import Watch
-from flowserver.engine.invocations.invocations import NewInvocation
 from flowserver.machine.state import Status
 from flowserver.store.cluster.listen_notify import NOTICE_BYTES_MAX
 from flowserver.store.cluster.nodes import NodeRow, list_nodes
 from flowserver.store.cluster.notices import DROPPED_PER_NOTICE, IDS_PER_NOTICE, Notice, read_notice
+from flowserver.store.invocations.submissions import NewInvocation
 from flowserver.store.schema.tables import executions, scopes
 from tests.engine.called_functions import Functions
 from tests.engine.delivering import deliver

@@ -12,7 +12,6 @@ from flowserver.base.limits import Limits
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch import Batch, BatchResult
 from flowserver.engine.commit.batch_context import MADE_BYTES, SHARED_BYTES, SHARED_TURN_STEPS, BatchContext
-from flowserver.engine.commit.definition_cache import CACHED_FLOWS_MAX, DefinitionCache, DefinitionUnusable
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.items import Envelope, Item, NewExecution, Receipt, ReceiptKind, Write
 from flowserver.machine.commands import InvokeTask
@@ -31,6 +30,7 @@ from flowserver.machine.messages import (
 )
 from flowserver.machine.state import Status
 from flowserver.store.cluster.nodes import register_node
+from flowserver.store.definition_cache import CACHED_FLOWS_MAX, DefinitionCache, DefinitionUnusable
 from flowserver.store.executions.due import due_callbacks, due_deadlines, due_timers, next_due, ready_executions
 from flowserver.store.executions.history import list_events
 from flowserver.store.executions.loading import StoredExecution, load_executions

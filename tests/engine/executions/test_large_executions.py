@@ -19,13 +19,13 @@ from flowserver.engine.commit.batch import BatchResult
 from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.committer import Committer, all_of
 from flowserver.engine.commit.crash_loop_guard import UNCLEAN_ENDS_MAX
-from flowserver.engine.commit.definition_cache import DefinitionCache
 from flowserver.engine.commit.execution_cache import ExecutionCache
 from flowserver.engine.commit.fair_queue import FairQueue
 from flowserver.engine.commit.items import Envelope, Item, NewExecution, ReceiptKind, Write
 from flowserver.machine.commands import CancelInvocation
 from flowserver.machine.messages import DeadlineReached, Message, Start, Stop, Success, TaskReplied, TimerFired
 from flowserver.store.cluster.nodes import register_node, remove_node
+from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.crash_marks import mark_at_work
 from flowserver.store.executions.loading import StoredExecution
 from flowserver.store.flows import insert_flow

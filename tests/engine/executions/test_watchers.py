@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Connection
 
-from flowserver.engine.executions.watchers import End, Watchers
+from flowserver.engine.executions.watchers import Watchers
 from flowserver.machine.state import Execution, Status
+from flowserver.store.executions.ends import End
 from flowserver.store.executions.rows import ExecutionRow, find_execution
 from tests.engine.nodes import Node
 from tests.support.clock import ManualClock

@@ -23,11 +23,11 @@ from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.engine.deletion_pace import ROW_BYTES, ROWS_MAX
 from flowserver.engine.functions.call_queues import QueueKey
-from flowserver.engine.invocations.invocations import NewInvocation
 from flowserver.machine.invocations.states import InvocationSettings, InvocationStatus
 from flowserver.store.functions import put_function
 from flowserver.store.invocations.rows import InvocationRow, find_invocations, insert_invocations
 from flowserver.store.invocations.stops import stop_all
+from flowserver.store.invocations.submissions import NewInvocation
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.tables import async_configs
 from tests.engine.called_functions import PATIENCE_SECONDS, Functions

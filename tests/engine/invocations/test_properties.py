@@ -34,11 +34,11 @@ from flowserver.machine.invocations.lifecycle import (
 from flowserver.machine.invocations.states import LEGAL, InvocationSettings, InvocationStatus
 from flowserver.store.cluster.nodes import LeaseLost, hold_lease, register_node, remove_node
 from flowserver.store.invocations.leases import release_all_but, take_over_due, take_over_invocations
-from flowserver.store.invocations.row_changes import change_by
+from flowserver.store.invocations.row_changes import change_by, save_in
 from flowserver.store.invocations.rows import InvocationChanged, InvocationRow, find_invocations, read_invocation
 from flowserver.store.invocations.stops import stop_all, stop_named
+from flowserver.store.invocations.submissions import Submission, insert_in
 from flowserver.store.invocations.unwanted import mark_unwanted, unwanted_invocations
-from flowserver.store.invocations.writes import Submission, insert_in, save_in
 from flowserver.store.schema.invocation_tables import invocations
 from flowserver.store.schema.queue_tables import deliveries
 from flowserver.store.schema.tables import nodes

@@ -8,6 +8,7 @@ from flowserver.machine.versions.routing import (
     is_alias_name,
     is_qualifier,
     is_version,
+    no_version,
     routing_of,
     version_in,
 )
@@ -80,3 +81,12 @@ def test_qualifiers(text: str, version: int | None, may_name_an_alias: bool, may
     assert is_alias_name(text) is may_name_an_alias
     assert is_qualifier(text) is may_qualify
     assert is_version(text) == (text.isascii() and text.isdigit())
+
+
+def test_a_refusal_says_whether_a_version_or_an_alias_is_missing() -> None:
+    assert (no_version("f", "7").code, no_version("f", "7").message) == (
+        "FlowVersionNotExists",
+        "flow f has no version 7",
+    )
+    refused = no_version("f", "a" * 1_000)
+    assert (refused.code, refused.message) == ("FlowAliasNotExists", f"flow f has no alias {'a' * 128}")
