@@ -22,6 +22,7 @@ from flowserver.base.limits import Limits
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.engine import Engine
 from flowserver.engine.queues.queues import new_receipt
+from flowserver.operations.first_tries import is_own_row
 from flowserver.operations.pages import Page
 from flowserver.operations.text_rules import check_no_nul
 from flowserver.store.queues.messages import (
@@ -96,10 +97,12 @@ class QueueOperations:
         _check_attributes(attributes, self._engine.limits)
         now = self._engine.clock.now_ms()
         row = QueueRow(name=name, created_at=now, modified_at=now, **{**DEFAULTS.given, **attributes.given})
-        known = await self._write(partial(_create, row=row))
-        if known is not None and replace(known, created_at=now, modified_at=now) != row:
+        found, is_new = await self._engine.committer.write_once(
+            lambda connection, earlier: _create(connection, earlier, row), by_caller=True
+        )
+        if replace(found, created_at=now, modified_at=now) != row:
             raise QueueAlreadyExist(f"queue {name} exists with other attributes")
-        return known is None
+        return is_new
 
     async def set_attributes(self, name: str, attributes: QueueAttributes) -> None:
         """Change the attributes that are given; they apply to messages sent or received from now on."""
@@ -245,14 +248,14 @@ def read_handle(handle: str) -> Receipt | None:
     return (message_id, receipt) if is_ours else None
 
 
-def _create(connection: Connection, row: QueueRow) -> QueueRow | None:
-    """Create the queue; None if it is new, else the existing queue."""
+def _create(connection: Connection, earlier: tuple[QueueRow, bool] | None, row: QueueRow) -> tuple[QueueRow, bool]:
+    """Create the queue; returns it, or the existing one, and whether it is new."""
     if insert_queue(connection, row):
-        return None
+        return row, True
     known = find_queue(connection, row.name)
     if known is None:  # another node has just deleted it
         raise InternalServerError
-    return known
+    return known, is_own_row(row, known, earlier)
 
 
 def _delete(connection: Connection, name: str) -> None:

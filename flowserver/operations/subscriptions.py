@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final, TypeVar
 
 from sqlalchemy import Connection
 
 from flowserver.base.errors import (
+    InternalServerError,
     InvalidArgument,
     ResourceThrottled,
     SubscriptionAlreadyExist,
@@ -24,6 +24,7 @@ from flowserver.machine.deliveries.destinations import (
     read_destination,
 )
 from flowserver.machine.deliveries.retry_strategies import ContentFormat, Strategy
+from flowserver.operations.first_tries import is_own_row
 from flowserver.operations.pages import Page
 from flowserver.operations.text_rules import check_no_nul
 from flowserver.operations.topics import (
@@ -84,10 +85,12 @@ class SubscriptionOperations:
             created_at=now,
             modified_at=now,
         )
-        known = await self._write(partial(_subscribe, row=row, limits=self._engine.limits))
-        if known is not None and replace(known, created_at=now, modified_at=now) != row:
+        found, is_new = await self._engine.committer.write_once(
+            lambda connection, earlier: _subscribe(connection, earlier, row, self._engine.limits), by_caller=True
+        )
+        if replace(found, created_at=now, modified_at=now) != row:
             raise SubscriptionAlreadyExist(f"subscription {name} of topic {topic} exists with other attributes")
-        return known is None
+        return is_new
 
     async def set_strategy(self, topic: str, name: str, strategy: Strategy) -> None:
         """Set the retry strategy of messages published from now on. Raises SubscriptionNotExist."""
@@ -129,18 +132,23 @@ class SubscriptionOperations:
         return await self._engine.committer.write(change, by_caller=True)
 
 
-def _subscribe(connection: Connection, row: SubscriptionRow, limits: Limits) -> SubscriptionRow | None:
-    """Create the subscription; None if it is new, else the existing subscription."""
+def _subscribe(
+    connection: Connection, earlier: tuple[SubscriptionRow, bool] | None, row: SubscriptionRow, limits: Limits
+) -> tuple[SubscriptionRow, bool]:
+    """Create the subscription; returns it, or the existing one, and whether it is new."""
     if hold_topic(connection, row.topic) is None:
         raise no_topic(row.topic)
     known = find_subscription(connection, row.topic, row.name)
     if known is not None:
-        return known
+        return known, is_own_row(row, known, earlier)
     if count_subscriptions(connection, row.topic) >= limits.topic_subscriptions_max:
         raise ResourceThrottled(f"topic {row.topic} has {limits.topic_subscriptions_max} subscriptions already")
     if insert_subscription(connection, row):
-        return None
-    return find_subscription(connection, row.topic, row.name)  # another node was faster
+        return row, True
+    known = find_subscription(connection, row.topic, row.name)  # another node was faster
+    if known is None:  # and has deleted it
+        raise InternalServerError
+    return known, False
 
 
 def _no_subscription(topic: str, name: str) -> SubscriptionNotExist:

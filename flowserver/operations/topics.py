@@ -18,6 +18,7 @@ from flowserver.base.limits import Limits
 from flowserver.base.names import QUEUE_NAME, QUEUE_NAME_CHARACTERS_MAX
 from flowserver.engine.deliveries.publishing import NewTopicMessage
 from flowserver.engine.engine import Engine
+from flowserver.operations.first_tries import is_own_row
 from flowserver.operations.pages import Page
 from flowserver.operations.text_rules import check_no_nul
 from flowserver.store.queues.deliveries import count_undelivered_messages, delete_deliveries_of
@@ -73,10 +74,12 @@ class TopicOperations:
             created_at=now,
             modified_at=now,
         )
-        known = await self._write(partial(_create, row=row))
-        if known is not None and replace(known, created_at=now, modified_at=now) != row:
+        found, is_new = await self._engine.committer.write_once(
+            lambda connection, earlier: _create(connection, earlier, row), by_caller=True
+        )
+        if replace(found, created_at=now, modified_at=now) != row:
             raise TopicAlreadyExist(f"topic {name} exists with other attributes")
-        return known is None
+        return is_new
 
     async def set_attributes(self, name: str, attributes: TopicAttributes) -> None:
         """Change the attributes that are given."""
@@ -123,14 +126,14 @@ class TopicOperations:
         return await self._engine.committer.write(change, by_caller=True)
 
 
-def _create(connection: Connection, row: TopicRow) -> TopicRow | None:
-    """Create the topic; None if it is new, else the existing topic."""
+def _create(connection: Connection, earlier: tuple[TopicRow, bool] | None, row: TopicRow) -> tuple[TopicRow, bool]:
+    """Create the topic; returns it, or the existing one, and whether it is new."""
     if insert_topic(connection, row):
-        return None
+        return row, True
     known = find_topic(connection, row.name)
     if known is None:  # another node has just deleted it
         raise InternalServerError
-    return known
+    return known, is_own_row(row, known, earlier)
 
 
 def require_topic(connection: Connection, name: str) -> TopicRow:

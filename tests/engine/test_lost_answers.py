@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from flowserver.base.errors import (
     FlowNotExists,
     FunctionNotExists,
     PreconditionFailed,
+    QueueAlreadyExist,
     ResourceThrottled,
     ScheduleNotExists,
     TaskAlreadyCompleted,
@@ -28,8 +30,10 @@ from flowserver.operations.key_sources import EngineKeys
 from flowserver.operations.preconditions import Precondition, etag_of, etag_of_alias
 from flowserver.operations.queues import QueueAttributes
 from flowserver.operations.redrive_plans import RedriveWish
+from flowserver.operations.subscriptions import SubscriptionAttributes
+from flowserver.operations.topics import TopicAttributes
 from flowserver.store.queues.writes import Delete, NewQueueMessage, apply_writes
-from flowserver.store.schema.queue_tables import queue_messages
+from flowserver.store.schema.queue_tables import queue_messages, queues, subscriptions, topics
 from flowserver.store.schema.tables import async_configs, executions, flows, functions, nonces
 from flowserver.store.schema.version_tables import flow_aliases, flow_versions
 from tests.engine.called_functions import Functions
@@ -49,10 +53,22 @@ async def tried_twice(
 
     `lost` finds a row once they are written. `through` makes one write of them, if they do not write by themselves.
     """
+    answers = await in_one_batch(node, partial(node.database.lose_answer_of, lost), *writes, through=through)
+    assert node.database.has_lied
+    return answers
+
+
+async def in_one_batch(
+    node: Node,
+    prepare: Callable[[], object],
+    *writes: Coroutine[Any, Any, Any],
+    through: Coalescer[Any, Any] | None = None,
+) -> list[Any]:
+    """The results of the writes, in this order in one batch; `prepare` is called before they are made."""
     gate, committer = Gate(), node.engine.committer
     gated = asyncio.create_task(committer.write(gate))
     await gate.reached.wait()
-    node.database.lose_answer_of(lost)
+    prepare()
     of_server, queued = asyncio.all_tasks(), 0
     owner, method = (committer, "_put") if through is None else (through, "add")
     put = getattr(owner, method)
@@ -74,7 +90,6 @@ async def tried_twice(
     gate.open()
     answers = await asyncio.gather(*tasks, return_exceptions=True)
     await asyncio.gather(gated, beside)
-    assert node.database.has_lied
     return answers
 
 
@@ -257,6 +272,32 @@ async def test_a_deletion_that_was_rolled_back_is_not_mistaken_for_done(node: No
     assert await node.engine.committer.write(lambda c: apply_writes(c, [order], later)) == [[False]]
 
 
+async def test_queues_topics_and_subscriptions_are_not_reported_as_existing(node: Node) -> None:
+    queue = [node.operations.queues.create("q", QueueAttributes()) for _ in range(2)]
+    assert await tried_twice(node, select(queues), *queue) == [True, False]
+    other = node.operations.queues.create("r", QueueAttributes())
+    differing = node.operations.queues.create("r", QueueAttributes(delay_seconds=1))
+    is_there = select(queues).where(queues.c.name == "r")
+    created, refused = await tried_twice(node, is_there, other, differing)
+    assert created
+    assert isinstance(refused, QueueAlreadyExist)
+    topic = [node.operations.topics.create("t", TopicAttributes()) for _ in range(2)]
+    assert await tried_twice(node, select(topics), *topic) == [True, False]
+    attributes = SubscriptionAttributes(endpoint="http://127.0.0.1/")
+    subscribing = [node.operations.subscriptions.subscribe("t", "s", attributes) for _ in range(2)]
+    assert await tried_twice(node, select(subscriptions), *subscribing) == [True, False]
+
+
+@pytest.mark.parametrize("limits", [Limits(topic_subscriptions_max=1)])
+async def test_the_last_subscription_within_the_limit_is_created(node: Node) -> None:
+    await node.operations.topics.create("t", TopicAttributes())
+    subscribe = partial(node.operations.subscriptions.subscribe, "t")
+    attributes = SubscriptionAttributes(endpoint="http://127.0.0.1/")
+    assert await tried_twice(node, select(subscriptions), subscribe("s", attributes)) == [True]
+    with pytest.raises(ResourceThrottled):
+        await subscribe("other", attributes)
+
+
 async def test_a_function_and_its_configuration_are_not_reported_missing_once_deleted(node: Node) -> None:
     operations = node.operations.functions
     wanted = {"url": "http://127.0.0.1/f", "headers": {}, "timeout_seconds": None}
@@ -306,15 +347,7 @@ async def test_a_stop_that_was_rolled_back_is_made_again(node: Node) -> None:
     node.database.refuses = lambda connection: (
         connection.execute(is_stopped).first() is not None and next(refusals, False)
     )
-    gate = Gate()
-    gated = asyncio.create_task(node.engine.committer.write(gate))
-    await gate.reached.wait()
-    stopping = asyncio.create_task(node.operations.executions.stop("f", "e", error="mine"))
-    while not node.engine.committer.pending:
-        await node.engine.reader.ask(lambda _: None)
-    beside = asyncio.create_task(node.engine.committer.write(lambda _: None))
-    await asyncio.sleep(0)
-    gate.open()
-    assert (await stopping).error == "mine"
-    await asyncio.gather(gated, beside)
+    stop = node.operations.executions.stop("f", "e", error="mine")
+    [stopped] = await in_one_batch(node, lambda: None, stop)
+    assert stopped.error == "mine"
     assert next(refusals, None) is None
