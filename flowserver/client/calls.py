@@ -157,6 +157,8 @@ def executions(
     status: str | None = None,
     started_from: str | None = None,
     started_to: str | None = None,
+    ended_from: str | None = None,
+    ended_to: str | None = None,
     name_prefix: str | None = None,
     parked: bool | None = None,
     waiting_for_redrive: bool | None = None,
@@ -164,12 +166,15 @@ def executions(
 ) -> Listing[Execution]:
     """Executions of a flow or of all, the newest first, without documents. Instants are RFC 3339 with an offset.
 
+    `ended_from` and `ended_to` need the status `Failed`, `Stopped` or `TimedOut`; those that ended last come first.
     `qualifier` is a version or an alias, or LATEST for the flow's own definition.
     """
     query = {
         "status": status,
         "startedFrom": started_from,
         "startedTo": started_to,
+        "endedFrom": ended_from,
+        "endedTo": ended_to,
         "namePrefix": name_prefix,
         "parked": parked,
         "waitingForRedrive": waiting_for_redrive,

@@ -34,7 +34,7 @@ from flowserver.operations.pages import Page, check_limit
 from flowserver.operations.text_rules import check_cause, check_error
 from flowserver.store.executions.history import list_events, list_events_page
 from flowserver.store.executions.listing import ExecutionFilter, Listed, list_executions
-from flowserver.store.executions.listing_all import AllListed, list_all_executions
+from flowserver.store.executions.listing_all import UNSUCCESSFUL_STATUSES, AllListed, list_all_executions
 from flowserver.store.executions.rows import (
     ExecutionRow,
     find_execution,
@@ -213,18 +213,27 @@ class ExecutionOperations:
         return Page(page.rows, None if page.following is None else token_of(page.following))
 
     async def list_all(
-        self, wanted: ExecutionFilter, *, next_token: str | None, limit: int | None
+        self, wanted: ExecutionFilter, *, next_token: str | None, limit: int | None, flow_name: str | None = None
     ) -> Page[ExecutionRow]:
-        """Executions of all flows, newest first, without their documents. A page may be short before the last one.
+        """Executions of all flows or of one, without their documents. A page may be short before the last one.
 
-        The token is the start and the id of the execution before the page.
+        Newest first, or, if the filter has an end, those that ended last first; raises InvalidArgument if these are not
+        executions without success. The token is the start, or end, and the id of the execution before the page.
         """
+        if wanted.is_by_end and wanted.status not in UNSUCCESSFUL_STATUSES:
+            raise InvalidArgument(
+                "`endedFrom` and `endedTo` need a `status` of executions without success: "
+                + ", ".join(UNSUCCESSFUL_STATUSES)
+            )
         limits = self._engine.limits
         size = check_limit(limit, limits.executions_page_max)
         after = None if next_token is None else all_cursor_of(next_token)
 
         def read(connection: Connection) -> AllListed:
-            return list_all_executions(connection, wanted, after=after, limit=size, bytes_max=limits.page_bytes_max)
+            flow_id = None if flow_name is None else require_flow(connection, flow_name).flow_id
+            return list_all_executions(
+                connection, wanted, after=after, limit=size, bytes_max=limits.page_bytes_max, flow_id=flow_id
+            )
 
         page = await self._engine.slow_reads.ask(read)
         following = page.following

@@ -40,16 +40,16 @@ def is_small_number(text: str) -> bool:
 
 
 def all_cursor_of(token: str) -> AllCursor:
-    """The execution, by its start and id, before a page of those of all flows; raises InvalidArgument."""
-    start, _, execution_id = token.partition("/")
-    if not (is_small_number(start) and execution_id):
+    """The execution, by its start (or end) and id, before a page of those of all flows; raises InvalidArgument."""
+    instant, _, execution_id = token.partition("/")
+    if not (is_small_number(instant) and execution_id):
         raise InvalidArgument("NextToken must be that of a page before")
-    return AllCursor(int(start), execution_id)
+    return AllCursor(int(instant), execution_id)
 
 
 def all_token_of(place: AllCursor) -> str:
     """The token from which `all_cursor_of` makes the cursor."""
-    return f"{place.started_at}/{place.execution_id}"
+    return f"{place.instant}/{place.execution_id}"
 
 
 def scope_key_of(next_token: str | None) -> ScopeKey:

@@ -89,15 +89,12 @@ async def start_execution(
 
 @router.get("", summary="List executions", response_model=ExecutionPage, responses=problems(FlowNotExists))
 async def list_executions(flow: FlowName, operations: Ops, query: Annotated[ExecutionQuery, Query()]) -> Response:
-    """Executions of a flow, the newest first, without their documents.
+    """Executions of a flow, the newest first, without their documents; with `endedFrom` or `endedTo` by their end.
 
     A page may be short, or even empty, and have a `nextToken` all the same, if the server has looked at very many
     executions that do not match: go on until `nextToken` is null.
     """
-    page = await operations.executions.list(
-        flow, _filter(query), next_token=query.next_token, limit=query.limit, documents=False
-    )
-    return await page_answer(operations, page, "executions", ExecutionSummary.of)
+    return await _listed(operations, flow, query)
 
 
 @all_executions.get(
@@ -106,16 +103,20 @@ async def list_executions(flow: FlowName, operations: Ops, query: Annotated[Exec
 async def list_all_executions(operations: Ops, query: Annotated[AllExecutionsQuery, Query()]) -> Response:
     """Executions of all flows, the newest first, without their documents; with `flow` those of this one.
 
+    With `endedFrom` or `endedTo` those that ended last come first.
+
     A page may be short, or even empty, and have a `nextToken` all the same, if the server has looked at very many
     executions that do not match: go on until `nextToken` is null.
     """
-    token, limit = query.next_token, query.limit
-    if query.flow is None:
-        page = await operations.executions.list_all(_filter(query), next_token=token, limit=limit)
+    return await _listed(operations, query.flow, query)
+
+
+async def _listed(operations: Ops, flow: str | None, query: ExecutionQuery) -> Response:
+    wanted, token, limit = _filter(query), query.next_token, query.limit
+    if flow is None or wanted.is_by_end:
+        page = await operations.executions.list_all(wanted, next_token=token, limit=limit, flow_name=flow)
     else:
-        page = await operations.executions.list(
-            query.flow, _filter(query), next_token=token, limit=limit, documents=False
-        )
+        page = await operations.executions.list(flow, wanted, next_token=token, limit=limit, documents=False)
     return await page_answer(operations, page, "executions", ExecutionSummary.of)
 
 
@@ -124,6 +125,8 @@ def _filter(query: ExecutionQuery) -> ExecutionFilter:
         status=query.status,
         started_from=instant_of("startedFrom", query.started_from),
         started_to=instant_of("startedTo", query.started_to),
+        ended_from=instant_of("endedFrom", query.ended_from),
+        ended_to=instant_of("endedTo", query.ended_to),
         name_prefix=query.name_prefix,
         parked=query.parked,
         waiting_for_redrive=query.waiting_for_redrive,

@@ -47,8 +47,16 @@ class ExecutionFilter:
     parked: bool | None = None
     waiting_for_redrive: bool = False
     """Only those of which steps have failed and wait for a redrive."""
+    ended_from: int | None = None
+    ended_to: int | None = None
+    """For `list_all_executions`, which then orders by the end: of executions that ended without success."""
     qualifier: str | None = None
     """The number of the version that they run, the alias that chose it, or LATEST for the flow's own definition."""
+
+    @property
+    def is_by_end(self) -> bool:
+        """Whether it asks for executions that ended within some time."""
+        return self.ended_from is not None or self.ended_to is not None
 
 
 class PageCursor(NamedTuple):

@@ -1,9 +1,10 @@
 """Lists of the executions of all flows, page by page, newest first; with the same start by id.
 
 A page is read from the index `(started_at DESC, execution_id)`; of executions that ended without success, or that wait
-for a redrive, from the partial index that has only these. Conditions without an index are checked on at most
-SCANNED_MAX executions a page; it may then end early, with a cursor for the next page. So the time for a page does not
-grow with the table.
+for a redrive, from the partial index that has only these. Executions that ended within some time are listed by their
+end, the latest first, from an index that has only those without success: a success writes nothing to it. Conditions
+without an index are checked on at most SCANNED_MAX executions a page; it may then end early, with a cursor for the next
+page. So the time for a page does not grow with the table.
 """
 
 from collections.abc import Sequence
@@ -22,13 +23,17 @@ from flowserver.store.sql.unreadable import rows_with_texts
 SCANNED_MAX = 5_000
 """Executions that a page checks conditions on: rows, not only index entries, which takes some milliseconds."""
 
+UNSUCCESSFUL_STATUSES = (Status.FAILED, Status.STOPPED, Status.TIMED_OUT)
+
 header = executions.c
 
 
 class AllCursor(NamedTuple):
-    """The page begins after this execution, which may be deleted; `started_at` in ms."""
+    """The page begins after this execution, which may be deleted; `instant`, in ms, is its start, or its end in a list
+    by the end.
+    """
 
-    started_at: int
+    instant: int
     execution_id: str
 
 
@@ -41,13 +46,21 @@ class AllListed:
 
 
 def list_all_executions(
-    connection: Connection, wanted: ExecutionFilter, *, after: AllCursor | None, limit: int, bytes_max: int
+    connection: Connection,
+    wanted: ExecutionFilter,
+    *,
+    after: AllCursor | None,
+    limit: int,
+    bytes_max: int,
+    flow_id: str | None = None,
 ) -> AllListed:
-    """A page of executions of flows that are not deleted, without their documents.
+    """A page of executions of flows that are not deleted, or of one of them, without their documents.
 
     A page has at most `limit` executions and `bytes_max` bytes, but always the first execution.
     """
     found_by, checked = _conditions(wanted)
+    if flow_id is not None:
+        checked.append(header.flow_id == flow_id)
     query = _ordered(wanted, after).where(*found_by)
     end = None
     if checked:
@@ -55,7 +68,7 @@ def list_all_executions(
         end = None if row is None else AllCursor(*row)
         query = _ordered(wanted, after, end).where(*found_by)
     found = [
-        AllCursor(row.started_at, row.execution_id)
+        AllCursor(row.instant, row.execution_id)
         for row in rows_with_texts(connection, query.where(*checked), limit + 1, "execution_id")
     ]
     following = found[limit - 1] if len(found) > limit else end
@@ -68,8 +81,11 @@ def _conditions(wanted: ExecutionFilter) -> tuple[list[TextClause], list[ColumnE
     found_by: list[TextClause] = []
     if wanted.status is not None:
         checked.append(header.status == str(wanted.status))
-        if wanted.status not in (Status.RUNNING, Status.SUCCEEDED):
+        if wanted.status in UNSUCCESSFUL_STATUSES:
             found_by.append(UNSUCCESSFUL)
+    if wanted.is_by_end:
+        checked += [] if wanted.started_from is None else [header.started_at >= wanted.started_from]
+        checked += [] if wanted.started_to is None else [header.started_at <= wanted.started_to]
     if wanted.waiting_for_redrive:
         found_by.append(WAITING_FOR_REDRIVE)
     if wanted.name_prefix is not None:
@@ -83,20 +99,23 @@ def _conditions(wanted: ExecutionFilter) -> tuple[list[TextClause], list[ColumnE
 def _ordered(wanted: ExecutionFilter, after: AllCursor | None, end: AllCursor | None = None) -> Select[Any]:
     """The executions after `after` up to and with `end`, in order.
 
-    `started_at` gets one bound on each side: SQLite uses only one for the search, not always the narrower.
+    The instant gets one bound on each side: SQLite uses only one for the search, not always the narrower.
     """
-    query = select(header.started_at, header.execution_id)
-    until = [at for at in (wanted.started_to, after and after.started_at) if at is not None]
-    since = [at for at in (wanted.started_from, end and end.started_at) if at is not None]
+    instant, first, last = header.started_at, wanted.started_from, wanted.started_to
+    if wanted.is_by_end:
+        instant, first, last = header.stopped_at, wanted.ended_from, wanted.ended_to
+    query = select(instant.label("instant"), header.execution_id)
+    until = [at for at in (last, after and after.instant) if at is not None]
+    since = [at for at in (first, end and end.instant) if at is not None]
     if until:
-        query = query.where(header.started_at <= min(until))
+        query = query.where(instant <= min(until))
     if since:
-        query = query.where(header.started_at >= max(since))
+        query = query.where(instant >= max(since))
     if after is not None:
-        query = query.where(or_(header.started_at < after.started_at, header.execution_id > after.execution_id))
+        query = query.where(or_(instant < after.instant, header.execution_id > after.execution_id))
     if end is not None:
-        query = query.where(or_(header.started_at > end.started_at, header.execution_id <= end.execution_id))
-    return query.order_by(header.started_at.desc(), header.execution_id)
+        query = query.where(or_(instant > end.instant, header.execution_id <= end.execution_id))
+    return query.order_by(instant.desc(), header.execution_id)
 
 
 def _page(connection: Connection, found: Sequence[AllCursor], following: AllCursor | None, bytes_max: int) -> AllListed:

@@ -35,6 +35,7 @@ REVISIONS: Final = (
     "0022",
     "0023",
     "0024",
+    "0025",
 )
 """The revision of every migration, oldest first."""
 

@@ -48,6 +48,29 @@ async def test_filters(client: httpx.AsyncClient, query: str, expected: list[str
     assert sorted(await _paths(client, query)) == expected
 
 
+async def test_those_that_ended_within_some_time_come_by_their_end(client: httpx.AsyncClient) -> None:
+    await client.post("/v1/flows/parcel/executions", json={"name": "a4"})
+    ends = [
+        (await client.post(f"/v1/flows/parcel/executions/{name}/stop", json={})).json()["stoppedTime"]
+        for name in ("a4", "a3")
+    ]
+    paths = await _paths(client, f"&status=Stopped&endedFrom={ends[0]}")
+    assert paths == (["parcel/a3", "parcel/a4"])
+    assert await _paths(client, f"&status=Stopped&flow=parcel&endedTo={ends[1]}") == paths
+    assert await _paths(client, f"&status=Stopped&flow=order&endedTo={ends[1]}") == []
+    assert await _paths(client, "&status=Stopped&endedTo=2020-01-01T00:00:00Z") == []
+    assert await _paths(client, "&status=Failed&endedFrom=2020-01-01T00:00:00Z") == []
+    listed = (await client.get(f"/v1/flows/parcel/executions?status=Stopped&endedFrom={ends[0]}")).json()
+    assert [each["name"] for each in listed["executions"]] == ["a3", "a4"]
+
+
+async def test_a_time_of_the_end_needs_a_status_of_executions_without_success(client: httpx.AsyncClient) -> None:
+    for status in ("", "&status=Succeeded", "&status=Running"):
+        refused = await client.get(f"/v1/executions?endedFrom=2020-01-01T00:00:00Z{status}")
+        assert_problem(refused, 400, "InvalidArgument")
+        assert "Failed, Stopped, TimedOut" in refused.json()["detail"]
+
+
 async def test_wrong_queries(client: httpx.AsyncClient) -> None:
     for query in ("nextToken=x", "nextToken=1", "limit=101", "form=1", "status=Odd", "startedFrom=now"):
         assert_problem(await client.get(f"/v1/executions?{query}"), 400, "InvalidArgument")

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from sqlalchemy import insert, select, update
@@ -32,7 +33,7 @@ def filled(database: Database) -> Database:
                 execution_id, f"flow-{flow}", name=f"{'ab'[number % 2]}{number}", started_at=100 + number // 3
             )
             status = numbers.choice([None, Status.SUCCEEDED, Status.SUCCEEDED, Status.FAILED, Status.STOPPED])
-            save_new(connection, stored if status is None else end(stored, status))
+            save_new(connection, stored if status is None else end(stored, status, stopped_at=200 + number % 47))
         connection.execute(update(executions).where(executions.c.name == "a12").values(parked_error="why"))
         for number in range(COUNT):
             qualified = {"flow_version": number % 3 + 1, "flow_alias": "prod" if number % 4 else None}
@@ -58,12 +59,18 @@ def _pages(database: Database, wanted: ExecutionFilter, size: int) -> list[str]:
 def _expected(database: Database, wanted: ExecutionFilter) -> list[str]:
     with database.read() as connection:
         rows: Sequence = connection.execute(select(executions)).all()
+    by_end = wanted.is_by_end
+
+    def instant(row: Any) -> int:
+        return int(row.stopped_at or 0) if by_end else int(row.started_at)
+
     return [
         row.execution_id
-        for row in sorted(rows, key=lambda row: (-row.started_at, row.execution_id))
+        for row in sorted(rows, key=lambda row: (-instant(row), row.execution_id))
         if wanted.status in (None, row.status)
         and row.name.startswith(wanted.name_prefix or "")
         and (wanted.started_from or 0) <= row.started_at <= (wanted.started_to or 10**9)
+        and (not by_end or (wanted.ended_from or 0) <= instant(row) <= (wanted.ended_to or 10**9))
         and wanted.parked in (None, row.parked_error is not None and row.stopped_at is None)
         and wanted.qualifier in (None, row.flow_alias, str(row.flow_version) if row.flow_version else "LATEST")
     ]
@@ -79,6 +86,9 @@ FILTERS = [
     ExecutionFilter(parked=False, status=Status.RUNNING),
     *(ExecutionFilter(qualifier=qualifier) for qualifier in ("LATEST", "2", "prod", "none")),
     ExecutionFilter(qualifier="prod", status=Status.FAILED),
+    ExecutionFilter(status=Status.FAILED, ended_from=210),
+    ExecutionFilter(status=Status.STOPPED, ended_to=230),
+    ExecutionFilter(status=Status.FAILED, ended_from=205, ended_to=240, started_from=103, started_to=116),
 ]
 
 
@@ -133,7 +143,7 @@ def test_a_page_costs_the_same_in_a_table_that_is_ten_times_as_large(
                         "name": f"n{number}",
                         "started_at": 2 + number,
                         "status": "Failed" if number % 5 == 0 else "Succeeded",
-                        "stopped_at": 10_000,
+                        "stopped_at": 200 + 2 * number,
                     }
                     for number in range(first, last)
                 ],

@@ -286,6 +286,21 @@ class ExecutionQuery(PageQuery):
             json_schema_extra={"format": "date-time"},
         ),
     ] = None
+    ended_from: Annotated[
+        str | None,
+        Field(
+            description="Only executions that ended at this instant or later; RFC 3339 with an offset. Needs the "
+            "`status` `Failed`, `Stopped` or `TimedOut`.",
+            json_schema_extra={"format": "date-time"},
+        ),
+    ] = None
+    ended_to: Annotated[
+        str | None,
+        Field(
+            description="Only executions that ended at this instant or before; as `endedFrom`.",
+            json_schema_extra={"format": "date-time"},
+        ),
+    ] = None
     parked: Annotated[
         bool | None, Field(description="Only executions that are parked: running, but set aside; or only others.")
     ] = None
