@@ -34,7 +34,7 @@ from flowserver.operations.subscriptions import SubscriptionAttributes
 from flowserver.operations.topics import TopicAttributes
 from flowserver.store.queues.writes import Delete, NewQueueMessage, apply_writes
 from flowserver.store.schema.queue_tables import queue_messages, queues, subscriptions, topics
-from flowserver.store.schema.tables import async_configs, executions, flows, functions, nonces
+from flowserver.store.schema.tables import async_configs, executions, flows, functions, nonces, scopes
 from flowserver.store.schema.version_tables import flow_aliases, flow_versions
 from tests.engine.called_functions import Functions
 from tests.engine.held_threads import Gate
@@ -336,6 +336,32 @@ async def test_a_report_is_not_refused_because_it_has_settled_the_task(node: Nod
     assert [each.type for each in await node.history("f", "e")][event_id - 1] == EventType.TASK_SUCCEEDED
     assert isinstance(second, TaskAlreadyCompleted)
     assert await node.output_of("f", "e") == {"n": 1}
+
+
+async def test_what_was_ordered_before_the_answer_was_lost_does_not_wait_for_recovery(
+    node: Node, functions: Functions
+) -> None:
+    await node.engine.recovery.stop()
+    await node.register(functions, "s/f")
+    functions.scripts["s/f"] = lambda call: call.reply({})
+    task = f"{{type: task, name: t, resourceArn: {FUNCTION}"
+    await node.create_flow("f", f"- {task}, pattern: waitForCallback}}\n- {task.replace('t,', 'next,')}}}")
+    [row] = await tried_twice(node, select(executions), node.start("f", "e"))
+    assert row.name == "e"
+    while not (shown := (await node.operations.tasks.list_waiting(None, **FIRST_PAGE)).items):
+        await node.engine.reader.ask(lambda _: None)
+    is_entered = select(scopes).where(scopes.c.step_index == 1)
+    await tried_twice(node, is_entered, node.operations.tasks.report_succeeded(shown[0].token, "{}"))
+    await node.end_of("f", "e")
+    assert [call.attempt for call in functions.calls] == [1, 1]
+
+
+async def test_a_timer_set_before_the_answer_was_lost_is_known(node: Node) -> None:
+    await node.create_flow("f", "- {type: wait, name: x, duration: 60}")
+    noted: list[int | None] = []
+    node.engine.timers.note_due = noted.append  # type: ignore[method-assign,assignment]
+    [row] = await tried_twice(node, select(executions), node.start("f", "e"))
+    assert noted[0] == row.started_at + 60_000
 
 
 async def test_a_stop_that_was_rolled_back_is_made_again(node: Node) -> None:

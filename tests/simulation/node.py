@@ -109,13 +109,14 @@ class Writer(Committer):
 
     def _attempt(self, items: Sequence[Item], headers_only: bool) -> BatchResult:
         database = cast(SharedDatabase, self._database)
+        self._tried = None
         with database.write() as connection:
             batch = Batch(connection, self._context, headers_only=headers_only)
             if self.early is not None:
                 batch = EarlyBatch(connection, self._context, headers_only=headers_only)
                 batch.early, self.early = self.early, None
             try:
-                result = batch.run(items)
+                result = self._tried = batch.run(items)
             except VersionConflict:
                 self.conflicts += 1
                 raise

@@ -68,6 +68,13 @@ class BatchResult:
     """Documents that were read, and documents and events that were made."""
     continued_steps: int = 0
     """Steps made for `Continue` messages."""
+    meets_first_try: bool = False
+    """Whether an item found that an earlier try of it had been committed: with all of the batch that it was in."""
+
+    @property
+    def effects(self) -> "BatchResult":
+        """The same without the answers: what follows from it once it is durable."""
+        return BatchResult(changes=self.changes, continuing=self.continuing, parked=self.parked)
 
 
 class Batch:
@@ -101,6 +108,7 @@ class Batch:
         self._left: set[str] = set()
         self._steps_gone_on = 0
         self._may_divide = False
+        self._meets_first_try = False
 
     def run(self, items: Sequence[Item]) -> BatchResult:
         """Process the items in order and save; the caller commits, and only then acts on the result.
@@ -135,7 +143,13 @@ class Batch:
         )
         continuing = [execution_id for execution_id in self._changes if execution_id in self._more]
         return BatchResult(
-            answers, changes, continuing, self._parked, held_bytes=self._held, continued_steps=self._steps_gone_on
+            answers,
+            changes,
+            continuing,
+            self._parked,
+            held_bytes=self._held,
+            continued_steps=self._steps_gone_on,
+            meets_first_try=self._meets_first_try,
         )
 
     def settle(self) -> None:
@@ -181,9 +195,11 @@ class Batch:
         return self._made <= self._made_max and made_by <= self._again_max
 
     def _do(self, item: Item) -> Any:
-        if isinstance(item, Envelope):
-            return self._tell(item) if item.new is None else self._starts.start(item, item.new, self._tell)
-        return self._write(item)
+        if not isinstance(item, Envelope):
+            return self._write(item)
+        if item.new is None:
+            return self._tell(item)
+        return self._first_receipt(item) or self._starts.start(item, item.new, self._tell)
 
     def _write(self, write: Write) -> Any:
         execute_plain(self._connection, "SAVEPOINT item")  # SQLAlchemy's savepoints take 40 times as long
@@ -210,9 +226,8 @@ class Batch:
             return Receipt(ReceiptKind.PARKED)
         if not self._is_leased(envelope, stored):
             return Receipt(ReceiptKind.STALE)
-        tried = envelope.tried
-        if tried is not None and has_event(self._connection, envelope.execution_id, tried.event):
-            return tried.receipt
+        if (receipt := self._first_receipt(envelope)) is not None:
+            return receipt
         try:
             if envelope.redrive is not None:
                 return self._redrives.redrive(stored, envelope.message, envelope.redrive, self._advance)
@@ -223,6 +238,14 @@ class Batch:
             log.exception("execution %s is parked", envelope.execution_id)
             self._park(stored.execution, f"{type(error).__name__}: {error}")
             return Receipt(ReceiptKind.PARKED)
+
+    def _first_receipt(self, envelope: Envelope) -> Receipt | None:
+        """The receipt of an earlier try if that was committed."""
+        tried = envelope.tried
+        if tried is None or not has_event(self._connection, envelope.execution_id, tried.event):
+            return None
+        self._meets_first_try = True
+        return tried.receipt
 
     def _is_leased(self, envelope: Envelope, stored: StoredExecution) -> bool:
         """Whether this node holds the call of the reply, under the same lease as when it made the call."""

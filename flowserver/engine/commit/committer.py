@@ -211,6 +211,10 @@ class Committer:
     def _commit(self, items: Sequence[Item]) -> list[BatchResult]:
         """Results in order. If the items cannot be committed together, each is tried alone.
 
+        If an item then finds that the first try was committed, only its answer was lost: its effects come first. If
+        none gets so far, because the database stays away, what that commit ordered waits for recovery: its timers for
+        the end of the outage, its calls for two sweeps (`SWEEP_SECONDS`) after it.
+
         If they are too much at once, only the first are committed and have results.
         """
         try:
@@ -220,11 +224,15 @@ class Committer:
             self._exceeded_memory = True
             return self._commit(items[: len(items) // 2])
         except Exception as error:
-            again = _for_retry(items, self._tried)
+            tried, again = self._tried, _for_retry(items, self._tried)
             if len(items) == 1:
-                return [self._commit_alone(again[0], error)]
-            log.warning("a batch of %d failed and is taken apart: %r", len(items), error)
-            return self._commit_apart(again)
+                results = [self._commit_alone(again[0], error)]
+            else:
+                log.warning("a batch of %d failed and is taken apart: %r", len(items), error)
+                results = self._commit_apart(again)
+            if tried is None or self._has_rejoined or not any(each.meets_first_try for each in results):
+                return results
+            return [tried.effects, *results]
 
     def _commit_apart(self, items: Sequence[Item]) -> list[BatchResult]:
         """Each item alone. Once the database proves to be away, the rest fail at once."""
@@ -350,7 +358,7 @@ def _again(item: Item, answer: Any, last: Mapping[str, Sequence[Event]]) -> Item
     if not isinstance(item, Envelope):
         return item
     if item.new is not None:
-        return replace(item, new=replace(item.new, name_is_unique=False))
+        item = replace(item, new=replace(item.new, name_is_unique=False))
     events = last.get(item.execution_id)
     if not events or answer is None or answer.kind is not ReceiptKind.APPLIED:
         return item
