@@ -41,7 +41,7 @@ from flowserver.machine.messages import (
     TimerFired,
 )
 from flowserver.machine.progress import at_end, check_size, enter_step
-from flowserver.machine.redrive import deadline_of, end_waits, resume, run_again
+from flowserver.machine.redrive import deadline_of, end_waits, resume, run_again, waits_only
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.steps.choice import enter_choice, finish_option
 from flowserver.machine.steps.fanout import enter_foreach, enter_parallel, finish_branch, finish_iteration
@@ -134,13 +134,14 @@ def _begin(turn: Turn, cause: int) -> None:
 def _redrive(turn: Turn, message: Redrive) -> None:
     """Let the execution run again; what was entered before and is not done is entered again.
 
-    If it runs and steps of it wait for a redrive, let those go on.
+    If it runs and steps of it wait for a redrive, let those go on, unless all of it is to start over.
     """
-    if turn.execution.waiting_steps and turn.execution.is_running:
+    execution = turn.execution
+    if execution.waiting_steps and execution.is_running and not message.starts_over:
         for scope, given in end_waits(turn, message):
             _run(turn, scope, given)
         return
-    if turn.execution.is_running:
+    if execution.is_running and not waits_only(execution):
         turn.outcome = STALE
         return
     redriven = run_again(turn, message)

@@ -97,7 +97,8 @@ class Rewind(msgspec.Struct, frozen=True):
 class Redrive(msgspec.Struct, frozen=True):
     """Go on with an execution that has ended without success, where its steps failed or were aborted.
 
-    The execution has the scopes that it kept, in memory and fitted to the definition that it goes on with.
+    The execution has the scopes that it kept, in memory and fitted to the definition that it goes on with. A running
+    execution whose steps wait for a redrive has its scopes.
     """
 
     enters_again: bool = False
@@ -108,6 +109,11 @@ class Redrive(msgspec.Struct, frozen=True):
     rewind: Rewind | None = None
     detail: dict[str, Json] = {}
     """What the event shows of the redrive."""
+
+    @property
+    def starts_over(self) -> bool:
+        """Whether every open step is left: it is entered anew, or the execution goes back to an earlier one."""
+        return self.enters_again or self.rewind is not None
 
 
 ScopeMessage = TimerFired | TaskReplied | TaskReported | RetryLostCall

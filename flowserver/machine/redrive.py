@@ -21,20 +21,27 @@ catches stays entered, and its scope waits (`WaitKind.REDRIVE`) while the others
 deadline or a stop can still end it. A redrive lets all that wait go on (`end_waits`), and gives the execution all its
 time again. Steps that a redrive could not take up alone end the execution in any case: `fail`, and those that fail
 with lists open or joined.
+
+A redrive with another definition, or to an earlier step, cannot leave steps that run as they are. It is made if every
+open step waits for a redrive (`waits_only`): nothing is under way then, so the scopes are as those that a stop would
+have kept, and go on as they would (`resume`).
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from flowserver.base.json_values import Json, JsonObject, json_bytes
 from flowserver.language.graph import Flow, ForeachStep, ParallelStep, Pattern, Step, TaskStep
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Redrive, Rewind
 from flowserver.machine.progress import at_end
-from flowserver.machine.state import Scope, Status, WaitKind
+from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.steps.fanout import record_entered, reopen
 from flowserver.machine.steps.task import calls_function, enter_task
 from flowserver.machine.transitions import LEGAL_STATUSES
 from flowserver.machine.turn import Turn
+
+_WAITS_OF_WAITING: Final = frozenset((WaitKind.REDRIVE, WaitKind.JOIN))
 
 
 def deadline_of(turn: Turn) -> int:
@@ -44,13 +51,27 @@ def deadline_of(turn: Turn) -> int:
     return turn.environment.now_ms + seconds * 1000
 
 
+def waits_only(execution: Execution) -> bool:
+    """Whether every open step of a running execution waits for a redrive, so nothing of it is under way."""
+    waits = {scope.wait for scope in execution.scopes.values()}
+    return WaitKind.REDRIVE in waits and waits <= _WAITS_OF_WAITING
+
+
 def run_again(turn: Turn, message: Redrive) -> int:
-    """Let the execution run again, with all its time; returns the event that says so."""
+    """Let the execution run again, with all its time; returns the event that says so.
+
+    If it runs, all of it waits for the redrive: its scopes become as if it had been stopped.
+    """
     execution = turn.execution
-    assert (execution.status, Status.RUNNING) in LEGAL_STATUSES
-    execution.status = Status.RUNNING
-    execution.stopped_at = execution.output = None
-    turn.take_as_new()
+    if execution.is_running:
+        for scope in execution.scopes.values():
+            turn.change_wait(scope, WaitKind.READY, None)
+        execution.recount_finished()
+    else:
+        assert (execution.status, Status.RUNNING) in LEGAL_STATUSES
+        execution.status = Status.RUNNING
+        execution.stopped_at = execution.output = None
+        turn.take_as_new()
     return _record_redriven(turn, message)
 
 
@@ -186,8 +207,7 @@ def _rewind(turn: Turn, rewind: Rewind) -> None:
         execution.document_bytes -= sum(each.document_bytes for each in dropped.finished.values())
         turn.joined.add(dropped.scope_id)
         if dropped is not scope:
-            turn.touched.discard(dropped.scope_id)
-            execution.drop_scope(dropped)
+            turn.drop_scope(dropped)
     scope.step_index, scope.local = rewind.step_index, rewind.local
     scope.step_input, scope.option = None, None
     scope.next_item = scope.open_items = 0

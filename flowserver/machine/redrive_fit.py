@@ -14,12 +14,16 @@ from flowserver.machine.steps.choice import option_of
 def fit(old: Flow, new: Flow, execution: Execution) -> list[str]:
     """Move the scopes of an execution to their places in another definition.
 
-    Returns the reasons why they do not fit; then some may have been moved, and the execution is not to be used.
+    Returns the reasons why they do not fit; then none is moved.
     """
     fitting = _Fitting(old, execution)
+    places = [(scope, scope.list_id, scope.step_index) for scope in execution.scopes.values()]
     for scope in list(execution.scopes.values()):
         if scope.parent_id is None:
             fitting.move(scope, new.root)
+    if fitting.reasons:
+        for scope, list_id, step_index in places:
+            scope.list_id, scope.step_index = list_id, step_index
     return fitting.reasons
 
 

@@ -165,6 +165,10 @@ class Execution:
             self._finished_count = sum(scope.next_item - scope.open_items for scope in joining)
         return self._finished_count
 
+    def recount_finished(self) -> None:
+        """Count at the next use again how many branches and iterations wait for their join."""
+        self._finished_count = None
+
     def finish_scope(self, parent: Scope, scope: Scope) -> None:
         """Keep the result of a branch or iteration for the join of its parent, and drop the scope."""
         count = self.finished_count

@@ -201,7 +201,11 @@ class StepSummaries:
         self._lists = {event.event_id: _List("", "", head=event.event_id)}
 
     def _begin_again(self, event: HistoryEvent) -> None:
-        """What failed or was cut short does not count any more: it is entered again, or dropped."""
+        """What failed or was cut short does not count any more: it is entered again, or dropped.
+
+        So is what is still open: the execution ran, and all of it waited for the redrive.
+        """
+        self._end(event)
         for step in self._steps.values():
             step.entered -= step.failed + step.cancelled
             if step.failed or step.cancelled:

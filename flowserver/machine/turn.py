@@ -219,7 +219,7 @@ class Turn:
         children = self.execution.opened_by(scope)
         self.taken[scope.scope_id] = Taken({}, [], children)
         for child in children:
-            self._drop(child)
+            self.drop_scope(child)
 
     def finish_scope(self, parent: Scope, scope: Scope) -> None:
         """A branch or iteration is done: keep its result for the join of its parent and drop the scope."""
@@ -243,7 +243,8 @@ class Turn:
         self.wanted.add(scope.scope_id)
         return True
 
-    def _drop(self, scope: Scope) -> None:
+    def drop_scope(self, scope: Scope) -> None:
+        """Remove a scope from the execution; a call that it waits for is dropped."""
         self.cancel_call(scope)
         self.execution.drop_scope(scope)
         self._note_gone(scope)
@@ -359,7 +360,7 @@ class Turn:
             kept = Kept(set(self.touched), set(self.removed), set(self.joined), dict(self.finished))
             self.kept = keep_scopes(execution, kept, self.taken)
         for scope in list(execution.scopes.values()):
-            self._drop(scope)
+            self.drop_scope(scope)
         execution.document_bytes = 0
         self.finished.clear()
         self.wanted.clear()

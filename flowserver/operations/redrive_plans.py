@@ -20,7 +20,7 @@ from flowserver.language.graph import Flow, Pattern, TaskStep
 from flowserver.language.parser import parse_stored
 from flowserver.machine.events import EventType
 from flowserver.machine.messages import Redrive, Rewind
-from flowserver.machine.redrive import calls_again
+from flowserver.machine.redrive import calls_again, waits_only
 from flowserver.machine.redrive_fit import fit
 from flowserver.machine.state import Execution, Scope, Status, WaitKind
 from flowserver.machine.step_paths import open_steps
@@ -41,10 +41,8 @@ EVENT_BYTES: Final = 64
 
 Why = Literal["failed", "aborted", "asked"]
 
-_STOP_FIRST: Final = (
-    "it runs and waits for a redrive of the steps that failed, with the definition that it has; to go back to a step, "
-    "or to change to another definition, stop it and then redrive it"
-)
+_RUNNING_SHOWN: Final = 3
+"""Steps that a refusal names because they run."""
 
 _ENTERED = (EventType.STEP_ENTERED, EventType.BRANCH_ENTERED, EventType.ITERATION_ENTERED)
 _EXITED = (EventType.STEP_EXITED, EventType.BRANCH_EXITED, EventType.ITERATION_EXITED)
@@ -185,15 +183,16 @@ class _Planning:
 
     def run(self, *, counts_kept: bool) -> None:
         """Find out what runs again, and what is against it."""
-        flows = [self._flow(each) for each in (self._stored.definition_id, self._plan.request.definition_id)]
-        if flows[0] is None or flows[1] is None:
+        is_other = self._plan.request.definition_id != self._stored.definition_id
+        old = self._flow(self._stored.definition_id)
+        new = self._flow(self._plan.request.definition_id) if is_other else old
+        if old is None or new is None:
             return
-        old, new = flows[0], flows[1]
         until = self._execution.next_event_id
         rewind = None
-        if self._execution.is_running:
-            if self._wish.from_step is not None or self._plan.request.definition_id != self._stored.definition_id:
-                self._plan.reasons.append(_STOP_FIRST)
+        starts_over = self._wish.from_step is not None or old is not new
+        if self._execution.is_running and starts_over and not waits_only(self._execution):
+            self._plan.reasons.append(_why_not_over(old, self._execution))
         elif self._wish.from_step is not None:
             rewind, until = self._rewind(new, self._wish.from_step)
         elif old is not new:
@@ -303,6 +302,18 @@ class _Planning:
             self._plan.reasons.append(reason)
             return None
         return targets[0].scope_id
+
+
+def _why_not_over(flow: Flow, execution: Execution) -> str:
+    """Why an execution that runs cannot start over: steps of it do not wait for the redrive."""
+    paths = [path for scope, path in open_steps(flow, execution) if scope.wait is not WaitKind.REDRIVE]
+    more = f" and {len(paths) - _RUNNING_SHOWN} more" if len(paths) > _RUNNING_SHOWN else ""
+    running, address = ", ".join(paths[:_RUNNING_SHOWN]), f"{execution.flow_name}/{execution.name}"
+    return (
+        f"it runs {running}{more}; to go back to a step, or to change to another definition, all its open steps must "
+        f"wait for a redrive. Wait for them, or stop it (flowserver executions stop {address}) and then redrive it "
+        f"(flowserver executions redrive {address})"
+    )
 
 
 def _why(scope: Scope) -> Why:

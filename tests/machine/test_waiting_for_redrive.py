@@ -5,7 +5,9 @@ import pytest
 from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
 from flowserver.machine.events import EventType
-from flowserver.machine.messages import Failure, Redrive, Stop, Success
+from flowserver.machine.messages import Failure, Redrive, Rewind, Stop, Success
+from flowserver.machine.redrive import waits_only
+from flowserver.machine.redrive_fit import fit
 from flowserver.machine.state import Scope, Status, WaitKind
 from flowserver.machine.turn import OutcomeKind
 from tests.support.flows import flow
@@ -200,6 +202,55 @@ def test_a_fail_step_ends_also_the_branches_that_wait() -> None:
     assert (world.execution.status, world.execution.failed_step) == (Status.FAILED, "p[1].f")
     world.redrive()
     assert world.execution.is_running is False, "the fail step fails again"
+
+
+ALL = LOOP + "  outputMappings: [{target: all, source: '$local[*]'}]\n"
+
+
+def _waiting_loop() -> World:
+    """Of three iterations the second is done and the others wait."""
+    world = World(flow(f"- {{type: pass, name: first}}\n{ALL}"), input={"items": [1, 2, 3]}, waits_for_redrive=True)
+    world.start()
+    one, two, three = world.calls
+    world.reply(FAILED, one)
+    world.reply(Success({"n": 2}), two)
+    world.reply(FAILED, three)
+    return world
+
+
+def test_with_another_definition_it_goes_on_as_if_it_had_been_stopped() -> None:
+    world = _waiting_loop()
+    new = flow(f"- {{type: parallel, name: new, branches: [{{steps: [{{type: pass, name: p}}]}}]}}\n{ALL}")
+    assert fit(world.flow, new, world.execution) == []
+    world.flow = new
+    first, end = world.calls[0], len(world.events)
+    world.redrive(Redrive(enters_again=True, detail={"definition": "current"}))
+    assert trace(world.events[end:])[0].endswith('ExecutionRedriven {"redriveCount":1,"definition":"current"}')
+    assert world.entered[-3:] == ["all", "pay", "pay"]
+    assert (world.execution.waiting_steps, world.execution.error) == (0, None)
+    assert world.calls[3].idempotency_key != first.idempotency_key
+    world.reply(Success({"n": 1}), world.calls[3])
+    world.reply(Success({"n": 3}), world.calls[4])
+    assert world.execution.output == {"all": [{"n": 1}, {"n": 2}, {"n": 3}]}
+
+
+def test_from_an_earlier_step_what_was_done_since_is_dropped() -> None:
+    world = _waiting_loop()
+    world.redrive(Redrive(rewind=Rewind(1, 0, {"was": 1})))
+    assert (len(world.execution.scopes), world.execution.finished_count) == (4, 0)
+    for call in world.calls[3:]:
+        world.reply(Success({"n": 0}), call)
+    assert world.execution.output == {"was": 1, "all": [{"n": 0}] * 3}
+
+
+def test_while_another_step_runs_it_cannot_start_over() -> None:
+    world = World(flow(LOOP), input={"items": [1, 2]}, waits_for_redrive=True)
+    world.start()
+    world.reply(FAILED)
+    assert not waits_only(world.execution)
+    assert world.ignores(Redrive(enters_again=True))
+    world.reply(FAILED, world.calls[0])
+    assert waits_only(world.execution)
 
 
 def test_an_execution_that_waits_for_nothing_of_the_kind_ignores_a_redrive() -> None:

@@ -14,7 +14,7 @@ from flowserver.base.json_values import dump_json
 from flowserver.base.limits import Limits
 from flowserver.base.task_tokens import TaskTokens
 from flowserver.engine.cluster.lease import Lease
-from flowserver.engine.commit.items import Envelope, NewExecution, Receipt, RedriveRequest
+from flowserver.engine.commit.items import Envelope, NewExecution, Receipt
 from flowserver.engine.context import EngineContext
 from flowserver.engine.executions.dispatcher import Dispatcher
 from flowserver.engine.executions.starting import Starter
@@ -22,14 +22,14 @@ from flowserver.engine.functions.call_slots import CallSlots
 from flowserver.engine.functions.caller import Caller
 from flowserver.language.graph import Pattern
 from flowserver.machine.commands import InvokeTask
-from flowserver.machine.messages import Failure, Redrive, Result, Start, Stop, Success, TaskReplied, TaskReported
-from flowserver.machine.state import WaitKind
+from flowserver.machine.messages import Failure, Result, Start, Stop, Success, TaskReplied, TaskReported
+from flowserver.machine.state import Status, WaitKind
 from flowserver.store.executions.due import TaskKey
-from flowserver.store.flows import definition_id_of
 from tests.simulation.case import Case
 from tests.simulation.fault_rates import FaultRates
 from tests.simulation.functions import Answer
 from tests.simulation.node import InboxItem, Node
+from tests.simulation.redrives import Redrives
 from tests.simulation.reference import STARTED
 from tests.simulation.witness import Attempt, Run, Witness
 from tests.support.clock import ManualClock
@@ -55,6 +55,7 @@ class Environment:
         tokens: TaskTokens,
         random: Random,
         fault_rates: FaultRates,
+        redrives: Redrives,
     ) -> None:
         self._witness = witness
         self._tokens = tokens
@@ -62,6 +63,7 @@ class Environment:
         self._fault_rates = fault_rates
         self._clock = clock
         self._limits = limits
+        self._redrives = redrives
         self.requests: list[Request] = []
 
     # Clients
@@ -89,13 +91,13 @@ class Environment:
 
     def redrive(self, run: Run) -> None:
         """A client redrives an execution that has ended, or waits for a redrive, once."""
-        execution_id, number = run.execution.execution_id, run.execution.redrive_count + 1
-        definition_id = definition_id_of(run.case.flow_name, dump_json(run.case.definition))
-        redrive = RedriveRequest(definition_id, len(run.events), f"{execution_id}.{number}", number - 1)
-        envelope = Envelope(execution_id, Redrive(), redrive=redrive)
+        number = run.execution.redrive_count + 1
+        token = f"{run.execution.execution_id}.{number}"
 
         def make() -> InboxItem | None:
-            return InboxItem(envelope) if run.execution.redrive_count <= number else None
+            if run.execution.redrive_count > number or run.execution.status is Status.SUCCEEDED:
+                return None
+            return InboxItem(self._redrives.envelope(run, token))
 
         self.requests.append(Request(make, is_redrive=True))
 

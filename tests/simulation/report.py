@@ -140,6 +140,7 @@ def _summary_of(world: World) -> Summary:
         summary.counts["FnF.RuntimeError"] += run.execution.error == "FnF.RuntimeError"
         summary.counts["events"] += len(run.events)
         summary.counts["redriven"] += run.redrives
+        summary.counts["started over while it waited"] += run.starts_over
         summary.counts["lost calls"] += sum(
             isinstance(told.message, RetryLostCall) and told.kind is ReceiptKind.APPLIED for told in run.log
         )

@@ -23,6 +23,7 @@ from tests.simulation.fault_rates import Crash, Fault
 
 TABLES = (
     "flows",
+    "flow_versions",
     "definitions",
     "executions",
     "execution_documents",

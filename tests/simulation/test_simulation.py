@@ -46,6 +46,7 @@ def test_injected_faults_change_no_result() -> None:
     for count in (
         "redriven",
         "waited for a redrive",
+        "started over while it waited",
         "crash before",
         "crash after",
         "error, but durable",

@@ -89,6 +89,10 @@ class Run:
     commits: int = 0
     is_silenced: bool = False
     redrives: int = 0
+    starts_over: int = 0
+    """How often it was redriven with another definition, or from a step, while it waited for a redrive."""
+    definition_id: str = ""
+    """Of the definition that it runs."""
 
 
 class Witness:
@@ -163,13 +167,14 @@ class Witness:
         execution = changes.stored.execution
         assert run.commits == 0 or run.execution.is_running or changes.is_redriven, "an ended execution changed"
         if changes.is_redriven:
-            self._redriven(run)
+            self._redriven(run, changes.events)
         assert changes.stored.version == run.commits, "another node's commit was overwritten"
         run.execution = replace(execution, scopes={key: replace(scope) for key, scope in execution.scopes.items()})
         run.commits += 1
         events = [whole(event) for event in changes.events]
         run.history.add(events)
         run.events += events
+        run.definition_id = changes.stored.definition_id
         if changes.is_redriven:
             self._forget_retries(run, events)
         self._check_wait_for_redrive(run)
@@ -183,11 +188,14 @@ class Witness:
             if execution.status is not Status.SUCCEEDED and not run.is_child and run.redrives < REDRIVES_MAX:
                 self.redrivable.append(run)
 
-    def _redriven(self, run: Run) -> None:
+    def _redriven(self, run: Run, events: Sequence[Event]) -> None:
         """The execution runs again: its retries count from zero, and messages reach it again."""
         assert run.execution.status is not Status.SUCCEEDED
         run.redrives += 1
-        if not run.execution.is_running:
+        if run.execution.is_running:
+            redriven = next(each for each in events if each.type is EventType.EXECUTION_REDRIVEN)
+            run.starts_over += '"waitingSteps"' not in redriven.detail
+        else:
             self.running += 1
             run.waits.clear()
             run.is_silenced = False

@@ -12,7 +12,6 @@ from unittest.mock import patch
 
 from sqlalchemy.exc import IntegrityError
 
-from flowserver.base.json_values import dump_json
 from flowserver.engine.cluster.lease import Lease
 from flowserver.engine.commit.batch_context import MADE_BYTES, BatchContext
 from flowserver.engine.commit.execution_cache import ExecutionCache
@@ -25,13 +24,13 @@ from flowserver.machine.commands import InvokeTask
 from flowserver.machine.messages import DeadlineReached
 from flowserver.store.definition_cache import DefinitionCache
 from flowserver.store.executions.loading import load_executions
-from flowserver.store.flows import insert_flow
 from tests.simulation import leases
-from tests.simulation.case import NOW_MS, Plan, flow_row, make_cases
+from tests.simulation.case import NOW_MS, Plan, make_cases
 from tests.simulation.environment import Environment, Request
 from tests.simulation.expected_losses import ExpectedLosses
 from tests.simulation.fault_rates import Crash, Fault, FaultRates
 from tests.simulation.node import InboxItem, Node, Tokens
+from tests.simulation.redrives import Redrives, insert_flows
 from tests.simulation.schedules import Schedules
 from tests.simulation.shared_database import SharedDatabase
 from tests.simulation.stray_messages import StrayMessages, is_old_report, is_redrive, may_come_twice, old_reports_apart
@@ -95,7 +94,10 @@ class World:
         self._tokens = Tokens(b"the simulation's key")
         self.witness = Witness(database, self._random, fault_rates.deep_check)
         self.witness.compares = compares
-        self._environment = Environment(self.witness, self.clock, plan.limits, self._tokens, self._random, fault_rates)
+        redrives = Redrives(database, self._random, plan.limits, self._tokens)
+        self._environment = Environment(
+            self.witness, self.clock, plan.limits, self._tokens, self._random, fault_rates, redrives
+        )
         self._strays = StrayMessages(self.witness, self.clock, self._random, fault_rates)
         self._timeline = Timeline(database, self.clock, self.witness, self._random)
         self._losses = ExpectedLosses()
@@ -125,8 +127,7 @@ class World:
         self.database.next_fault = self._next_fault
         self.database.witness = self.witness.committed
         with self.database.read() as connection:
-            for name, definition in self.plan.definitions.items():
-                assert insert_flow(connection, flow_row(name, dump_json(definition), self.plan.on_failure(name)))
+            insert_flows(connection, self.plan)
         self._schedules = Schedules(self.plan, self.database, self.witness, self._random)
         self._nodes = [self._new_node(), self._new_node()]
         for case in self._cases:

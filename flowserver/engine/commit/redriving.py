@@ -15,6 +15,7 @@ from flowserver.engine.commit.batch_context import BatchContext
 from flowserver.engine.commit.crash_loop_guard import TooMuchAtOnce
 from flowserver.engine.commit.items import Receipt, ReceiptKind, RedriveRequest
 from flowserver.machine.messages import Message, Redrive
+from flowserver.machine.redrive import waits_only
 from flowserver.machine.redrive_fit import fit
 from flowserver.machine.state import Execution, WaitKind
 from flowserver.store.definition_cache import DefinitionCache
@@ -56,8 +57,9 @@ class Redrives:
         If the execution's state cannot be used, it stays as it was.
         """
         execution_id, was_running = stored.execution.execution_id, stored.execution.is_running
-        if execution_id in self._changes and not was_running:
-            return Receipt(ReceiptKind.NOT_NOW)  # it has ended in this very batch, and what it keeps is not saved yet
+        assert isinstance(message, Redrive)
+        if execution_id in self._changes and (message.starts_over or not was_running):
+            return Receipt(ReceiptKind.NOT_NOW)  # it has changed in this very batch, and its state is not saved yet
         definitions, limits = self._context.definitions, self._context.limits
         has_changed = execution_id in self._changes
         execute_plain(self._connection, "SAVEPOINT redrive")
@@ -86,33 +88,40 @@ def prepare_redrive(
     connection: Connection,
     definitions: DefinitionCache,
     stored: StoredExecution,
-    message: Message,
+    message: Redrive,
     request: RedriveRequest,
     limits: Limits,
 ) -> Receipt | None:
-    """Bring back what the execution has kept, fitted to its definition; or the receipt of a redrive that is refused."""
+    """Bring back what the execution has kept, fitted to its definition; or the receipt of a redrive that is refused.
+
+    The scopes of a running execution that is to start over are in memory; they are as if it had kept them.
+    """
     execution = stored.execution
-    assert isinstance(message, Redrive)
     token = request.client_token
     if token in (stored.redrive_token, redrive_token_of(connection, execution.execution_id)):
         return Receipt(ReceiptKind.REPEATED)
-    if execution.is_running:
+    if execution.is_running and not (message.starts_over and waits_only(execution)):
         return _prepare_waiting(connection, stored, message, request, limits)
-    reason = why_not(stored, limits)
+    reason = None if execution.is_running else why_not(stored, limits)
     if reason is not None:
         return Receipt(ReceiptKind.REFUSED, reason=reason)
     if execution.next_event_id - 1 != request.last_event_id:
         return Receipt(ReceiptKind.NOT_NOW)
     if request.version is not None and share_version(connection, (stored.flow_id, request.version)) is None:
         return Receipt(ReceiptKind.NOT_NOW)  # deleted since the plan was made
-    reason = load_kept(connection, stored) or why_not_kept(execution, limits)
+    reason = None if execution.is_running else load_kept(connection, stored)
+    reason = reason or why_not_kept(execution, limits)
     if reason is None and request.definition_id != stored.definition_id and message.rewind is None:
         old, new = (definitions.get(connection, each) for each in (stored.definition_id, request.definition_id))
         reason = "; ".join(fit(old, new, execution)) or None
     if reason is not None:
-        execution.scopes.clear()
+        if not execution.is_running:
+            execution.scopes.clear()
         return Receipt(ReceiptKind.REFUSED, reason=reason)
-    take_kept(connection, execution.execution_id)
+    if execution.is_running:
+        stored.saved.clear()  # lists may have other numbers now, so rows are written whole
+    else:
+        take_kept(connection, execution.execution_id)
     load_finished(connection, stored, _needed(execution, message))
     stored.definition_id = request.definition_id
     stored.flow_version, stored.flow_alias = request.version, None
@@ -138,7 +147,7 @@ def _prepare_waiting(
         return Receipt(ReceiptKind.REFUSED, reason=reason)
     target = None if message.input_of is None else execution.scopes.get(message.input_of)
     is_other = message.input_of is not None and (target is None or target.wait is not WaitKind.REDRIVE)
-    is_other |= request.definition_id != stored.definition_id or message.rewind is not None
+    is_other |= request.definition_id != stored.definition_id or message.starts_over
     if is_other or request.redrive_count != execution.redrive_count:
         return Receipt(ReceiptKind.NOT_NOW)
     stored.flow_version, stored.flow_alias = version_of(connection, execution.execution_id)

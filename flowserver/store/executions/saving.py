@@ -254,7 +254,7 @@ def _upsert_scope(dialect_name: str) -> Any:
 def _make_upsert(dialect: Any) -> Any:
     statement = dialect.insert(scopes)
     keys = [scopes.c.execution_id, scopes.c.scope_id]
-    fixed = {"execution_id", "scope_id", "parent_id", "list_id", "item"}
+    fixed = {"execution_id", "scope_id", "parent_id", "item"}
     changing = {column.name: statement.excluded[column.name] for column in scopes.c if column.name not in fixed}
     return statement.on_conflict_do_update(index_elements=keys, set_=changing)
 

@@ -11,6 +11,7 @@ from flowserver.base.limits import Limits
 from flowserver.engine.commit import redriving
 from flowserver.machine.events import EventType
 from flowserver.machine.state import Status
+from flowserver.machine.step_summary import Iterations
 from flowserver.operations.flows import FlowChange
 from flowserver.operations.redrive_plans import RedriveWish
 from flowserver.store.executions.listing import ExecutionFilter
@@ -99,21 +100,61 @@ async def test_iterations_that_failed_wait_while_the_others_end(node: Node, shop
     assert shop.calls == {"pay": 6}
 
 
-async def test_an_execution_that_waits_is_stopped_and_then_redriven_with_another_definition(
-    node: Node, shop: Shop
-) -> None:
-    await create(node, PAY)
+async def test_it_is_redriven_with_another_definition_while_it_waits(node: Node, shop: Shop) -> None:
+    await create(node, LOOP)
+    shop.broken = {"pay2", "pay4"}
+    await node.start("f", "e", {"items": [1, 2, 3, 4]})
+    while (await waits(node)).waiting_steps != 2:
+        await node.reached("f", "e", EventType.ITERATION_EXITED)
+    other = LOOP.replace("functions/pay", "functions/label")
+    new = f"- {{type: parallel, name: new, branches: [{{steps: [{{type: pass, name: p}}]}}]}}\n{other}"
+    await node.operations.flows.update("f", changed(new))
+    assert (await redrive(node, definition="current")).redrive_count == 1
+    assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
+    assert shop.calls == {"pay": 4, "label": 2}
+    assert (waiting_steps(node), left(node)) == (0, [0, 0, 0, 0, 0])
+    steps = (await node.operations.step_summaries.summarize("f", "e", next_token=None, limit=None)).items
+    assert [each.iterations for each in steps if each.iterations] == [Iterations(total=4, done=4)]
+
+
+async def test_it_is_redriven_from_an_earlier_step_while_it_waits(node: Node, shop: Shop) -> None:
+    await create(node, TWO)
     await node.start("f", "e")
     await waits(node)
-    await node.operations.flows.update("f", changed(PAY.replace("functions/pay", "functions/reserve")))
-    assert "stop it and then redrive it" in await refusal(node, definition="current")
-    assert "stop it and then redrive it" in await refusal(node, from_step="pay")
+    shop.broken.clear()
+    assert (await redrive(node, from_step="reserve")).redrive_count == 1
+    assert (await node.end_of("f", "e")).status is Status.SUCCEEDED
+    assert shop.calls == {"reserve": 2, "pay": 2}
+    assert left(node) == [0, 0, 0, 0, 0]
+
+
+async def test_it_does_not_start_over_while_another_step_runs(node: Node, shop: Shop) -> None:
+    branches = f"[{{steps: [{PAY[2:]}]}}, {{steps: [{{type: wait, name: w, duration: 60}}]}}]"
+    await create(node, f"- {{type: parallel, name: both, branches: {branches}}}")
+    await node.start("f", "e")
+    await waits(node)
+    for wish in ({"from_step": "both"}, {"definition": "current"}):
+        await node.operations.flows.update("f", changed(PAY))
+        told = await refusal(node, **wish)
+        assert "it runs both[1].w; to go back to a step" in told
+        assert "(flowserver executions stop f/e)" in told
     row = await node.operations.executions.stop("f", "e")
     assert (row.status, waiting_steps(node)) == (Status.STOPPED, 0)
     with node.database.read() as connection:
-        assert connection.execute(select(kept_scopes.c.has_failed)).scalars().all() == [1]
-    await redrive(node, definition="current")
-    assert await node.output_of("f", "e") == {"reserve": 1}
+        failed = select(kept_scopes.c.has_failed).order_by(kept_scopes.c.scope_id)
+        assert connection.execute(failed).scalars().all() == [0, 1, 0]
+
+
+async def test_a_waiting_execution_that_does_not_fit_stays_as_it_is(node: Node, shop: Shop) -> None:
+    await create(node, PAY)
+    await node.start("f", "e")
+    await waits(node)
+    await node.operations.flows.update("f", changed(RESERVE))
+    assert "step pay is not in the definition" in await refusal(node, definition="current")
+    assert waiting_steps(node) == 1
+    shop.broken.clear()
+    await redrive(node)
+    assert await node.output_of("f", "e") == {"pay": 1}
 
 
 async def test_the_step_that_waits_may_get_another_input(node: Node, shop: Shop) -> None:
