@@ -82,6 +82,8 @@ class Dispatcher:
         self._calls: dict[TaskKey, asyncio.Task[None]] = {}
         self._queue_of: dict[TaskKey, QueueKey] = {}
         self._kept_orders: dict[TaskKey, OrderedCall] = {}
+        self._reported: set[TaskKey] = set()
+        """Of those under way: calls whose steps do not wait any more, and which may go on to their own ends."""
         self._draining = False
 
     def dispatch(self, caller: Caller, command: InvokeTask, size: int = 0) -> None:
@@ -105,11 +107,13 @@ class Dispatcher:
     def cancel(self, key: TaskKey, *, unless_begun: bool = False) -> bool:
         """Drop a call that no step waits for any more; returns False if this node does not have it.
 
-        With `unless_begun` a call that is under way goes on.
+        With `unless_begun` a call that is under way goes on to its own end, and no later order drops it.
         """
         call = self._calls.get(key)
         if call is not None:
-            if not unless_begun:
+            if unless_begun:
+                self._reported.add(key)
+            elif key not in self._reported:
                 call.cancel()
             return True
         queue = self._forget_waiting(key)
@@ -123,6 +127,7 @@ class Dispatcher:
         for call in self._calls.values():
             call.cancel()
         self._calls.clear()
+        self._reported.clear()
         self._queues.clear()
         self._queue_of.clear()
         self._kept_orders.clear()
@@ -147,11 +152,11 @@ class Dispatcher:
 
     @property
     def held(self) -> list[TaskKey]:
-        """Calls that are under way, or wait with their commands in memory.
+        """Calls that are under way, or wait with their commands in memory, and that a step must wait for.
 
         The other calls that wait are read again when they get a slot, and dropped if no step waits for them by then.
         """
-        return [*self._calls, *self._kept_orders]
+        return [*(key for key in self._calls if key not in self._reported), *self._kept_orders]
 
     @property
     def waiting(self) -> int:
@@ -195,6 +200,7 @@ class Dispatcher:
             slot.release()  # it still holds the slot if it was cancelled before it ran
         if self._calls.get(key) is call:
             del self._calls[key]
+            self._reported.discard(key)
 
     async def _call(self, key: TaskKey, order: OrderedCall | None, slot: CallSlot) -> None:
         lease = self._lease.node_id

@@ -49,6 +49,7 @@ class TaskRecovery:
         self._callbacks = callbacks
         self._page: TaskPlace = FIRST_TASK
         self._callbacks_to_skip = 0
+        self._dropped_before: frozenset[TaskKey] = frozenset()
 
     @property
     def under_way(self) -> list[TaskKey]:
@@ -82,8 +83,7 @@ class TaskRecovery:
 
     async def resume(self, found: FoundTasks, lost: list[ScopeRef], scope: SweepScope) -> Resumed:
         """Drop calls that no step waits for, then send messages for the rest."""
-        for key in found.dropped:
-            self._dispatcher.cancel(key)
+        self._drop(found.dropped)
         own = found if scope == "all" else self.own_share(found)
         applied = await self._submit(list(self.messages(own, lost)))
         await all_of(self._callbacks.deliver(due.execution_id, due.token, result_of(due)) for due in own.untold)
@@ -96,6 +96,17 @@ class TaskRecovery:
             left_orphans=scope == "own share" and len(own.orphans) < len(found.orphans),
             is_full=bool(applied) and max(sizes) == FOUND_PER_SWEEP,
         )
+
+    def _drop(self, unneeded: Collection[TaskKey]) -> None:
+        """Drop calls that no step waits for: those under way only if the sweep before found them, too.
+
+        A report to another node may have ended the wait, whose notice is on its way: then the call may go on. If that
+        notice is lost, the call is dropped all the same.
+        """
+        for key in unneeded:
+            if key in self._dropped_before or not self._dispatcher.has_begun(key):
+                self._dispatcher.cancel(key)
+        self._dropped_before = frozenset(unneeded)
 
     def own_share(self, found: FoundTasks) -> FoundTasks:
         """This node's share of it: nodes that sweep at the same time divide the work."""

@@ -341,7 +341,7 @@ async def test_a_call_is_dropped_when_another_node_ends_its_wait(
     end: str,
     is_heard: bool,
 ) -> None:
-    """It releases its slot. If the notice is lost, the node's next sweep finds the call."""
+    """It releases its slot. If the notice is lost, the node's next two sweeps find the call."""
     monkeypatch.setattr("flowserver.engine.recovery.SWEEP_SECONDS", 3_600)
     steps = {"timeout": f"{PAY[:-1]}, timeoutSeconds: 30}}", "branch": PAY_BESIDE_A_FAILURE}.get(end, PAY)
     async with two_nodes(open_database, clock) as (one, two):
@@ -358,7 +358,7 @@ async def test_a_call_is_dropped_when_another_node_ends_its_wait(
         else:
             two.advance(clock, seconds=60)  # long enough for calls that belong to the share of an inactive node
         assert (await two.end_of("f", "e")).status in (Status.STOPPED, Status.TIMED_OUT, Status.FAILED)
-        if not is_heard:
+        for _ in range(0 if is_heard else 2):
             await one.engine.recovery.sweep()
         await call.gone.wait()
         await one.engine.dispatcher.drain(PATIENCE_SECONDS)
@@ -374,9 +374,9 @@ async def test_a_report_to_another_node_drops_a_call_that_waits(
     monkeypatch: pytest.MonkeyPatch,
     has_begun: bool,
 ) -> None:
-    """And no call that is under way."""
+    """And no call that is under way, whether a sweep sees it before or after the notice."""
     monkeypatch.setattr("flowserver.engine.recovery.SWEEP_SECONDS", 3_600)
-    heard = asyncio.Event()
+    heard: asyncio.Future[Notice] = asyncio.get_running_loop().create_future()
     async with two_nodes(open_database, clock) as (one, two):
         url = functions.url("shop/pay")
         await one.operations.functions.put("shop", "pay", url=url, headers={}, timeout_seconds=None, concurrency_max=2)
@@ -386,15 +386,25 @@ async def test_a_report_to_another_node_drops_a_call_that_waits(
         assert one.engine.dispatcher.waiting == 1
 
         def hear(notice: Notice) -> None:
-            Engine.heard(one.engine, notice)
             if notice.dropped_unless_begun:
-                heard.set()
+                heard.set_result(notice)
+            else:
+                Engine.heard(one.engine, notice)
+
+        async def release_none(*_: object) -> int:
+            return 0
 
         monkeypatch.setattr(one.engine, "heard", hear)
+        monkeypatch.setattr(one.engine.task_recovery, "release", release_none)
         reported = rows[0 if has_begun else 1].execution_id
         await two.operations.tasks.report_succeeded(two.engine.tokens.make(reported, 1, 2, None), "{}")
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await heard.wait()
+            notice = await heard
+        await one.engine.recovery.sweep()
+        Engine.heard(one.engine, notice)
+        for _ in range(2):
+            await one.engine.recovery.sweep()
+        assert one.engine.slots.taken == 1
         assert one.engine.dispatcher.waiting == (1 if has_begun else 0)
         begun.reply({})
         if has_begun:

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import delete, select, update
 from sqlalchemy.exc import OperationalError
 
+from flowserver.base.json_values import load_json
 from flowserver.base.limits import Limits
 from flowserver.engine.commit.items import Envelope, Receipt
 from flowserver.machine.events import EventType
@@ -18,7 +19,7 @@ from flowserver.store.invocations.rows import insert_invocations
 from flowserver.store.schema.tables import execution_documents, executions, scopes
 from flowserver.store.sql.database import Database
 from tests.engine.called_functions import Functions
-from tests.engine.nodes import Node, take_for_dead
+from tests.engine.nodes import PATIENCE_SECONDS, Node, take_for_dead
 from tests.store.rows import invocation_row
 from tests.support.clock import ManualClock
 
@@ -38,6 +39,27 @@ def change(database: Database, *statements: object) -> None:
         for statement in statements:
             connection.execute(statement)
         connection.execute(update(executions).values(version=executions.c.version + 1))  # as all changes of rows do
+
+
+@pytest.mark.parametrize("is_stopped_then", [False, True])
+async def test_a_call_whose_task_was_reported_early_runs_to_its_own_end(
+    node: Node, functions: Functions, is_stopped_then: bool
+) -> None:
+    await node.create_flow("f", f"{ASK}\n{WAIT}")
+    await node.start("f", "e")
+    call = await functions.next_call("shop/pay")
+    await node.operations.tasks.report_succeeded(call.event["token"], '{"n": 1}')
+    if is_stopped_then:
+        await node.operations.executions.stop("f", "e")
+    for _ in range(3):
+        await node.engine.recovery.sweep()
+    assert node.engine.slots.taken == 1
+    call.reply({"n": 2})
+    await node.engine.dispatcher.drain(PATIENCE_SECONDS)
+    assert not call.gone.is_set()
+    assert node.engine.slots.taken == 0
+    succeeded = [load_json(each.detail) for each in await node.history("f", "e") if each.type == "TaskSucceeded"]
+    assert [each["output"] for each in succeeded] == [{"n": 1}]
 
 
 async def test_calls_of_a_dead_node_are_made_again(
