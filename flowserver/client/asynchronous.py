@@ -10,6 +10,7 @@ import httpx
 
 from flowserver.client import calls
 from flowserver.client import queues as queue_calls
+from flowserver.client import redrives as redrive_calls
 from flowserver.client import schedules as schedule_calls
 from flowserver.client import versions as version_calls
 from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
@@ -125,8 +126,9 @@ class AsyncClient:
     history = _async_listing(calls.history)
     stop = _awaiting(calls.stop)
     restart = _awaiting(calls.restart)
-    redrive = _awaiting(calls.redrive)
-    plan_redrive = _awaiting(calls.plan_redrive)
+    redrive = _awaiting(redrive_calls.redrive)
+    plan_redrive = _awaiting(redrive_calls.plan_redrive)
+    redrive_many = _awaiting(redrive_calls.redrive_many)
     flows = _async_listing(calls.flows)
     get_flow = _awaiting(calls.get_flow)
     put_flow = _awaiting(calls.put_flow)

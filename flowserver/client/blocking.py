@@ -10,6 +10,7 @@ import httpx
 
 from flowserver.client import calls
 from flowserver.client import queues as queue_calls
+from flowserver.client import redrives as redrive_calls
 from flowserver.client import schedules as schedule_calls
 from flowserver.client import versions as version_calls
 from flowserver.client.connections import RETRIES, answer_of, arguments_of, options_of, refusal_of, unreachable
@@ -127,8 +128,9 @@ class Client:
     history = _listing(calls.history)
     stop = _calling(calls.stop)
     restart = _calling(calls.restart)
-    redrive = _calling(calls.redrive)
-    plan_redrive = _calling(calls.plan_redrive)
+    redrive = _calling(redrive_calls.redrive)
+    plan_redrive = _calling(redrive_calls.plan_redrive)
+    redrive_many = _calling(redrive_calls.redrive_many)
     flows = _listing(calls.flows)
     get_flow = _calling(calls.get_flow)
     put_flow = _calling(calls.put_flow)

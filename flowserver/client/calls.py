@@ -203,42 +203,6 @@ def history(
     return Listing(path_of("flows", flow, "executions", name, "events"), "events", Event, query)
 
 
-def redrive(
-    flow: str,
-    name: str,
-    *,
-    from_step: str | None = None,
-    definition: str = "same",
-    input: Json | None = None,
-) -> Conversation[Execution]:
-    """Let an execution that has ended badly go on where it failed; `from_step` goes back to an earlier step.
-
-    `definition` is `same`, `current` or the number of a version. A token made here lets the request be repeated when
-    its answer is lost.
-    """
-    body = _redrive(from_step, definition, input) | {"clientToken": uuid.uuid4().hex}
-    path = path_of("flows", flow, "executions", name, "redrive")
-    return send(Execution, "POST", path, body, repeatable=True)
-
-
-def plan_redrive(
-    flow: str,
-    name: str,
-    *,
-    from_step: str | None = None,
-    definition: str = "same",
-    input: Json | None = None,
-) -> Conversation[Nothing]:
-    """What a redrive would do, and why it cannot be made; nothing changes."""
-    body = _redrive(from_step, definition, input) | {"dryRun": True}
-    return send(Nothing, "POST", path_of("flows", flow, "executions", name, "redrive"), body, repeatable=True)
-
-
-def _redrive(from_step: str | None, definition: str, input: Json | None) -> Json:
-    wanted = {"from": from_step, "definition": definition, "input": input}
-    return {key: value for key, value in wanted.items() if value is not None}
-
-
 # Flows
 
 

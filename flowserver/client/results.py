@@ -75,6 +75,21 @@ class Execution(Result, frozen=True):
         return f"{self.flow_name}/{self.name}"
 
 
+class RefusedRedrive(msgspec.Struct, frozen=True, rename="camel"):
+    """An execution that a bulk redrive has left as it was."""
+
+    name: str
+    reason: str
+
+
+class ManyRedriven(Result, frozen=True):
+    """What one request of a bulk redrive has done. Names are without the flow's."""
+
+    executions: list[str]
+    refused: list[RefusedRedrive]
+    next_token: str | None = None
+
+
 class Event(Result, frozen=True):
     """One event of an execution's history."""
 

@@ -17,7 +17,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_executions_unsuccessful_ended",
         "executions",
-        [sa.text("stopped_at DESC"), "execution_id"],
+        ["status", sa.text("stopped_at DESC"), "execution_id"],
         sqlite_where=UNSUCCESSFUL,
         postgresql_where=UNSUCCESSFUL,
     )

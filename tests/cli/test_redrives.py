@@ -2,12 +2,14 @@
 
 import json
 import re
+from functools import partialmethod
 
 import pytest
 from rich.console import Console
 
 from flowserver.cli.remote.live_steps import Drawing
 from flowserver.cli.remote.progress import Progress
+from flowserver.client import Client
 from flowserver.client.results import Event, Execution
 
 BROKEN = """\
@@ -68,6 +70,52 @@ def test_with_the_corrected_definition(flowserver, failed, tmp_path):
     assert flowserver(*arguments).stderr == "No execution matches.\n"
     assert flowserver("executions", "redrive").exit_code == 2
     assert flowserver("executions", "redrive", paths[0], "--flow", flow).exit_code == 2
+
+
+def test_those_that_match_are_redriven_by_the_server_some_with_each_request(flowserver, failed, monkeypatch):
+    """Not one by one; what has been done so far is noted, and what the server refuses is said in the end."""
+    flow, paths = failed
+    monkeypatch.delattr(Client, "redrive")
+    monkeypatch.setattr(Client, "redrive_many", partialmethod(Client.redrive_many, limit=2))
+    arguments = ("executions", "redrive", "--flow", flow, "--prefix", "e", "--yes")
+    done = flowserver(*arguments)
+    assert (done.exit_code, sorted(done.stdout.splitlines())) == (0, [f"redriven {path}" for path in paths])
+    assert done.stderr == "2 of 3 redriven\n"
+    for path in paths:
+        assert flowserver("watch", path, "-q").exit_code == 1
+    documents = json.loads(flowserver(*arguments, "-o", "json").stdout)
+    assert documents == [{"name": path, "change": "redriven"} for path in reversed(paths)]
+    for path in paths:
+        assert flowserver("watch", path, "-q").exit_code == 1
+    refused = flowserver(*arguments, "--from", "none", "--definition", "current")
+    assert (refused.exit_code, refused.stdout) == (5, "")
+    assert refused.stderr.count("cannot be redriven: ") == 3
+
+
+def test_what_failed_is_found_by_its_end(flowserver, failed):
+    """`--since` looks at the start."""
+    flow, paths = failed
+    listing = ("executions", "list", "--flow", flow)
+    found = flowserver(*listing, "--status", "failed", "--ended-since", "1h", "-o", "name")
+    assert (found.exit_code, found.stdout.split()) == (0, paths[::-1])
+    assert " ENDED " in flowserver(*listing, "--status", "failed", "--ended-since", "1h").stdout
+    assert flowserver(*listing, "--status", "failed", "--ended-until", "1h", "-o", "name").stdout == ""
+    for others in ([], ["--status", "succeeded"]):
+        refused = flowserver(*listing, "--ended-since", "1h", *others)
+        assert refused.exit_code == 2
+        assert "--status failed" in refused.stderr
+
+
+def test_a_list_says_that_it_goes_on(flowserver, failed):
+    flow, _ = failed
+    for name in ("a", "b"):
+        flowserver("schedules", "create", f"{flow}/{name}", "--every", "5m")
+    for listing in (["executions"], ["schedules", "--flow", flow]):
+        for form in ("table", "json", "yaml", "name"):
+            cut = flowserver(listing[0], "list", *listing[1:], "--limit", "1", "-o", form)
+            assert cut.stderr == "There are more than 1: use --limit, or narrow the search.\n"
+            assert cut.stdout.count(f"{flow}/") == (1 if form in ("table", "name") else 0)
+    assert flowserver("schedules", "list", "--flow", flow, "--limit", "2").stderr == ""
 
 
 def test_a_redriven_foreach_is_watched_to_its_new_end(flowserver, tmp_path):

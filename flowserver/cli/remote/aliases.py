@@ -1,6 +1,5 @@
 """The commands `flowserver aliases …`."""
 
-from itertools import islice
 from typing import Annotated
 
 import typer
@@ -39,13 +38,13 @@ def list_aliases(session: Session, flow: FlowName, limit: Limit = 1_000) -> None
     Example:
       flowserver aliases list order
     """
-    found = list(islice(session.client.aliases(session.flow(flow)), limit))
+    found = session.client.aliases(session.flow(flow))
     columns = {
         "ALIAS": lambda one: one.name,
         "ROUTES": _shown_routes,
         "DESCRIPTION": lambda one: one_line(one.description, 60),
     }
-    show_list(session, found, columns, lambda one: one.name, f"{flow} has no alias.")
+    show_list(session, found, columns, lambda one: one.name, f"{flow} has no alias.", limit)
 
 
 @aliases.command("create")

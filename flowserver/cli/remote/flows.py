@@ -2,7 +2,6 @@
 
 import sys
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Annotated, Literal
 
 import typer
@@ -53,13 +52,13 @@ def list_flows(session: Session, limit: Limit = 1_000) -> None:
       flowserver flows list -o name
     """
     now = datetime.now(UTC)
-    found = list(islice(session.client.flows(), limit))
+    found = session.client.flows()
     columns = {
         "FLOW": lambda flow: flow.name,
         "CHANGED": lambda flow: shown_instant(flow.last_modified_time, now),
         "DESCRIPTION": lambda flow: one_line(flow.description, 60),
     }
-    show_list(session, found, columns, lambda flow: flow.name, "There are no flows.")
+    show_list(session, found, columns, lambda flow: flow.name, "There are no flows.", limit)
 
 
 @flows.command("get")

@@ -1,7 +1,6 @@
 """The commands `flowserver functions …`: the registry of a running server, and hosting functions for it."""
 
 import os
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -91,13 +90,13 @@ def list_functions(session: Session, limit: Limit = 1_000) -> None:
     Example:
       flowserver functions list
     """
-    found = list(islice(session.client.functions(), limit))
+    found = session.client.functions()
     columns = {
         "FUNCTION": lambda function: function.path,
         "TIMEOUT": lambda function: f"{function.timeout_seconds} s",
         "URL": lambda function: function.url,
     }
-    show_list(session, found, columns, lambda function: function.path, "No function is registered.")
+    show_list(session, found, columns, lambda function: function.path, "No function is registered.", limit)
 
 
 @functions.command("put")

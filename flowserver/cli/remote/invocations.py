@@ -1,7 +1,6 @@
 """The commands `flowserver invocations …`: work on asynchronous invocations that only operators of a server do."""
 
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Annotated
 
 import typer
@@ -36,14 +35,14 @@ def list_invocations(session: Session, limit: Limit = 1_000) -> None:
     Example:
       flowserver invocations list
     """
-    found = list(islice(session.client.parked_invocations(), limit))
+    found = session.client.parked_invocations()
     now = datetime.now(UTC)
     columns = {
         "INVOCATION": _path,
         "CREATED": lambda one: shown_instant(one.created_time, now),
         "PARKED BECAUSE": lambda one: one_line(one.parked_error or "", 80),
     }
-    show_list(session, found, columns, _path, "No invocation is parked.")
+    show_list(session, found, columns, _path, "No invocation is parked.", limit)
 
 
 def _path(invocation: Invocation) -> str:

@@ -1,6 +1,7 @@
 """Results on stdout: a table for people, or one document for programs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TypeVar
 
 import typer
@@ -17,9 +18,15 @@ Columns = Mapping[str, Callable[[R], str]]
 
 
 def show_list(
-    session: Session, found: Sequence[R], columns: Columns[R], name: Callable[[R], str], none_found: str
+    session: Session, items: Iterable[R], columns: Columns[R], name: Callable[[R], str], none_found: str, limit: int
 ) -> None:
-    """Print a list. An empty one is an empty document, or a note."""
+    """Print a list, or its first `limit` items and a note that there are more.
+
+    An empty list is an empty document, or a note.
+    """
+    found = list(islice(items, limit + 1))
+    has_more = len(found) > limit
+    del found[limit:]
     match session.output:
         case "table" if found:
             rows = [[show(each) for show in columns.values()] for each in found]
@@ -30,6 +37,13 @@ def show_list(
             show_names(map(name, found))
         case _:
             show_document(session.output, [each.document for each in found])
+    if has_more:
+        session.note(more_than(limit))
+
+
+def more_than(limit: int) -> str:
+    """What to say of a list that was cut."""
+    return f"There are more than {limit}: use --limit, or narrow the search."
 
 
 def show_names(names: Iterable[str]) -> None:

@@ -2,8 +2,8 @@
 
 import base64
 import binascii
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +18,7 @@ from flowserver.cli.remote.session import Session, read_text
 from flowserver.cli.remote.times import seconds_of, shown_instant
 from flowserver.cli.server_options import takes_choices
 from flowserver.cli.tables import aligned
+from flowserver.client.results import Queue
 
 queues = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -49,16 +50,16 @@ def list_queues(session: Session, prefix: Prefix = None, limit: Limit = 50) -> N
     Example:
       flowserver queues list
     """
-    found = list(islice(session.client.queues(prefix), limit))
+    found: Iterable[Queue] = session.client.queues(prefix)
     if session.output == "table":
-        found = [session.client.get_queue(each.name) for each in found]
+        found = (session.client.get_queue(each.name) for each in found)
     columns = {
         "QUEUE": lambda one: one.name,
         "READY": lambda one: str(one.ready),
         "RECEIVED": lambda one: str(one.received),
         "DELAYED": lambda one: str(one.delayed),
     }
-    show_list(session, found, columns, lambda one: one.name, "There are no queues.")
+    show_list(session, found, columns, lambda one: one.name, "There are no queues.", limit)
 
 
 @queues.command("peek")

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
-from itertools import islice
 from typing import Annotated, Any, Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -106,7 +105,7 @@ def list_schedules(session: Session, flow: OfFlow = None, limit: Limit = 1_000) 
       flowserver schedules list --flow etl
     """
     now = datetime.now(UTC)
-    found = list(islice(session.client.schedules(None if flow is None else session.flow(flow)), limit))
+    found = session.client.schedules(None if flow is None else session.flow(flow))
     columns = {
         "SCHEDULE": lambda one: one.path,
         "WHEN": lambda one: one.cron_expression,
@@ -116,7 +115,7 @@ def list_schedules(session: Session, flow: OfFlow = None, limit: Limit = 1_000) 
         "MISSED": lambda one: str(one.missed),
         "NOTE": lambda one: one_line(one.note, 40),
     }
-    show_list(session, found, columns, lambda one: one.path, "There are no schedules.")
+    show_list(session, found, columns, lambda one: one.path, "There are no schedules.", limit)
 
 
 @schedules.command("get")

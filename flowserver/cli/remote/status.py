@@ -33,7 +33,7 @@ _COUNTS: Final = {
 }
 """Metrics that are shown: under which name, and the command that shows more of what needs a look."""
 
-_FAILED: Final = "flowserver executions list --status failed --since 1d"
+_FAILED: Final = "flowserver executions list --status failed --ended-since 1d"
 _TASKS: Final = "flowserver tasks list"
 
 
@@ -51,7 +51,7 @@ def status(session: Session) -> None:
     values = client.metrics()
     counts = {name: int(values[metric]) for metric, (name, _) in _COUNTS.items() if metric in values}
     since = instant_of("1d", "", datetime.now(UTC))
-    failed = sum(1 for _ in islice(session.executions(None, status="Failed", started_from=since), COUNTED_MAX))
+    failed = sum(1 for _ in islice(session.executions(None, status="Failed", ended_from=since), COUNTED_MAX))
     tasks = sum(1 for _ in islice(client.tasks(), TASKS_COUNTED_MAX))
     further = {"waitingTasks": tasks, "failedInOneDay": failed}
     document = {"server": session.url, "ready": ready, **counts, **further}

@@ -1,7 +1,6 @@
 """The commands `flowserver tasks …`: reports on tasks that wait for an answer from outside."""
 
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Annotated
 
 import typer
@@ -52,7 +51,7 @@ def list_tasks(session: Session, flow: OfFlow = None, older_than: OlderThan = No
     """
     seconds = None if older_than is None else int(seconds_of(older_than, "--older-than"))
     asked = None if flow is None else session.flow(flow)
-    found = list(islice(session.client.tasks(asked, older_than_seconds=seconds), limit))
+    found = session.client.tasks(asked, older_than_seconds=seconds)
     now = datetime.now(UTC)
     columns = {
         "EXECUTION": lambda one: f"{one.flow_name}/{one.execution_name}",
@@ -63,7 +62,7 @@ def list_tasks(session: Session, flow: OfFlow = None, older_than: OlderThan = No
     }
     which = f"No task{'' if flow is None else f' of {flow}'}"
     none_found = f"{which} waits." if older_than is None else f"{which} has waited for {older_than}."
-    show_list(session, found, columns, lambda one: one.task_token, none_found)
+    show_list(session, found, columns, lambda one: one.task_token, none_found, limit)
 
 
 @tasks.command("succeed")

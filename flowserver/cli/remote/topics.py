@@ -1,6 +1,6 @@
 """The commands `flowserver topics …`."""
 
-from itertools import islice
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -11,6 +11,7 @@ from flowserver.cli.remote.output import show_list, show_one
 from flowserver.cli.remote.queues import Base64, Body, Prefix, body_of
 from flowserver.cli.remote.session import Session
 from flowserver.cli.server_options import takes_choices
+from flowserver.client.results import Topic
 
 topics = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -33,15 +34,15 @@ def list_topics(session: Session, prefix: Prefix = None, limit: Limit = 50) -> N
     Example:
       flowserver topics list
     """
-    found = list(islice(session.client.topics(prefix), limit))
+    found: Iterable[Topic] = session.client.topics(prefix)
     if session.output == "table":
-        found = [session.client.get_topic(each.name) for each in found]
+        found = (session.client.get_topic(each.name) for each in found)
     columns = {
         "TOPIC": lambda one: one.name,
         "UNDELIVERED": lambda one: str(one.undelivered),
         "SUBSCRIPTIONS": lambda one: ", ".join(one.subscriptions),
     }
-    show_list(session, found, columns, lambda one: one.name, "There are no topics.")
+    show_list(session, found, columns, lambda one: one.name, "There are no topics.", limit)
 
 
 @topics.command("publish")

@@ -1,7 +1,6 @@
 """The commands `flowserver versions …`."""
 
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Annotated
 
 import typer
@@ -40,13 +39,13 @@ def list_versions(session: Session, flow: FlowName, limit: Limit = 1_000) -> Non
       flowserver versions list order
     """
     now = datetime.now(UTC)
-    found = list(islice(session.client.versions(session.flow(flow)), limit))
+    found = session.client.versions(session.flow(flow))
     columns = {
         "VERSION": lambda one: str(one.version),
         "CREATED": lambda one: shown_instant(one.created_time, now),
         "DESCRIPTION": lambda one: one_line(one.description, 60),
     }
-    show_list(session, found, columns, lambda one: str(one.version), f"{flow} has no published version.")
+    show_list(session, found, columns, lambda one: str(one.version), f"{flow} has no published version.", limit)
 
 
 @versions.command("get")

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, or_, select
+from sqlalchemy import Connection, Select, func, or_, select
 
 from flowserver.machine.state import Status
-from flowserver.store.executions.listing import ExecutionFilter, qualified
+from flowserver.store.executions.listing import Condition, ExecutionFilter, qualified
 from flowserver.store.executions.rows import ExecutionRow, as_shown, readable
 from flowserver.store.schema.tables import PARKED, UNSUCCESSFUL, WAITING_FOR_REDRIVE, executions, flows
 from flowserver.store.sql.page_bytes import ROWS_AT_ONCE, bytes_of
@@ -75,12 +75,15 @@ def list_all_executions(
     return _page(connection, found[:limit], following, bytes_max)
 
 
-def _conditions(wanted: ExecutionFilter) -> tuple[list[TextClause], list[ColumnElement[bool] | TextClause]]:
+def _conditions(wanted: ExecutionFilter) -> tuple[list[Condition], list[Condition]]:
     """Conditions that choose an index, and conditions that are checked on each row that it finds."""
-    checked: list[ColumnElement[bool] | TextClause] = [*qualified(wanted.qualifier)]
-    found_by: list[TextClause] = []
+    checked: list[Condition] = [*qualified(wanted.qualifier)]
+    found_by: list[Condition] = []
     if wanted.status is not None:
-        checked.append(header.status == str(wanted.status))
+        if wanted.is_by_end:
+            found_by.append(header.status == str(wanted.status))
+        else:  # an expression: for the column itself SQLite would take the index by the end, and sort
+            checked.append(header.status.concat("") == str(wanted.status))
         if wanted.status in UNSUCCESSFUL_STATUSES:
             found_by.append(UNSUCCESSFUL)
     if wanted.is_by_end:

@@ -111,7 +111,11 @@ partial_index(
     "ix_executions_unsuccessful", executions.c.started_at.desc(), executions.c.execution_id, where=UNSUCCESSFUL
 )
 partial_index(
-    "ix_executions_unsuccessful_ended", executions.c.stopped_at.desc(), executions.c.execution_id, where=UNSUCCESSFUL
+    "ix_executions_unsuccessful_ended",
+    executions.c.status,
+    executions.c.stopped_at.desc(),
+    executions.c.execution_id,
+    where=UNSUCCESSFUL,
 )
 partial_index("ix_executions_ended", executions.c.flow_id, executions.c.stopped_at, where=DELETABLE)
 partial_index("ix_executions_deadline_at", executions.c.deadline_at, where=RUNNING)

@@ -1,0 +1,95 @@
+"""Which executions a command is about: options that choose them, or their names."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.remote.execution_states import STATUSES
+from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.times import instant_of
+
+AnyExecutionPaths = Annotated[
+    list[str] | None, typer.Argument(metavar="EXECUTION", help="Executions, each written FLOW/NAME.")
+]
+OfFlow = Annotated[str | None, typer.Option("--flow", metavar="FLOW", help="Only executions of this flow.")]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        "--since",
+        metavar="AGE",
+        help="Only those started since: an age (1d), `today`, or an instant, local without an offset.",
+    ),
+]
+Until = Annotated[str | None, typer.Option("--until", metavar="AGE", help="Only those started before; as for --since.")]
+EndedSince = Annotated[
+    str | None,
+    typer.Option(
+        "--ended-since",
+        metavar="AGE",
+        help="Only those that ended since, the latest first; as for --since. For --status failed, stopped, timedout.",
+    ),
+]
+EndedUntil = Annotated[
+    str | None,
+    typer.Option("--ended-until", metavar="AGE", help="Only those that ended before; as for --ended-since."),
+]
+Prefix = Annotated[str | None, typer.Option("--prefix", help="Only executions whose names begin so.")]
+OfQualifier = Annotated[
+    str | None,
+    typer.Option(
+        "--qualifier",
+        metavar="VERSION|ALIAS",
+        help="Only executions of this version, or of this alias; LATEST: of the flow's own definition.",
+    ),
+]
+Parked = Annotated[bool, typer.Option("--parked", help="Only executions that the server has set aside.")]
+WaitingForRedrive = Annotated[bool, typer.Option("--waiting-redrive", help="Only those that wait for a redrive.")]
+
+
+def filter_of(
+    status: str | None,
+    since: str | None,
+    until: str | None,
+    prefix: str | None,
+    *,
+    parked: bool = False,
+    waiting: bool = False,
+    ended_since: str | None = None,
+    ended_until: str | None = None,
+    qualifier: str | None = None,
+) -> dict[str, Any]:
+    """The conditions as the client names them; raises CommandFailed for those that exclude each other."""
+    now = datetime.now(UTC)
+    if (ended_since or ended_until) and status in (None, "running", "succeeded"):
+        reason = "--ended-since and --ended-until are for executions that ended without success; say which"
+        raise CommandFailed(f"{reason}: --status failed, stopped or timedout", ExitCode.USAGE)
+    return {
+        "status": None if status is None else STATUSES[status],
+        "started_from": None if since is None else instant_of(since, "--since", now),
+        "started_to": None if until is None else instant_of(until, "--until", now),
+        "ended_from": None if ended_since is None else instant_of(ended_since, "--ended-since", now),
+        "ended_to": None if ended_until is None else instant_of(ended_until, "--ended-until", now),
+        "name_prefix": prefix,
+        "parked": parked or None,
+        "waiting_for_redrive": waiting or None,
+        "qualifier": qualifier,
+    }
+
+
+def chosen_executions(
+    session: Session, named: Sequence[str] | None, flow: str | None, wanted: dict[str, Any], error: str | None = None
+) -> list[tuple[str, str]]:
+    """Flow and name of the executions that are named, or else of those that match; raises CommandFailed for both."""
+    conditions = [each for name, each in wanted.items() if name != "status"]
+    if bool(named) == any(each is not None for each in (flow, error, *conditions)):
+        raise CommandFailed("either name executions, or say which: --flow, --since, --until, --prefix", ExitCode.USAGE)
+    if named:
+        return [session.execution(each) for each in named]
+    found = [each for each in session.executions(flow, **wanted) if error in (None, each.error)]
+    if not found:
+        session.note("No execution matches.")
+    return [(each.flow_name, each.name) for each in found]

@@ -1,0 +1,155 @@
+"""The command `flowserver executions redrive`."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final, Literal
+
+import typer
+
+from flowserver.base.lazy_import import load
+from flowserver.cli.document_output import show_document
+from flowserver.cli.exit_codes import ExitCode
+from flowserver.cli.failures import CommandFailed
+from flowserver.cli.printable import printable
+from flowserver.cli.remote.command import remote
+from flowserver.cli.remote.execution_changes import change_all
+from flowserver.cli.remote.execution_filters import (
+    AnyExecutionPaths,
+    OfFlow,
+    Prefix,
+    Since,
+    Until,
+    WaitingForRedrive,
+    chosen_executions,
+    filter_of,
+)
+from flowserver.cli.remote.flows import Yes, confirm
+from flowserver.cli.remote.output import show_names
+from flowserver.cli.remote.redrive_plans import shown_plan
+from flowserver.cli.remote.session import Session
+from flowserver.cli.remote.start import input_of
+from flowserver.client.results import ManyRedriven
+
+_STEP_SUGGESTION: Final = "flowserver.cli.remote.suggestions:step_suggestion"
+"""Loaded when a step is not there."""
+
+EndedStatus = Annotated[
+    Literal["failed", "stopped", "timedout"] | None,
+    typer.Option("--status", case_sensitive=False, help="Those that ended so; failed if absent."),
+]
+WithError = Annotated[str | None, typer.Option("--error", help="Only those that ended with this error.")]
+FromStep = Annotated[str | None, typer.Option("--from", metavar="STEP", help="Go back to this step of the flow.")]
+Definition = Annotated[
+    str,
+    typer.Option(
+        "--definition",
+        metavar="same|current|VERSION",
+        help="The one it ended with, the flow's present one, or a published version.",
+    ),
+]
+NewInput = Annotated[
+    str | None,
+    typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="New input of the step that failed, if only one did."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would run again, and change nothing.")]
+
+
+@remote
+def redrive_executions(
+    session: Session,
+    executions: AnyExecutionPaths = None,
+    flow: OfFlow = None,
+    status: EndedStatus = None,
+    since: Since = None,
+    until: Until = None,
+    prefix: Prefix = None,
+    error: WithError = None,
+    from_step: FromStep = None,
+    definition: Definition = "same",
+    input: NewInput = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    waiting: WaitingForRedrive = False,
+) -> None:
+    """Redrive executions: they go on where they failed.
+
+    What succeeded is kept. Either those that are named, or all that match and have failed, or as --status says, or
+    that wait for it (--waiting-redrive).
+
+    \b
+    Examples:
+      flowserver executions redrive order/8f0c2a --dry-run
+      flowserver executions redrive order/8f0c2a --from charge --definition current
+      flowserver executions redrive --flow order --error FC.Unknown --since 1d
+    """
+    which = filter_of(None if waiting else status or "failed", since, until, prefix, waiting=waiting)
+    chosen = chosen_executions(session, executions, flow, which, error)
+    how: dict[str, Any] = {"from_step": from_step, "definition": definition}
+    new_input = input_of(input)
+    if from_step is not None and definition == "same":
+        for each in chosen[:1]:
+            _check_step(session, *each, from_step)
+    if dry_run:
+        plan = session.client.plan_redrive
+        _show_plans(session, {each: plan(*each, **how, input=new_input).document for each in chosen})
+        return
+    if not executions and chosen:
+        confirm(f"Redrive {len(chosen)} executions?", yes)
+    if executions or new_input is not None:
+        change_all(session, chosen, lambda *each: session.client.redrive(*each, **how, input=new_input), "redriven")
+    else:
+        conditions = {name: which[name] for name in ("started_from", "started_to", "name_prefix")}
+        conditions |= {"waiting_for_redrive": True} if waiting else {"status": which["status"]}
+        _redrive_matching(session, chosen, {**conditions, **how, "error": error})
+
+
+def _redrive_matching(session: Session, found: Sequence[tuple[str, str]], wanted: dict[str, Any]) -> None:
+    """Redrive what matches in the flows of what was found, some with each request, and print them after each.
+
+    Raises CommandFailed in the end if the server has refused one.
+    """
+    done: list[str] = []
+    refused: list[str] = []
+    is_document = session.output in ("json", "yaml")
+    try:
+        for flow in dict.fromkeys(flow for flow, _ in found):
+            for answer in _pages(session, flow, wanted):
+                paths = [f"{flow}/{name}" for name in answer.executions]
+                done += paths
+                refused += [each.reason for each in answer.refused]
+                if not is_document:
+                    show_names(paths if session.output == "name" else [f"redriven {path}" for path in paths])
+                if answer.next_token is not None:
+                    session.note(f"{len(done)} of {len(found)} redriven")
+    finally:
+        if is_document:
+            show_document(session.output, [{"name": path, "change": "redriven"} for path in done])
+    for reason in refused[:-1]:
+        typer.echo(printable(f"flowserver: {reason}"), err=True)
+    if refused:
+        raise CommandFailed(refused[-1], ExitCode.CONFLICT)
+
+
+def _pages(session: Session, flow: str, wanted: dict[str, Any]) -> Iterator[ManyRedriven]:
+    """The answers to one request after the other."""
+    answer = session.client.redrive_many(session.flow(flow), **wanted)
+    yield answer
+    while answer.next_token is not None:
+        answer = session.client.redrive_many(flow, **wanted, next_token=answer.next_token)
+        yield answer
+
+
+def _check_step(session: Session, flow: str, name: str, step: str) -> None:
+    """Raises CommandFailed for a step that is probably misspelt."""
+    if hint := load(_STEP_SUGGESTION)(session, flow, name, step):
+        raise CommandFailed(f"{flow}/{name} has no step {step}{hint}", ExitCode.NOT_FOUND)
+
+
+def _show_plans(session: Session, plans: dict[tuple[str, str], dict[str, Any]]) -> None:
+    """Print what redrives would do; raises typer.Exit if one of them cannot be made."""
+    if session.output in ("json", "yaml"):
+        show_document(session.output, [{"execution": "/".join(each), **plan} for each, plan in plans.items()])
+    else:
+        for each, plan in plans.items():
+            typer.echo(shown_plan("/".join(each), plan))
+    if not all(plan["redrivable"] for plan in plans.values()):
+        raise typer.Exit(ExitCode.FAILED)
